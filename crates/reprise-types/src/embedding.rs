@@ -1,0 +1,98 @@
+//! Embedding spaces and the check every vector passes before it may be stored or compared.
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::{DIMENSIONS_MAX, UNIT_NORM_TOLERANCE};
+
+/// The coordinate system of a vector. Vectors of different spaces are never compared (C16).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct EmbeddingSpace {
+    /// Model name, for example `all-MiniLM-L6-v2`.
+    pub model: String,
+    /// Version of the weights and their arithmetic, for example `int8-1`.
+    pub version: String,
+    /// Length of every vector.
+    pub dimensions: u16,
+}
+
+/// Why a vector was refused.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum VectorError {
+    /// Not as long as its space says.
+    #[error(
+        "the vector has {got} numbers, its space has {expected}; embed the text with the right model"
+    )]
+    Dimensions {
+        /// Its length.
+        got: usize,
+        /// The space's dimensions.
+        expected: usize,
+    },
+    /// NaN or infinite.
+    #[error("the vector's number {index} is not finite; embed the text again")]
+    NotFinite {
+        /// The first such place.
+        index: usize,
+    },
+    /// Not of length 1.
+    #[error("the vector's length is {norm}, not 1; normalise it before storing")]
+    NotUnit {
+        /// Its Euclidean length.
+        norm: f32,
+    },
+}
+
+/// Accepts a finite vector of `expected` numbers and Euclidean length 1 within
+/// [`UNIT_NORM_TOLERANCE`].
+pub fn check_unit_vector(vector: &[f32], expected: usize) -> Result<(), VectorError> {
+    if vector.len() != expected || expected == 0 || expected > DIMENSIONS_MAX {
+        return Err(VectorError::Dimensions {
+            got: vector.len(),
+            expected,
+        });
+    }
+    if let Some(index) = vector.iter().position(|x| !x.is_finite()) {
+        return Err(VectorError::NotFinite { index });
+    }
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if (norm - 1.0).abs() > UNIT_NORM_TOLERANCE {
+        return Err(VectorError::NotUnit { norm });
+    }
+    Ok(())
+}
+
+/// Scales a vector to Euclidean length 1; a zero vector stays zero.
+pub fn normalize(vector: &mut [f32]) {
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if norm > 0.0 {
+        for x in vector {
+            *x /= norm;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_finite_unit_vectors_of_the_right_length_pass() {
+        assert_eq!(check_unit_vector(&[0.6, 0.8], 2), Ok(()));
+        assert!(matches!(
+            check_unit_vector(&[1.0], 2),
+            Err(VectorError::Dimensions { .. })
+        ));
+        assert!(matches!(
+            check_unit_vector(&[f32::NAN, 1.0], 2),
+            Err(VectorError::NotFinite { index: 0 })
+        ));
+        assert!(matches!(
+            check_unit_vector(&[1.0, 1.0], 2),
+            Err(VectorError::NotUnit { .. })
+        ));
+        assert!(matches!(
+            check_unit_vector(&[], 0),
+            Err(VectorError::Dimensions { .. })
+        ));
+    }
+}

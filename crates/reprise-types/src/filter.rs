@@ -1,0 +1,86 @@
+//! The filter of a recall (M31): which records may answer.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::kind::{MemoryKind, MemorySource};
+
+/// Every part that is given must hold; a part that is `None` holds for all.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct MemoryFilter {
+    /// Only these kinds.
+    pub kinds: Option<Vec<MemoryKind>>,
+    /// Only these sources.
+    pub sources: Option<Vec<MemorySource>>,
+    /// Only what happened at this instant or later.
+    pub since: Option<DateTime<Utc>>,
+    /// Only this session.
+    pub session_id: Option<String>,
+}
+
+impl MemoryFilter {
+    /// Whether nothing is asked for.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether a record with these properties may answer.
+    #[must_use]
+    pub fn admits(
+        &self,
+        kind: MemoryKind,
+        source: MemorySource,
+        timestamp: DateTime<Utc>,
+        session_id: &str,
+    ) -> bool {
+        self.kinds
+            .as_ref()
+            .is_none_or(|kinds| kinds.contains(&kind))
+            && self
+                .sources
+                .as_ref()
+                .is_none_or(|sources| sources.contains(&source))
+            && self.since.is_none_or(|since| timestamp >= since)
+            && self
+                .session_id
+                .as_deref()
+                .is_none_or(|session| session == session_id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::parse_timestamp;
+
+    #[test]
+    fn every_part_narrows_on_its_own() {
+        let at = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let admits = |filter: &MemoryFilter| {
+            filter.admits(MemoryKind::Finding, MemorySource::WorkerResult, at, "s1")
+        };
+        assert!(admits(&MemoryFilter::default()));
+        assert!(MemoryFilter::default().is_empty());
+        let with = |change: fn(&mut MemoryFilter)| {
+            let mut filter = MemoryFilter::default();
+            change(&mut filter);
+            filter
+        };
+        assert!(admits(&with(|f| f.kinds = Some(vec![MemoryKind::Finding]))));
+        assert!(!admits(
+            &with(|f| f.kinds = Some(vec![MemoryKind::Episode]))
+        ));
+        assert!(!admits(&with(|f| f.kinds = Some(vec![]))));
+        assert!(!admits(&with(
+            |f| f.sources = Some(vec![MemorySource::UserInput])
+        )));
+        assert!(admits(&with(
+            |f| f.since = parse_timestamp("2026-02-16T10:00:00+01:00").ok()
+        )));
+        assert!(!admits(&with(
+            |f| f.since = parse_timestamp("2026-02-16T09:00:01Z").ok()
+        )));
+        assert!(!admits(&with(|f| f.session_id = Some("s2".into()))));
+    }
+}

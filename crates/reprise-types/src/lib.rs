@@ -1,0 +1,34 @@
+//! The nouns, the limits and the ports of Reprise: what every room may name.
+//!
+//! Lives here: `MemoryRecord` and its parts, filters, recall answers, identifiers, every bound, and
+//! the five seams (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`).
+//! Must never live here: file access, threads, a model, a ranking rule, or any other Reprise crate.
+
+mod embedding;
+mod error;
+mod filter;
+mod id;
+mod kind;
+pub mod limits;
+mod ports;
+mod recall;
+mod record;
+mod time;
+mod user;
+mod write;
+
+pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
+pub use error::{EmbedError, ErrorKind, MemoryError};
+pub use filter::MemoryFilter;
+pub use id::{IdError, RecallId, RecordId};
+pub use kind::{
+    ConfidenceLevel, Evidence, MemoryKind, MemorySource, Retention, UnknownName, Visibility,
+};
+pub use ports::{Clock, Embedder, LearningEngine, MemoryProvider, Unlearned, VectorStore};
+pub use recall::{
+    Degraded, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier, TaughtBy, Why,
+};
+pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance};
+pub use time::{SystemClock, TimestampError, parse_timestamp};
+pub use user::{UserId, UserIdError};
+pub use write::{RejectReason, WriteOutcome};

@@ -1,0 +1,33 @@
+//! Every bound of the product in one place, with the relations that must hold between them.
+//!
+//! A limit that two rooms know is here; a limit inside one algorithm stays beside that algorithm.
+
+/// Longest text a record keeps, in bytes of UTF-8. Longer text is cut on a character boundary and
+/// the record's metadata says so (`truncated_from_bytes`).
+pub const TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Longest query text that is looked at, in bytes of UTF-8; the rest is ignored.
+pub const QUERY_BYTES_MAX: usize = 16 * 1024;
+/// Longest metadata or details object, in bytes of JSON.
+pub const METADATA_BYTES_MAX: usize = 64 * 1024;
+/// Longest session id, external id, namespace, run id, actor id or source reference, in bytes.
+pub const IDENTIFIER_BYTES_MAX: usize = 512;
+/// Longest user id, in bytes: it names a directory.
+pub const USER_ID_BYTES_MAX: usize = 128;
+/// Most tags, external ids or source references one record carries.
+pub const LIST_ITEMS_MAX: usize = 64;
+/// Widest vector any embedding space may have.
+pub const DIMENSIONS_MAX: usize = 4096;
+/// Most results one recall returns.
+pub const TOP_K_MAX: usize = 1_000;
+/// Results a recall returns when the caller does not say.
+pub const TOP_K_DEFAULT: usize = 5;
+/// How far a vector's length may be from 1 before it is refused.
+pub const UNIT_NORM_TOLERANCE: f32 = 1e-3;
+/// How long a recall may take before late parts are dropped, in milliseconds.
+pub const RECALL_BUDGET_MS: u64 = 500;
+/// Most records in one file: ordinals are `u32` and the highest value means "none".
+pub const RECORDS_MAX: u32 = u32::MAX - 1;
+
+const _: () = assert!(IDENTIFIER_BYTES_MAX >= USER_ID_BYTES_MAX);
+const _: () = assert!(TEXT_BYTES_MAX >= QUERY_BYTES_MAX);
+const _: () = assert!(TOP_K_MAX >= TOP_K_DEFAULT);

@@ -1,0 +1,105 @@
+//! The seams: traits with a real and a second implementation, and nothing else.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use crate::embedding::EmbeddingSpace;
+use crate::error::{EmbedError, MemoryError};
+use crate::filter::MemoryFilter;
+use crate::id::RecordId;
+use crate::recall::{Recall, RecallRequest, RetrievedMemory, TaughtBy};
+
+/// What a host knows of memory (M32). Best effort by contract: a host goes on without an answer.
+#[async_trait]
+pub trait MemoryProvider: Send + Sync {
+    /// Answers within the recall budget or errs.
+    async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError>;
+
+    /// The seed's form of the question: results only.
+    async fn recall(
+        &self,
+        query: &str,
+        top_k: usize,
+        filter: Option<MemoryFilter>,
+    ) -> Result<Vec<RetrievedMemory>, MemoryError> {
+        let request = RecallRequest {
+            query: query.to_owned(),
+            top_k,
+            filter: filter.unwrap_or_default(),
+            as_of: None,
+        };
+        self.recall_request(request)
+            .await
+            .map(|recall| recall.results)
+    }
+}
+
+/// Text to unit vector (M73). Synchronous, one text a call: batches change int8 vectors.
+pub trait Embedder: Send {
+    /// The space of every vector this embedder makes.
+    fn space(&self) -> &EmbeddingSpace;
+
+    /// Tokens of a text that the model sees, special tokens included.
+    fn token_limit(&self) -> usize;
+
+    /// A finite vector of `space().dimensions` numbers and length 1. Empty text is valid.
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError>;
+}
+
+/// Full-precision vectors, reached by ordinal and never copied into an index (M13, M19).
+pub trait VectorStore: Send + Sync {
+    /// Length of every vector.
+    fn dimensions(&self) -> usize;
+
+    /// Copies the vector of record number `ordinal` into `out`, which has `dimensions()` places;
+    /// `false` where that record has none or it cannot be read.
+    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool;
+}
+
+impl<T: VectorStore + ?Sized> VectorStore for Arc<T> {
+    fn dimensions(&self) -> usize {
+        (**self).dimensions()
+    }
+
+    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
+        (**self).vector(ordinal, out)
+    }
+}
+
+/// Outcomes to adjustments (M4, M13). May reorder, never invent; zero without evidence.
+pub trait LearningEngine: Send + Sync {
+    /// How much to add to the score of `record` for this query; 0.0 without evidence.
+    fn adjustment(&self, query_vector: Option<&[f32]>, record: RecordId) -> f32;
+
+    /// The largest absolute adjustment in force now, 0..1.
+    fn cap(&self) -> f32;
+
+    /// The runs behind the adjustment.
+    fn taught_by(&self, query_vector: Option<&[f32]>, record: RecordId) -> Vec<TaughtBy>;
+}
+
+/// The learner that has learned nothing: every adjustment is exactly zero.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unlearned;
+
+impl LearningEngine for Unlearned {
+    fn adjustment(&self, _query_vector: Option<&[f32]>, _record: RecordId) -> f32 {
+        0.0
+    }
+
+    fn cap(&self) -> f32 {
+        0.0
+    }
+
+    fn taught_by(&self, _query_vector: Option<&[f32]>, _record: RecordId) -> Vec<TaughtBy> {
+        Vec::new()
+    }
+}
+
+/// The time, lent by whoever calls.
+pub trait Clock: Send + Sync {
+    /// The present instant. May go backwards; callers that need order enforce it.
+    fn now(&self) -> DateTime<Utc>;
+}

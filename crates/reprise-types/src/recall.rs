@@ -1,0 +1,148 @@
+//! What a recall asks and what it answers: records, calibrated scores, and the reasons for them.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::filter::MemoryFilter;
+use crate::id::{RecallId, RecordId};
+use crate::limits::TOP_K_DEFAULT;
+use crate::record::MemoryRecord;
+
+/// A question to memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RecallRequest {
+    /// The new input, in the user's words.
+    pub query: String,
+    /// Most results wanted; 0 asks for none and gets none.
+    pub top_k: usize,
+    /// Which records may answer.
+    pub filter: MemoryFilter,
+    /// Answer as a store that had stopped at this instant (by `known_at`) would have.
+    pub as_of: Option<DateTime<Utc>>,
+}
+
+impl RecallRequest {
+    /// A question with the default number of results and no filter.
+    pub fn new(query: impl Into<String>) -> Self {
+        Self {
+            query: query.into(),
+            top_k: TOP_K_DEFAULT,
+            filter: MemoryFilter::default(),
+            as_of: None,
+        }
+    }
+}
+
+/// The answer to one question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Recall {
+    /// The receipt: an outcome names it.
+    pub recall_id: RecallId,
+    /// Best first, by `sona_score`, ties by newer record.
+    pub results: Vec<RetrievedMemory>,
+    /// What was left out of this answer, if anything.
+    pub degraded: Vec<Degraded>,
+    /// How the vectors were searched.
+    pub tier: SearchTier,
+    /// Live records that the filter admitted.
+    pub considered: u32,
+}
+
+/// One remembered record with its scores (M30).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RetrievedMemory {
+    /// The record; its `embedding` is left empty.
+    pub record: MemoryRecord,
+    /// Relevance before learning, 0..1, higher is better. The seed's raw distance is
+    /// `why.raw_distance` (C14).
+    pub score: f32,
+    /// Relevance after learning, 0..1, higher is better; equals `score` without evidence.
+    pub sona_score: f32,
+    /// Where the score comes from.
+    pub why: Why,
+}
+
+/// The reasons for one result.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Why {
+    /// Each signal with its value, weight and contribution; the contributions add up to the logit
+    /// whose logistic function is `score`.
+    pub signals: Vec<RankSignal>,
+    /// One minus the cosine of query and record, 0..2; `None` where either has no vector.
+    pub raw_distance: Option<f32>,
+    /// Words of the query that the record holds, as the query wrote them.
+    pub matched_words: Vec<String>,
+    /// Runs that taught the difference between `score` and `sona_score`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taught_by: Vec<TaughtBy>,
+    /// Older versions that this record replaced and that were left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub supersedes: Vec<RecordId>,
+}
+
+/// One named part of a score.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankSignal {
+    /// For example `meaning`, `words`, `neighbours`, `session`.
+    pub name: String,
+    /// The signal itself, in its own unit.
+    pub value: f32,
+    /// What the fusion gave it for this query.
+    pub weight: f32,
+    /// `value` times `weight`.
+    pub contribution: f32,
+}
+
+/// One past run behind a learned adjustment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TaughtBy {
+    /// The run.
+    pub run_id: String,
+    /// Cosine of its query and this one.
+    pub similarity: f32,
+    /// How it went, 0..1.
+    pub quality: f32,
+}
+
+/// A part that an answer had to do without.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Degraded {
+    /// No model: the query has no vector, words and time answered.
+    NoQueryVector,
+    /// Some admitted records have no vector yet.
+    UnembeddedRecords,
+    /// The embedder did not answer within the budget.
+    EmbedderLate,
+    /// A record could not be read back and was left out.
+    DamagedRecords,
+}
+
+impl Degraded {
+    /// The sentence a person reads.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::NoQueryVector => {
+                "no embedding model: answered by words and time; run `reprise models pull`"
+            }
+            Self::UnembeddedRecords => {
+                "some records have no vector yet: they were found by words and time only"
+            }
+            Self::EmbedderLate => "the embedder was late: answered by words and time",
+            Self::DamagedRecords => {
+                "damaged records were left out; run `reprise check` for the report"
+            }
+        }
+    }
+}
+
+/// Which structure answered the vector part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SearchTier {
+    /// No vectors took part.
+    None,
+    /// Every code was scanned: exact in practice.
+    Scan,
+}

@@ -1,0 +1,197 @@
+//! The memory record: the seed's fields (M27), extended and never changed.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::embedding::EmbeddingSpace;
+use crate::id::RecordId;
+use crate::kind::{ConfidenceLevel, Evidence, MemoryKind, MemorySource, Retention, Visibility};
+
+/// One thing that memory keeps. Immutable once kept: a change is a later log entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MemoryRecord {
+    /// Assigned when the record was kept.
+    pub id: RecordId,
+    /// What a person reads.
+    pub text: String,
+    /// Who it came from.
+    pub source: MemorySource,
+    /// What it is.
+    pub kind: MemoryKind,
+    /// How the run that it belongs to went, 0..1; a separate thing from `confidence`.
+    pub quality_score: Option<f32>,
+    /// The session, or an empty string where the source names none.
+    pub session_id: String,
+    /// When it happened.
+    pub timestamp: DateTime<Utc>,
+    /// When this store learned of it; never goes backwards within a file.
+    pub known_at: DateTime<Utc>,
+    /// Whatever else the source said: a JSON object.
+    pub metadata: Map<String, Value>,
+    /// The unit vector of `text`, or empty while it is not yet embedded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub embedding: Vec<f32>,
+    /// The space of `embedding`; `None` while it is not yet embedded.
+    pub embedding_space: Option<EmbeddingSpace>,
+    /// The ids under which other systems know it; also the key of deduplication.
+    pub external_ids: Vec<ExternalId>,
+    /// Hash of the text as kept.
+    pub content_hash: ContentHash,
+    /// Free words.
+    pub tags: Vec<String>,
+    /// How sure its author was, 0..1.
+    pub confidence: Option<f32>,
+    /// What it rests on.
+    pub evidence: Option<Evidence>,
+    /// How far it may travel.
+    pub visibility: Visibility,
+    /// How long it stays.
+    pub retention: Retention,
+    /// The record that this one corrects.
+    pub supersedes: Option<RecordId>,
+    /// Where it came from, in the host's own words.
+    pub provenance: Provenance,
+    /// Typed knowledge (lesson, decision, failure, ...) as its facade wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl MemoryRecord {
+    /// The word for `confidence`, where there is one.
+    #[must_use]
+    pub fn confidence_level(&self) -> Option<ConfidenceLevel> {
+        self.confidence.map(ConfidenceLevel::from_confidence)
+    }
+
+    /// The id under which the batch contract's caller knows this record.
+    #[must_use]
+    pub fn external_id(&self, namespace: &str) -> Option<&str> {
+        self.external_ids
+            .iter()
+            .find(|e| e.namespace == namespace)
+            .map(|e| e.id.as_str())
+    }
+}
+
+/// What a caller hands in; the engine adds id, `known_at` and hash.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRecord {
+    /// What a person reads. Cut at [`crate::limits::TEXT_BYTES_MAX`].
+    pub text: String,
+    /// Who it came from.
+    pub source: MemorySource,
+    /// What it is.
+    pub kind: MemoryKind,
+    /// 0..1, or `None` where nothing is known yet.
+    pub quality_score: Option<f32>,
+    /// The session, or empty.
+    pub session_id: String,
+    /// When it happened; `None` means now.
+    pub timestamp: Option<DateTime<Utc>>,
+    /// A JSON object.
+    pub metadata: Map<String, Value>,
+    /// The unit vector with its space; `None` is kept as "not yet embedded".
+    pub embedding: Option<(EmbeddingSpace, Vec<f32>)>,
+    /// A second record with one of these is a duplicate (C5).
+    pub external_ids: Vec<ExternalId>,
+    /// Free words.
+    pub tags: Vec<String>,
+    /// 0..1.
+    pub confidence: Option<f32>,
+    /// What it rests on.
+    pub evidence: Option<Evidence>,
+    /// How far it may travel.
+    pub visibility: Visibility,
+    /// How long it stays.
+    pub retention: Retention,
+    /// The record that this one corrects.
+    pub supersedes: Option<RecordId>,
+    /// Where it came from.
+    pub provenance: Provenance,
+    /// Typed knowledge.
+    pub details: Option<Value>,
+}
+
+impl NewRecord {
+    /// A private, normal record with nothing but its text, source and kind.
+    #[must_use]
+    pub fn new(text: impl Into<String>, source: MemorySource, kind: MemoryKind) -> Self {
+        Self {
+            text: text.into(),
+            source,
+            kind,
+            quality_score: None,
+            session_id: String::new(),
+            timestamp: None,
+            metadata: Map::new(),
+            embedding: None,
+            external_ids: Vec::new(),
+            tags: Vec::new(),
+            confidence: None,
+            evidence: None,
+            visibility: Visibility::Private,
+            retention: Retention::Normal,
+            supersedes: None,
+            provenance: Provenance::default(),
+            details: None,
+        }
+    }
+}
+
+/// A name of a record in another system.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ExternalId {
+    /// Which system, for example `event` or `batch`.
+    pub namespace: String,
+    /// Its id there.
+    pub id: String,
+}
+
+impl ExternalId {
+    /// Namespace of the batch contract's `external_id`.
+    pub const BATCH: &'static str = "batch";
+    /// Namespace of `event_id` of a host's event log.
+    pub const EVENT: &'static str = "event";
+
+    /// Names `id` within `namespace`.
+    pub fn new(namespace: impl Into<String>, id: impl Into<String>) -> Self {
+        Self {
+            namespace: namespace.into(),
+            id: id.into(),
+        }
+    }
+}
+
+/// XXH3-128 of the text: tells repeated content, is not a security boundary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContentHash(pub u128);
+
+impl Serialize for ContentHash {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{:032x}", self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for ContentHash {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        u128::from_str_radix(&text, 16)
+            .map(Self)
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// Where a record came from, in the host's own words.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The run it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// The actor that produced it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor_id: Option<String>,
+    /// Files, documents and evidence it points at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub source_refs: Vec<String>,
+}

@@ -1,0 +1,122 @@
+//! The user id: a name that is safe as a directory, checked once at the edge.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits::USER_ID_BYTES_MAX;
+
+/// One user, who owns one store. Letters, digits, `.`, `_`, `-`, `@`, `+`; not starting with a dot.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct UserId(String);
+
+/// Why a text cannot be a user id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UserIdError {
+    /// No characters at all.
+    #[error("the user id is empty; pass a name such as `ada`")]
+    Empty,
+    /// Longer than a directory name should be.
+    #[error("the user id has {got} bytes; use at most {USER_ID_BYTES_MAX}")]
+    TooLong {
+        /// Its length in bytes.
+        got: usize,
+    },
+    /// Could be read as a hidden file or a parent directory.
+    #[error(
+        "the user id `{got}` starts with a dot; user ids name directories, use letters and digits first"
+    )]
+    LeadingDot {
+        /// The text as given.
+        got: String,
+    },
+    /// A character that is not safe in a file name.
+    #[error("the user id contains {character:?}; use letters, digits and . _ - @ + only")]
+    Character {
+        /// The first such character.
+        character: char,
+    },
+}
+
+impl UserId {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for UserId {
+    type Err = UserIdError;
+
+    fn from_str(text: &str) -> Result<Self, UserIdError> {
+        if text.is_empty() {
+            return Err(UserIdError::Empty);
+        }
+        if text.len() > USER_ID_BYTES_MAX {
+            return Err(UserIdError::TooLong { got: text.len() });
+        }
+        let allowed =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | '+');
+        if let Some(character) = text.chars().find(|c| !allowed(*c)) {
+            return Err(UserIdError::Character { character });
+        }
+        if text.starts_with('.') {
+            return Err(UserIdError::LeadingDot {
+                got: text.to_owned(),
+            });
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for UserId {
+    type Error = UserIdError;
+
+    fn try_from(text: String) -> Result<Self, UserIdError> {
+        text.parse()
+    }
+}
+
+impl From<UserId> for String {
+    fn from(user: UserId) -> Self {
+        user.0
+    }
+}
+
+impl fmt::Display for UserId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_names_pass() {
+        for name in ["ada", "user-1", "a.b@example.org", "conv-26", "01JK"] {
+            assert_eq!(name.parse::<UserId>().unwrap().as_str(), name);
+        }
+    }
+
+    #[test]
+    fn names_that_could_leave_the_directory_do_not() {
+        for name in [
+            "",
+            "..",
+            ".hidden",
+            "a/b",
+            "a\\b",
+            "a\0b",
+            "a b",
+            "\u{e9}",
+            &"x".repeat(300),
+        ] {
+            assert!(name.parse::<UserId>().is_err(), "{name:?}");
+        }
+    }
+}

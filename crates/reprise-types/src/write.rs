@@ -1,0 +1,75 @@
+//! What a write answers: never a bool, because a duplicate and an outage are different things (G6).
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::RecordId;
+
+/// The fate of one record handed in. `Inserted` means on disk and findable.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum WriteOutcome {
+    /// Kept under this id.
+    Inserted {
+        /// The new record.
+        id: RecordId,
+    },
+    /// An earlier record has the same external id; nothing changed.
+    Duplicate {
+        /// That record.
+        of: RecordId,
+    },
+    /// Refused; nothing changed.
+    Rejected {
+        /// What was wrong with it.
+        why: RejectReason,
+    },
+}
+
+/// Why a record was refused: always something its sender can change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "reason", rename_all = "snake_case")]
+pub enum RejectReason {
+    /// Nothing to remember.
+    #[error("the text is empty; send what should be remembered")]
+    EmptyText,
+    /// A score outside its range.
+    #[error("{field} is {value}, it must be between 0 and 1")]
+    OutOfRange {
+        /// Which field.
+        field: String,
+        /// What it held, as text (NaN has no JSON form).
+        value: String,
+    },
+    /// The vector cannot be stored.
+    #[error("{message}")]
+    Vector {
+        /// The vector check's sentence.
+        message: String,
+    },
+    /// A field is larger than its limit.
+    #[error("{field} has {got} bytes, the limit is {limit}")]
+    TooLarge {
+        /// Which field.
+        field: String,
+        /// Its size.
+        got: usize,
+        /// The bound.
+        limit: usize,
+    },
+    /// More list items than a record carries.
+    #[error("{field} has {got} items, the limit is {limit}")]
+    TooMany {
+        /// Which field.
+        field: String,
+        /// How many.
+        got: usize,
+        /// The bound.
+        limit: usize,
+    },
+    /// `supersedes` names a record that is not here.
+    #[error("it supersedes {id}, which this store does not hold")]
+    UnknownSuperseded {
+        /// The id named.
+        id: RecordId,
+    },
+}
