@@ -1,1 +1,25 @@
-//! Placeholder head: replaced by the room's first commit.
+//! The log of one memory: a single append-only `.rvf` file, checksummed, recoverable, compactable.
+//!
+//! Lives here: the file format and everything that touches the disk. Must never live here: search,
+//! ranking, the meaning of a record, a clock or a source of randomness.
+
+mod compact;
+mod disk;
+mod entry;
+mod error;
+mod inspect;
+mod log;
+mod options;
+mod reader;
+
+pub use compact::{Compacted, Compaction};
+pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
+pub use entry::{Commit, CommitSeq, Entry};
+pub use error::StoreError;
+pub use inspect::{Scrub, SegmentInfo, inspect, verify};
+pub use log::Log;
+pub use options::{
+    CompactionReport, Damage, DerivedSet, LogStats, OpenOptions, Opened, RecoveryReport,
+    ReplayReport, Verify,
+};
+pub use reader::LogReader;

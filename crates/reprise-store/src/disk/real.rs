@@ -1,0 +1,134 @@
+//! The operating system's files, through `fs_err` so that every error names its path.
+//!
+//! Lives here: every call of this crate into the file system. Never here: anything the format knows.
+
+use std::fs::TryLockError;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use fs_err::{File, OpenOptions};
+
+use super::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt};
+
+/// The machine's own file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealDisk;
+
+#[derive(Debug)]
+struct RealFile(File);
+
+#[derive(Debug)]
+struct RealLock(File);
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new().read(true).write(writable).open(path)?;
+        Ok(Arc::new(RealFile(file)))
+    }
+
+    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        Ok(Arc::new(RealFile(file)))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        match file.file().try_lock() {
+            Ok(()) => Ok(LockAttempt::Held(Box::new(RealLock(file)))),
+            Err(TryLockError::WouldBlock) => {
+                Ok(LockAttempt::Refused(lock_holder(identity_of(&file)?)))
+            }
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
+        match fs_err::metadata(path) {
+            Ok(metadata) => Ok(Some(FileIdentity {
+                device: metadata.dev(),
+                inode: metadata.ino(),
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs_err::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        match fs_err::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let parent = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        File::open(parent)?.sync_all()
+    }
+}
+
+impl DiskFile for RealFile {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.file().read_exact_at(out, offset)
+    }
+
+    fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.file().write_all_at(bytes, offset)
+    }
+
+    fn truncate(&self, size: u64) -> io::Result<()> {
+        self.0.set_len(size)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn identity(&self) -> io::Result<FileIdentity> {
+        identity_of(&self.0)
+    }
+}
+
+impl DiskLock for RealLock {
+    fn identity(&self) -> io::Result<FileIdentity> {
+        identity_of(&self.0)
+    }
+}
+
+fn identity_of(file: &File) -> io::Result<FileIdentity> {
+    let metadata = file.metadata()?;
+    Ok(FileIdentity {
+        device: metadata.dev(),
+        inode: metadata.ino(),
+    })
+}
+
+/// The process that holds the lock, as Linux lists it in `/proc/locks`:
+/// `1: FLOCK  ADVISORY  WRITE 1234 fd:01:5678 0 EOF`.
+fn lock_holder(file: FileIdentity) -> Option<String> {
+    let inode = format!(":{}", file.inode);
+    let locks = fs_err::read_to_string("/proc/locks").ok()?;
+    locks.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip(1).filter(|word| *word != "->");
+        let (kind, _, _) = (words.next()?, words.next()?, words.next()?);
+        let (pid, place) = (words.next()?, words.next()?);
+        (kind == "FLOCK" && place.ends_with(&inode)).then(|| format!("process {pid}"))
+    })
+}

@@ -1,0 +1,75 @@
+//! What the log is made of: entries, commits, and the sequence that orders them.
+//!
+//! Lives here: the caller's view of one entry. Never here: its bytes (`codec` knows those).
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{ContentHash, EmbeddingSpace, MemoryRecord, RecordId};
+
+/// Number of a commit: 1 for the first, 0 for "before everything".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CommitSeq(pub u64);
+
+impl fmt::Display for CommitSeq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One thing the log says. A later minor version may add kinds, which this one keeps and skips.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Entry {
+    /// A new record; takes the next ordinal. Its `embedding` is empty or a unit vector of the
+    /// file's dimensions, with `embedding_space` set exactly when it is not empty.
+    Record(Box<MemoryRecord>),
+    /// The vector of a record that was kept without one, or its vector in another space.
+    Embedded {
+        /// Whose vector.
+        ordinal: u32,
+        /// Its coordinate system.
+        space: EmbeddingSpace,
+        /// As many finite numbers as the file has dimensions.
+        vector: Vec<f32>,
+    },
+    /// A record is forgotten: from this commit on it is not served, and compaction removes its
+    /// text, vector, external ids and metadata from the disk.
+    Forgotten {
+        /// Which record.
+        ordinal: u32,
+        /// Its id, which the stub keeps.
+        id: RecordId,
+        /// When.
+        at: DateTime<Utc>,
+        /// Why.
+        reason: String,
+        /// Hash of the forgotten text, which the stub keeps.
+        content_hash: ContentHash,
+        /// Hashes of its external ids, which the stub keeps too: a replay of the source must not
+        /// bring the record back. (Asked for by the engine; at most `LIST_ITEMS_MAX`.)
+        keys: Vec<u128>,
+    },
+    /// How far a stream has been consumed; the last one of each stream counts.
+    Cursor {
+        /// Which stream.
+        stream: String,
+        /// The last sequence number that was taken from it.
+        seq: u64,
+    },
+    /// An ordinal whose record is damaged beyond reading. Made by `replay` only, so that ordinals
+    /// stay dense; `append` refuses it.
+    Lost {
+        /// Which ordinal.
+        ordinal: u32,
+    },
+}
+
+/// The receipt of an acknowledged commit: whole and on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit {
+    /// Its number.
+    pub seq: CommitSeq,
+    /// The ordinal of its first `Entry::Record`; the others follow in order.
+    pub first_ordinal: u32,
+}

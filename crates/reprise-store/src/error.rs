@@ -1,0 +1,222 @@
+//! Every way the store can refuse, each a sentence that says what to do next.
+//!
+//! Lives here: `StoreError` and who must act on it. Never here: recovery decisions.
+
+use std::io;
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use reprise_types::ErrorKind;
+
+/// Why the store refused. Nothing changed in the file unless the variant says so.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}; {}", .path.display(), advice(.source))]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// On which file.
+        path: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// No file there and `create` was not asked for.
+    #[error("there is no memory at {}; check the path or create it first", .path.display())]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// Something else lives under this name; it was not touched.
+    #[error(
+        "{} is not a Reprise memory ({why}); move it away or choose another directory",
+        .path.display()
+    )]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// What gave it away.
+        why: &'static str,
+    },
+    /// Written by a later version; it was not touched.
+    #[error(
+        "{} was written by a newer Reprise (format {found}, this one reads up to {supported}); \
+         update Reprise",
+        .path.display()
+    )]
+    NewerFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format version.
+        found: u16,
+        /// The newest this build reads.
+        supported: u16,
+    },
+    /// The file holds vectors of another length than asked for.
+    #[error(
+        "{} holds vectors of {got} numbers, not {expected}; open it with the model it was made with",
+        .path.display()
+    )]
+    WrongDimensions {
+        /// The file.
+        path: PathBuf,
+        /// Its dimensions.
+        got: u16,
+        /// What the caller asked for.
+        expected: u16,
+    },
+    /// Another writer has it.
+    #[error("{} is in use by {holder}; close that one first", .path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// A process id where the system tells, else "another process".
+        holder: String,
+    },
+    /// Opened for reading only.
+    #[error("{} was opened read-only; open it for writing", .path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// An earlier write or sync failed, so nothing more is written through this handle.
+    #[error(
+        "an earlier write to {} failed ({cause}); close and reopen it, what was acknowledged is safe",
+        .path.display()
+    )]
+    Poisoned {
+        /// The file.
+        path: PathBuf,
+        /// The first failure's sentence.
+        cause: String,
+    },
+    /// A record that was never written.
+    #[error("there is no record {ordinal}, the log has {records}; use an ordinal it returned")]
+    NoRecord {
+        /// The ordinal asked for.
+        ordinal: u32,
+        /// How many ordinals the log has given out.
+        records: u32,
+    },
+    /// A record that was forgotten.
+    #[error("record {ordinal} was forgotten at {at} ({reason}); its content is gone")]
+    Forgotten {
+        /// The ordinal asked for.
+        ordinal: u32,
+        /// When.
+        at: DateTime<Utc>,
+        /// Why.
+        reason: String,
+    },
+    /// A record whose bytes are damaged or were skipped by recovery. Never served.
+    #[error("record {ordinal} is damaged on disk (offset {offset}); restore it from a backup")]
+    DamagedRecord {
+        /// The ordinal asked for.
+        ordinal: u32,
+        /// Where its block should be; 0 where even that is unknown.
+        offset: u64,
+    },
+    /// Something in the file is damaged beyond what recovery can step over.
+    #[error("{} is damaged at offset {offset} ({what}); restore it from a backup", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Where.
+        offset: u64,
+        /// What was expected there.
+        what: &'static str,
+    },
+    /// An entry that cannot be written as given.
+    #[error("entry {index} of the commit cannot be written: {why}; correct it and append again")]
+    BadEntry {
+        /// Position in the slice given to `append`.
+        index: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// A commit larger than one commit may be.
+    #[error("the commit has {got} {what}, at most {limit} fit; split it into several commits")]
+    CommitTooLarge {
+        /// Entries or bytes.
+        what: &'static str,
+        /// How many.
+        got: usize,
+        /// The bound.
+        limit: usize,
+    },
+    /// No ordinals left.
+    #[error("the log holds {records} records, which is all one file can; start a new file")]
+    Full {
+        /// How many there are.
+        records: u32,
+    },
+    /// The commits asked for were merged by compaction.
+    #[error("commits up to {horizon} were merged, so replay after {after} is not possible; use 0")]
+    Compacted {
+        /// What was asked for.
+        after: u64,
+        /// The last merged commit.
+        horizon: u64,
+    },
+    /// Only one compaction at a time.
+    #[error("a compaction of {} is under way; wait for it to finish", .path.display())]
+    CompactionUnderWay {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The compaction was made from another log or from an earlier file of this one.
+    #[error("this compaction does not belong to {}; start a new one", .path.display())]
+    StaleCompaction {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl StoreError {
+    /// Who must act.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Locked { .. } | Self::CompactionUnderWay { .. } => ErrorKind::Retry,
+            Self::NoRecord { .. }
+            | Self::Forgotten { .. }
+            | Self::BadEntry { .. }
+            | Self::CommitTooLarge { .. }
+            | Self::Compacted { .. }
+            | Self::StaleCompaction { .. }
+            | Self::ReadOnly { .. } => ErrorKind::Caller,
+            Self::Io { .. }
+            | Self::Missing { .. }
+            | Self::NotAStore { .. }
+            | Self::NewerFormat { .. }
+            | Self::WrongDimensions { .. }
+            | Self::Poisoned { .. }
+            | Self::DamagedRecord { .. }
+            | Self::Damaged { .. }
+            | Self::Full { .. } => ErrorKind::Operator,
+        }
+    }
+
+    /// Wraps the system's answer to `action` on `path`.
+    pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_path_buf(),
+            source,
+        }
+    }
+}
+
+fn advice(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free some space, then close and reopen"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "make it writable for this user"
+        }
+        io::ErrorKind::NotFound => "check the path",
+        _ => "check the disk",
+    }
+}
