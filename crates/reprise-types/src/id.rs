@@ -22,7 +22,8 @@ macro_rules! ulid_newtype {
         pub struct $name(u128);
 
         impl $name {
-            /// Makes an id from milliseconds since the Unix epoch (48 bits are kept) and 80 random bits.
+            /// Makes an id from milliseconds since the Unix epoch (48 bits are kept) and 80 random
+            /// bits.
             #[must_use]
             pub fn from_parts(unix_ms: u64, random: u128) -> Self {
                 Self(Ulid::from_parts(unix_ms, random).0)

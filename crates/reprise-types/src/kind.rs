@@ -18,7 +18,9 @@ pub struct UnknownName {
 }
 
 macro_rules! vocabulary {
-    ($(#[$doc:meta])* $name:ident, $what:literal, { $($(#[$vdoc:meta])* $variant:ident = $number:literal, $text:literal;)* }) => {
+    ($(#[$doc:meta])* $name:ident, $what:literal, {
+        $($(#[$vdoc:meta])* $variant:ident = $number:literal, $text:literal;)*
+    }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "&'static str")]

@@ -1,7 +1,7 @@
 //! Instants: the dialects they arrive in, and the clock that the caller lends.
 //!
-//! Times are compared as instants, never as strings (G17): the same moment written with `Z`, with an
-//! offset or with fractional seconds is one value here.
+//! Times are compared as instants, never as strings (G17): the same moment written with `Z`, with
+//! an offset or with fractional seconds is one value here.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
