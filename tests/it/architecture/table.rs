@@ -1,0 +1,155 @@
+//! DESIGN section 2's table as data. A change here is a decision: write its ADR.
+//!
+//! Lives here: rooms, fences and composition roots. Must never live here: code that checks.
+
+/// A package, and the Reprise packages that its shipped code may name.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub(super) package: &'static str,
+    pub(super) may_name: &'static [&'static str],
+}
+
+/// Outside crates held in certain rooms, so that each can be replaced in one place.
+#[derive(Debug)]
+pub(super) struct Fence {
+    pub(super) outside: &'static [&'static str],
+    pub(super) rooms: &'static [&'static str],
+    /// Rooms whose tests and benches may use them besides, as referee or competitor.
+    pub(super) tests_of: &'static [&'static str],
+}
+
+/// In `folder`, `path_root` may stand in the file `only_in` and nowhere else.
+#[derive(Debug)]
+pub(super) struct Composition {
+    pub(super) folder: &'static str,
+    pub(super) path_root: &'static str,
+    pub(super) only_in: &'static str,
+}
+
+/// In order: a room's tests may name any room above it, so no order of tests makes a cycle.
+pub(super) const ROOMS: &[Room] = &[
+    Room {
+        package: "reprise-types",
+        may_name: &[],
+    },
+    Room {
+        package: "reprise-store",
+        may_name: &["reprise-types"],
+    },
+    Room {
+        package: "reprise-index",
+        may_name: &["reprise-types"],
+    },
+    Room {
+        package: "reprise-learn",
+        may_name: &["reprise-types"],
+    },
+    Room {
+        package: "reprise-embed",
+        may_name: &["reprise-types"],
+    },
+    Room {
+        package: "reprise-engine",
+        may_name: &[
+            "reprise-types",
+            "reprise-store",
+            "reprise-index",
+            "reprise-learn",
+        ],
+    },
+    Room {
+        package: "reprise-knowledge",
+        may_name: &["reprise-types", "reprise-engine"],
+    },
+    Room {
+        package: "reprise-agent",
+        may_name: &["reprise-types", "reprise-engine", "reprise-embed"],
+    },
+    Room {
+        package: "reprise-sandbox",
+        may_name: &["reprise-types", "reprise-agent"],
+    },
+    Room {
+        package: "reprise",
+        may_name: &[
+            "reprise-types",
+            "reprise-engine",
+            "reprise-knowledge",
+            "reprise-agent",
+            // The demo and `events replay` run the whole host: ADR 0003.
+            "reprise-sandbox",
+        ],
+    },
+    Room {
+        package: "reprise-tests",
+        may_name: &["*"],
+    },
+];
+
+pub(super) const FENCES: &[Fence] = &[
+    Fence {
+        outside: &["ort", "ort-sys", "tokenizers", "rten", "rten-tensor", "zip"],
+        rooms: &["reprise-embed"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["rvf-types", "rvf-wire", "rvf-runtime"],
+        rooms: &["reprise-store"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["numkong", "simsimd", "rust-stemmers", "rvf-index"],
+        rooms: &["reprise-index"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["ruvector-sona"],
+        rooms: &["reprise-learn"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["ractor"],
+        rooms: &["reprise-agent", "reprise-sandbox"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["tokio"],
+        rooms: &["reprise-agent", "reprise-sandbox", "reprise"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["rusqlite"],
+        rooms: &["reprise-sandbox", "reprise-knowledge"],
+        tests_of: &["reprise-index"],
+    },
+    Fence {
+        outside: &["sqlite-vec"],
+        rooms: &[],
+        tests_of: &["reprise-index"],
+    },
+    Fence {
+        outside: &[
+            "clap",
+            "clap_complete",
+            "anyhow",
+            "indicatif",
+            "anstream",
+            "owo-colors",
+            "axum",
+            "rmcp",
+        ],
+        rooms: &["reprise"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["arc-swap"],
+        rooms: &["reprise-agent", "reprise-engine"],
+        tests_of: &[],
+    },
+];
+
+pub(super) const COMPOSITION: &[Composition] = &[Composition {
+    folder: "sandbox",
+    path_root: "reprise_agent",
+    only_in: "sandbox/src/memory_bridge.rs",
+}];
