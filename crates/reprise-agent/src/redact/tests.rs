@@ -1,0 +1,190 @@
+//! What must go, what must stay, and that nothing listed survives wherever it stands.
+
+use proptest::prelude::*;
+use reprise_types::{MemoryKind, MemorySource, NewRecord};
+use serde_json::json;
+
+use super::Redactor;
+
+fn clean(text: &str) -> String {
+    Redactor::new().redact_text(text).text
+}
+
+#[test]
+fn each_shape_of_secret_is_replaced_by_its_kind() {
+    let cases = [
+        (
+            "curl -H 'Authorization: Bearer abc123def456'",
+            "authorization",
+            "abc123def456",
+        ),
+        (
+            "use bearer eW91LWZvdW5kLW1l1234 here",
+            "bearer",
+            "eW91LWZvdW5kLW1l1234",
+        ),
+        (
+            "key AKIAIOSFODNN7EXAMPLE set",
+            "aws_key",
+            "AKIAIOSFODNN7EXAMPLE",
+        ),
+        (
+            "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+            "github_token",
+            "ghp_",
+        ),
+        (
+            "github_pat_11ABCDEFG0abcdefghijklmnop",
+            "github_token",
+            "github_pat_",
+        ),
+        ("sk-proj-abcDEF123456ghiJKL789", "openai_key", "sk-proj"),
+        (
+            "sk-ant-api03-abcdefghijklmnopqrst",
+            "anthropic_key",
+            "sk-ant",
+        ),
+        ("xoxb-123456789012-abcdefGHIJ", "slack_token", "xoxb"),
+        (
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl",
+            "jwt",
+            "eyJ",
+        ),
+        ("postgres://ada:hunter2@db/main", "url_password", "hunter2"),
+        ("PASSWORD=correcthorse ./run", "assigned", "correcthorse"),
+        ("export DB_PASSWORD='battery staple'", "assigned", "battery"),
+        ("{\"api_key\": \"abcdef\"}", "assigned", "abcdef"),
+        ("{\\\"client_secret\\\":\\\"zyx\\\"}", "assigned", "zyx"),
+        (
+            "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG",
+            "assigned",
+            "wJalrXUtnFEMI",
+        ),
+        ("password: hunter22", "assigned", "hunter22"),
+    ];
+    for (text, kind, secret) in cases {
+        let redacted = Redactor::new().redact_text(text);
+        assert!(
+            redacted.text.contains(&format!("[redacted:{kind}]")),
+            "{text} -> {}",
+            redacted.text
+        );
+        assert!(
+            !redacted.text.contains(secret),
+            "{text} -> {}",
+            redacted.text
+        );
+        assert_eq!(redacted.count, 1, "{text} -> {}", redacted.text);
+    }
+}
+
+#[test]
+fn a_private_key_goes_whole_even_when_its_end_is_missing() {
+    let pem = "before\n-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nAAAA\n-----END RSA PRIVATE KEY-----\nafter";
+    assert_eq!(clean(pem), "before\n[redacted:private_key]\nafter");
+    let cut = "x -----BEGIN PRIVATE KEY-----\nMIIEow";
+    assert_eq!(clean(cut), "x [redacted:private_key]");
+}
+
+#[test]
+fn ordinary_prose_stays() {
+    for text in [
+        "the token bucket refills every second",
+        "secret santa is on Friday",
+        "Guard token refresh with a mutex",
+        "session_manager.rs writes the token without a lock",
+        "forgot password: click the link",
+        "the secret: be kind to people",
+        "bearer of bad news",
+        "the bearer authentication-mechanisms are documented",
+        "max_tokens: 256 and token count is low",
+        "use sk-learn-style-estimators-everywhere",
+        "author: Ada; authorization was discussed",
+        "see https://example.org:8080/path?q=1",
+        "risk-averse-planning-for-all-of-us",
+    ] {
+        assert_eq!(clean(text), text);
+    }
+}
+
+#[test]
+fn secret_keys_hide_their_values_at_any_depth_and_spelling() {
+    let mut value = json!({
+        "API-Key": "abc",
+        "nested": [{"refreshToken": "def", "fine": "stays"}],
+        "Authorization": {"scheme": "x"},
+        "client_secret": 42,
+        "token_count": 7,
+        "has_token": true,
+        "password": "",
+        "x_credentials": ["a"],
+    });
+    assert_eq!(Redactor::new().redact_value(&mut value), 5);
+    assert_eq!(
+        value,
+        json!({
+            "API-Key": "[redacted:apikey]",
+            "nested": [{"refreshToken": "[redacted:token]", "fine": "stays"}],
+            "Authorization": "[redacted:authorization]",
+            "client_secret": "[redacted:secret]",
+            "token_count": 7,
+            "has_token": true,
+            "password": "",
+            "x_credentials": "[redacted:credentials]",
+        })
+    );
+    assert_eq!(Redactor::new().redact_value(&mut value), 0);
+}
+
+#[test]
+fn a_record_is_clean_in_every_text_it_carries() {
+    let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut record = NewRecord::new(secret, MemorySource::UserInput, MemoryKind::Episode);
+    record.session_id = secret.to_owned();
+    record.tags = vec![secret.to_owned()];
+    record
+        .metadata
+        .insert(secret.to_owned(), json!([{"deep": secret}]));
+    record.provenance.run_id = Some(secret.to_owned());
+    record.provenance.source_refs = vec![secret.to_owned()];
+    record.details = Some(json!({"text": secret}));
+    assert_eq!(Redactor::new().redact_record(&mut record), 8);
+    assert!(!format!("{record:?}").contains("ghp_"));
+}
+
+fn secret() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "AKIA[A-Z0-9]{16}",
+        "gh[pousr]_[A-Za-z0-9]{36}",
+        "github_pat_[A-Za-z0-9_]{22,60}",
+        "sk-[A-Za-z0-9]{20,40}7[A-Za-z0-9]{4}",
+        "sk-proj-[A-Za-z0-9]{20,40}7[A-Za-z0-9]{4}",
+        "sk-ant-api03-[A-Za-z0-9]{20,60}",
+        "xox[bpars]-[0-9]{10,12}-[A-Za-z0-9]{20,24}",
+        "eyJ[A-Za-z0-9_-]{10,30}\\.eyJ[A-Za-z0-9_-]{10,30}\\.[A-Za-z0-9_-]{10,30}",
+        "Bearer [A-Za-z0-9._-]{16,30}5",
+        "password=[A-Za-z0-9!#]{4,20}",
+        "-----BEGIN (RSA |EC |OPENSSH )?PRIVATE KEY-----\n[A-Za-z0-9+/\n]{20,90}\n-----END",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_listed_secret_survives_wherever_it_stands(
+        before in "[ -~\\n\u{e9}\u{65e5}]{0,40}",
+        secret in secret(),
+        after in "[ -~\\n]{0,40}",
+    ) {
+        let redacted = Redactor::new().redact_text(&format!("{before} {secret} {after}"));
+        let core = secret.trim_start_matches("Bearer ").trim_start_matches("password=");
+        prop_assert!(!redacted.text.contains(core), "{}", redacted.text);
+        prop_assert!(redacted.count >= 1);
+    }
+
+    #[test]
+    fn redacting_twice_changes_nothing_more(text in "([ -~\\n]|password=|token: |\"secret\": \"){0,60}") {
+        let once = Redactor::new().redact_text(&text);
+        let twice = Redactor::new().redact_text(&once.text);
+        prop_assert_eq!(&twice.text, &once.text);
+    }
+}

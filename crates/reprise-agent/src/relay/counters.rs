@@ -1,0 +1,94 @@
+//! What the relay did with every topic, so that nothing is dropped in silence.
+//!
+//! Lives here: counting and its bound. Must never live here: a decision made from a count.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::mapping::MapOutcome;
+
+/// Most topics counted by name; a host that invents names cannot fill the memory.
+const TOPICS_MAX: usize = 1_000;
+/// Where the counts of further topics go.
+const OTHER: &str = "(other)";
+/// Where events without a readable envelope are counted.
+const UNREADABLE: &str = "(unreadable)";
+
+/// Events by topic and fate.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RelayCounters {
+    topics: BTreeMap<String, TopicCount>,
+}
+
+/// The counts of one topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct TopicCount {
+    /// Events that became records.
+    pub mapped: u64,
+    /// Records made of them.
+    pub records: u64,
+    /// Events that the table leaves out on purpose.
+    pub ignored: u64,
+    /// Events of a topic that the table does not know.
+    pub unknown: u64,
+    /// Events that should have been kept and could not be read.
+    pub malformed: u64,
+    /// Findings and learnings kept out by the gate.
+    pub gated: u64,
+    /// Secrets replaced.
+    pub redacted: u64,
+}
+
+impl RelayCounters {
+    /// Counts one event.
+    pub fn count(&mut self, outcome: &MapOutcome) {
+        match outcome {
+            MapOutcome::Mapped(mapped) => {
+                let count = self.entry(&mapped.topic);
+                count.mapped += 1;
+                count.records += mapped.records.len() as u64;
+                count.gated += u64::from(mapped.gated);
+                count.redacted += u64::from(mapped.redacted);
+            }
+            MapOutcome::Ignored { topic } => self.entry(topic).ignored += 1,
+            MapOutcome::Unknown { topic } => self.entry(topic).unknown += 1,
+            MapOutcome::Malformed { topic, .. } => self.entry(topic).malformed += 1,
+        }
+    }
+
+    /// Counts one value that is no event at all.
+    pub fn count_unreadable(&mut self) {
+        self.entry(UNREADABLE).malformed += 1;
+    }
+
+    /// Every topic seen, in alphabetical order.
+    pub fn topics(&self) -> impl Iterator<Item = (&str, &TopicCount)> {
+        self.topics
+            .iter()
+            .map(|(name, count)| (name.as_str(), count))
+    }
+
+    /// The sum over all topics.
+    #[must_use]
+    pub fn total(&self) -> TopicCount {
+        self.topics
+            .values()
+            .fold(TopicCount::default(), |mut sum, count| {
+                sum.mapped += count.mapped;
+                sum.records += count.records;
+                sum.ignored += count.ignored;
+                sum.unknown += count.unknown;
+                sum.malformed += count.malformed;
+                sum.gated += count.gated;
+                sum.redacted += count.redacted;
+                sum
+            })
+    }
+
+    fn entry(&mut self, topic: &str) -> &mut TopicCount {
+        let known = self.topics.contains_key(topic) || self.topics.len() < TOPICS_MAX;
+        let name = if known { topic } else { OTHER };
+        self.topics.entry(name.to_owned()).or_default()
+    }
+}

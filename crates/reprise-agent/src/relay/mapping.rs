@@ -1,0 +1,243 @@
+//! One event to its records: a pure function of the event and the topic table.
+//!
+//! Lives here: text, run, session, metadata and provenance of a record. Must never live here: state
+//! that outlives the call, a clock, or a decision about which user an event belongs to (that is the
+//! source binding's).
+
+use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX};
+use reprise_types::{ExternalId, NewRecord, Provenance};
+use serde_json::{Map, Value};
+
+use super::envelope::Event;
+use super::report;
+use super::table::{Documented, Rule, Split, TopicTable, Verdict};
+use super::template::{shorten, text_at, texts_at, value_at};
+use crate::redact::Redactor;
+
+/// Turns events into records.
+#[derive(Debug, Clone)]
+pub struct Mapper {
+    table: TopicTable,
+    redactor: Redactor,
+}
+
+/// What became of one event. Every outcome is counted; none is silent.
+#[derive(Debug, Clone, PartialEq)]
+pub enum MapOutcome {
+    /// It is worth remembering.
+    Mapped(MappedEvent),
+    /// The table says that it is not.
+    Ignored {
+        /// Its event type.
+        topic: String,
+    },
+    /// The table does not know it.
+    Unknown {
+        /// Its event type.
+        topic: String,
+    },
+    /// It should have been worth remembering and holds nothing usable.
+    Malformed {
+        /// Its event type.
+        topic: String,
+        /// One sentence.
+        why: String,
+    },
+}
+
+/// An event with the records made of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MappedEvent {
+    /// Its event type.
+    pub topic: String,
+    /// The documented topic that it counts as.
+    pub documented: String,
+    /// At least one, redacted, each with its external id in the namespace `event`.
+    pub records: Vec<NewRecord>,
+    /// Findings and learnings that the gate kept out.
+    pub gated: u32,
+    /// Secrets replaced.
+    pub redacted: u32,
+}
+
+impl Mapper {
+    /// A mapper with the given table and the built-in redaction.
+    #[must_use]
+    pub fn new(table: TopicTable) -> Self {
+        Self {
+            table,
+            redactor: Redactor::new(),
+        }
+    }
+
+    /// The records of one event. The same event always gives the same records.
+    #[must_use]
+    pub fn map(&self, event: &Event) -> MapOutcome {
+        let topic = event.event_type.clone();
+        let (rule, name, documented) = match self.table.verdict(&topic, &event.payload) {
+            Verdict::Keep(rule, name, documented) => (rule, name, documented),
+            Verdict::Ignore => return MapOutcome::Ignored { topic },
+            Verdict::Unknown => return MapOutcome::Unknown { topic },
+        };
+        let (mut records, gated) = self.records_of(event, rule, documented);
+        if records.is_empty() {
+            if rule.optional || gated > 0 {
+                return MapOutcome::Ignored { topic };
+            }
+            let why = format!(
+                "event {} of `{topic}` holds no text to remember",
+                event.event_id
+            );
+            return MapOutcome::Malformed { topic, why };
+        }
+        let redacted = records
+            .iter_mut()
+            .map(|record| self.redactor.redact_record(record))
+            .sum();
+        MapOutcome::Mapped(MappedEvent {
+            topic,
+            documented: name.to_owned(),
+            records,
+            gated,
+            redacted,
+        })
+    }
+
+    fn records_of(
+        &self,
+        event: &Event,
+        rule: &Rule,
+        documented: Documented,
+    ) -> (Vec<NewRecord>, u32) {
+        let base = self.base(event, documented);
+        match rule.split {
+            None => (self.whole(event, rule, base).into_iter().collect(), 0),
+            Some(Split::Report) => {
+                let summary = self.whole(event, rule, base.clone());
+                report::split(&event.payload, summary, &base, &self.table.report)
+            }
+            Some(Split::Finding) => {
+                let part = value_at(&event.payload, &rule.part).unwrap_or(&Value::Null);
+                report::finding_alone(part, &base, &self.table.report)
+            }
+            Some(Split::Learning) => {
+                let part = value_at(&event.payload, &rule.part).unwrap_or(&Value::Null);
+                report::learning_alone(part, &base, &self.table.report)
+            }
+        }
+    }
+
+    fn whole(&self, event: &Event, rule: &Rule, mut record: NewRecord) -> Option<NewRecord> {
+        let templates = rule.text.as_ref().unwrap_or(&self.table.text);
+        let text = templates
+            .iter()
+            .find_map(|template| template.render(&event.payload))?;
+        let text = match &rule.after {
+            Some(marker) => match text.rsplit_once(marker.as_str()) {
+                Some((_, kept)) if !kept.trim().is_empty() => kept.trim().to_owned(),
+                _ => text,
+            },
+            None => text,
+        };
+        let (text, was) = shorten(text, self.table.text_bytes_max);
+        if let Some(bytes) = was {
+            record
+                .metadata
+                .insert("shortened_from_bytes".to_owned(), bytes.into());
+        }
+        record.text = text;
+        Some(record)
+    }
+
+    /// A record with everything but its text.
+    fn base(&self, event: &Event, documented: Documented) -> NewRecord {
+        let run_id = self.run_id(event);
+        let mut record = NewRecord::new("", documented.source, documented.kind);
+        record.session_id = self.session_id(event, run_id.as_deref());
+        record.timestamp = event.timestamp;
+        record.metadata = self.metadata(event);
+        record.external_ids = vec![ExternalId::new(ExternalId::EVENT, &event.event_id)];
+        record.provenance = Provenance {
+            run_id,
+            actor_id: (!event.actor_id.is_empty()).then(|| event.actor_id.clone()),
+            source_refs: self.source_refs(&event.payload),
+        };
+        record
+    }
+
+    fn run_id(&self, event: &Event) -> Option<String> {
+        let rules = &self.table.run;
+        first_identifier(&event.payload, &rules.paths).or_else(|| {
+            rules
+                .actor_prefixes
+                .iter()
+                .find_map(|prefix| event.actor_id.strip_prefix(prefix.as_str()))
+                .filter(|run| !run.is_empty())
+                .map(str::to_owned)
+        })
+    }
+
+    fn session_id(&self, event: &Event, run_id: Option<&str>) -> String {
+        let rules = &self.table.session;
+        first_identifier(&event.payload, &rules.paths)
+            .or_else(|| event.session_id.clone().filter(|s| fits(s)))
+            .or_else(|| run_id.map(|run| format!("{}{run}", rules.run_prefix)))
+            .filter(|session| fits(session))
+            .unwrap_or_default()
+    }
+
+    fn metadata(&self, event: &Event) -> Map<String, Value> {
+        let mut metadata = Map::new();
+        metadata.insert("event_type".to_owned(), event.event_type.clone().into());
+        if !event.user_id.is_empty() && fits(&event.user_id) {
+            metadata.insert("event_user_id".to_owned(), event.user_id.clone().into());
+        }
+        let mut room = METADATA_BYTES_MAX / 2;
+        for path in &self.table.metadata {
+            let Some(value) = value_at(&event.payload, path) else {
+                continue;
+            };
+            let size = value.to_string().len();
+            let empty = value.is_null() || value.as_str().is_some_and(str::is_empty);
+            if empty || size > room {
+                continue;
+            }
+            room -= size;
+            let name = path.rsplit('.').next().unwrap_or(path);
+            metadata
+                .entry(name.to_owned())
+                .or_insert_with(|| value.clone());
+        }
+        metadata
+    }
+
+    fn source_refs(&self, payload: &Value) -> Vec<String> {
+        let mut refs: Vec<String> = Vec::new();
+        for path in &self.table.source_refs {
+            for text in texts_at(payload, path) {
+                if refs.len() < LIST_ITEMS_MAX && fits(&text) && !refs.contains(&text) {
+                    refs.push(text);
+                }
+            }
+        }
+        refs
+    }
+}
+
+fn first_identifier(payload: &Value, paths: &[String]) -> Option<String> {
+    paths
+        .iter()
+        .filter_map(|path| value_at(payload, path)?.as_str())
+        .find(|text| fits(text))
+        .map(str::to_owned)
+}
+
+/// Whether a text can be an identifier: something, and within the limit.
+pub(super) fn fits(text: &str) -> bool {
+    !text.is_empty() && text.len() <= IDENTIFIER_BYTES_MAX
+}
+
+/// Text at a path, for the report reader.
+pub(super) fn field(value: &Value, name: &str) -> Option<String> {
+    text_at(value, name)
+}

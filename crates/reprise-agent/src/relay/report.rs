@@ -1,0 +1,153 @@
+//! A worker's report: its summary, its findings and its learnings, each a record of its own.
+//!
+//! Lives here: the split and its gate (enough evidence, enough confidence, not too many). Must never
+//! live here: the gate's numbers, which are the topic table's.
+
+use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
+use reprise_types::{Evidence, NewRecord};
+use serde_json::Value;
+
+use super::mapping::{field, fits};
+use super::table::ReportRules;
+use super::template::texts_at;
+
+/// The summary and whatever passes the gate, in the report's order; and how many did not pass.
+pub(super) fn split(
+    payload: &Value,
+    summary: Option<NewRecord>,
+    base: &NewRecord,
+    rules: &ReportRules,
+) -> (Vec<NewRecord>, u32) {
+    let report = payload.get("report").unwrap_or(payload);
+    let mut records: Vec<NewRecord> = summary.into_iter().collect();
+    let mut gated = 0;
+    let mut take = |made: Vec<Option<NewRecord>>, most: usize| {
+        let asked = made.len();
+        let kept: Vec<NewRecord> = made.into_iter().flatten().take(most).collect();
+        gated += (asked - kept.len()) as u32;
+        records.extend(kept);
+    };
+    take(
+        each(report, "findings", |part, index| {
+            finding(part, index, base, rules)
+        }),
+        rules.findings_max,
+    );
+    take(
+        each(report, "learnings", |part, index| {
+            learning(part, index, base, rules)
+        }),
+        rules.learnings_max,
+    );
+    (records, gated)
+}
+
+/// An event that is one finding.
+pub(super) fn finding_alone(
+    part: &Value,
+    base: &NewRecord,
+    rules: &ReportRules,
+) -> (Vec<NewRecord>, u32) {
+    alone(part, "claim", finding(part, 0, base, rules))
+}
+
+/// An event that is one learning.
+pub(super) fn learning_alone(
+    part: &Value,
+    base: &NewRecord,
+    rules: &ReportRules,
+) -> (Vec<NewRecord>, u32) {
+    alone(part, "insight", learning(part, 0, base, rules))
+}
+
+fn alone(part: &Value, name: &str, record: Option<NewRecord>) -> (Vec<NewRecord>, u32) {
+    let gated = u32::from(record.is_none() && field(part, name).is_some());
+    (record.into_iter().collect(), gated)
+}
+
+fn each(
+    report: &Value,
+    name: &str,
+    make: impl Fn(&Value, usize) -> Option<NewRecord>,
+) -> Vec<Option<NewRecord>> {
+    report
+        .get(name)
+        .and_then(Value::as_array)
+        .map(|parts| {
+            parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| make(part, index))
+                .collect()
+        })
+        .unwrap_or_default()
+}
+
+fn finding(part: &Value, index: usize, base: &NewRecord, rules: &ReportRules) -> Option<NewRecord> {
+    let evidence: Vec<String> = texts_at(part, "evidence_refs")
+        .into_iter()
+        .filter(|text| fits(text))
+        .take(LIST_ITEMS_MAX)
+        .collect();
+    if evidence.len() < rules.finding_evidence_min {
+        return None;
+    }
+    let mut record = typed(part, ("claim", "finding_id", "f"), index, base, rules)?;
+    record.evidence = Some(Evidence::Observed);
+    record.provenance.source_refs = evidence;
+    copy(part, "novel", &mut record);
+    Some(record)
+}
+
+fn learning(
+    part: &Value,
+    index: usize,
+    base: &NewRecord,
+    rules: &ReportRules,
+) -> Option<NewRecord> {
+    let mut record = typed(part, ("insight", "learning_id", "l"), index, base, rules)?;
+    record.evidence = Some(Evidence::Inferred);
+    record.kind = rules.learning_kind;
+    copy(part, "supports", &mut record);
+    copy(part, "changes_plan", &mut record);
+    Some(record)
+}
+
+/// What findings and learnings share; `None` where the text is missing or the confidence too low.
+fn typed(
+    part: &Value,
+    (text, id, letter): (&str, &str, &str),
+    index: usize,
+    base: &NewRecord,
+    rules: &ReportRules,
+) -> Option<NewRecord> {
+    let confidence = part.get("confidence")?.as_f64()? as f32;
+    if !(rules.confidence_min..=1.0).contains(&confidence) {
+        return None;
+    }
+    let mut record = base.clone();
+    record.text = field(part, text)?;
+    record.confidence = Some(confidence);
+    let name = field(part, id).unwrap_or_else(|| format!("{letter}{index}"));
+    record
+        .metadata
+        .insert(id.to_owned(), Value::String(name.clone()));
+    for external in &mut record.external_ids {
+        external.id = bounded(&external.id, &name);
+    }
+    Some(record)
+}
+
+/// `event#part`, within the limit for identifiers.
+fn bounded(event_id: &str, name: &str) -> String {
+    let mut id = format!("{event_id}#{name}");
+    let end = id.floor_char_boundary(IDENTIFIER_BYTES_MAX);
+    id.truncate(end);
+    id
+}
+
+fn copy(part: &Value, name: &str, record: &mut NewRecord) {
+    if let Some(value) = part.get(name) {
+        record.metadata.insert(name.to_owned(), value.clone());
+    }
+}

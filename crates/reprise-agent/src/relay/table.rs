@@ -1,0 +1,223 @@
+//! The topic table: which event becomes which kind of memory.
+//!
+//! Lives here: reading and checking `topics.toml`, finding the rule for an event. Must never live
+//! here: a topic name.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use reprise_types::{MemoryKind, MemorySource};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::template::{Template, value_at};
+
+/// The table that the binary carries.
+const BUILTIN: &str = include_str!("topics.toml");
+/// The one version of the table's own form.
+const VERSION: u32 = 1;
+
+/// Which events become memories, and how.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TopicTable {
+    version: u32,
+    pub(super) text: Vec<Template>,
+    pub(super) text_bytes_max: usize,
+    pub(super) metadata: Vec<String>,
+    pub(super) source_refs: Vec<String>,
+    pub(super) run: RunRules,
+    pub(super) session: SessionRules,
+    pub(super) report: ReportRules,
+    documented: BTreeMap<String, Documented>,
+    rule: Vec<Rule>,
+    ignore: Ignore,
+}
+
+/// One line of the table; see the head of `topics.toml` for the meaning of each field.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    topic: String,
+    #[serde(rename = "as")]
+    documented: String,
+    #[serde(default)]
+    when: BTreeMap<String, Vec<Value>>,
+    pub(super) text: Option<Vec<Template>>,
+    pub(super) after: Option<String>,
+    #[serde(default)]
+    pub(super) optional: bool,
+    pub(super) split: Option<Split>,
+    #[serde(default)]
+    pub(super) part: String,
+}
+
+/// How one event becomes several records, or a typed part of it one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Split {
+    Report,
+    Finding,
+    Learning,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Documented {
+    pub(super) source: MemorySource,
+    pub(super) kind: MemoryKind,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RunRules {
+    pub(super) paths: Vec<String>,
+    pub(super) actor_prefixes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SessionRules {
+    pub(super) paths: Vec<String>,
+    pub(super) run_prefix: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReportRules {
+    pub(super) findings_max: usize,
+    pub(super) learnings_max: usize,
+    pub(super) confidence_min: f32,
+    pub(super) finding_evidence_min: usize,
+    pub(super) learning_kind: MemoryKind,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ignore {
+    topics: Vec<String>,
+    prefixes: Vec<String>,
+}
+
+/// What the table says of an event.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Verdict<'a> {
+    Keep(&'a Rule, &'a str, Documented),
+    Ignore,
+    Unknown,
+}
+
+/// Why a table cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TopicTableError {
+    /// The file is not there or not readable.
+    #[error("the topic table {path} cannot be read ({source}); pass a copy of the built-in table")]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// Not TOML, or not this table.
+    #[error("the topic table is not valid: {message}")]
+    Parse {
+        /// The parser's words, with line and column.
+        message: String,
+    },
+    /// Of another version.
+    #[error(
+        "the topic table has version {got}, this program reads version {VERSION}; start from the built-in table"
+    )]
+    Version {
+        /// Its version.
+        got: u32,
+    },
+    /// A rule points at a topic that the table does not document.
+    #[error("a rule for `{topic}` says `as = \"{documented}\"`, which [documented] does not list")]
+    Undocumented {
+        /// The rule's topic.
+        topic: String,
+        /// What it names.
+        documented: String,
+    },
+}
+
+impl TopicTable {
+    /// The table that the binary carries.
+    pub fn builtin() -> Result<Self, TopicTableError> {
+        Self::parse(BUILTIN)
+    }
+
+    /// A table from a file.
+    pub fn from_path(path: &Path) -> Result<Self, TopicTableError> {
+        let text = std::fs::read_to_string(path).map_err(|source| TopicTableError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        Self::parse(&text)
+    }
+
+    /// A table from TOML text.
+    pub fn parse(text: &str) -> Result<Self, TopicTableError> {
+        let table: Self = toml::from_str(text).map_err(|error| TopicTableError::Parse {
+            message: error.to_string(),
+        })?;
+        if table.version != VERSION {
+            return Err(TopicTableError::Version { got: table.version });
+        }
+        if let Some(rule) = table
+            .rule
+            .iter()
+            .find(|rule| !table.documented.contains_key(&rule.documented))
+        {
+            return Err(TopicTableError::Undocumented {
+                topic: rule.topic.clone(),
+                documented: rule.documented.clone(),
+            });
+        }
+        Ok(table)
+    }
+
+    /// The documented topics, in alphabetical order.
+    pub fn documented_topics(&self) -> impl Iterator<Item = &str> {
+        self.documented.keys().map(String::as_str)
+    }
+
+    pub(super) fn verdict(&self, event_type: &str, payload: &Value) -> Verdict<'_> {
+        if self.ignore.topics.iter().any(|topic| topic == event_type)
+            || self.ignore.prefixes.iter().any(|p| covers(p, event_type))
+        {
+            return Verdict::Ignore;
+        }
+        let mut known = false;
+        for rule in self.rule.iter().filter(|r| covers(&r.topic, event_type)) {
+            known = true;
+            if rule.holds(payload)
+                && let Some((topic, documented)) = self.documented.get_key_value(&rule.documented)
+            {
+                return Verdict::Keep(rule, topic, *documented);
+            }
+        }
+        if known {
+            Verdict::Ignore
+        } else {
+            Verdict::Unknown
+        }
+    }
+}
+
+impl Rule {
+    fn holds(&self, payload: &Value) -> bool {
+        self.when.iter().all(|(path, wanted)| {
+            value_at(payload, path).is_some_and(|value| wanted.contains(value))
+        })
+    }
+}
+
+/// Whether a topic, or a prefix ending in `.*`, covers an event type.
+fn covers(pattern: &str, event_type: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => event_type.starts_with(prefix),
+        None => pattern == event_type,
+    }
+}

@@ -1,0 +1,111 @@
+//! Texts made from payload paths.
+//!
+//! Lives here: path look-up, templates, shortening. Must never live here: which template a topic
+//! uses.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What stands between the kept beginning and the kept end of a shortened text.
+const ELISION: &str = "\n[...]\n";
+
+/// A text with `{path}` places.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Template(Vec<Part>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Path(String),
+}
+
+impl TryFrom<String> for Template {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut rest = text.as_str();
+        while let Some((literal, after)) = rest.split_once('{') {
+            let Some((path, tail)) = after.split_once('}') else {
+                return Err(format!("the template `{text}` has a `{{` without its `}}`"));
+            };
+            if !literal.is_empty() {
+                parts.push(Part::Literal(literal.to_owned()));
+            }
+            parts.push(Part::Path(path.trim().to_owned()));
+            rest = tail;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Literal(rest.to_owned()));
+        }
+        if parts.is_empty() {
+            return Err("a template is empty".to_owned());
+        }
+        Ok(Self(parts))
+    }
+}
+
+impl Template {
+    /// The text, or `None` where one of its paths holds nothing.
+    pub(super) fn render(&self, payload: &Value) -> Option<String> {
+        let mut text = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Literal(literal) => text.push_str(literal),
+                Part::Path(path) => text.push_str(&text_at(payload, path)?),
+            }
+        }
+        Some(text)
+    }
+}
+
+/// The value at a dotted path through objects; the empty path is the value itself.
+pub(super) fn value_at<'a>(payload: &'a Value, path: &str) -> Option<&'a Value> {
+    if path.is_empty() {
+        return Some(payload);
+    }
+    path.split('.')
+        .try_fold(payload, |value, name| value.get(name))
+}
+
+/// Text, number or boolean at a path as trimmed text; a list on the way joins its items' texts.
+/// A payload that is itself text answers to `text` and `value`. `None` where that is empty.
+pub(super) fn text_at(payload: &Value, path: &str) -> Option<String> {
+    let text = match payload {
+        Value::String(text) if matches!(path, "text" | "value") => text.clone(),
+        _ => texts_at(payload, path).concat(),
+    };
+    let trimmed = text.trim();
+    (!trimmed.is_empty()).then(|| trimmed.to_owned())
+}
+
+/// Every text at a path: one, or one for each item of a list on the way.
+pub(super) fn texts_at(value: &Value, path: &str) -> Vec<String> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(|item| texts_at(item, path)).collect(),
+        Value::String(text) if path.is_empty() => vec![text.clone()],
+        Value::Number(number) if path.is_empty() => vec![number.to_string()],
+        Value::Bool(truth) if path.is_empty() => vec![truth.to_string()],
+        Value::Object(map) if !path.is_empty() => {
+            let (name, rest) = path.split_once('.').unwrap_or((path, ""));
+            map.get(name)
+                .map(|inner| texts_at(inner, rest))
+                .unwrap_or_default()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Keeps the beginning (three fifths) and the end of a text longer than `bytes_max`, cut on
+/// character boundaries; says how long it was.
+pub(super) fn shorten(text: String, bytes_max: usize) -> (String, Option<usize>) {
+    if text.len() <= bytes_max {
+        return (text, None);
+    }
+    let room = bytes_max.saturating_sub(ELISION.len());
+    let head = text.floor_char_boundary(room / 5 * 3);
+    let tail = text.ceil_char_boundary(text.len() - (room - room / 5 * 3));
+    let kept = format!("{}{ELISION}{}", &text[..head], &text[tail..]);
+    (kept, Some(text.len()))
+}
