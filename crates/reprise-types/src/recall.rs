@@ -119,6 +119,17 @@ pub enum Degraded {
 }
 
 impl Degraded {
+    /// The wire name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoQueryVector => "no_query_vector",
+            Self::UnembeddedRecords => "unembedded_records",
+            Self::EmbedderLate => "embedder_late",
+            Self::DamagedRecords => "damaged_records",
+        }
+    }
+
     /// The sentence a person reads.
     #[must_use]
     pub fn sentence(self) -> &'static str {

@@ -164,7 +164,7 @@ impl ExternalId {
 }
 
 /// XXH3-128 of the text: tells repeated content, is not a security boundary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ContentHash(pub u128);
 
 impl Serialize for ContentHash {
