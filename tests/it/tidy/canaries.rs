@@ -106,11 +106,18 @@ fn a_path_outside_the_checkout_is_noticed() {
 #[test]
 fn a_wide_line_is_noticed() {
     let words = "x ".repeat(60);
-    let complaints = |text: String| complaints_of(wide_lines, SHIPPED, &text);
-    assert_eq!(complaints(format!("// {words}")), 1);
-    assert_eq!(complaints(format!("f(\"a\", {});", "1, ".repeat(40))), 1);
-    assert_eq!(complaints(format!("f(\"{words}\");")), 0);
-    assert_eq!(complaints(format!("// https://x.invalid/{words}")), 0);
+    let complaints = |path, text: String| complaints_of(wide_lines, path, &text);
+    assert_eq!(complaints(SHIPPED, format!("// {words}")), 1);
+    assert_eq!(complaints(TEST, format!("// {words}")), 1);
+    assert_eq!(complaints(SHIPPED, format!("f(\"{words}\");")), 0);
+    assert_eq!(
+        complaints(SHIPPED, format!("// https://x.invalid/{words}")),
+        0
+    );
+    let row = |columns: usize| format!("f({}\"{words}\");", "1, ".repeat(columns / 3));
+    assert_eq!(complaints(SHIPPED, row(60)), 1);
+    assert_eq!(complaints(TEST, row(60)), 0);
+    assert_eq!(complaints(TEST, row(180)), 1);
 }
 
 #[test]
