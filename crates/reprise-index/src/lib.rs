@@ -1,1 +1,33 @@
-//! Placeholder head: replaced by the room's first commit.
+//! Derived search over one user's records: vectors, words, neighbours, time. Rebuilt, never trusted.
+//!
+//! Lives here: the columns of every document, int8 codes, lexical segments, views (filter and
+//! as-of), the raw lexical signals, and the byte form of all of it.
+//! Must never live here: a ranking rule, a record's text, file access, a clock, randomness.
+//!
+//! One [`IndexWriter`] publishes immutable [`IndexSnapshot`]s; readers never wait for it. Documents
+//! are addressed by dense ordinals in append order.
+
+mod codec;
+mod cow;
+mod docs;
+mod error;
+mod lexical;
+mod lexicon;
+mod parts;
+mod segment;
+mod snapshot;
+mod vectors;
+mod view;
+mod words;
+mod world;
+mod writer;
+
+pub use docs::Doc;
+pub use error::IndexError;
+pub use lexical::{LexicalScratch, LexicalSignals, TermSignal};
+pub use parts::{PART_CODES, PART_DOCUMENTS, PART_WORDS};
+pub use snapshot::IndexSnapshot;
+pub use vectors::OVERSAMPLE_DEFAULT;
+pub use view::View;
+pub use words::{HEAD_TERMS, Query, QueryTerm};
+pub use writer::{IndexWriter, NewDoc};

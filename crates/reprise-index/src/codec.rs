@@ -1,0 +1,149 @@
+//! Bytes of a part: version, checksum, little-endian numbers, varints. Reading never panics.
+//!
+//! Must never live here: what the numbers mean.
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::IndexError;
+
+/// One version byte and the XXH3-64 of everything after it.
+const HEADER_BYTES: usize = 9;
+
+/// Starts a part; fill it and give it to [`seal`].
+pub(crate) fn open(version: u8, capacity: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + capacity);
+    bytes.push(version);
+    bytes.extend_from_slice(&[0; HEADER_BYTES - 1]);
+    bytes
+}
+
+/// Writes the checksum of a part begun with [`open`].
+pub(crate) fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
+    let hash = xxh3_64(&bytes[HEADER_BYTES..]).to_le_bytes();
+    bytes[1..HEADER_BYTES].copy_from_slice(&hash);
+    bytes
+}
+
+pub(crate) fn put_u32(bytes: &mut Vec<u8>, value: u32) {
+    bytes.extend_from_slice(&value.to_le_bytes());
+}
+
+/// LEB128.
+pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        bytes.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+}
+
+/// Takes one LEB128 number off the front; `None` where the bytes end or it is too long.
+#[inline]
+pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    if first < 0x80 {
+        return Some(u64::from(first));
+    }
+    let mut value = u64::from(first & 0x7f);
+    for shift in (7..63).step_by(7) {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Reads a part front to back.
+#[derive(Debug)]
+pub(crate) struct Reader<'a> {
+    part: &'static str,
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Checks version and checksum.
+    pub(crate) fn new(
+        part: &'static str,
+        bytes: &'a [u8],
+        expected: u8,
+    ) -> Result<Self, IndexError> {
+        let damaged = |what| IndexError::Damaged { part, what };
+        let (header, rest) = bytes
+            .split_at_checked(HEADER_BYTES)
+            .ok_or(damaged("too short"))?;
+        let (version, hash) = header.split_first().ok_or(damaged("too short"))?;
+        if *version != expected {
+            let got = *version;
+            return Err(IndexError::Version {
+                part,
+                got,
+                expected,
+            });
+        }
+        if xxh3_64(rest).to_le_bytes() != hash {
+            return Err(damaged("its checksum does not match"));
+        }
+        Ok(Self { part, rest })
+    }
+
+    pub(crate) fn damaged(&self, what: &'static str) -> IndexError {
+        let part = self.part;
+        IndexError::Damaged { part, what }
+    }
+
+    pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], IndexError> {
+        let (taken, rest) = self
+            .rest
+            .split_at_checked(count)
+            .ok_or_else(|| self.damaged("it ends early"))?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// `count` numbers of `N` bytes each.
+    pub(crate) fn column<const N: usize>(
+        &mut self,
+        count: usize,
+    ) -> Result<&'a [[u8; N]], IndexError> {
+        let bytes = count
+            .checked_mul(N)
+            .ok_or_else(|| self.damaged("a count is too large"))?;
+        Ok(self.take(bytes)?.as_chunks().0)
+    }
+
+    pub(crate) fn u32(&mut self) -> Result<u32, IndexError> {
+        let one: &[[u8; 4]] = self.column(1)?;
+        one.first()
+            .map(|bytes| u32::from_le_bytes(*bytes))
+            .ok_or_else(|| self.damaged("it ends early"))
+    }
+
+    /// Fails where bytes are left over.
+    pub(crate) fn end(&self) -> Result<(), IndexError> {
+        if self.rest.is_empty() {
+            Ok(())
+        } else {
+            Err(self.damaged("it has bytes after its end"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn varints_come_back_and_torn_ones_do_not() {
+        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), 1 << 62] {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, value);
+            assert_eq!(take_varint(&mut &bytes[..]), Some(value));
+            assert_eq!(take_varint(&mut &bytes[..bytes.len() - 1]), None);
+        }
+        assert_eq!(take_varint(&mut &[0xff; 12][..]), None);
+    }
+}

@@ -1,0 +1,183 @@
+//! The columns of a document: who, what, when, until when. No text and no vector.
+//!
+//! Must never live here: scores, or anything a query decides.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{MemoryKind, MemorySource, RecordId};
+
+use crate::cow::CowVec;
+
+/// The instant that never comes.
+pub(crate) const NEVER: i64 = i64::MAX;
+/// The session of a document whose source names none.
+pub(crate) const NO_SESSION: u32 = u32::MAX;
+
+/// One document as the index keeps it. Instants are microseconds since the Unix epoch.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) id: RecordId,
+    pub(crate) timestamp: i64,
+    pub(crate) known_at: i64,
+    pub(crate) forgotten_at: i64,
+    pub(crate) superseded_at: i64,
+    /// Analysed terms of the whole text.
+    pub(crate) terms: u32,
+    pub(crate) session: u32,
+    /// Analysed terms of the head, at most [`crate::HEAD_TERMS`].
+    pub(crate) head_terms: u8,
+    pub(crate) kind: MemoryKind,
+    pub(crate) source: MemorySource,
+    /// Forgotten, and its words and vector are gone: no instant brings it back.
+    pub(crate) hole: bool,
+}
+
+impl Row {
+    /// The place of a record that is no more.
+    pub(crate) fn hole(id: RecordId) -> Self {
+        Self {
+            id,
+            timestamp: 0,
+            known_at: 0,
+            forgotten_at: 0,
+            superseded_at: NEVER,
+            terms: 0,
+            session: NO_SESSION,
+            head_terms: 0,
+            kind: MemoryKind::Episode,
+            source: MemorySource::UserInput,
+            hole: true,
+        }
+    }
+
+    /// Whether it could answer now: neither forgotten nor superseded.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.hole && self.forgotten_at == NEVER && self.superseded_at == NEVER
+    }
+
+    /// Whether it could have answered at `instant`.
+    pub(crate) fn was_live(&self, instant: i64) -> bool {
+        !self.hole
+            && self.known_at <= instant
+            && self.forgotten_at > instant
+            && self.superseded_at > instant
+    }
+}
+
+/// What the index knows of one document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Doc {
+    /// The record.
+    pub id: RecordId,
+    /// When it happened, cut to microseconds.
+    pub timestamp: DateTime<Utc>,
+    /// When the store learned of it, cut to microseconds.
+    pub known_at: DateTime<Utc>,
+    /// What it is.
+    pub kind: MemoryKind,
+    /// Who it came from.
+    pub source: MemorySource,
+    /// Number of its session, for [`crate::IndexSnapshot::session_name`]; `None` where it has none.
+    pub session: Option<u32>,
+    /// Analysed terms of its text.
+    pub terms: u32,
+    /// Analysed terms of its head, at most [`crate::HEAD_TERMS`].
+    pub head_terms: u8,
+    /// Whether it has a vector.
+    pub has_vector: bool,
+    /// When it was forgotten.
+    pub forgotten_at: Option<DateTime<Utc>>,
+    /// When a newer record replaced it.
+    pub superseded_at: Option<DateTime<Utc>>,
+    /// The live document before it in its session.
+    pub previous: Option<u32>,
+    /// The live document after it in its session.
+    pub next: Option<u32>,
+}
+
+/// The instant of a column; out-of-range microseconds (only a forged file has them) become the
+/// nearest instant there is.
+pub(crate) fn instant(micros: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp_micros(micros).unwrap_or(if micros < 0 {
+        DateTime::<Utc>::MIN_UTC
+    } else {
+        DateTime::<Utc>::MAX_UTC
+    })
+}
+
+pub(crate) fn micros(instant: DateTime<Utc>) -> i64 {
+    // The last value is reserved for "never"; chrono's own range ends before it.
+    instant.timestamp_micros().min(NEVER - 1)
+}
+
+/// Session names, each with a number in order of first appearance.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sessions {
+    names: CowVec<Arc<str>>,
+}
+
+impl Sessions {
+    pub(crate) fn from_names(names: Vec<Arc<str>>) -> Self {
+        Self {
+            names: names.into_iter().collect(),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(crate) fn name(&self, session: u32) -> Option<&str> {
+        self.names.get(session as usize).map(|name| &**name)
+    }
+
+    /// The number of a session, `NO_SESSION` for the empty name, `None` for an unknown one.
+    pub(crate) fn find(&self, name: &str) -> Option<u32> {
+        if name.is_empty() {
+            return Some(NO_SESSION);
+        }
+        self.names
+            .iter()
+            .position(|known| **known == *name)
+            .map(|position| position as u32)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.names.iter()
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.names.memory_bytes() + self.names.iter().map(|name| name.len() + 16).sum::<usize>()
+    }
+}
+
+/// The writer's way from name to number. Looked up only, never iterated.
+#[derive(Debug, Default)]
+pub(crate) struct Interner {
+    numbers: HashMap<Arc<str>, u32>,
+}
+
+impl Interner {
+    pub(crate) fn of(sessions: &Sessions) -> Self {
+        Self {
+            numbers: sessions.iter().cloned().zip(0..).collect(),
+        }
+    }
+
+    /// The number of `name`, given to it now if it is new.
+    pub(crate) fn intern(&mut self, sessions: &mut Sessions, name: &str) -> u32 {
+        if name.is_empty() {
+            return NO_SESSION;
+        }
+        if let Some(&number) = self.numbers.get(name) {
+            return number;
+        }
+        let number = sessions.len() as u32;
+        let name: Arc<str> = Arc::from(name);
+        sessions.names.push(Arc::clone(&name));
+        self.numbers.insert(name, number);
+        number
+    }
+}

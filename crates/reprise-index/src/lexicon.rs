@@ -1,0 +1,156 @@
+//! The segments of a store, log-structured: small ones in front, merged by size as they pile up.
+//!
+//! Segments cover adjacent ranges of ordinals in order, so a term's postings over all of them are
+//! ascending. Must never live here: statistics, scores.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::segment::{Posting, Segment, SegmentBuilder, merge};
+use crate::words::{Analyser, HEAD_TERMS};
+
+/// How many segments of one size become one of the next.
+const FACTOR: usize = 8;
+
+/// All words of all documents.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lexicon {
+    segments: Vec<Arc<Segment>>,
+}
+
+impl Lexicon {
+    /// Segments that came from a file; `None` where they are not adjacent from 0 to `end`.
+    pub(crate) fn from_segments(segments: Vec<Segment>, end: u32) -> Option<Self> {
+        let mut next = 0;
+        for segment in &segments {
+            if segment.first != next {
+                return None;
+            }
+            next = segment.end;
+        }
+        (next == end).then(|| Self {
+            segments: segments.into_iter().map(Arc::new).collect(),
+        })
+    }
+
+    pub(crate) fn segments(&self) -> &[Arc<Segment>] {
+        &self.segments
+    }
+
+    /// Adds the newest documents and merges what has piled up.
+    pub(crate) fn push(&mut self, segment: Segment) {
+        self.segments.push(Arc::new(segment));
+        while let Some(last) = self.segments.last() {
+            let level = level(last);
+            let smaller = |s: &&Arc<Segment>| self::level(s) <= level;
+            let run = self.segments.iter().rev().take_while(smaller).count();
+            if run < FACTOR {
+                break;
+            }
+            let tail = self.segments.split_off(self.segments.len() - run);
+            self.segments.push(Arc::new(merge(&tail, |_| true)));
+        }
+    }
+
+    /// Rewrites everything into one segment without the documents that `keep` refuses.
+    pub(crate) fn rewrite(&mut self, keep: impl Fn(u32) -> bool) {
+        self.segments = vec![Arc::new(merge(&self.segments, keep))];
+    }
+
+    /// Every document that holds `term`, ordinals ascending.
+    pub(crate) fn postings(&self, term: &[u8]) -> impl Iterator<Item = Posting> {
+        self.segments
+            .iter()
+            .flat_map(move |segment| segment.find(term))
+    }
+
+    /// How often document `ordinal` holds `term`.
+    pub(crate) fn holds(&self, ordinal: u32, term: &[u8]) -> bool {
+        self.segments
+            .iter()
+            .find(|segment| (segment.first..segment.end).contains(&ordinal))
+            .is_some_and(|segment| {
+                segment
+                    .find(term)
+                    .find(|posting| posting.ordinal >= ordinal)
+                    .is_some_and(|posting| posting.ordinal == ordinal)
+            })
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.segments
+            .iter()
+            .map(|s| s.bytes().len() + size_of::<Segment>())
+            .sum()
+    }
+}
+
+fn level(segment: &Segment) -> u32 {
+    segment.documents().max(1).ilog(FACTOR as u32)
+}
+
+/// Documents pushed and not yet published.
+#[derive(Debug, Default)]
+pub(crate) struct Pending {
+    terms: BTreeMap<String, Vec<Posting>>,
+    first: u32,
+    end: u32,
+}
+
+impl Pending {
+    /// Begins after the documents before `first`.
+    pub(crate) fn new(first: u32) -> Self {
+        Self {
+            terms: BTreeMap::new(),
+            first,
+            end: first,
+        }
+    }
+
+    pub(crate) fn documents(&self) -> u32 {
+        self.end - self.first
+    }
+
+    /// Adds the next document; answers its terms and how many of them are its head.
+    pub(crate) fn push(&mut self, analyser: &Analyser, text: &str) -> (u32, u8) {
+        let ordinal = self.end;
+        self.end += 1;
+        let mut position = 0_usize;
+        analyser.terms(text, |stem, _| {
+            let in_head = u16::from(position < HEAD_TERMS);
+            position += 1;
+            if !self.terms.contains_key(stem) {
+                self.terms.insert(stem.to_owned(), Vec::new());
+            }
+            let Some(postings) = self.terms.get_mut(stem) else {
+                return;
+            };
+            match postings.last_mut() {
+                Some(last) if last.ordinal == ordinal => {
+                    last.count = last.count.saturating_add(1);
+                    last.head += in_head;
+                }
+                _ => postings.push(Posting {
+                    ordinal,
+                    count: 1,
+                    head: in_head,
+                }),
+            }
+        });
+        let terms = u32::try_from(position).unwrap_or(u32::MAX);
+        (terms, position.min(HEAD_TERMS) as u8)
+    }
+
+    /// The pending documents as a segment; the next batch begins behind them.
+    pub(crate) fn seal(&mut self) -> Segment {
+        let mut builder = SegmentBuilder::new(self.first, self.end);
+        for (term, postings) in &self.terms {
+            builder.term(term.as_bytes());
+            for posting in postings {
+                builder.posting(*posting);
+            }
+        }
+        *self = Self::new(self.end);
+        builder.finish()
+    }
+}

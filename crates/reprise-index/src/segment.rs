@@ -1,0 +1,277 @@
+//! A run of documents' terms as immutable bytes: sorted dictionary, postings as varint deltas.
+//!
+//! The form in memory is the form in the file. Reading is bounds-checked throughout: damaged bytes
+//! end a list early, they never panic. Must never live here: statistics, liveness, scores.
+//!
+//! ```text
+//! u32 first ordinal | u32 end ordinal | u32 terms | u32 dictionary bytes | u32 posting bytes
+//! terms x (u32 end in dictionary, u32 end in postings)
+//! dictionary: the terms, sorted, end to end
+//! postings: per document varint(gap * 4 + form), then what the form says
+//! ```
+//! Forms: 0 = once, in the head; 1 = varint n times, all in the head; 2 = varint n times, none in
+//! the head; 3 = varint n times, varint of them in the head.
+
+use crate::codec::{put_u32, put_varint, take_varint};
+use crate::words::HEAD_TERMS;
+
+const HEADER_BYTES: usize = 20;
+const ENTRY_BYTES: usize = 8;
+
+/// One term in one document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Posting {
+    pub(crate) ordinal: u32,
+    /// Occurrences in the whole text, at least 1.
+    pub(crate) count: u16,
+    /// Occurrences in the head, at most [`HEAD_TERMS`].
+    pub(crate) head: u16,
+}
+
+/// The terms of documents `first..end`.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    bytes: Box<[u8]>,
+    pub(crate) first: u32,
+    pub(crate) end: u32,
+    terms: usize,
+    dictionary: usize,
+    postings: usize,
+}
+
+impl Segment {
+    /// Takes over bytes that [`SegmentBuilder::finish`] made; `None` where the frame does not hold.
+    pub(crate) fn open(bytes: Box<[u8]>) -> Option<Self> {
+        let number = |at: usize| u32_at(&bytes, at);
+        let (first, end, terms) = (number(0)?, number(4)?, number(8)? as usize);
+        let (dictionary_bytes, posting_bytes) = (number(12)? as usize, number(16)? as usize);
+        let dictionary = terms.checked_mul(ENTRY_BYTES)?.checked_add(HEADER_BYTES)?;
+        let postings = dictionary.checked_add(dictionary_bytes)?;
+        let whole = postings.checked_add(posting_bytes)?;
+        (first <= end && whole == bytes.len()).then_some(Self {
+            bytes,
+            first,
+            end,
+            terms,
+            dictionary,
+            postings,
+        })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Documents that it covers.
+    pub(crate) fn documents(&self) -> u32 {
+        self.end - self.first
+    }
+
+    /// The postings of `term`, empty where the segment does not hold it.
+    pub(crate) fn find(&self, term: &[u8]) -> Postings<'_> {
+        let (mut low, mut high) = (0, self.terms);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.term(middle).cmp(term) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return self.postings(middle),
+            }
+        }
+        self.postings(self.terms)
+    }
+
+    fn term(&self, index: usize) -> &[u8] {
+        self.slice(index, 0, self.dictionary, self.postings)
+    }
+
+    fn postings(&self, index: usize) -> Postings<'_> {
+        Postings {
+            rest: self.slice(index, 4, self.postings, self.bytes.len()),
+            next: self.first,
+            end: self.end,
+        }
+    }
+
+    /// What entry `index` of the table (its column at byte `column`) marks within `from..to`.
+    fn slice(&self, index: usize, column: usize, from: usize, to: usize) -> &[u8] {
+        let end_of = |index: usize| {
+            if index >= self.terms {
+                return None;
+            }
+            u32_at(&self.bytes, HEADER_BYTES + index * ENTRY_BYTES + column).map(|end| end as usize)
+        };
+        let start = match index {
+            0 => Some(0),
+            _ => end_of(index - 1),
+        };
+        let area = self.bytes.get(from..to).unwrap_or_default();
+        match (start, end_of(index)) {
+            (Some(start), Some(end)) => area.get(start..end).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_le_bytes(*four))
+}
+
+/// Walks the documents of one term, ordinals ascending.
+#[derive(Debug, Clone)]
+pub(crate) struct Postings<'a> {
+    rest: &'a [u8],
+    next: u32,
+    end: u32,
+}
+
+impl Iterator for Postings<'_> {
+    type Item = Posting;
+
+    #[inline]
+    fn next(&mut self) -> Option<Posting> {
+        let word = take_varint(&mut self.rest)?;
+        let ordinal = u32::try_from(word >> 2)
+            .ok()
+            .and_then(|gap| self.next.checked_add(gap))
+            .filter(|ordinal| *ordinal < self.end)?;
+        let (count, head) = match word & 3 {
+            0 => (1, 1),
+            1 => {
+                let count = take_varint(&mut self.rest)?;
+                (count, count)
+            }
+            2 => (take_varint(&mut self.rest)?, 0),
+            _ => (take_varint(&mut self.rest)?, take_varint(&mut self.rest)?),
+        };
+        self.next = ordinal + 1;
+        Some(Posting {
+            ordinal,
+            count: count.min(u64::from(u16::MAX)) as u16,
+            head: head.min(HEAD_TERMS as u64) as u16,
+        })
+    }
+}
+
+/// Writes a segment term by term, in order.
+#[derive(Debug)]
+pub(crate) struct SegmentBuilder {
+    first: u32,
+    end: u32,
+    table: Vec<u8>,
+    dictionary: Vec<u8>,
+    postings: Vec<u8>,
+    /// The ordinal that a gap of zero means.
+    next: u32,
+    /// Where the current term began in `dictionary` and `postings`.
+    began: (usize, usize),
+}
+
+impl SegmentBuilder {
+    pub(crate) fn new(first: u32, end: u32) -> Self {
+        Self {
+            first,
+            end,
+            table: Vec::new(),
+            dictionary: Vec::new(),
+            postings: Vec::new(),
+            next: first,
+            began: (0, 0),
+        }
+    }
+
+    /// Begins a term; terms come sorted.
+    pub(crate) fn term(&mut self, term: &[u8]) {
+        self.close_term();
+        self.dictionary.extend_from_slice(term);
+        self.next = self.first;
+    }
+
+    /// Adds a document to the current term; ordinals come ascending.
+    pub(crate) fn posting(&mut self, posting: Posting) {
+        let form = match (posting.count, posting.head) {
+            (1, 1) => 0,
+            (count, head) if count == head => 1,
+            (_, 0) => 2,
+            _ => 3,
+        };
+        let gap = u64::from(posting.ordinal.saturating_sub(self.next));
+        put_varint(&mut self.postings, gap << 2 | form);
+        if form != 0 {
+            put_varint(&mut self.postings, posting.count.into());
+        }
+        if form == 3 {
+            put_varint(&mut self.postings, posting.head.into());
+        }
+        self.next = posting.ordinal + 1;
+    }
+
+    /// Enters the current term in the table, or takes it back where it got no document.
+    fn close_term(&mut self) {
+        if self.postings.len() == self.began.1 {
+            self.dictionary.truncate(self.began.0);
+            return;
+        }
+        put_u32(&mut self.table, self.dictionary.len() as u32);
+        put_u32(&mut self.table, self.postings.len() as u32);
+        self.began = (self.dictionary.len(), self.postings.len());
+    }
+
+    pub(crate) fn finish(mut self) -> Segment {
+        self.close_term();
+        let terms = self.table.len() / ENTRY_BYTES;
+        let dictionary = HEADER_BYTES + self.table.len();
+        let postings = dictionary + self.dictionary.len();
+        let mut bytes = Vec::with_capacity(postings + self.postings.len());
+        for number in [
+            self.first,
+            self.end,
+            terms as u32,
+            self.dictionary.len() as u32,
+            self.postings.len() as u32,
+        ] {
+            put_u32(&mut bytes, number);
+        }
+        bytes.extend_from_slice(&self.table);
+        bytes.extend_from_slice(&self.dictionary);
+        bytes.extend_from_slice(&self.postings);
+        Segment {
+            bytes: bytes.into_boxed_slice(),
+            first: self.first,
+            end: self.end,
+            terms,
+            dictionary,
+            postings,
+        }
+    }
+}
+
+/// One segment with the documents of all (adjacent, in order) that `keep` admits. A term that no
+/// kept document holds is gone.
+pub(crate) fn merge(segments: &[impl AsRef<Segment>], keep: impl Fn(u32) -> bool) -> Segment {
+    let first = segments.first().map_or(0, |s| s.as_ref().first);
+    let end = segments.last().map_or(first, |s| s.as_ref().end);
+    let mut builder = SegmentBuilder::new(first, end);
+    let mut cursors: Vec<(&Segment, usize)> = segments.iter().map(|s| (s.as_ref(), 0)).collect();
+    while let Some(term) = cursors
+        .iter()
+        .filter(|(segment, at)| *at < segment.terms)
+        .map(|(segment, at)| segment.term(*at))
+        .min()
+    {
+        builder.term(term);
+        for (segment, at) in &mut cursors {
+            if *at < segment.terms && segment.term(*at) == term {
+                for posting in segment.postings(*at).filter(|p| keep(p.ordinal)) {
+                    builder.posting(posting);
+                }
+                *at += 1;
+            }
+        }
+    }
+    builder.finish()
+}
+
+#[cfg(test)]
+mod tests;

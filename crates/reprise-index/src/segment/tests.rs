@@ -1,0 +1,96 @@
+//! Segments against a plain map, whole and damaged.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+
+type Plain = BTreeMap<Vec<u8>, BTreeMap<u32, (u16, u16)>>;
+
+fn build(first: u32, end: u32, plain: &Plain) -> Segment {
+    let mut builder = SegmentBuilder::new(first, end);
+    for (term, documents) in plain {
+        builder.term(term);
+        for (&ordinal, &(count, head)) in documents.range(first..end) {
+            builder.posting(Posting {
+                ordinal,
+                count,
+                head,
+            });
+        }
+    }
+    builder.finish()
+}
+
+fn read(segment: &Segment, plain: &Plain) -> Plain {
+    let mut seen = Plain::new();
+    for term in plain.keys() {
+        for p in segment.find(term) {
+            seen.entry(term.clone())
+                .or_default()
+                .insert(p.ordinal, (p.count, p.head));
+        }
+    }
+    seen
+}
+
+fn plain() -> impl Strategy<Value = Plain> {
+    let counts = (1_u16..200).prop_flat_map(|count| (Just(count), 0..=count.min(64)));
+    let documents = prop::collection::btree_map(0_u32..1_000, counts, 1..30);
+    prop::collection::btree_map(prop::collection::vec(any::<u8>(), 1..6), documents, 0..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_goes_in_comes_out(plain in plain(), cut in 0_u32..1_000) {
+        let whole = build(0, 1_000, &plain);
+        prop_assert_eq!(&read(&whole, &plain), &plain);
+        let reopened = Segment::open(whole.bytes().into()).unwrap();
+        prop_assert_eq!(&read(&reopened, &plain), &plain);
+        prop_assert_eq!(whole.find(b"never a term").count(), 0);
+        // Two halves merged are byte for byte what one build gives.
+        let halves = [Arc::new(build(0, cut, &plain)), Arc::new(build(cut, 1_000, &plain))];
+        prop_assert_eq!(merge(&halves, |_| true).bytes(), whole.bytes());
+    }
+
+    #[test]
+    fn damage_never_panics(plain in plain(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>()) {
+        let mut bytes = build(0, 1_000, &plain).bytes().to_vec();
+        let at = at.index(bytes.len());
+        bytes[at] ^= 1 << bit;
+        if cut {
+            bytes.truncate(at);
+        }
+        if let Some(segment) = Segment::open(bytes.into_boxed_slice()) {
+            for term in plain.keys() {
+                prop_assert!(segment.find(term).all(|p| p.ordinal < segment.end && p.head <= 64));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dropped_document_leaves_no_word_behind() {
+    let mut plain = Plain::new();
+    plain
+        .entry(b"secret".to_vec())
+        .or_default()
+        .insert(3, (1, 1));
+    plain
+        .entry(b"shared".to_vec())
+        .or_default()
+        .extend([(3, (2, 1)), (4, (1, 0))]);
+    let merged = merge(&[Arc::new(build(0, 9, &plain))], |ordinal| ordinal != 3);
+    assert!(!merged.bytes().windows(6).any(|w| w == b"secret"));
+    assert_eq!(
+        merged
+            .find(b"shared")
+            .map(|p| p.ordinal)
+            .collect::<Vec<_>>(),
+        [4]
+    );
+}

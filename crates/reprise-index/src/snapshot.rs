@@ -1,0 +1,205 @@
+//! The immutable state of the index that readers search while the writer goes on.
+//!
+//! Must never live here: changes; they are the writer's.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{MemoryFilter, RecordId, VectorStore};
+
+use crate::cow::CowVec;
+use crate::docs::{Doc, NEVER, NO_SESSION, Row, Sessions, instant, micros};
+use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
+use crate::lexicon::Lexicon;
+use crate::vectors::Vectors;
+use crate::view::View;
+use crate::words::{Analyser, Query};
+use crate::world::{NONE, World};
+
+/// One published state. Share it freely; it never changes.
+#[derive(Debug)]
+pub struct IndexSnapshot {
+    pub(crate) rows: CowVec<Row>,
+    pub(crate) sessions: Sessions,
+    pub(crate) vectors: Vectors,
+    pub(crate) lexicon: Lexicon,
+    pub(crate) world: Arc<World>,
+    pub(crate) analyser: Analyser,
+}
+
+impl IndexSnapshot {
+    /// Documents, forgotten ones included: ordinals are `0..len()`.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether nothing was ever pushed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Length of every vector.
+    #[must_use]
+    pub fn dimensions(&self) -> usize {
+        self.vectors.dimensions()
+    }
+
+    /// What is known of a document; `None` beyond the end.
+    #[must_use]
+    pub fn doc(&self, ordinal: u32) -> Option<Doc> {
+        let row = self.rows.get(ordinal as usize)?;
+        let link = self.world.link(ordinal)?;
+        let known = |number| (number != NONE).then_some(number);
+        let ever = |micros| (micros != NEVER).then(|| instant(micros));
+        Some(Doc {
+            id: row.id,
+            timestamp: instant(row.timestamp),
+            known_at: instant(row.known_at),
+            kind: row.kind,
+            source: row.source,
+            session: (row.session != NO_SESSION).then_some(row.session),
+            terms: row.terms,
+            head_terms: row.head_terms,
+            has_vector: self.vectors.has(ordinal),
+            forgotten_at: ever(row.forgotten_at),
+            superseded_at: ever(row.superseded_at),
+            previous: known(link.previous),
+            next: known(link.next),
+        })
+    }
+
+    /// The ordinal of a record; ids ascend with ordinals.
+    #[must_use]
+    pub fn find(&self, id: RecordId) -> Option<u32> {
+        crate::writer::find(&self.rows, id)
+    }
+
+    /// The number of a session, as in [`Doc::session`].
+    #[must_use]
+    pub fn session(&self, name: &str) -> Option<u32> {
+        self.sessions.find(name).filter(|session| *session != NO_SESSION)
+    }
+
+    /// How many sessions have a name.
+    #[must_use]
+    pub fn sessions(&self) -> u32 {
+        self.sessions.len() as u32
+    }
+
+    /// The name behind [`Doc::session`].
+    #[must_use]
+    pub fn session_name(&self, session: u32) -> Option<&str> {
+        self.sessions.name(session)
+    }
+
+    /// The documents that may answer: alive now (or at `as_of`, by `known_at`) and admitted by the
+    /// filter. Instants are compared in microseconds.
+    #[must_use]
+    pub fn view(&self, filter: &MemoryFilter, as_of: Option<DateTime<Utc>>) -> View {
+        let world = as_of.map_or_else(
+            || Arc::clone(&self.world),
+            |at| Arc::new(World::at(self.rows.iter(), micros(at))),
+        );
+        if filter.is_empty() {
+            return View::all(world);
+        }
+        let since = filter.since.map(micros);
+        let session = filter
+            .session_id
+            .as_deref()
+            .map(|name| self.sessions.find(name));
+        View::filtered(world, self.rows.iter(), |row| {
+            filter
+                .kinds
+                .as_ref()
+                .is_none_or(|kinds| kinds.contains(&row.kind))
+                && filter
+                    .sources
+                    .as_ref()
+                    .is_none_or(|all| all.contains(&row.source))
+                && since.is_none_or(|since| row.timestamp >= since)
+                && session.is_none_or(|session| session == Some(row.session))
+        })
+    }
+
+    /// Fills `out` with the approximate cosine (within about 0.005 for 384 numbers) of `query` and
+    /// every document, by ordinal; 0 for a document without a vector. `query` is a unit vector of
+    /// [`Self::dimensions`] numbers; any other scores 0 everywhere.
+    pub fn scan(&self, query: &[f32], out: &mut Vec<f32>) {
+        self.vectors.scan(query, out);
+    }
+
+    /// The `k` admitted documents whose exact cosine to `query` is highest, best first, ties by
+    /// newer: the best `k * oversample` by code are scored in full precision through `store`. See
+    /// [`crate::OVERSAMPLE_DEFAULT`]. Documents that `store` cannot read are left out.
+    #[must_use]
+    pub fn nearest(
+        &self,
+        query: &[f32],
+        k: usize,
+        view: &View,
+        store: &dyn VectorStore,
+        oversample: usize,
+    ) -> Vec<(u32, f32)> {
+        self.vectors.nearest(query, k, view, store, oversample)
+    }
+
+    /// The question's terms. What lies beyond `QUERY_BYTES_MAX` is ignored.
+    #[must_use]
+    pub fn analyse_query(&self, text: &str) -> Query {
+        self.analyser.query(text)
+    }
+
+    /// Every lexical signal of every document, in buffers that the caller lends. `view` is one of
+    /// this snapshot's.
+    pub fn lexical<'s>(
+        &self,
+        query: &Query,
+        view: &View,
+        scratch: &'s mut LexicalScratch,
+    ) -> LexicalSignals<'s> {
+        lexical(&self.lexicon, query, view, scratch)
+    }
+
+    /// The words of the query that the document holds, as the query wrote them. After a lexical
+    /// pass [`LexicalSignals::matched_words`] answers faster.
+    #[must_use]
+    pub fn matched_words(&self, ordinal: u32, query: &Query) -> Vec<String> {
+        let held = |stem: &str| self.lexicon.holds(ordinal, stem.as_bytes());
+        query
+            .terms
+            .iter()
+            .filter(|term| held(&term.stem))
+            .map(|term| term.surface.clone())
+            .collect()
+    }
+
+    /// Whether the document has a vector.
+    #[must_use]
+    pub fn has_vector(&self, ordinal: u32) -> bool {
+        self.vectors.has(ordinal)
+    }
+
+    /// Up to `limit` living documents without a vector, oldest first.
+    #[must_use]
+    pub fn unembedded(&self, limit: usize) -> Vec<u32> {
+        (0_u32..)
+            .zip(self.vectors.scales())
+            .filter(|(ordinal, scale)| *scale == 0.0 && self.world.is_live(*ordinal))
+            .map(|(ordinal, _)| ordinal)
+            .take(limit)
+            .collect()
+    }
+
+    /// Bytes of heap behind this snapshot, most of them shared with its neighbours in time.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.rows.memory_bytes()
+            + self.sessions.memory_bytes()
+            + self.vectors.memory_bytes()
+            + self.lexicon.memory_bytes()
+            + self.world.memory_bytes()
+    }
+}

@@ -1,0 +1,95 @@
+//! Which documents may answer a question: the living (now or at an instant) that the filter admits.
+//!
+//! Must never live here: scores. Statistics are over the living, whatever the filter says.
+
+use std::sync::Arc;
+
+use crate::docs::Row;
+use crate::world::World;
+
+/// The documents that may answer one question. Cheap to make where nothing is asked for.
+#[derive(Debug, Clone)]
+pub struct View {
+    world: Arc<World>,
+    /// One bit per document; `None` where every living document may answer.
+    admitted: Option<Box<[u64]>>,
+    considered: u32,
+}
+
+impl View {
+    pub(crate) fn all(world: Arc<World>) -> Self {
+        Self {
+            considered: world.live_count(),
+            admitted: None,
+            world,
+        }
+    }
+
+    pub(crate) fn filtered<'a>(
+        world: Arc<World>,
+        rows: impl Iterator<Item = &'a Row>,
+        admits: impl Fn(&Row) -> bool,
+    ) -> Self {
+        let mut admitted = vec![0_u64; world.len().div_ceil(64)];
+        let mut considered = 0;
+        for (ordinal, row) in (0_u32..).zip(rows) {
+            if world.is_live(ordinal) && admits(row) {
+                admitted[ordinal as usize / 64] |= 1 << (ordinal % 64);
+                considered += 1;
+            }
+        }
+        Self {
+            world,
+            admitted: Some(admitted.into_boxed_slice()),
+            considered,
+        }
+    }
+
+    pub(crate) fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Whether the document may answer.
+    #[must_use]
+    pub fn admits(&self, ordinal: u32) -> bool {
+        match &self.admitted {
+            None => self.world.is_live(ordinal),
+            Some(bits) => bits
+                .get(ordinal as usize / 64)
+                .is_some_and(|word| word >> (ordinal % 64) & 1 == 1),
+        }
+    }
+
+    /// Whether the document is alive at the view's instant, admitted or not.
+    #[must_use]
+    pub fn is_live(&self, ordinal: u32) -> bool {
+        self.world.is_live(ordinal)
+    }
+
+    /// How many documents may answer.
+    #[must_use]
+    pub fn considered(&self) -> u32 {
+        self.considered
+    }
+
+    /// How many documents are alive at the view's instant.
+    #[must_use]
+    pub fn live(&self) -> u32 {
+        self.world.live_count()
+    }
+
+    /// The living documents before and after this one in its session, admitted or not. None for a
+    /// document without a session.
+    #[must_use]
+    pub fn neighbours(&self, ordinal: u32) -> (Option<u32>, Option<u32>) {
+        self.world.link(ordinal).map_or((None, None), |link| {
+            let known = |ordinal| (ordinal != crate::world::NONE).then_some(ordinal);
+            (known(link.previous), known(link.next))
+        })
+    }
+
+    /// The ordinals that may answer, ascending.
+    pub fn ordinals(&self) -> impl Iterator<Item = u32> {
+        (0..self.world.len() as u32).filter(|ordinal| self.admits(*ordinal))
+    }
+}

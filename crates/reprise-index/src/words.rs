@@ -1,0 +1,203 @@
+//! Text to terms: words, parts of identifiers, single CJK characters; stop words out, stems kept.
+//!
+//! Must never live here: postings, statistics, scores.
+
+use std::collections::BTreeMap;
+
+use reprise_types::limits::QUERY_BYTES_MAX;
+use rust_stemmers::{Algorithm, Stemmer};
+
+/// Terms of a text that count as its head.
+pub const HEAD_TERMS: usize = 64;
+/// Longest term kept, in bytes; the rest of a longer word is ignored.
+const TERM_BYTES_MAX: usize = 64;
+/// Longest word taken apart at its capitals; a longer one is a blob, not an identifier.
+const IDENTIFIER_BYTES_MAX: usize = 48;
+
+/// Words that carry no meaning of their own. Sorted.
+const STOP_WORDS: [&str; 101] = [
+    "a", "about", "am", "an", "and", "are", "aren", "as", "at", "be", "been", "being", "but", "by",
+    "can", "could", "couldn", "did", "didn", "do", "does", "doesn", "for", "from", "had", "hadn",
+    "has", "hasn", "have", "haven", "he", "her", "here", "hers", "him", "his", "how", "i", "if",
+    "in", "into", "is", "isn", "it", "its", "just", "me", "might", "mine", "must", "my", "no",
+    "nor", "not", "of", "on", "or", "our", "ours", "shall", "she", "should", "shouldn", "so",
+    "such", "than", "that", "the", "their", "theirs", "them", "then", "there", "these", "they",
+    "this", "those", "to", "too", "us", "was", "wasn", "we", "were", "weren", "what", "when",
+    "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "wouldn",
+    "you", "your", "yours",
+];
+
+/// A question's distinct terms, in order of first appearance.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Query {
+    /// The terms.
+    pub terms: Vec<QueryTerm>,
+}
+
+/// One distinct term of a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryTerm {
+    /// The form that documents are matched by.
+    pub stem: String,
+    /// The word as the question first wrote it.
+    pub surface: String,
+    /// How often the question holds it.
+    pub count: u32,
+}
+
+/// Turns text into terms, the same way for documents and questions.
+pub(crate) struct Analyser {
+    stemmer: Stemmer,
+}
+
+impl std::fmt::Debug for Analyser {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Analyser").finish_non_exhaustive()
+    }
+}
+
+impl Default for Analyser {
+    fn default() -> Self {
+        Self {
+            stemmer: Stemmer::create(Algorithm::English),
+        }
+    }
+}
+
+impl Analyser {
+    /// The question's terms; what lies beyond [`QUERY_BYTES_MAX`] is ignored.
+    pub(crate) fn query(&self, text: &str) -> Query {
+        let text = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
+        let mut positions: BTreeMap<String, usize> = BTreeMap::new();
+        let mut terms: Vec<QueryTerm> = Vec::new();
+        self.terms(text, |stem, surface| {
+            if let Some(&position) = positions.get(stem) {
+                terms[position].count += 1;
+            } else {
+                positions.insert(stem.to_owned(), terms.len());
+                terms.push(QueryTerm {
+                    stem: stem.to_owned(),
+                    surface: surface.to_owned(),
+                    count: 1,
+                });
+            }
+        });
+        Query { terms }
+    }
+
+    /// Calls `emit(stem, surface)` for every term of `text` in order.
+    pub(crate) fn terms<'t>(&self, text: &'t str, mut emit: impl FnMut(&str, &'t str)) {
+        each_word(text, |word, after_apostrophe| {
+            // What an English contraction leaves: it's, I'm, they'd, we'll, you're, I've, don't.
+            let fragment = matches!(word, "s" | "m" | "d" | "ll" | "re" | "ve" | "t");
+            if after_apostrophe && fragment {
+                return;
+            }
+            let parts = each_part(word, |part| self.term(part, &mut emit));
+            if parts != 1 {
+                self.term(word, &mut emit);
+            }
+        });
+    }
+
+    fn term<'t>(&self, word: &'t str, emit: &mut impl FnMut(&str, &'t str)) {
+        let mut lower = if word.is_ascii() {
+            word.to_ascii_lowercase()
+        } else {
+            word.to_lowercase()
+                .chars()
+                .filter(|c| !is_combining(*c))
+                .collect()
+        };
+        lower.truncate(lower.floor_char_boundary(TERM_BYTES_MAX));
+        if lower.is_empty() || is_stop_word(&lower) {
+            return;
+        }
+        if lower.bytes().all(|b| b.is_ascii_lowercase()) {
+            emit(&self.stemmer.stem(&lower), word);
+        } else {
+            emit(&lower, word);
+        }
+    }
+}
+
+fn is_stop_word(lower: &str) -> bool {
+    STOP_WORDS.binary_search(&lower).is_ok()
+}
+
+/// Accents written as characters of their own; they belong to the letter before them.
+fn is_combining(c: char) -> bool {
+    matches!(c, '\u{300}'..='\u{36f}')
+}
+
+/// Scripts written without spaces: each character is a word.
+fn is_word_by_itself(c: char) -> bool {
+    matches!(
+        c,
+        '\u{e00}'..='\u{eff}'
+            | '\u{1000}'..='\u{109f}'
+            | '\u{1780}'..='\u{17ff}'
+            | '\u{3040}'..='\u{30ff}'
+            | '\u{3400}'..='\u{4dbf}'
+            | '\u{4e00}'..='\u{9fff}'
+            | '\u{ac00}'..='\u{d7af}'
+            | '\u{f900}'..='\u{faff}'
+            | '\u{20000}'..='\u{3134f}'
+    )
+}
+
+/// Calls `emit(word, after_apostrophe)` for every run of alphanumerics and every lone character.
+fn each_word<'t>(text: &'t str, mut emit: impl FnMut(&'t str, bool)) {
+    let mut start = None;
+    let mut apostrophe_before = false;
+    let mut previous = ' ';
+    for (at, c) in text.char_indices() {
+        let alone = is_word_by_itself(c);
+        let inside = !alone && (c.is_alphanumeric() || (start.is_some() && is_combining(c)));
+        match (start, inside) {
+            (None, true) => {
+                start = Some(at);
+                apostrophe_before = matches!(previous, '\'' | '\u{2019}');
+            }
+            (Some(from), false) => {
+                emit(&text[from..at], apostrophe_before);
+                start = None;
+            }
+            _ => {}
+        }
+        if alone && c.is_alphanumeric() {
+            emit(&text[at..at + c.len_utf8()], false);
+        }
+        previous = c;
+    }
+    if let Some(from) = start {
+        emit(&text[from..], apostrophe_before);
+    }
+}
+
+/// Calls `emit` for the parts of a `camelCase` or `HTTPServer` word; answers how many there are.
+fn each_part<'t>(word: &'t str, mut emit: impl FnMut(&'t str)) -> usize {
+    if word.len() > IDENTIFIER_BYTES_MAX || !word.chars().skip(1).any(char::is_uppercase) {
+        emit(word);
+        return 1;
+    }
+    let (mut start, mut parts) = (0, 0);
+    let mut previous: Option<char> = None;
+    let mut rest = word.char_indices().peekable();
+    while let Some((at, c)) = rest.next() {
+        let next_is_lower = rest.peek().is_some_and(|(_, next)| next.is_lowercase());
+        let begins = c.is_uppercase()
+            && previous.is_some_and(|previous| previous.is_lowercase() || next_is_lower);
+        if begins {
+            emit(&word[start..at]);
+            start = at;
+            parts += 1;
+        }
+        previous = Some(c);
+    }
+    emit(&word[start..]);
+    parts + 1
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! The one writer: takes documents in append order, publishes snapshots, drops what is forgotten.
+//!
+//! Must never live here: queries, file access, a clock.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{MemoryKind, MemorySource, RecordId};
+
+use crate::cow::CowVec;
+use crate::docs::{Interner, NEVER, Row, Sessions, micros};
+use crate::lexicon::{Lexicon, Pending};
+use crate::snapshot::IndexSnapshot;
+use crate::vectors::Vectors;
+use crate::words::Analyser;
+use crate::world::World;
+
+/// Documents whose words may wait for a segment; a larger batch is cut into several.
+const PENDING_MAX: u32 = 4096;
+
+/// A record as the index takes it in.
+#[derive(Debug, Clone, Copy)]
+pub struct NewDoc<'a> {
+    /// The record.
+    pub id: RecordId,
+    /// When it happened.
+    pub timestamp: DateTime<Utc>,
+    /// When the store learned of it.
+    pub known_at: DateTime<Utc>,
+    /// What it is.
+    pub kind: MemoryKind,
+    /// Who it came from.
+    pub source: MemorySource,
+    /// Its session; empty = none, and then it has no neighbours either.
+    pub session_id: &'a str,
+    /// What is analysed; not kept.
+    pub text: &'a str,
+    /// Its unit vector, where it has one. One of another width, or with a number that is not
+    /// finite, counts as none.
+    pub vector: Option<&'a [f32]>,
+}
+
+/// The growing index of one store. Single writer; readers use what [`Self::publish`] returns.
+#[derive(Debug)]
+pub struct IndexWriter {
+    pub(crate) rows: CowVec<Row>,
+    pub(crate) sessions: Sessions,
+    pub(crate) vectors: Vectors,
+    pub(crate) lexicon: Lexicon,
+    interner: Interner,
+    world: World,
+    pending: Pending,
+    analyser: Analyser,
+}
+
+impl IndexWriter {
+    /// An empty index for vectors of `dimensions` numbers.
+    #[must_use]
+    pub fn new(dimensions: usize) -> Self {
+        Self::from_columns(
+            CowVec::default(),
+            Sessions::default(),
+            Vectors::new(dimensions),
+            Lexicon::default(),
+        )
+    }
+
+    /// An index from columns of equal length.
+    pub(crate) fn from_columns(
+        rows: CowVec<Row>,
+        sessions: Sessions,
+        vectors: Vectors,
+        lexicon: Lexicon,
+    ) -> Self {
+        Self {
+            interner: Interner::of(&sessions),
+            world: World::now(rows.iter()),
+            pending: Pending::new(rows.len() as u32),
+            analyser: Analyser::default(),
+            rows,
+            sessions,
+            vectors,
+            lexicon,
+        }
+    }
+
+    /// Documents so far, published or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether nothing was ever pushed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Length of every vector.
+    #[must_use]
+    pub fn dimensions(&self) -> usize {
+        self.vectors.dimensions()
+    }
+
+    /// The ordinal of a record; ids ascend with ordinals.
+    #[must_use]
+    pub fn find(&self, id: RecordId) -> Option<u32> {
+        find(&self.rows, id)
+    }
+
+    /// Id and `known_at` of the newest document.
+    #[must_use]
+    pub fn last(&self) -> Option<(RecordId, DateTime<Utc>)> {
+        let row = self.rows.get(self.rows.len().checked_sub(1)?)?;
+        Some((row.id, crate::docs::instant(row.known_at)))
+    }
+
+    /// Takes in the next record; answers its ordinal. Readers see it after [`Self::publish`].
+    pub fn push(&mut self, doc: &NewDoc<'_>) -> u32 {
+        let (terms, head_terms) = self.pending.push(&self.analyser, doc.text);
+        let row = Row {
+            id: doc.id,
+            timestamp: micros(doc.timestamp),
+            known_at: micros(doc.known_at),
+            forgotten_at: NEVER,
+            superseded_at: NEVER,
+            terms,
+            session: self.interner.intern(&mut self.sessions, doc.session_id),
+            head_terms,
+            kind: doc.kind,
+            source: doc.source,
+            hole: false,
+        };
+        self.push_row(row, doc.vector)
+    }
+
+    /// Takes the place of a record that is forgotten and whose text is gone: it never answers.
+    pub fn push_hole(&mut self, id: RecordId) -> u32 {
+        self.pending.push(&self.analyser, "");
+        self.push_row(Row::hole(id), None)
+    }
+
+    fn push_row(&mut self, row: Row, vector: Option<&[f32]>) -> u32 {
+        let ordinal = self.rows.len() as u32;
+        self.world.push(&row, row.is_live());
+        self.vectors.push(vector);
+        self.rows.push(row);
+        if self.pending.documents() == PENDING_MAX {
+            self.seal();
+        }
+        ordinal
+    }
+
+    /// Gives a document its vector, or another one. Nothing happens for an unknown or purged
+    /// document; an unusable vector (see [`NewDoc::vector`]) takes the old one away.
+    pub fn set_vector(&mut self, ordinal: u32, vector: &[f32]) {
+        if self.rows.get(ordinal as usize).is_some_and(|row| !row.hole) {
+            self.vectors.set(ordinal, Some(vector));
+        }
+    }
+
+    /// Forgets a document from `at` on; a second time changes nothing. Its words and codes stay
+    /// until [`Self::purge`], so that answers about the past do not depend on when segments merge.
+    pub fn forget(&mut self, ordinal: u32, at: DateTime<Utc>) {
+        if let Some(row) = self.rows.get_mut(ordinal as usize)
+            && row.forgotten_at == NEVER
+        {
+            row.forgotten_at = micros(at);
+            self.world.kill(ordinal);
+        }
+    }
+
+    /// Marks a document as replaced by a newer one from `at` on; a second time changes nothing.
+    pub fn supersede(&mut self, ordinal: u32, at: DateTime<Utc>) {
+        if let Some(row) = self.rows.get_mut(ordinal as usize)
+            && row.superseded_at == NEVER
+        {
+            row.superseded_at = micros(at);
+            self.world.kill(ordinal);
+        }
+    }
+
+    /// The present state for readers. Costs a counter per chunk, not a copy.
+    pub fn publish(&mut self) -> Arc<IndexSnapshot> {
+        self.seal();
+        Arc::new(IndexSnapshot {
+            rows: self.rows.clone(),
+            sessions: self.sessions.clone(),
+            vectors: self.vectors.clone(),
+            lexicon: self.lexicon.clone(),
+            world: Arc::new(self.world.clone()),
+            analyser: Analyser::default(),
+        })
+    }
+
+    /// Turns forgotten documents into holes: no word, no code, no session name of theirs is left in
+    /// memory that a later snapshot shares, nor in [`Self::to_parts`]. Everything else stays.
+    pub fn purge(&mut self) {
+        self.seal();
+        let forgotten = |row: &Row| row.hole || row.forgotten_at != NEVER;
+        let rows: Vec<Row> = self.rows.iter().copied().collect();
+        self.lexicon
+            .rewrite(|ordinal| rows.get(ordinal as usize).is_some_and(|r| !forgotten(r)));
+        let old = std::mem::take(&mut self.sessions);
+        self.interner = Interner::default();
+        self.rows = CowVec::default();
+        for (ordinal, mut row) in (0_u32..).zip(rows) {
+            if forgotten(&row) {
+                row = Row::hole(row.id);
+                self.vectors.set(ordinal, None);
+            } else {
+                let name = old.name(row.session).unwrap_or_default();
+                row.session = self.interner.intern(&mut self.sessions, name);
+            }
+            self.rows.push(row);
+        }
+        self.world = World::now(self.rows.iter());
+    }
+
+    /// Moves the pending words into a segment.
+    pub(crate) fn seal(&mut self) {
+        if self.pending.documents() > 0 {
+            let segment = self.pending.seal();
+            self.lexicon.push(segment);
+        }
+    }
+}
+
+/// The first row with this id, by bisection: ids never descend, and a hole repeats the id before.
+pub(crate) fn find(rows: &CowVec<Row>, id: RecordId) -> Option<u32> {
+    let (mut low, mut high) = (0, rows.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        if rows.get(middle)?.id < id {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    (rows.get(low)?.id == id).then_some(low as u32)
+}
