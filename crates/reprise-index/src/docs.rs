@@ -91,10 +91,20 @@ pub struct Doc {
     pub forgotten_at: Option<DateTime<Utc>>,
     /// When a newer record replaced it.
     pub superseded_at: Option<DateTime<Utc>>,
+    /// Whether its record is gone from the log.
+    pub hole: bool,
     /// The live document before it in its session.
     pub previous: Option<u32>,
     /// The live document after it in its session.
     pub next: Option<u32>,
+}
+
+impl Doc {
+    /// Whether it can answer now.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.forgotten_at.is_none() && self.superseded_at.is_none() && !self.hole
+    }
 }
 
 /// The instant of a column; out-of-range microseconds (only a forged file has them) become the

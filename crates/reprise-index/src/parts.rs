@@ -241,3 +241,6 @@ fn read_sessions(reader: &mut Reader<'_>) -> Result<Sessions, IndexError> {
     reader.end()?;
     Ok(Sessions::from_names(names))
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{MemoryFilter, RecordId, VectorStore};
+use reprise_types::{MemoryFilter, MemorySource, RecordId, VectorStore};
 
 use crate::cow::CowVec;
 use crate::docs::{Doc, NEVER, NO_SESSION, Row, Sessions, instant, micros};
@@ -65,6 +65,7 @@ impl IndexSnapshot {
             has_vector: self.vectors.has(ordinal),
             forgotten_at: ever(row.forgotten_at),
             superseded_at: ever(row.superseded_at),
+            hole: row.hole,
             previous: known(link.previous),
             next: known(link.next),
         })
@@ -79,13 +80,21 @@ impl IndexSnapshot {
     /// The number of a session, as in [`Doc::session`].
     #[must_use]
     pub fn session(&self, name: &str) -> Option<u32> {
-        self.sessions.find(name).filter(|session| *session != NO_SESSION)
+        self.sessions
+            .find(name)
+            .filter(|session| *session != NO_SESSION)
     }
 
     /// How many sessions have a name.
     #[must_use]
     pub fn sessions(&self) -> u32 {
         self.sessions.len() as u32
+    }
+
+    /// Who a document came from, without the rest of [`Self::doc`].
+    #[must_use]
+    pub fn source(&self, ordinal: u32) -> Option<MemorySource> {
+        self.rows.get(ordinal as usize).map(|row| row.source)
     }
 
     /// The name behind [`Doc::session`].
@@ -203,3 +212,6 @@ impl IndexSnapshot {
             + self.world.memory_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests;

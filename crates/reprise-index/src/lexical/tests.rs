@@ -1,1 +1,346 @@
-//! x
+//! Every signal against a naive reading of its formula, over random histories of a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use proptest::prelude::*;
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
+
+use super::*;
+use crate::snapshot::IndexSnapshot;
+use crate::words::{Analyser, HEAD_TERMS};
+use crate::writer::{IndexWriter, NewDoc};
+
+const VOCABULARY: [&str; 10] = [
+    "race", "auth", "token", "deploy", "kitten", "painting", "budget", "train", "of", "the",
+];
+
+#[derive(Debug, Clone)]
+enum Op {
+    Push { words: Vec<usize>, session: usize },
+    Hole,
+    Forget(u32),
+    Supersede(u32),
+    Publish,
+}
+
+/// What happened to one document, at which step.
+struct Told {
+    terms: Vec<String>,
+    session: usize,
+    known: i64,
+    ended: i64,
+}
+
+fn at(step: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(step, 0).unwrap()
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    // Some texts are longer than a head.
+    let words = prop_oneof![
+        4 => prop::collection::vec(0..VOCABULARY.len(), 0..12),
+        1 => prop::collection::vec(0..VOCABULARY.len(), 60..120),
+    ];
+    let op = prop_oneof![
+        8 => (words, 0_usize..4).prop_map(|(words, session)| Op::Push { words, session }),
+        1 => Just(Op::Hole),
+        1 => (0_u32..30).prop_map(Op::Forget),
+        1 => (0_u32..30).prop_map(Op::Supersede),
+        4 => Just(Op::Publish),
+    ];
+    prop::collection::vec(op, 0..60)
+}
+
+/// Plays the history; one step of time for each operation.
+fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
+    let mut writer = IndexWriter::new(4);
+    let mut told: Vec<Told> = Vec::new();
+    for (step, op) in (1..).zip(ops) {
+        let end = |told: &mut Vec<Told>, ordinal: u32| {
+            if let Some(doc) = told.get_mut(ordinal as usize) {
+                doc.ended = doc.ended.min(step);
+            }
+        };
+        match op {
+            Op::Push { words, session } => {
+                let text = words
+                    .iter()
+                    .map(|w| VOCABULARY[*w])
+                    .collect::<Vec<_>>()
+                    .join(" ");
+                let mut terms = Vec::new();
+                Analyser::default().terms(&text, |stem, _| terms.push(stem.to_owned()));
+                let names = ["", "one", "two", "three"];
+                writer.push(&NewDoc {
+                    id: RecordId::from_parts(step as u64, 0),
+                    timestamp: at(step),
+                    known_at: at(step),
+                    kind: MemoryKind::Episode,
+                    source: MemorySource::UserInput,
+                    session_id: names[*session],
+                    text: &text,
+                    vector: None,
+                });
+                told.push(Told {
+                    terms,
+                    session: *session,
+                    known: step,
+                    ended: i64::MAX,
+                });
+            }
+            Op::Hole => {
+                writer.push_hole(RecordId::from_parts(step as u64, 0));
+                told.push(Told {
+                    terms: Vec::new(),
+                    session: 0,
+                    known: i64::MAX,
+                    ended: 0,
+                });
+            }
+            Op::Forget(ordinal) => {
+                writer.forget(*ordinal, at(step));
+                end(&mut told, *ordinal);
+            }
+            Op::Supersede(ordinal) => {
+                writer.supersede(*ordinal, at(step));
+                end(&mut told, *ordinal);
+            }
+            Op::Publish if publish => drop(writer.publish()),
+            Op::Publish => {}
+        }
+    }
+    (writer, told)
+}
+
+/// BM25 as `floors.py` writes it, over documents given as lists of terms.
+struct Naive {
+    lengths: Vec<f64>,
+    average: f64,
+    counts: Vec<BTreeMap<String, f64>>,
+}
+
+impl Naive {
+    fn new(documents: &[Vec<String>]) -> Self {
+        let lengths: Vec<f64> = documents.iter().map(|d| d.len() as f64).collect();
+        let average = lengths.iter().sum::<f64>() / documents.len().max(1) as f64;
+        let counts = documents
+            .iter()
+            .map(|terms| {
+                let mut counts = BTreeMap::new();
+                for term in terms {
+                    *counts.entry(term.clone()).or_insert(0.0) += 1.0;
+                }
+                counts
+            })
+            .collect();
+        let average = if average == 0.0 { 1.0 } else { average };
+        Self {
+            lengths,
+            average,
+            counts,
+        }
+    }
+
+    fn idf(&self, term: &str) -> f64 {
+        let n = self.counts.len() as f64;
+        let df = self.counts.iter().filter(|c| c.contains_key(term)).count() as f64;
+        if df == 0.0 {
+            0.0
+        } else {
+            (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
+        }
+    }
+
+    fn scores(&self, query: &[String]) -> Vec<f64> {
+        let score = |at: usize| {
+            let of = |term: &String| {
+                let f = self.counts[at].get(term).copied().unwrap_or(0.0);
+                let norm = 1.2 * (1.0 - 0.75 + 0.75 * self.lengths[at] / self.average);
+                if f == 0.0 {
+                    0.0
+                } else {
+                    self.idf(term) * f * 2.2 / (f + norm)
+                }
+            };
+            query.iter().map(of).sum()
+        };
+        (0..self.counts.len()).map(score).collect()
+    }
+
+    fn coverage(&self, query: &[String]) -> Vec<f64> {
+        let distinct: BTreeSet<&String> = query.iter().collect();
+        let total: f64 = distinct.iter().map(|t| self.idf(t)).sum();
+        let total = if total == 0.0 { 1.0 } else { total };
+        let held = |counts: &BTreeMap<String, f64>| {
+            let held = distinct.iter().filter(|t| counts.contains_key(**t));
+            held.map(|t| self.idf(t)).sum::<f64>() / total
+        };
+        self.counts.iter().map(held).collect()
+    }
+}
+
+/// Whole, head, around, session and coverage of every document told of, as of `now`.
+fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 5] {
+    let live: Vec<usize> = (0..told.len())
+        .filter(|i| told[*i].known <= now && told[*i].ended > now)
+        .collect();
+    let whole: Vec<Vec<String>> = live.iter().map(|i| told[*i].terms.clone()).collect();
+    let head_of = |i: &usize| told[*i].terms.iter().take(HEAD_TERMS).cloned().collect();
+    let heads: Vec<Vec<String>> = live.iter().map(head_of).collect();
+    let session = |at: usize| told[live[at]].session;
+    let around: Vec<Vec<String>> = (0..live.len())
+        .map(|at| {
+            let same = |other: &usize| session(*other) == session(at) && session(at) != 0;
+            let before = (0..at).rev().find(same);
+            let after = (at + 1..live.len()).find(same);
+            let mut all = heads[at].clone();
+            all.extend(
+                before
+                    .into_iter()
+                    .chain(after)
+                    .flat_map(|n| heads[n].clone()),
+            );
+            all
+        })
+        .collect();
+    let named: Vec<usize> = (1..4)
+        .filter(|s| (0..live.len()).any(|at| session(at) == *s))
+        .collect();
+    let sessions: Vec<Vec<String>> = named
+        .iter()
+        .map(|s| {
+            (0..live.len())
+                .filter(|at| session(*at) == *s)
+                .flat_map(|at| whole[at].clone())
+                .collect()
+        })
+        .collect();
+    let by_session = Naive::new(&sessions).scores(query);
+    let heads = Naive::new(&heads);
+    let compact = [
+        Naive::new(&whole).scores(query),
+        heads.scores(query),
+        Naive::new(&around).scores(query),
+        (0..live.len())
+            .map(|at| {
+                named
+                    .iter()
+                    .position(|s| *s == session(at))
+                    .map_or(0.0, |s| by_session[s])
+            })
+            .collect(),
+        heads.coverage(query),
+    ];
+    compact.map(|signal| {
+        let mut all = vec![0.0; told.len()];
+        for (at, value) in live.iter().zip(signal) {
+            all[*at] = value;
+        }
+        all
+    })
+}
+
+fn signals(snapshot: &IndexSnapshot, query: &str, as_of: Option<i64>) -> [Vec<f32>; 5] {
+    let view = snapshot.view(&MemoryFilter::default(), as_of.map(at));
+    let mut scratch = LexicalScratch::default();
+    let s = snapshot.lexical(&snapshot.analyse_query(query), &view, &mut scratch);
+    [s.whole, s.head, s.around, s.session, s.coverage].map(<[f32]>::to_vec)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn every_signal_is_its_formula(
+        ops in ops(),
+        words in prop::collection::vec(0..VOCABULARY.len(), 0..8),
+        as_of in prop::option::of(0_i64..61),
+    ) {
+        let (mut writer, told) = play(&ops, true);
+        let snapshot = writer.publish();
+        let query = words.iter().map(|w| VOCABULARY[*w]).collect::<Vec<_>>().join(" ");
+        let mut terms = Vec::new();
+        Analyser::default().terms(&query, |stem, _| terms.push(stem.to_owned()));
+        let expected = naive(&told, &terms, as_of.unwrap_or(i64::MAX - 1));
+        let got = signals(&snapshot, &query, as_of);
+        for (name, (got, expected)) in ["whole", "head", "around", "session", "coverage"].iter().zip(got.iter().zip(&expected)) {
+            prop_assert_eq!(got.len(), expected.len());
+            for (g, e) in got.iter().zip(expected) {
+                prop_assert!((f64::from(*g) - e).abs() <= 1e-4 * e.abs().max(1.0), "{} {} {}", name, g, e);
+            }
+        }
+        // However the documents came in, and wherever they went in between, the bits are the same.
+        let (mut at_once, _) = play(&ops, false);
+        prop_assert_eq!(&signals(&at_once.publish(), &query, as_of), &got);
+        let mut reloaded = IndexWriter::from_parts(4, &writer.to_parts()).unwrap();
+        prop_assert_eq!(&signals(&reloaded.publish(), &query, as_of), &got);
+        // A store that forgot for good answers the present alike.
+        writer.purge();
+        prop_assert_eq!(&signals(&writer.publish(), &query, None), &signals(&snapshot, &query, None));
+    }
+
+    #[test]
+    fn a_store_stopped_then_would_have_answered_the_same(ops in ops(), stop in 0_usize..60) {
+        let stop = stop.min(ops.len());
+        let (mut whole, _) = play(&ops, true);
+        let (mut stopped, told) = play(&ops[..stop], true);
+        let then = signals(&whole.publish(), "the race of auth tokens", i64::try_from(stop).ok());
+        let now = signals(&stopped.publish(), "the race of auth tokens", None);
+        for (then, now) in then.iter().zip(&now) {
+            prop_assert_eq!(&then[..told.len()], &now[..]);
+            prop_assert!(then[told.len()..].iter().all(|x| *x == 0.0));
+        }
+    }
+
+    #[test]
+    fn matched_words_are_those_the_text_holds(ops in ops()) {
+        let (mut writer, told) = play(&ops, true);
+        let snapshot = writer.publish();
+        let query = snapshot.analyse_query("Auth races; painted TRAINS, auth!");
+        let view = snapshot.view(&MemoryFilter::default(), None);
+        let mut scratch = LexicalScratch::default();
+        let signals = snapshot.lexical(&query, &view, &mut scratch);
+        for (ordinal, doc) in (0..).zip(&told) {
+            let held = query.terms.iter().filter(|t| doc.terms.contains(&t.stem));
+            let expected: Vec<String> = held.map(|t| t.surface.clone()).collect();
+            prop_assert_eq!(&snapshot.matched_words(ordinal, &query), &expected);
+            if view.is_live(ordinal) {
+                prop_assert_eq!(&signals.matched_words(ordinal, &query), &expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn borrowed_buffers_carry_nothing_over() {
+    let (mut writer, _) = play(
+        &[
+            Op::Push {
+                words: vec![0, 1, 2],
+                session: 1,
+            },
+            Op::Push {
+                words: vec![3, 4],
+                session: 1,
+            },
+        ],
+        true,
+    );
+    let snapshot = writer.publish();
+    let view = snapshot.view(&MemoryFilter::default(), None);
+    let mut scratch = LexicalScratch::default();
+    snapshot.lexical(&snapshot.analyse_query("race kitten"), &view, &mut scratch);
+    for empty in ["", "the of and", "\u{1f600}\u{1f680}", "unheard"] {
+        let signals = snapshot.lexical(&snapshot.analyse_query(empty), &view, &mut scratch);
+        for signal in [
+            signals.whole,
+            signals.head,
+            signals.around,
+            signals.session,
+            signals.coverage,
+        ] {
+            assert_eq!(signal, [0.0, 0.0], "{empty}");
+        }
+    }
+}

@@ -1,1 +1,226 @@
-//! x
+//! Codes against full precision, and the choice of the best against a full sort.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use reprise_types::normalize;
+
+use super::*;
+use crate::docs::Row;
+use crate::world::World;
+use reprise_types::RecordId;
+
+/// Vectors in memory; ordinals without one are empty.
+struct Plain(Vec<Vec<f32>>, usize);
+
+impl VectorStore for Plain {
+    fn dimensions(&self) -> usize {
+        self.1
+    }
+
+    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
+        let Some(vector) = self.0.get(ordinal as usize).filter(|v| !v.is_empty()) else {
+            return false;
+        };
+        out.copy_from_slice(vector);
+        true
+    }
+}
+
+/// `SplitMix64`: seeded, and the same for ever.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Near enough to a normal deviate: the sum of four uniform ones.
+    fn normal(&mut self) -> f32 {
+        let uniform = |r: &mut Self| (r.next() >> 40) as f32 / (1_u64 << 24) as f32 - 0.5;
+        (0..4).map(|_| uniform(self)).sum::<f32>() * 1.732
+    }
+
+    fn vector(&mut self, dimensions: usize) -> Vec<f32> {
+        let mut vector: Vec<f32> = (0..dimensions).map(|_| self.normal()).collect();
+        normalize(&mut vector);
+        vector
+    }
+}
+
+fn index(vectors: &[Vec<f32>], dimensions: usize) -> Vectors {
+    let mut index = Vectors::new(dimensions);
+    for vector in vectors {
+        index.push((!vector.is_empty()).then_some(vector));
+    }
+    index
+}
+
+fn everything(count: usize) -> View {
+    let row = Row {
+        hole: false,
+        forgotten_at: crate::docs::NEVER,
+        ..Row::hole(RecordId::from_u128(0))
+    };
+    let rows = vec![row; count];
+    View::all(Arc::new(World::now(rows.iter())))
+}
+
+fn exact(query: &[f32], vectors: &[Vec<f32>]) -> Vec<(u32, f32)> {
+    let mut all: Vec<(u32, f32)> = (0..)
+        .zip(vectors)
+        .filter(|(_, v)| !v.is_empty())
+        .map(|(ordinal, v)| (ordinal, dot(query, v)))
+        .collect();
+    all.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn codes_are_close_and_the_rescored_are_exact(
+        seed in any::<u64>(), count in 0_usize..600, dimensions in 1_usize..100, k in 0_usize..20,
+    ) {
+        let mut random = Random(seed);
+        let mut vectors: Vec<Vec<f32>> = (0..count).map(|_| random.vector(dimensions)).collect();
+        for gap in vectors.iter_mut().skip(3).step_by(7) {
+            gap.clear();
+        }
+        let query = random.vector(dimensions);
+        let index = index(&vectors, dimensions);
+        let mut scores = vec![9.0; 3];
+        index.scan(&query, &mut scores);
+        prop_assert_eq!(scores.len(), count);
+        for (score, vector) in scores.iter().zip(&vectors) {
+            let expected = if vector.is_empty() { 0.0 } else { dot(&query, vector) };
+            prop_assert!((score - expected).abs() < 0.02, "{} {}", score, expected);
+        }
+        let mut expected = exact(&query, &vectors);
+        let store = Plain(vectors, dimensions);
+        // With every document rescored, the answer is the exact one, order and ties included.
+        let got = index.nearest(&query, k, &everything(count), &store, 1_000);
+        expected.truncate(k);
+        prop_assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn the_best_are_the_best(scores in prop::collection::vec(0_u8..20, 0..400), wanted in 1_usize..50) {
+        let scores: Vec<f32> = scores.into_iter().map(f32::from).collect();
+        let mut all: Vec<u32> = (0..scores.len() as u32).filter(|o| o % 3 != 0).collect();
+        all.sort_by(|a, b| scores[*b as usize].total_cmp(&scores[*a as usize]).then(b.cmp(a)));
+        all.truncate(wanted);
+        let mut got = best(&scores, wanted, |o| o % 3 != 0);
+        all.sort_unstable();
+        got.sort_unstable();
+        prop_assert_eq!(got, all);
+    }
+}
+
+/// Share of the exact ten that `nearest` finds.
+fn recall_at_10(vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) -> f64 {
+    let index = index(&vectors, 384);
+    let view = everything(vectors.len());
+    let store = Plain(vectors, 384);
+    let mut found = 0;
+    for query in queries {
+        let expected = exact(query, &store.0);
+        let got = index.nearest(query, 10, &view, &store, OVERSAMPLE_DEFAULT);
+        found += expected[..10].iter().filter(|e| got.contains(e)).count();
+    }
+    found as f64 / (10 * queries.len()) as f64
+}
+
+#[test]
+fn recall_is_exact_in_practice_on_clusters() {
+    let mut random = Random(1);
+    let centres: Vec<Vec<f32>> = (0..100).map(|_| random.vector(384)).collect();
+    let mut near = |centre: usize| {
+        let mut v: Vec<f32> = random
+            .vector(384)
+            .iter()
+            .zip(&centres[centre % 100])
+            .map(|(n, c)| 0.8 * n + c)
+            .collect();
+        normalize(&mut v);
+        v
+    };
+    let vectors: Vec<Vec<f32>> = (0..5_000).map(&mut near).collect();
+    let queries: Vec<Vec<f32>> = (0..100).map(&mut near).collect();
+    assert!(recall_at_10(vectors, &queries) >= 0.999);
+}
+
+#[test]
+fn recall_is_exact_in_practice_on_latent_data() {
+    let mut random = Random(2);
+    // Text embeddings live near a space of few dimensions.
+    let basis: Vec<Vec<f32>> = (0..24).map(|_| random.vector(384)).collect();
+    let mut latent = |_| {
+        let mut v = random
+            .vector(384)
+            .iter()
+            .map(|x| 0.3 * x)
+            .collect::<Vec<f32>>();
+        for direction in &basis {
+            let weight = random.normal() / 5.0;
+            for (x, d) in v.iter_mut().zip(direction) {
+                *x += weight * d;
+            }
+        }
+        normalize(&mut v);
+        v
+    };
+    let vectors: Vec<Vec<f32>> = (0..5_000).map(&mut latent).collect();
+    let queries: Vec<Vec<f32>> = (0..100).map(&mut latent).collect();
+    assert!(recall_at_10(vectors, &queries) >= 0.999);
+}
+
+#[test]
+fn codes_round_half_to_even() {
+    let mut codes = [0; 5];
+    let scale = quantise(&[127.0, 0.5, 1.5, -2.5, -127.0], &mut codes);
+    assert!((scale - 1.0).abs() < f32::EPSILON);
+    assert_eq!(codes, [127, 0, 2, -2, -127]);
+}
+
+#[test]
+fn what_cannot_be_coded_counts_as_no_vector() {
+    let mut index = Vectors::new(2);
+    for bad in [
+        &[f32::NAN, 1.0][..],
+        &[f32::INFINITY, 0.0],
+        &[1.0],
+        &[0.0, 0.0],
+        &[1e-45, 0.0],
+    ] {
+        index.push(Some(bad));
+    }
+    index.push(Some(&[0.6, 0.8]));
+    assert_eq!(
+        (0..7).map(|o| index.has(o)).collect::<Vec<_>>(),
+        [false, false, false, false, false, true, false]
+    );
+    let mut scores = Vec::new();
+    index.scan(&[f32::NAN, 0.0], &mut scores);
+    assert_eq!(scores, [0.0; 6]);
+    index.scan(&[0.6, 0.8], &mut scores);
+    assert!((scores[5] - 1.0).abs() < 0.02 && scores[..5].iter().all(|s| *s == 0.0));
+    index.set(5, Some(&[f32::NAN, 0.0]));
+    assert!(!index.has(5));
+    index.set(0, Some(&[1.0, 0.0]));
+    assert!(index.has(0));
+    index.set(99, Some(&[1.0, 0.0]));
+    let store = Plain(vec![vec![1.0, 0.0]], 2);
+    let view = everything(6);
+    assert_eq!(index.nearest(&[1.0, 0.0], 0, &view, &store, 8), []);
+    assert_eq!(index.nearest(&[1.0], 3, &view, &store, 8), []);
+    assert_eq!(
+        index.nearest(&[1.0, 0.0], usize::MAX, &view, &store, 8),
+        [(0, 1.0)]
+    );
+}

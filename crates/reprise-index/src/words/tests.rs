@@ -29,7 +29,7 @@ fn contractions_leave_no_crumbs() {
 #[test]
 fn identifiers_are_found_by_their_parts_and_as_a_whole() {
     assert_eq!(stems("session_manager.rs"), ["session", "manag", "rs"]);
-    assert_eq!(stems("HTTPServer"), ["http", "server", "httpserv"]);
+    assert_eq!(stems("HTTPServer"), ["http", "server", "httpserver"]);
     assert_eq!(stems("iPhone"), ["phone", "iphon"]);
     assert_eq!(stems("SHA256 D1:17"), ["sha256", "d1", "17"]);
     assert_eq!(stems("NASA Maria"), ["nasa", "maria"]);

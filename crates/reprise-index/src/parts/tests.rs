@@ -1,0 +1,189 @@
+//! The saved form: it comes back the same, and damage is refused, never served, never a panic.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use reprise_types::MemoryFilter;
+
+use super::*;
+use crate::lexical::LexicalScratch;
+use crate::snapshot::IndexSnapshot;
+use crate::writer::NewDoc;
+
+/// Twelve documents in two sessions, one forgotten, one superseded, one hole, some with vectors.
+fn sample() -> IndexWriter {
+    let mut writer = IndexWriter::new(4);
+    for number in 0..12_u32 {
+        let at = DateTime::from_timestamp(1_000 + i64::from(number), 0).unwrap();
+        if number == 5 {
+            writer.push_hole(RecordId::from_parts(5, 5));
+            continue;
+        }
+        let text = format!("fix number {number} of the auth race in session_manager.rs");
+        let vector = [0.6, 0.0, 0.8, 0.0].map(|x| x * if number % 2 == 0 { 1.0 } else { -1.0 });
+        writer.push(&NewDoc {
+            id: RecordId::from_parts(number.into(), 7),
+            timestamp: at,
+            known_at: at,
+            kind: MemoryKind::ALL[number as usize % 4],
+            source: MemorySource::ALL[number as usize % 5],
+            session_id: ["one", "two", ""][number as usize % 3],
+            text: &text,
+            vector: (number % 3 != 0).then_some(&vector[..]),
+        });
+        if number % 4 == 0 {
+            writer.publish();
+        }
+    }
+    let later = DateTime::from_timestamp(5_000, 0).unwrap();
+    writer.forget(2, later);
+    writer.supersede(7, later);
+    writer
+}
+
+/// Everything a snapshot answers, as text.
+fn answers(snapshot: &IndexSnapshot) -> String {
+    let mut scratch = LexicalScratch::default();
+    let query = snapshot.analyse_query("who fixed race 9 in the SessionManager?");
+    let then = DateTime::from_timestamp(4_000, 0);
+    let session = MemoryFilter {
+        session_id: Some("two".into()),
+        ..MemoryFilter::default()
+    };
+    let mut all = String::new();
+    for (filter, as_of) in [
+        (MemoryFilter::default(), None),
+        (session, None),
+        (MemoryFilter::default(), then),
+    ] {
+        let view = snapshot.view(&filter, as_of);
+        let ordinals: Vec<u32> = view.ordinals().collect();
+        let signals = snapshot.lexical(&query, &view, &mut scratch);
+        all.extend([format!("{ordinals:?} {signals:?}\n")]);
+    }
+    let mut scores = Vec::new();
+    snapshot.scan(&[0.0, 0.6, 0.8, 0.0], &mut scores);
+    let docs: Vec<_> = (0..=snapshot.len() as u32)
+        .map(|o| snapshot.doc(o))
+        .collect();
+    let names: Vec<_> = (0..4).map(|s| snapshot.session_name(s)).collect();
+    let open = snapshot.unembedded(100);
+    all + &format!("{scores:?} {docs:?} {names:?} {open:?}")
+}
+
+fn load(parts: &[(u8, Vec<u8>)]) -> Result<Arc<IndexSnapshot>, IndexError> {
+    IndexWriter::from_parts(4, parts).map(|mut writer| writer.publish())
+}
+
+#[test]
+fn what_was_saved_answers_the_same_and_grows_on() {
+    let mut writer = sample();
+    let parts = writer.to_parts();
+    let mut loaded = IndexWriter::from_parts(4, &parts).unwrap();
+    assert_eq!(answers(&loaded.publish()), answers(&writer.publish()));
+    assert_eq!(loaded.to_parts(), parts);
+    for writer in [&mut writer, &mut loaded] {
+        writer.push_hole(RecordId::from_u128(1));
+        writer.forget(3, DateTime::UNIX_EPOCH);
+        writer.set_vector(0, &[1.0, 0.0, 0.0, 0.0]);
+    }
+    assert_eq!(answers(&loaded.publish()), answers(&writer.publish()));
+    let mut empty = IndexWriter::new(4);
+    assert_eq!(load(&empty.to_parts()).unwrap().len(), 0);
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_is_refused() {
+    let parts = sample().to_parts();
+    for part in 0..parts.len() {
+        for at in 0..parts[part].1.len() {
+            let mut damaged = parts.clone();
+            damaged[part].1[at] ^= 1 << (at % 8);
+            assert!(load(&damaged).is_err(), "part {part} byte {at}");
+            damaged[part].1.truncate(at);
+            assert!(load(&damaged).is_err(), "part {part} cut at {at}");
+        }
+        let mut damaged = parts.clone();
+        damaged[part].1.push(0);
+        assert!(load(&damaged).is_err());
+        damaged.remove(part);
+        assert!(matches!(load(&damaged), Err(IndexError::Missing { .. })));
+    }
+}
+
+#[test]
+fn damage_under_a_valid_checksum_never_panics() {
+    let parts = sample().to_parts();
+    let mut refused = 0;
+    for part in 0..parts.len() {
+        for at in 9..parts[part].1.len() {
+            for bit in 0..8 {
+                let mut forged = parts.clone();
+                forged[part].1[at] ^= 1 << bit;
+                forged[part].1 = seal(std::mem::take(&mut forged[part].1));
+                match load(&forged) {
+                    Ok(snapshot) => drop(answers(&snapshot)),
+                    Err(_) => refused += 1,
+                }
+            }
+        }
+    }
+    assert!(refused > 1_000, "{refused}");
+}
+
+#[test]
+fn another_version_or_width_says_what_to_do() {
+    let mut parts = sample().to_parts();
+    let width = IndexWriter::from_parts(8, &parts).unwrap_err();
+    assert_eq!(
+        width,
+        IndexError::Dimensions {
+            got: 4,
+            expected: 8
+        }
+    );
+    parts[1].1[0] = 9;
+    let version = load(&parts).unwrap_err().to_string();
+    assert!(
+        version.contains("version 9") && version.contains("rebuild"),
+        "{version}"
+    );
+}
+
+#[test]
+fn a_purged_document_leaves_no_trace_in_the_parts() {
+    let mut writer = IndexWriter::new(4);
+    let doc = NewDoc {
+        id: RecordId::from_u128(1),
+        timestamp: DateTime::UNIX_EPOCH,
+        known_at: DateTime::UNIX_EPOCH,
+        kind: MemoryKind::Episode,
+        source: MemorySource::UserInput,
+        session_id: "clandestine",
+        text: "the zebra moves at midnight",
+        vector: Some(&[0.5, 0.5, 0.5, 0.5]),
+    };
+    writer.push(&doc);
+    writer.push(&NewDoc {
+        session_id: "open",
+        text: "midnight train",
+        ..doc
+    });
+    let holds = |parts: &[(u8, Vec<u8>)], word: &str| {
+        parts
+            .iter()
+            .any(|(_, bytes)| bytes.windows(word.len()).any(|w| w == word.as_bytes()))
+    };
+    writer.forget(0, DateTime::UNIX_EPOCH);
+    assert!(holds(&writer.to_parts(), "zebra") && holds(&writer.to_parts(), "clandestine"));
+    writer.purge();
+    let parts = writer.to_parts();
+    assert!(!holds(&parts, "zebra") && !holds(&parts, "clandestine"));
+    assert!(holds(&parts, "midnight") && holds(&parts, "open"));
+    let snapshot = load(&parts).unwrap();
+    assert!(!snapshot.has_vector(0) && snapshot.has_vector(1));
+    let view = snapshot.view(&MemoryFilter::default(), Some(DateTime::UNIX_EPOCH));
+    assert_eq!(view.ordinals().collect::<Vec<_>>(), [1]);
+    let session = snapshot.doc(1).and_then(|doc| doc.session).unwrap();
+    assert_eq!(snapshot.session_name(session), Some("open"));
+}

@@ -1,0 +1,233 @@
+//! Snapshots stand still, views admit exactly what they should, and nothing strange panics.
+
+use proptest::prelude::*;
+use reprise_types::{MemoryKind, MemorySource, RecordId};
+
+use super::*;
+use crate::writer::{IndexWriter, NewDoc};
+
+fn at(second: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(second, 0).unwrap()
+}
+
+const SESSIONS: [&str; 3] = ["", "one", "two"];
+
+/// Document `number`: every column follows from it.
+fn doc(number: u32) -> NewDoc<'static> {
+    NewDoc {
+        id: RecordId::from_parts(number.into(), 0),
+        // Events arrive out of their order.
+        timestamp: at(1_000 - i64::from(number * 7 % 50)),
+        known_at: at(i64::from(number)),
+        kind: MemoryKind::ALL[number as usize % 4],
+        source: MemorySource::ALL[number as usize % 5],
+        session_id: SESSIONS[number as usize % 3],
+        text: "race in the auth module",
+        vector: None,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_view_admits_what_the_filter_and_the_instant_do(
+        count in 0_u32..150,
+        ends in prop::collection::vec((0_u32..150, 0_i64..300, any::<bool>()), 0..20),
+        kinds in prop::option::of(prop::sample::subsequence(MemoryKind::ALL, 0..=4)),
+        sources in prop::option::of(prop::sample::subsequence(MemorySource::ALL, 0..=5)),
+        since in prop::option::of(940_i64..1_010),
+        session in prop::option::of(prop::sample::select(vec!["", "one", "two", "three"])),
+        as_of in prop::option::of(-1_i64..300),
+    ) {
+        let mut writer = IndexWriter::new(4);
+        for number in 0..count {
+            writer.push(&doc(number));
+        }
+        for (ordinal, second, forgotten) in &ends {
+            if *forgotten {
+                writer.forget(*ordinal, at(*second));
+            } else {
+                writer.supersede(*ordinal, at(*second));
+            }
+        }
+        let first_end = |ordinal: u32, forgotten: bool| {
+            let mut all = ends.iter().filter(|e| e.0 == ordinal && e.2 == forgotten);
+            all.next().map(|e| e.1)
+        };
+        let filter = MemoryFilter { kinds, sources, since: since.map(at), session_id: session.map(str::to_owned) };
+        let snapshot = writer.publish();
+        let view = snapshot.view(&filter, as_of.map(at));
+        let mut expected = Vec::new();
+        for number in 0..count {
+            let doc = doc(number);
+            let ended = |end: Option<i64>| end.is_some_and(|end| as_of.is_none_or(|t| end <= t));
+            let live = as_of.is_none_or(|t| doc.known_at <= at(t))
+                && !ended(first_end(number, true))
+                && !ended(first_end(number, false));
+            prop_assert_eq!(view.is_live(number), live);
+            if live && filter.admits(doc.kind, doc.source, doc.timestamp, doc.session_id) {
+                expected.push(number);
+            }
+        }
+        prop_assert_eq!(view.considered() as usize, expected.len());
+        prop_assert_eq!(view.ordinals().collect::<Vec<_>>(), expected);
+        prop_assert!(!view.admits(count) && !view.is_live(count));
+    }
+}
+
+#[test]
+fn a_snapshot_does_not_see_what_comes_later() {
+    let mut writer = IndexWriter::new(2);
+    for number in 0..300 {
+        writer.push(&NewDoc {
+            vector: Some(&[0.6, 0.8]),
+            ..doc(number)
+        });
+    }
+    let before = writer.publish();
+    let state = |snapshot: &IndexSnapshot| {
+        let view = snapshot.view(&MemoryFilter::default(), None);
+        let mut scratch = LexicalScratch::default();
+        let query = snapshot.analyse_query("auth race zebra");
+        let signals = format!("{:?}", snapshot.lexical(&query, &view, &mut scratch));
+        let mut scores = Vec::new();
+        snapshot.scan(&[1.0, 0.0], &mut scores);
+        let docs: Vec<_> = (0..400).map(|o| snapshot.doc(o)).collect();
+        format!(
+            "{signals} {scores:?} {docs:?} {:?}",
+            view.ordinals().collect::<Vec<_>>()
+        )
+    };
+    let seen = state(&before);
+    writer.push(&NewDoc {
+        text: "zebra",
+        vector: Some(&[1.0, 0.0]),
+        ..doc(301)
+    });
+    writer.set_vector(5, &[1.0, 0.0]);
+    writer.forget(6, at(9_000));
+    writer.supersede(7, at(9_000));
+    writer.purge();
+    let after = writer.publish();
+    assert_eq!(state(&before), seen);
+    assert_ne!(state(&after), seen);
+}
+
+#[test]
+fn neighbours_are_the_living_of_the_same_session() {
+    let mut writer = IndexWriter::new(2);
+    for session_id in ["a", "b", "a", "", "a", ""] {
+        writer.push(&NewDoc {
+            session_id,
+            ..doc(0)
+        });
+    }
+    let of = |writer: &mut IndexWriter| {
+        let snapshot = writer.publish();
+        (0..6)
+            .map(|o| snapshot.doc(o).map(|d| (d.previous, d.next)).unwrap())
+            .collect::<Vec<_>>()
+    };
+    let none = (None, None);
+    let all = [
+        (None, Some(2)),
+        none,
+        (Some(0), Some(4)),
+        none,
+        (Some(2), None),
+        none,
+    ];
+    assert_eq!(of(&mut writer), all);
+    writer.forget(2, at(9_000));
+    writer.forget(2, at(9_001));
+    assert_eq!(
+        of(&mut writer),
+        [(None, Some(4)), none, none, none, (Some(0), None), none]
+    );
+    writer.supersede(4, at(9_000));
+    writer.push(&NewDoc {
+        session_id: "a",
+        ..doc(0)
+    });
+    let snapshot = writer.publish();
+    assert_eq!(snapshot.doc(6).unwrap().previous, Some(0));
+    assert_eq!(snapshot.doc(2).unwrap().forgotten_at, Some(at(9_000)));
+    let then = snapshot.view(&MemoryFilter::default(), Some(at(100)));
+    assert_eq!(then.neighbours(2), (Some(0), Some(4)));
+    assert_eq!(then.neighbours(99), none);
+}
+
+#[test]
+fn an_empty_index_and_odd_questions_have_answers() {
+    let mut writer = IndexWriter::new(2);
+    let mut scratch = LexicalScratch::default();
+    let empty = writer.publish();
+    assert!(empty.is_empty() && empty.doc(0).is_none() && empty.unembedded(9).is_empty());
+    let view = empty.view(&MemoryFilter::default(), None);
+    let signals = empty.lexical(&empty.analyse_query("race"), &view, &mut scratch);
+    assert!(signals.whole.is_empty() && signals.terms[0].idf == 0.0);
+    for _ in 0..3 {
+        writer.push(&doc(1));
+    }
+    let snapshot = writer.publish();
+    let nobody = MemoryFilter {
+        kinds: Some(Vec::new()),
+        ..MemoryFilter::default()
+    };
+    assert_eq!(snapshot.view(&nobody, None).considered(), 0);
+    let view = snapshot.view(&MemoryFilter::default(), None);
+    let long = "auth race ".repeat(10_000);
+    for question in [
+        "",
+        "the of and",
+        "\u{1f600}\u{1f680}",
+        &long,
+        "\0\u{feff}\u{202e}",
+    ] {
+        let query = snapshot.analyse_query(question);
+        let signals = snapshot.lexical(&query, &view, &mut scratch);
+        assert!(
+            signals.whole.iter().all(|x| x.is_finite()),
+            "{question:.20}"
+        );
+        assert_eq!(
+            signals.coverage,
+            [if question == long { 1.0 } else { 0.0 }; 3]
+        );
+    }
+    // No vectors: everything is unembedded, nothing is near.
+    assert_eq!(snapshot.unembedded(2), [0, 1]);
+    let mut scores = Vec::new();
+    snapshot.scan(&[1.0, 0.0], &mut scores);
+    assert_eq!(scores, [0.0; 3]);
+    assert!(snapshot.memory_bytes() > 0);
+}
+
+#[test]
+fn a_record_is_found_by_its_id() {
+    let mut writer = IndexWriter::new(2);
+    assert_eq!(writer.last(), None);
+    for number in [1, 3, 5, 7] {
+        writer.push(&doc(number));
+    }
+    writer.push_hole(doc(7).id);
+    let snapshot = writer.publish();
+    for number in 0..9 {
+        let expected = [1, 3, 5, 7]
+            .iter()
+            .position(|n| *n == number)
+            .map(|o| o as u32);
+        assert_eq!(snapshot.find(doc(number).id), expected, "{number}");
+        assert_eq!(writer.find(doc(number).id), expected, "{number}");
+    }
+    assert_eq!(writer.last().map(|(id, _)| id), Some(doc(7).id));
+    assert_eq!(
+        (
+            snapshot.session("two"),
+            snapshot.session(""),
+            snapshot.sessions()
+        ),
+        (Some(1), None, 2)
+    );
+}
