@@ -1,1 +1,25 @@
-//! Placeholder head: replaced by the room's first commit.
+//! Text to unit vector: tokeniser, ONNX sessions, the model file's writer, and its provisioning.
+//!
+//! Lives here: everything that knows MiniLM, `ort`, `rten` or `tokenizers`. Must never live here: a
+//! thread, a queue, a cache of vectors, a store, or a stand-in vector outside of `testing`.
+
+mod engine;
+mod env;
+mod factory;
+mod manifest;
+mod onnx;
+mod provision;
+mod safetensors;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod tokenizer;
+mod variant;
+
+pub use engine::library::LibraryError;
+pub use factory::{EmbedderFactory, EngineKind, EngineReport, LibraryOrigin, RefusedLibrary};
+pub use onnx::convert;
+pub use provision::{
+    FileState, Installed, ModelFile, ModelStore, Progress, ProvisionError, PullRequest, PullSource,
+};
+pub use safetensors::WeightsError;
+pub use variant::Variant;

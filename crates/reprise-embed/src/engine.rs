@@ -1,0 +1,85 @@
+//! The two inference engines and what every vector must pass before it leaves this room.
+//!
+//! `onnx` runs on ONNX Runtime, `built_in` on rten; both read the same model file and speak the same
+//! space. Which one is used is decided in `factory`.
+
+pub(crate) mod built_in;
+pub(crate) mod library;
+pub(crate) mod onnx;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, check_unit_vector};
+
+use crate::tokenizer::TextTokenizer;
+
+/// Names of the graph's inputs and output, as `onnx::minilm` writes them.
+pub(crate) const INPUT_IDS: &str = "input_ids";
+pub(crate) const INPUT_MASK: &str = "attention_mask";
+pub(crate) const OUTPUT: &str = "sentence_embedding";
+
+/// One engine's way from token ids to numbers.
+pub(crate) trait Inference: Send {
+    /// Runs the model on one text; the numbers are not checked yet.
+    fn run(&mut self, ids: &[u32]) -> Result<Vec<f32>, EmbedError>;
+}
+
+/// An [`Embedder`] around either engine.
+pub(crate) struct ModelEmbedder<I> {
+    inference: I,
+    tokenizer: Arc<TextTokenizer>,
+    space: EmbeddingSpace,
+}
+
+impl<I: Inference> ModelEmbedder<I> {
+    pub(crate) fn new(inference: I, tokenizer: Arc<TextTokenizer>, space: EmbeddingSpace) -> Self {
+        Self {
+            inference,
+            tokenizer,
+            space,
+        }
+    }
+}
+
+impl<I: Inference> Embedder for ModelEmbedder<I> {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.space
+    }
+
+    fn token_limit(&self) -> usize {
+        self.tokenizer.token_limit()
+    }
+
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let vector = guarded(|| {
+            let ids = self.tokenizer.ids(text)?;
+            self.inference.run(&ids)
+        })
+        .map_err(|message| EmbedError::Engine { message })??;
+        check_unit_vector(&vector, usize::from(self.space.dimensions)).map_err(|error| {
+            EmbedError::BadOutput {
+                message: error.to_string(),
+            }
+        })?;
+        Ok(vector)
+    }
+}
+
+/// Turns a panic of a foreign library into its message. What the closure touches is used again only
+/// through engines that keep no half-done state between calls.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| panic_message(&*payload))
+}
+
+fn panic_message(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned());
+    format!(
+        "it panicked: {}",
+        text.unwrap_or_else(|| "no message".to_owned())
+    )
+}

@@ -1,0 +1,95 @@
+//! The built-in engine: rten, pure Rust, for machines without a usable ONNX Runtime.
+//!
+//! Same file, same space, 1.3 to 1.9 times the time. The loaded model is shared; each session has
+//! its own single thread.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use reprise_types::EmbedError;
+use rten::{Model, ModelOptions, NodeId, RunOptions, ThreadPool};
+use rten_tensor::NdTensor;
+use rten_tensor::prelude::*;
+
+use super::{INPUT_IDS, INPUT_MASK, Inference, OUTPUT, guarded};
+
+/// A model in memory, cheap to clone.
+#[derive(Clone)]
+pub(crate) struct BuiltInModel {
+    model: Arc<Model>,
+    input_ids: NodeId,
+    input_mask: NodeId,
+    output: NodeId,
+}
+
+impl BuiltInModel {
+    /// Loads a model file.
+    pub(crate) fn load(path: &Path) -> Result<Self, EmbedError> {
+        let unusable = |message: String| EmbedError::Unavailable {
+            message: format!(
+                "the model file {} is not usable ({message})",
+                path.display()
+            ),
+        };
+        let mut options = ModelOptions::with_all_ops();
+        // Without prepacking the same model takes up to five times as long.
+        options.prepack_weights(true);
+        let model = guarded(|| options.load_file(path))
+            .map_err(unusable)?
+            .map_err(|error| unusable(error.to_string()))?;
+        let node = |name: &str| {
+            model
+                .node_id(name)
+                .map_err(|_| unusable(format!("it has no value `{name}`")))
+        };
+        Ok(Self {
+            input_ids: node(INPUT_IDS)?,
+            input_mask: node(INPUT_MASK)?,
+            output: node(OUTPUT)?,
+            model: Arc::new(model),
+        })
+    }
+
+    /// A session with a thread of its own.
+    pub(crate) fn session(&self) -> BuiltInSession {
+        BuiltInSession {
+            model: self.clone(),
+            threads: Arc::new(ThreadPool::with_num_threads(1)),
+        }
+    }
+}
+
+/// One single-threaded session.
+pub(crate) struct BuiltInSession {
+    model: BuiltInModel,
+    threads: Arc<ThreadPool>,
+}
+
+impl Inference for BuiltInSession {
+    fn run(&mut self, ids: &[u32]) -> Result<Vec<f32>, EmbedError> {
+        let failed = |message: String| EmbedError::Engine { message };
+        let shape = [1, ids.len()];
+        // rten computes with 32-bit integers where ONNX says 64; every id fits.
+        let tokens: Vec<i32> = ids.iter().map(|id| id.cast_signed()).collect();
+        let tokens = NdTensor::from_data(shape, tokens);
+        let mask = NdTensor::from_data(shape, vec![1_i32; ids.len()]);
+        let mut options = RunOptions::default();
+        options.thread_pool = Some(Arc::clone(&self.threads));
+        let inputs = vec![
+            (self.model.input_ids, tokens.view().into()),
+            (self.model.input_mask, mask.view().into()),
+        ];
+        let mut outputs = self
+            .model
+            .model
+            .run(inputs, &[self.model.output], Some(options))
+            .map_err(|error| failed(error.to_string()))?;
+        let output = outputs
+            .pop()
+            .ok_or_else(|| failed("it gave no output".to_owned()))?;
+        let output: NdTensor<f32, 2> = output
+            .try_into()
+            .map_err(|_| failed("its output is not a matrix of floats".to_owned()))?;
+        Ok(output.into_data())
+    }
+}

@@ -1,0 +1,209 @@
+//! Finds and loads the ONNX Runtime library: at most one a process, for as long as it lives.
+//!
+//! A missing, foreign or too old library is an error here and nowhere a panic: `ort` panics when it
+//! has to find a library by itself, so it is only ever given a path that was looked at first. The
+//! memory of what was loaded is global because the loaded library is.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ort::LoadDynamicError;
+use ort::environment::Environment;
+
+use super::guarded;
+
+/// Oldest minor version that works: ONNX Runtime 1.23, as the `api-23` feature of `ort` says.
+const MINOR_VERSION_MIN: u32 = ort::MINOR_VERSION;
+
+/// Why a libonnxruntime was not used. The fallback engine runs instead.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// No such file.
+    #[error("there is no file {}; run `reprise models pull`", path.display())]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// A file, but no shared library of this system.
+    #[error("{} is not a shared library of this system; run `reprise models pull`", path.display())]
+    NotALibrary {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system's loader refused it.
+    #[error("{} does not load ({message}); run `reprise models pull`", path.display())]
+    Load {
+        /// The file.
+        path: PathBuf,
+        /// The loader's words.
+        message: String,
+    },
+    /// A shared library, but not ONNX Runtime.
+    #[error("{} is not ONNX Runtime ({message}); run `reprise models pull`", path.display())]
+    NotOnnxRuntime {
+        /// The file.
+        path: PathBuf,
+        /// What it lacks.
+        message: String,
+    },
+    /// ONNX Runtime, but too old.
+    #[error(
+        "{} is ONNX Runtime {got}, at least 1.{MINOR_VERSION_MIN} is needed; run `reprise models pull`",
+        path.display()
+    )]
+    TooOld {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        got: String,
+    },
+    /// A process can load one library only, and it has.
+    #[error("this process already uses {}; restart it to use {}", loaded.display(), path.display())]
+    OtherLoaded {
+        /// What was asked for.
+        path: PathBuf,
+        /// What is in use.
+        loaded: PathBuf,
+    },
+    /// It loaded and then could not be started.
+    #[error("{} does not start ({message}); run `reprise models pull`, then restart", path.display())]
+    Start {
+        /// The file.
+        path: PathBuf,
+        /// The library's words.
+        message: String,
+    },
+}
+
+/// A library in use.
+#[derive(Debug, Clone)]
+pub(crate) struct LoadedLibrary {
+    pub(crate) environment: Environment,
+    pub(crate) path: PathBuf,
+    /// The library's own account of its build.
+    pub(crate) build: String,
+}
+
+enum State {
+    Empty,
+    Ready(LoadedLibrary),
+    /// Loaded for good, but unusable.
+    Spoiled {
+        path: PathBuf,
+        message: String,
+    },
+}
+
+static STATE: Mutex<State> = Mutex::new(State::Empty);
+
+/// Loads the library at `path`, or finds that it is loaded already. A bare file name (no directory)
+/// is looked up by the system's loader.
+pub(crate) fn load(path: &Path) -> Result<LoadedLibrary, LibraryError> {
+    let path = inspect(path)?;
+    // A panic while the lock is held leaves the state as it was before: it is set last.
+    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*state {
+        State::Empty => {}
+        State::Ready(loaded) if loaded.path == path => return Ok(loaded.clone()),
+        State::Spoiled {
+            path: spoiled,
+            message,
+        } if *spoiled == path => {
+            let message = message.clone();
+            return Err(LibraryError::Start { path, message });
+        }
+        State::Ready(LoadedLibrary { path: loaded, .. }) | State::Spoiled { path: loaded, .. } => {
+            let loaded = loaded.clone();
+            return Err(LibraryError::OtherLoaded { path, loaded });
+        }
+    }
+
+    let builder = guarded(|| ort::init_from(&path))
+        .map_err(|message| LibraryError::NotOnnxRuntime {
+            path: path.clone(),
+            message,
+        })?
+        .map_err(|error| explain(error, &path))?;
+    let started = guarded(|| {
+        let builder = builder.with_name("reprise").with_telemetry(false);
+        let environment = builder.build().map_err(|error| error.to_string())?;
+        Ok((environment, ort::info().to_owned()))
+    });
+    match started.and_then(|result| result) {
+        Ok((environment, build)) => {
+            let loaded = LoadedLibrary {
+                environment,
+                path,
+                build,
+            };
+            *state = State::Ready(loaded.clone());
+            Ok(loaded)
+        }
+        Err(message) => {
+            *state = State::Spoiled {
+                path: path.clone(),
+                message: message.clone(),
+            };
+            Err(LibraryError::Start { path, message })
+        }
+    }
+}
+
+/// Looks at a file before the system's loader does; gives its absolute path.
+fn inspect(path: &Path) -> Result<PathBuf, LibraryError> {
+    let is_bare_name = path
+        .parent()
+        .is_none_or(|parent| parent.as_os_str().is_empty());
+    if is_bare_name {
+        return Ok(path.to_owned());
+    }
+    let missing = || LibraryError::Missing {
+        path: path.to_owned(),
+    };
+    let absolute = path.canonicalize().map_err(|_| missing())?;
+    let mut magic = [0; 4];
+    File::open(&absolute)
+        .and_then(|mut file| file.read_exact(&mut magic))
+        .ok()
+        .filter(|()| is_library_magic(magic))
+        .ok_or_else(|| LibraryError::NotALibrary {
+            path: path.to_owned(),
+        })?;
+    Ok(absolute)
+}
+
+/// The first bytes of this system's shared libraries: ELF, Mach-O (64 bit or universal), PE.
+fn is_library_magic(magic: [u8; 4]) -> bool {
+    if cfg!(target_os = "macos") {
+        matches!(magic, [0xcf, 0xfa, 0xed, 0xfe] | [0xca, 0xfe, 0xba, 0xbe])
+    } else if cfg!(windows) {
+        magic.starts_with(b"MZ")
+    } else {
+        magic == *b"\x7fELF"
+    }
+}
+
+fn explain(error: LoadDynamicError, path: &Path) -> LibraryError {
+    let path = path.to_owned();
+    match error {
+        LoadDynamicError::Dlopen { error, .. } => LibraryError::Load {
+            path,
+            message: error.to_string(),
+        },
+        LoadDynamicError::MissingApi { .. } => LibraryError::NotOnnxRuntime {
+            path,
+            message: "it does not export OrtGetApiBase".to_owned(),
+        },
+        LoadDynamicError::InvalidVersionString => LibraryError::NotOnnxRuntime {
+            path,
+            message: "it does not tell its version".to_owned(),
+        },
+        LoadDynamicError::BadVersion { version_str, .. } => LibraryError::TooOld {
+            path,
+            got: version_str,
+        },
+    }
+}

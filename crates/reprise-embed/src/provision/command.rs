@@ -1,0 +1,80 @@
+//! Runs pip and curl: no input, output kept for the error message, watched while it runs.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How often a running download is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A download that takes longer than this is given up.
+const DOWNLOAD_TIME_MAX: Duration = Duration::from_mins(30);
+/// Most of a failed program's output that goes into an error.
+const OUTPUT_CHARS_MAX: usize = 400;
+
+/// Runs a program to its end, calling `look` now and then. The error is one sentence.
+pub(super) fn run(command: &mut Command, log: &Path, look: &mut dyn FnMut()) -> Result<(), String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let mut start = || -> std::io::Result<Child> {
+        let output = File::create(log)?;
+        let errors = output.try_clone()?;
+        command
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .spawn()
+    };
+    let mut child = start().map_err(|error| format!("{name} does not start: {error}"))?;
+    let started = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => {
+                return Err(format!("{name} failed ({status}): {}", last_words(log)));
+            }
+            Ok(None) if started.elapsed() < DOWNLOAD_TIME_MAX => {}
+            Ok(None) => {
+                give_up(&mut child);
+                let minutes = DOWNLOAD_TIME_MAX.as_secs() / 60;
+                return Err(format!("{name} was stopped after {minutes} minutes"));
+            }
+            Err(error) => {
+                give_up(&mut child);
+                return Err(format!("{name} cannot be waited for: {error}"));
+            }
+        }
+        look();
+        sleep(LOOK_EVERY);
+    }
+}
+
+/// Whether a program is there and answers with success.
+pub(super) fn answers(command: &mut Command) -> bool {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+fn give_up(child: &mut Child) {
+    // It may have ended by itself meanwhile; either way it is gone afterwards.
+    drop(child.kill());
+    drop(child.wait());
+}
+
+/// The last lines of a program's output, on one line.
+fn last_words(log: &Path) -> String {
+    let output = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&output);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    let words: Vec<char> = lines.join(" / ").chars().collect();
+    let start = words.len().saturating_sub(OUTPUT_CHARS_MAX);
+    words[start..].iter().collect()
+}

@@ -1,0 +1,123 @@
+//! Files: hashed, written so that they are whole or absent, and locked between processes.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::error::ProvisionError;
+
+/// Bytes hashed at a time.
+const CHUNK_BYTES: usize = 256 * 1024;
+
+/// The sha256 of some bytes, in lower-case hex.
+pub(super) fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// The sha256 of a file, in lower-case hex.
+pub(super) fn sha256_file(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        let count = file.read(&mut chunk)?;
+        if count == 0 {
+            return Ok(hex(&hasher.finalize()));
+        }
+        hasher.update(&chunk[..count]);
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 0xf])
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
+}
+
+/// Writes a file so that a reader, and a power cut, sees the old one or the new one whole.
+pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ProvisionError> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    let partial = path.with_file_name(name);
+    let mut file = File::create(&partial).map_err(ProvisionError::io("create", &partial))?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .map_err(ProvisionError::io("write", &partial))?;
+    drop(file);
+    rename(&partial, path)
+}
+
+/// Moves a file within the file system, durably.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), ProvisionError> {
+    fs::rename(from, to).map_err(ProvisionError::io("rename to", to))?;
+    sync_directory(to)
+}
+
+/// Makes a rename durable. Only Unix can, and only Unix needs it.
+fn sync_directory(path: &Path) -> Result<(), ProvisionError> {
+    if cfg!(unix)
+        && let Some(parent) = path.parent()
+    {
+        File::open(parent)
+            .and_then(|directory| directory.sync_all())
+            .map_err(ProvisionError::io("sync", parent))?;
+    }
+    Ok(())
+}
+
+/// Bytes of all files below a directory; files that vanish meanwhile count nothing.
+pub(super) fn size_below(directory: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(metadata) if metadata.is_dir() => size_below(&entry.path()),
+            Ok(metadata) => metadata.len(),
+            Err(_) => 0,
+        })
+        .sum()
+}
+
+/// Takes the directory's lock, telling when that means waiting. It is the operating system's own
+/// lock: held until the file is dropped, freed when its process dies.
+pub(super) fn lock(path: &Path, mut waiting: impl FnMut()) -> Result<File, ProvisionError> {
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(path)
+        .map_err(ProvisionError::io("open", path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => {
+            waiting();
+            file.lock().map_err(ProvisionError::io("lock", path))?;
+            Ok(file)
+        }
+        Err(fs::TryLockError::Error(source)) => Err(ProvisionError::io("lock", path)(source)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_the_standard() {
+        // FIPS 180-2, appendix B.1.
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(sha256(b"abc"), expected);
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("abc");
+        write_atomic(&path, b"abc").unwrap();
+        assert_eq!(sha256_file(&path).unwrap(), expected);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}
