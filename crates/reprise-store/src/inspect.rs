@@ -1,19 +1,28 @@
-//! Looking into a file (signatures first; the bodies follow).
+//! Looking into a file: what stands where, and whether it is whole.
+//!
+//! Lives here: listing, verifying, scrubbing. Never here: repair, and no writing at all.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::disk::Disk;
+use crate::checkpoint::Seal;
+use crate::commit::CommitHead;
+use crate::disk::{Disk, DiskFile};
 use crate::error::StoreError;
-use crate::options::RecoveryReport;
+use crate::frame::{TYPE_COMMIT, TYPE_SEAL, TYPE_VECTORS, segment_size, type_name};
+use crate::options::{Damage, RecoveryReport, Verify};
+use crate::reader::LogReader;
+use crate::recover::{read_facts, recover};
+use crate::scan::{Found, Scan};
 
-/// One segment of a file.
+/// One segment of a file, or a stretch that is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentInfo {
     /// Where it begins.
     pub offset: u64,
     /// Header, payload and padding.
     pub bytes: u64,
-    /// The RVF segment type.
+    /// The RVF segment type; 0 for a damaged stretch.
     pub segment_type: u8,
     /// Its name.
     pub name: &'static str,
@@ -23,25 +32,187 @@ pub struct SegmentInfo {
     pub whole: bool,
 }
 
-/// How far a scrub has come.
-#[derive(Debug, Clone, Default)]
+impl SegmentInfo {
+    fn whole(offset: u64, bytes: u64, segment_type: u8, holds: String) -> Self {
+        Self {
+            offset,
+            bytes,
+            segment_type,
+            name: type_name(segment_type),
+            holds,
+            whole: true,
+        }
+    }
+
+    fn damaged(damage: &Damage) -> Self {
+        Self {
+            offset: damage.offset,
+            bytes: damage.length,
+            segment_type: 0,
+            name: "damaged",
+            holds: damage.what.clone(),
+            whole: false,
+        }
+    }
+}
+
+/// Every segment of the file at `path`, whose lock is not needed.
+pub fn inspect(disk: &dyn Disk, path: &Path) -> Result<Vec<SegmentInfo>, StoreError> {
+    let (file, size) = open(disk, path)?;
+    let (facts, _) = read_facts(&file, path, size)?;
+    list(&file, size, facts.file_id).map_err(StoreError::io("read", path))
+}
+
+/// Hashes every segment of the file at `path` and says what is wrong; needs no lock, never writes.
+pub fn verify(disk: &dyn Disk, path: &Path) -> Result<RecoveryReport, StoreError> {
+    let (file, size) = open(disk, path)?;
+    let (facts, damage) = read_facts(&file, path, size)?;
+    let found = recover(&file, facts, size, Verify::Everything);
+    let mut report = found.map_err(StoreError::io("read", path))?.report;
+    if let Some(damage) = damage
+        && report.damage.iter().all(|d| d.offset != damage.offset)
+    {
+        report.damage.insert(0, damage);
+    }
+    Ok(report)
+}
+
+fn open(disk: &dyn Disk, path: &Path) -> Result<(Arc<dyn DiskFile>, u64), StoreError> {
+    let file = disk
+        .open(path, false)
+        .map_err(StoreError::io("open", path))?;
+    let size = file.size().map_err(StoreError::io("read", path))?;
+    Ok((file, size))
+}
+
+fn list(
+    file: &Arc<dyn DiskFile>,
+    end: u64,
+    file_id: u128,
+) -> Result<Vec<SegmentInfo>, std::io::Error> {
+    let mut scan = Scan::new(Arc::clone(file), 0, end, file_id);
+    let mut all = Vec::new();
+    while let Some(found) = scan.next()? {
+        all.push(match found {
+            Found::Commit(commit, _) => {
+                let size = segment_size(commit.payload.len() as u64);
+                let holds = describe(&commit.head);
+                SegmentInfo::whole(commit.offset, size, TYPE_COMMIT, holds)
+            }
+            Found::Seal { offset, payload } => {
+                let size = segment_size(payload.len() as u64);
+                let holds = Seal::parse(&payload).map_or_else(String::new, |seal| {
+                    let parts = seal.parts.len();
+                    format!("checkpoint of commit {}, {parts} derived parts", seal.seq)
+                });
+                SegmentInfo::whole(offset, size, TYPE_SEAL, holds)
+            }
+            Found::Own {
+                offset,
+                kind,
+                seq,
+                size,
+            } => {
+                let holds = match kind {
+                    TYPE_VECTORS => "vectors of the commit behind it".to_owned(),
+                    _ if seq > 0 => format!("as of commit {seq}"),
+                    _ => String::new(),
+                };
+                SegmentInfo::whole(offset, size, kind, holds)
+            }
+            Found::Foreign { offset, kind, size } => {
+                let holds = format!("type {kind:#04x}, not written by Reprise");
+                SegmentInfo {
+                    name: "foreign",
+                    ..SegmentInfo::whole(offset, size, kind, holds)
+                }
+            }
+            Found::Damage(damage) => SegmentInfo::damaged(&damage),
+        });
+    }
+    if scan.position() < end {
+        all.push(SegmentInfo::damaged(&tail(&scan, end)));
+    }
+    Ok(all)
+}
+
+fn describe(head: &CommitHead) -> String {
+    let CommitHead {
+        seq,
+        entries,
+        ordinals,
+        first_ordinal,
+        ..
+    } = head;
+    let packed = if head.packed { "packed up to " } else { "" };
+    format!("{packed}commit {seq}: {entries} entries, {ordinals} records from {first_ordinal}")
+}
+
+fn tail(scan: &Scan, end: u64) -> Damage {
+    Damage {
+        offset: scan.position(),
+        length: end.saturating_sub(scan.position()),
+        what: "nothing whole follows".to_owned(),
+    }
+}
+
+/// How far a scrub has come. Begins with the first [`LogReader::scrub`] it is given to, and stays with
+/// that snapshot's file.
+#[derive(Debug, Default)]
 pub struct Scrub {
-    pub(crate) offset: u64,
+    scan: Option<Scan>,
+    end: u64,
+    done: bool,
 }
 
 impl Scrub {
     /// Whether every byte of the snapshot was hashed.
+    #[must_use]
     pub fn is_done(&self) -> bool {
-        unimplemented!()
+        self.done
+    }
+
+    /// Bytes hashed so far, and bytes in all.
+    #[must_use]
+    pub fn progress(&self) -> (u64, u64) {
+        (self.scan.as_ref().map_or(0, Scan::position), self.end)
     }
 }
 
-/// Every segment of the file at `path`.
-pub fn inspect(_disk: &dyn Disk, _path: &Path) -> Result<Vec<SegmentInfo>, StoreError> {
-    unimplemented!()
-}
+impl LogReader {
+    /// Hashes on where `scrub` stands, about `budget_bytes` further, and returns what it found damaged
+    /// on the way. Call until [`Scrub::is_done`].
+    pub fn scrub(&self, scrub: &mut Scrub, budget_bytes: u64) -> Result<Vec<Damage>, StoreError> {
+        let snapshot = &*self.snapshot;
+        let scan = scrub.scan.get_or_insert_with(|| {
+            scrub.end = snapshot.end;
+            let file = Arc::clone(&snapshot.file);
+            Scan::new(file, 0, snapshot.end, snapshot.facts.file_id)
+        });
+        let stop = scan.position().saturating_add(budget_bytes);
+        let mut damage = Vec::new();
+        while !scrub.done && scan.position() < stop {
+            match scan
+                .next()
+                .map_err(StoreError::io("read", &snapshot.path))?
+            {
+                Some(Found::Damage(found)) => damage.push(found),
+                Some(_) => {}
+                None => {
+                    scrub.done = true;
+                    if scan.position() < scrub.end {
+                        damage.push(tail(scan, scrub.end));
+                    }
+                }
+            }
+        }
+        Ok(damage)
+    }
 
-/// Hashes the whole file at `path` and says what is wrong with it; never writes.
-pub fn verify(_disk: &dyn Disk, _path: &Path) -> Result<RecoveryReport, StoreError> {
-    unimplemented!()
+    /// Every segment of the file, as far as this snapshot reaches.
+    pub fn inspect(&self) -> Result<Vec<SegmentInfo>, StoreError> {
+        let snapshot = &*self.snapshot;
+        list(&snapshot.file, snapshot.end, snapshot.facts.file_id)
+            .map_err(StoreError::io("read", &snapshot.path))
+    }
 }

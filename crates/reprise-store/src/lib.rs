@@ -3,14 +3,27 @@
 //! Lives here: the file format and everything that touches the disk. Must never live here: search,
 //! ranking, the meaning of a record, a clock or a source of randomness.
 
+mod block;
+mod bytes;
+mod checkpoint;
+mod chunked;
+mod codec;
+mod commit;
 mod compact;
+mod directory;
 mod disk;
 mod entry;
 mod error;
+mod frame;
 mod inspect;
 mod log;
 mod options;
 mod reader;
+mod recover;
+mod replay;
+mod scan;
+mod squeeze;
+mod window;
 
 pub use compact::{Compacted, Compaction};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};

@@ -2,6 +2,8 @@
 //!
 //! Lives here: plain data of the public API. Never here: anything that touches the disk.
 
+use std::fmt;
+
 use chrono::{DateTime, Utc};
 
 use crate::entry::CommitSeq;
@@ -93,6 +95,17 @@ pub struct Damage {
     pub length: u64,
     /// What is wrong, for people.
     pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            offset,
+            length,
+            what,
+        } = self;
+        write!(f, "{length} bytes from offset {offset}: {what}")
+    }
 }
 
 /// Figures about an open log.

@@ -1,44 +1,192 @@
-//! The reader's handle (signatures first; the bodies follow).
+//! The reader's handle: a snapshot of the log, served without waiting for the writer.
+//!
+//! Lives here: reading one record or one vector, each proven by its checksum. Never here: writing.
 
-use reprise_types::{MemoryRecord, VectorStore};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
+use reprise_types::{EmbeddingSpace, MemoryRecord, VectorStore};
+
+use crate::block;
+use crate::chunked::Chunked;
+use crate::codec::{KIND_RECORD, Tombstone, decode_record, vector_check};
+use crate::commit::FileFacts;
+use crate::directory::{Slot, SlotState};
+use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::error::StoreError;
-use crate::inspect::{Scrub, SegmentInfo};
-use crate::options::Damage;
+use crate::squeeze::Unsqueezer;
 
-/// A snapshot of the log.
+/// Unpacked blocks that are kept, each of 32 records at most.
+const CACHED_BLOCKS: usize = 32;
+
+/// What the readers of one file share.
+#[derive(Debug, Default)]
+pub(crate) struct ReadTools {
+    unsqueezer: Unsqueezer,
+    /// Offset and bytes, most recently used last.
+    blocks: Mutex<Vec<(u64, Arc<Vec<u8>>)>>,
+}
+
+impl ReadTools {
+    fn cached(&self, offset: u64) -> Option<Arc<Vec<u8>>> {
+        let mut blocks = self.blocks.lock().ok()?;
+        let at = blocks.iter().rposition(|(known, _)| *known == offset)?;
+        let found = blocks.remove(at);
+        let block = Arc::clone(&found.1);
+        blocks.push(found);
+        Some(block)
+    }
+
+    fn keep(&self, offset: u64, block: &Arc<Vec<u8>>) {
+        if let Ok(mut blocks) = self.blocks.lock() {
+            if blocks.len() == CACHED_BLOCKS {
+                blocks.remove(0);
+            }
+            blocks.push((offset, Arc::clone(block)));
+        }
+    }
+}
+
+/// What a reader sees.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) path: PathBuf,
+    pub(crate) facts: FileFacts,
+    pub(crate) seq: u64,
+    pub(crate) end: u64,
+    pub(crate) slots: Chunked<Slot>,
+    pub(crate) tombstones: Chunked<Tombstone>,
+    pub(crate) spaces: Arc<Vec<EmbeddingSpace>>,
+    pub(crate) tools: Arc<ReadTools>,
+}
+
+/// The log as of one commit. Clones are cheap; all of them stay valid while the log moves on, is
+/// compacted or closed.
 #[derive(Debug, Clone)]
-pub struct LogReader {}
+pub struct LogReader {
+    pub(crate) snapshot: Arc<Snapshot>,
+}
 
 impl LogReader {
-    /// The record, its embedding left empty.
-    pub fn record(&self, _ordinal: u32) -> Result<MemoryRecord, StoreError> {
-        unimplemented!()
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
+        Self {
+            snapshot: Arc::new(snapshot),
+        }
     }
+
     /// The commit this snapshot was taken at.
     pub fn seq(&self) -> CommitSeq {
-        unimplemented!()
+        CommitSeq(self.snapshot.seq)
     }
+
     /// Ordinals in this snapshot.
     pub fn records(&self) -> u32 {
-        unimplemented!()
+        self.snapshot.slots.len() as u32
     }
-    /// Hashes the next `budget_bytes` of the file; returns what it found damaged.
-    pub fn scrub(&self, _scrub: &mut Scrub, _budget_bytes: u64) -> Result<Vec<Damage>, StoreError> {
-        unimplemented!()
+
+    /// The space of a live record's vector, without reading the disk.
+    pub fn space(&self, ordinal: u32) -> Option<&EmbeddingSpace> {
+        let slot = self.slot(ordinal)?;
+        let index = usize::from(slot.space).checked_sub(1)?;
+        self.snapshot.spaces.get(index)
     }
-    /// Every segment of the file.
-    pub fn inspect(&self) -> Result<Vec<SegmentInfo>, StoreError> {
-        unimplemented!()
+
+    /// The record, with `embedding_space` as of now and `embedding` left empty: the vector is had
+    /// through [`VectorStore::vector`]. Every byte it is made of was checked.
+    pub fn record(&self, ordinal: u32) -> Result<MemoryRecord, StoreError> {
+        let snapshot = &*self.snapshot;
+        let Some(slot) = snapshot.slots.get(ordinal as usize) else {
+            return Err(StoreError::NoRecord {
+                ordinal,
+                records: self.records(),
+            });
+        };
+        let damaged = |offset| StoreError::DamagedRecord { ordinal, offset };
+        match slot.state {
+            SlotState::Forgotten => {
+                let tombstone = snapshot.tombstones.get(slot.place as usize);
+                let tombstone = tombstone.ok_or_else(|| damaged(0))?;
+                return Err(StoreError::Forgotten {
+                    ordinal,
+                    at: tombstone.at,
+                    reason: tombstone.reason.clone(),
+                });
+            }
+            SlotState::Lost => return Err(damaged(0)),
+            SlotState::Live => {}
+        }
+        let raw = self.block(slot)?.ok_or_else(|| damaged(slot.place))?;
+        let record = block::entry(&raw, slot.index)
+            .filter(|(kind, _)| *kind == KIND_RECORD)
+            .and_then(|(_, body)| decode_record(body));
+        let mut record = record.ok_or_else(|| damaged(slot.place))?;
+        record.embedding_space = self.space(ordinal).cloned();
+        Ok(record)
+    }
+
+    fn slot(&self, ordinal: u32) -> Option<&Slot> {
+        let slot = self.snapshot.slots.get(ordinal as usize)?;
+        (slot.state == SlotState::Live).then_some(slot)
+    }
+
+    /// The unpacked block of a slot; `None` where its checksum does not hold.
+    fn block(&self, slot: &Slot) -> Result<Option<Arc<Vec<u8>>>, StoreError> {
+        let snapshot = &*self.snapshot;
+        if let Some(block) = snapshot.tools.cached(slot.place) {
+            return Ok(Some(block));
+        }
+        let mut bytes = vec![0; slot.block_size as usize];
+        if slot.place + u64::from(slot.block_size) > snapshot.end {
+            return Ok(None);
+        }
+        let read = snapshot.file.read_exact_at(slot.place, &mut bytes);
+        read.map_err(StoreError::io("read", &snapshot.path))?;
+        let unpacked = block::unpack(&bytes, snapshot.facts.file_id, &snapshot.tools.unsqueezer);
+        let unpacked = unpacked.map(Arc::new);
+        if let Some(block) = &unpacked {
+            snapshot.tools.keep(slot.place, block);
+        }
+        Ok(unpacked)
     }
 }
 
 impl VectorStore for LogReader {
     fn dimensions(&self) -> usize {
-        unimplemented!()
+        usize::from(self.snapshot.facts.dimensions)
     }
-    fn vector(&self, _ordinal: u32, _out: &mut [f32]) -> bool {
-        unimplemented!()
+
+    /// `false` also where the vector's checksum does not hold.
+    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
+        let Some(slot) = self.slot(ordinal).filter(|slot| slot.vector != 0) else {
+            return false;
+        };
+        if out.len() != self.dimensions() {
+            return false;
+        }
+        read_vector(&*self.snapshot.file, slot, out)
     }
+}
+
+fn read_vector(file: &dyn DiskFile, slot: &Slot, out: &mut [f32]) -> bool {
+    // The usual 384 numbers fit the stack; wider vectors take a buffer.
+    const ON_STACK: usize = 4 * 768;
+    let size = out.len() * 4;
+    let mut small = [0u8; ON_STACK];
+    let mut large = Vec::new();
+    let bytes = if size <= ON_STACK {
+        &mut small[..size]
+    } else {
+        large.resize(size, 0);
+        &mut large[..]
+    };
+    if file.read_exact_at(slot.vector, bytes).is_err() || vector_check(bytes) != slot.check {
+        return false;
+    }
+    let (numbers, _) = bytes.as_chunks::<4>();
+    for (number, bytes) in out.iter_mut().zip(numbers) {
+        *number = f32::from_le_bytes(*bytes);
+    }
+    true
 }

@@ -1,0 +1,297 @@
+//! Checkpoints: derived blobs, the directory and rvf-runtime's manifest, made valid by a seal.
+//!
+//! Lives here: the bytes of those four and reading them back. Never here: when to write one.
+//!
+//! ```text
+//! derived segments... | directory 0x48 | manifest 0x05 | sync | seal 0x49 | sync
+//! ```
+//! The seal is written after the rest is on disk, so a seal that is whole vouches for all of it.
+
+use std::io;
+use std::sync::Arc;
+
+use rvf_types::FileIdentity;
+
+use crate::bytes::ByteReader;
+use crate::commit::FileFacts;
+use crate::directory::Directory;
+use crate::disk::DiskFile;
+use crate::frame::{
+    HEADER_SIZE, PREAMBLE_SIZE, Preamble, TYPE_DIRECTORY, TYPE_MANIFEST, TYPE_SEAL, TYPE_VECTORS,
+    content_hash, header_bytes, is_derived, padding, parse_header, put_segment, segment_size,
+};
+use crate::options::{Damage, DerivedSet};
+use crate::squeeze::{Squeezer, Unsqueezer};
+
+/// Level for the directory: it is unpacked at every open.
+const LEVEL_DIRECTORY: i32 = 3;
+/// rvf-runtime's number of the inner-product metric.
+const METRIC_INNER_PRODUCT: u8 = 1;
+/// Marker of the file identity in rvf-runtime's manifest.
+const IDENTITY_MARKER: u32 = 0x4649_4449;
+/// A directory that unpacks to more than this is damage.
+const DIRECTORY_RAW_MAX: u64 = 1 << 34;
+
+/// Where one part of a checkpoint stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) tag: u8,
+    pub(crate) offset: u64,
+    pub(crate) payload_size: u64,
+}
+
+/// What a seal says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seal {
+    pub(crate) seq: u64,
+    /// Where the checkpoint begins.
+    pub(crate) start: u64,
+    pub(crate) directory: u64,
+    pub(crate) manifest: u64,
+    pub(crate) parts: Vec<Part>,
+}
+
+impl Seal {
+    /// Size of its payload.
+    pub(crate) fn payload_size(&self) -> u64 {
+        (PREAMBLE_SIZE + 3 * 8 + 8 + 4 + self.parts.len() * 17) as u64
+    }
+
+    fn payload(&self, facts: &FileFacts) -> Vec<u8> {
+        let mut out = facts.preamble(TYPE_SEAL, 0, self.seq).bytes().to_vec();
+        for number in [self.start, self.directory, self.manifest] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&facts.created_ms.to_le_bytes());
+        out.extend_from_slice(&(self.parts.len() as u32).to_le_bytes());
+        for part in &self.parts {
+            out.push(part.tag);
+            out.extend_from_slice(&part.offset.to_le_bytes());
+            out.extend_from_slice(&part.payload_size.to_le_bytes());
+        }
+        out
+    }
+
+    /// The seal in a payload whose hash was verified.
+    pub(crate) fn parse(payload: &[u8]) -> Option<Self> {
+        let preamble = Preamble::parse(payload).filter(|p| p.kind == TYPE_SEAL)?;
+        let r = &mut ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
+        let (start, directory, manifest) = (r.u64()?, r.u64()?, r.u64()?);
+        r.i64()?;
+        let count = r.u32()?;
+        let part = |_| {
+            Some(Part {
+                tag: r.u8()?,
+                offset: r.u64()?,
+                payload_size: r.u64()?,
+            })
+        };
+        Some(Self {
+            seq: preamble.seq,
+            start,
+            directory,
+            manifest,
+            parts: (0..count).map(part).collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// Writes a checkpoint at `start`, which is a multiple of 64, and syncs it. Returns its end; the
+/// directory then names its seal.
+pub(crate) fn write(
+    file: &dyn DiskFile,
+    facts: &FileFacts,
+    directory: &mut Directory,
+    start: u64,
+    derived: &[(u8, Vec<u8>)],
+) -> io::Result<u64> {
+    let mut at = start;
+    let mut parts = Vec::new();
+    for (tag, blob) in derived {
+        let trailer = facts.preamble(*tag, 0, directory.seq).bytes();
+        let payload_size = (blob.len() + trailer.len()) as u64;
+        let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+        hasher.update(blob);
+        hasher.update(&trailer);
+        let hash = hasher.digest128().to_le_bytes();
+        file.write_all_at(at, &header_bytes(*tag, at, payload_size, hash))?;
+        file.write_all_at(at + HEADER_SIZE, blob)?;
+        let mut rest = trailer.to_vec();
+        rest.resize(rest.len() + padding(payload_size), 0);
+        file.write_all_at(at + HEADER_SIZE + blob.len() as u64, &rest)?;
+        parts.push(Part {
+            tag: *tag,
+            offset: at,
+            payload_size,
+        });
+        at += segment_size(payload_size);
+    }
+    let body = directory_payload(facts, directory)?;
+    let mut bytes = Vec::with_capacity(body.len() + 4096);
+    let directory_offset = put_segment(&mut bytes, at, TYPE_DIRECTORY, &body);
+    let manifest = manifest_payload(facts, directory);
+    let manifest_offset = put_segment(&mut bytes, at, TYPE_MANIFEST, &manifest);
+    file.write_all_at(at, &bytes)?;
+    at += bytes.len() as u64;
+    file.sync()?;
+    let seal = Seal {
+        seq: directory.seq,
+        start,
+        directory: directory_offset,
+        manifest: manifest_offset,
+        parts,
+    };
+    let mut bytes = Vec::new();
+    let offset = put_segment(&mut bytes, at, TYPE_SEAL, &seal.payload(facts));
+    file.write_all_at(at, &bytes)?;
+    file.sync()?;
+    let end = at + bytes.len() as u64;
+    directory.sealed(offset, start, end);
+    Ok(end)
+}
+
+/// ```text
+/// preamble | raw size u64 | encoding u8 | stored bytes
+/// ```
+fn directory_payload(facts: &FileFacts, directory: &Directory) -> io::Result<Vec<u8>> {
+    let raw = directory.encode(facts.stride());
+    let mut squeezer = Squeezer::new(LEVEL_DIRECTORY, facts.file_id)?;
+    let (encoding, stored) = squeezer.squeeze(&raw)?;
+    let preamble = facts.preamble(TYPE_DIRECTORY, 0, directory.seq).bytes();
+    let mut payload = Vec::with_capacity(stored.len() + PREAMBLE_SIZE + 9);
+    payload.extend_from_slice(&preamble);
+    payload.extend_from_slice(&(raw.len() as u64).to_le_bytes());
+    payload.push(encoding);
+    payload.extend_from_slice(&stored);
+    Ok(payload)
+}
+
+/// rvf-runtime 0.5's manifest: head, segment list, deleted ids, file identity.
+fn manifest_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
+    let deleted = directory.deleted_ids();
+    let segments = directory.vectors.len();
+    let live = directory
+        .slots
+        .iter()
+        .filter(|slot| slot.vector != 0)
+        .count()
+        - deleted.len();
+    let mut out = Vec::with_capacity(22 + segments * 25 + 4 + deleted.len() * 8 + 72);
+    out.extend_from_slice(&(directory.seq as u32).to_le_bytes());
+    out.extend_from_slice(&facts.dimensions.to_le_bytes());
+    out.extend_from_slice(&(live as u64).to_le_bytes());
+    out.extend_from_slice(&(segments as u32).to_le_bytes());
+    out.extend_from_slice(&[0, METRIC_INNER_PRODUCT, 0, 0]);
+    for segment in directory.vectors.iter() {
+        // The segment id, as `frame::header_bytes` derives it from the offset.
+        out.extend_from_slice(&(segment.offset / HEADER_SIZE + 1).to_le_bytes());
+        out.extend_from_slice(&segment.offset.to_le_bytes());
+        out.extend_from_slice(&segment.payload_size.to_le_bytes());
+        out.push(TYPE_VECTORS);
+    }
+    out.extend_from_slice(&(deleted.len() as u32).to_le_bytes());
+    for id in deleted {
+        out.extend_from_slice(&id.to_le_bytes());
+    }
+    out.extend_from_slice(&IDENTITY_MARKER.to_le_bytes());
+    let identity = FileIdentity::new_root(facts.file_id.to_le_bytes());
+    out.extend_from_slice(&identity.to_bytes());
+    out
+}
+
+/// A whole segment's payload, read into a buffer of its own; `None` where it is not whole.
+fn read_payload(
+    file: &dyn DiskFile,
+    offset: u64,
+    kind: u8,
+    end: u64,
+) -> io::Result<Option<Vec<u8>>> {
+    if offset
+        .checked_add(HEADER_SIZE)
+        .is_none_or(|head_end| head_end > end)
+    {
+        return Ok(None);
+    }
+    let mut head = [0; HEADER_SIZE as usize];
+    file.read_exact_at(offset, &mut head)?;
+    let Some(header) = parse_header(&head, offset).filter(|h| h.strict && h.kind == kind) else {
+        return Ok(None);
+    };
+    let start = offset + HEADER_SIZE;
+    if start
+        .checked_add(header.payload_size)
+        .is_none_or(|payload_end| payload_end > end)
+    {
+        return Ok(None);
+    }
+    let mut payload = vec![0; header.payload_size as usize];
+    file.read_exact_at(start, &mut payload)?;
+    Ok((content_hash(&payload) == header.hash).then_some(payload))
+}
+
+/// The seal at `offset` and the directory it vouches for, with the seal already taken note of.
+pub(crate) fn load(
+    file: &dyn DiskFile,
+    facts: &FileFacts,
+    offset: u64,
+    end: u64,
+) -> io::Result<Option<(Seal, Directory)>> {
+    let Some(payload) = read_payload(file, offset, TYPE_SEAL, end)? else {
+        return Ok(None);
+    };
+    let seal_end = offset + segment_size(payload.len() as u64);
+    let own = Preamble::parse(&payload).is_some_and(|p| p.file_id == facts.file_id);
+    let Some(seal) = Seal::parse(&payload).filter(|_| own) else {
+        return Ok(None);
+    };
+    let Some(payload) = read_payload(file, seal.directory, TYPE_DIRECTORY, end)? else {
+        return Ok(None);
+    };
+    let Some(mut directory) = parse_directory(&payload, facts, seal.seq) else {
+        return Ok(None);
+    };
+    directory.sealed(offset, seal.start, seal_end);
+    Ok(Some((seal, directory)))
+}
+
+fn parse_directory(payload: &[u8], facts: &FileFacts, seq: u64) -> Option<Directory> {
+    let expected = facts.preamble(TYPE_DIRECTORY, 0, seq);
+    Preamble::parse(payload).filter(|p| *p == expected)?;
+    let mut reader = ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
+    let raw_size = reader.u64().filter(|size| *size <= DIRECTORY_RAW_MAX)?;
+    let encoding = reader.u8()?;
+    let stored = reader.take(reader.remaining())?;
+    let tool = Unsqueezer::default();
+    let raw = tool.unsqueeze(encoding, stored, raw_size as usize, facts.file_id)?;
+    Directory::decode(&raw, facts.stride()).filter(|directory| directory.seq == seq)
+}
+
+/// The derived blobs of a checkpoint; `Err(damage)` inside where one of them is not whole.
+pub(crate) fn load_derived(
+    file: &Arc<dyn DiskFile>,
+    facts: &FileFacts,
+    seal: &Seal,
+    end: u64,
+) -> io::Result<Result<DerivedSet, Damage>> {
+    let mut parts = Vec::new();
+    for part in &seal.parts {
+        let expected = facts.preamble(part.tag, 0, seal.seq).bytes();
+        let payload = match read_payload(&**file, part.offset, part.tag, end)? {
+            Some(payload) if is_derived(part.tag) && payload.ends_with(&expected) => payload,
+            _ => {
+                return Ok(Err(Damage {
+                    offset: part.offset,
+                    length: segment_size(part.payload_size),
+                    what: "a derived blob is not whole; it can be rebuilt".to_owned(),
+                }));
+            }
+        };
+        let mut blob = payload;
+        blob.truncate(blob.len() - PREAMBLE_SIZE);
+        parts.push((part.tag, blob));
+    }
+    Ok(Ok(DerivedSet {
+        covers: crate::entry::CommitSeq(seal.seq),
+        parts,
+    }))
+}

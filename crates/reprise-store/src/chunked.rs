@@ -1,0 +1,92 @@
+//! A growing list that can be snapshotted in constant time: chunks behind `Arc`, copied on write.
+//!
+//! Lives here: the container. Never here: what it contains.
+
+use std::sync::Arc;
+
+/// Items per chunk: what one write copies at most while a snapshot is alive.
+const CHUNK: usize = 256;
+
+/// Cloning is two words; a write copies the chunk it touches if a clone still shows it.
+#[derive(Debug)]
+pub(crate) struct Chunked<T> {
+    chunks: Arc<Vec<Arc<Vec<T>>>>,
+    len: usize,
+}
+
+impl<T> Clone for Chunked<T> {
+    fn clone(&self) -> Self {
+        Self {
+            chunks: Arc::clone(&self.chunks),
+            len: self.len,
+        }
+    }
+}
+
+impl<T> Default for Chunked<T> {
+    fn default() -> Self {
+        Self {
+            chunks: Arc::new(Vec::new()),
+            len: 0,
+        }
+    }
+}
+
+impl<T: Clone> Chunked<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        if index >= self.len {
+            return None;
+        }
+        let chunk = Arc::make_mut(&mut self.chunks).get_mut(index / CHUNK)?;
+        Arc::make_mut(chunk).get_mut(index % CHUNK)
+    }
+
+    pub(crate) fn push(&mut self, item: T) {
+        let chunks = Arc::make_mut(&mut self.chunks);
+        match chunks.last_mut().filter(|last| last.len() < CHUNK) {
+            Some(last) => Arc::make_mut(last).push(item),
+            None => {
+                let mut chunk = Vec::with_capacity(CHUNK);
+                chunk.push(item);
+                chunks.push(Arc::new(chunk));
+            }
+        }
+        self.len += 1;
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_does_not_see_later_writes() {
+        let mut list = Chunked::default();
+        for i in 0..1000 {
+            list.push(i);
+        }
+        let before = list.clone();
+        list.push(1000);
+        *list.get_mut(3).unwrap() = -3;
+        assert_eq!((before.len(), list.len()), (1000, 1001));
+        assert_eq!((before.get(3), list.get(3)), (Some(&3), Some(&-3)));
+        assert_eq!((before.get(1000), list.get(1001)), (None, None));
+        assert_eq!(
+            before.iter().copied().collect::<Vec<_>>(),
+            (0..1000).collect::<Vec<_>>()
+        );
+        assert!(list.get_mut(1001).is_none());
+    }
+}

@@ -1,0 +1,331 @@
+//! The bytes of an entry (format 1): kind numbers, field order, flags. `docs/FORMAT.md` draws them.
+//!
+//! Lives here: `Entry` to bytes and back, and the outline that the directory needs of each entry.
+//! Never here: segments, blocks, the disk. A number in this file never changes its meaning.
+
+mod record;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{ContentHash, EmbeddingSpace, RecordId};
+
+use crate::bytes::{ByteReader, put_bytes, put_signed, put_varint};
+use crate::entry::Entry;
+
+pub(crate) const KIND_RECORD: u8 = 1;
+pub(crate) const KIND_STUB: u8 = 2;
+pub(crate) const KIND_LOST: u8 = 3;
+const KIND_EMBEDDED: u8 = 4;
+const KIND_FORGOTTEN: u8 = 5;
+const KIND_CURSOR: u8 = 6;
+
+/// An entry as it stands in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RawEntry {
+    pub(crate) kind: u8,
+    pub(crate) body: Vec<u8>,
+}
+
+/// What is left of a forgotten record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Tombstone {
+    pub(crate) id: RecordId,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) reason: String,
+    pub(crate) content_hash: ContentHash,
+    /// Hashes of its external ids.
+    pub(crate) keys: Vec<u128>,
+}
+
+/// A vector's place among those of its commit is its turn; this is the rest of what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VectorMark {
+    /// Low half of XXH3-64 over the vector's bytes.
+    pub(crate) check: u32,
+    pub(crate) space: EmbeddingSpace,
+}
+
+/// As much of an entry as the directory needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outline {
+    Record(Option<VectorMark>),
+    Stub(Tombstone),
+    Lost,
+    Embedded { ordinal: u32, mark: VectorMark },
+    Forgotten { ordinal: u32, tombstone: Tombstone },
+    Cursor { stream: String, seq: u64 },
+    Unknown,
+}
+
+impl Outline {
+    /// Whether the entry takes the next ordinal. Later kinds never do.
+    pub(crate) fn takes_ordinal(&self) -> bool {
+        matches!(self, Self::Record(_) | Self::Stub(_) | Self::Lost)
+    }
+
+    /// The mark of the entry's vector, the next one of its commit. Later kinds carry none.
+    pub(crate) fn mark(&self) -> Option<&VectorMark> {
+        match self {
+            Self::Record(mark) => mark.as_ref(),
+            Self::Embedded { mark, .. } => Some(mark),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_vector(&self) -> bool {
+        self.mark().is_some()
+    }
+}
+
+/// The checksum that every read of a vector compares.
+pub(crate) fn vector_check(bytes: &[u8]) -> u32 {
+    xxhash_rust::xxh3::xxh3_64(bytes) as u32
+}
+
+/// A vector as VEC_SEG holds it.
+pub(crate) fn vector_bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+/// The inverse of [`vector_bytes`].
+pub(crate) fn vector_from_bytes(bytes: &[u8]) -> Vec<f32> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    numbers.iter().map(|n| f32::from_le_bytes(*n)).collect()
+}
+
+/// An entry's bytes, its outline and its vector's bytes.
+pub(crate) struct Encoded {
+    pub(crate) raw: RawEntry,
+    pub(crate) outline: Outline,
+    pub(crate) vector: Option<Vec<u8>>,
+}
+
+/// Encodes an entry that was checked before; `None` for `Entry::Lost`, which no caller may write.
+pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
+    let mut body = Vec::new();
+    let mut vector = None;
+    let (kind, outline) = match entry {
+        Entry::Record(record) => {
+            let mark = record.embedding_space.as_ref().map(|space| {
+                let bytes = vector_bytes(&record.embedding);
+                let check = vector_check(&bytes);
+                vector = Some(bytes);
+                VectorMark {
+                    check,
+                    space: space.clone(),
+                }
+            });
+            record::put(&mut body, record, mark.as_ref());
+            (KIND_RECORD, Outline::Record(mark))
+        }
+        Entry::Embedded {
+            ordinal,
+            space,
+            vector: numbers,
+        } => {
+            let bytes = vector_bytes(numbers);
+            let mark = VectorMark {
+                check: vector_check(&bytes),
+                space: space.clone(),
+            };
+            vector = Some(bytes);
+            put_varint(&mut body, u64::from(*ordinal));
+            put_mark(&mut body, &mark);
+            let ordinal = *ordinal;
+            (KIND_EMBEDDED, Outline::Embedded { ordinal, mark })
+        }
+        Entry::Forgotten {
+            ordinal,
+            id,
+            at,
+            reason,
+            content_hash,
+            keys,
+        } => {
+            let tombstone = Tombstone {
+                id: *id,
+                at: *at,
+                reason: reason.clone(),
+                content_hash: *content_hash,
+                keys: keys.clone(),
+            };
+            put_varint(&mut body, u64::from(*ordinal));
+            put_tombstone(&mut body, &tombstone);
+            let ordinal = *ordinal;
+            (KIND_FORGOTTEN, Outline::Forgotten { ordinal, tombstone })
+        }
+        Entry::Cursor { stream, seq } => {
+            let raw = encode_cursor(stream, *seq);
+            body = raw.body;
+            let stream = stream.clone();
+            (KIND_CURSOR, Outline::Cursor { stream, seq: *seq })
+        }
+        Entry::Lost { .. } => return None,
+    };
+    Some(Encoded {
+        raw: RawEntry { kind, body },
+        outline,
+        vector,
+    })
+}
+
+pub(crate) fn encode_cursor(stream: &str, seq: u64) -> RawEntry {
+    let mut body = Vec::new();
+    put_bytes(&mut body, stream.as_bytes());
+    put_varint(&mut body, seq);
+    RawEntry {
+        kind: KIND_CURSOR,
+        body,
+    }
+}
+
+pub(crate) fn encode_stub(tombstone: &Tombstone) -> RawEntry {
+    let mut body = Vec::new();
+    put_tombstone(&mut body, tombstone);
+    RawEntry {
+        kind: KIND_STUB,
+        body,
+    }
+}
+
+/// The outline of an entry; `None` where the bytes of a known kind make no sense.
+pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
+    let mut reader = ByteReader::new(&raw.body);
+    Some(match raw.kind {
+        KIND_RECORD => Outline::Record(record::mark(&mut reader)?),
+        KIND_STUB => Outline::Stub(tombstone(&mut reader)?),
+        KIND_LOST => Outline::Lost,
+        KIND_EMBEDDED => Outline::Embedded {
+            ordinal: reader.varint_u32()?,
+            mark: mark(&mut reader)?,
+        },
+        KIND_FORGOTTEN => Outline::Forgotten {
+            ordinal: reader.varint_u32()?,
+            tombstone: tombstone(&mut reader)?,
+        },
+        KIND_CURSOR => Outline::Cursor {
+            stream: reader.string()?,
+            seq: reader.varint()?,
+        },
+        _ => Outline::Unknown,
+    })
+}
+
+/// The entry as `replay` hands it out. `ordinal` is the one it takes, `vector` its verified vector.
+pub(crate) fn decode(
+    raw: &RawEntry,
+    ordinal: Option<u32>,
+    vector: Option<Vec<f32>>,
+) -> Option<Entry> {
+    Some(match outline(raw)? {
+        Outline::Record(mark) => {
+            let mut record = record::decode(&raw.body)?;
+            if let (Some(mark), Some(vector)) = (mark, vector) {
+                record.embedding_space = Some(mark.space);
+                record.embedding = vector;
+            }
+            Entry::Record(Box::new(record))
+        }
+        Outline::Stub(tombstone) => forgotten(ordinal?, tombstone),
+        Outline::Lost => Entry::Lost { ordinal: ordinal? },
+        Outline::Embedded { ordinal, mark } => Entry::Embedded {
+            ordinal,
+            space: mark.space,
+            vector: vector?,
+        },
+        Outline::Forgotten { ordinal, tombstone } => forgotten(ordinal, tombstone),
+        Outline::Cursor { stream, seq } => Entry::Cursor { stream, seq },
+        Outline::Unknown => return None,
+    })
+}
+
+/// A record's body without its vector; `embedding` is left empty and `embedding_space` unset.
+pub(crate) fn decode_record(body: &[u8]) -> Option<reprise_types::MemoryRecord> {
+    record::decode(body)
+}
+
+/// The same record under another vector mark: what compaction writes for a record embedded late.
+pub(crate) fn remark_record(body: &[u8], mark: Option<&VectorMark>) -> Option<RawEntry> {
+    Some(RawEntry {
+        kind: KIND_RECORD,
+        body: record::remark(body, mark)?,
+    })
+}
+
+fn forgotten(ordinal: u32, tombstone: Tombstone) -> Entry {
+    Entry::Forgotten {
+        ordinal,
+        id: tombstone.id,
+        at: tombstone.at,
+        reason: tombstone.reason,
+        content_hash: tombstone.content_hash,
+        keys: tombstone.keys,
+    }
+}
+
+fn put_mark(out: &mut Vec<u8>, mark: &VectorMark) {
+    out.extend_from_slice(&mark.check.to_le_bytes());
+    put_space(out, &mark.space);
+}
+
+fn mark(reader: &mut ByteReader<'_>) -> Option<VectorMark> {
+    Some(VectorMark {
+        check: reader.u32()?,
+        space: space(reader)?,
+    })
+}
+
+pub(crate) fn put_space(out: &mut Vec<u8>, space: &EmbeddingSpace) {
+    put_bytes(out, space.model.as_bytes());
+    put_bytes(out, space.version.as_bytes());
+    put_varint(out, u64::from(space.dimensions));
+}
+
+pub(crate) fn space(reader: &mut ByteReader<'_>) -> Option<EmbeddingSpace> {
+    Some(EmbeddingSpace {
+        model: reader.string()?,
+        version: reader.string()?,
+        dimensions: u16::try_from(reader.varint()?).ok()?,
+    })
+}
+
+pub(crate) fn put_tombstone(out: &mut Vec<u8>, tombstone: &Tombstone) {
+    out.extend_from_slice(&tombstone.id.to_u128().to_le_bytes());
+    put_instant(out, tombstone.at);
+    put_bytes(out, tombstone.reason.as_bytes());
+    out.extend_from_slice(&tombstone.content_hash.0.to_le_bytes());
+    put_varint(out, tombstone.keys.len() as u64);
+    for key in &tombstone.keys {
+        out.extend_from_slice(&key.to_le_bytes());
+    }
+}
+
+pub(crate) fn tombstone(reader: &mut ByteReader<'_>) -> Option<Tombstone> {
+    let id = RecordId::from_u128(reader.u128()?);
+    let at = instant(reader)?;
+    let reason = reader.string()?;
+    let content_hash = ContentHash(reader.u128()?);
+    let keys = reader
+        .varint()
+        .filter(|count| *count <= reader.remaining() as u64)?;
+    Some(Tombstone {
+        id,
+        at,
+        reason,
+        content_hash,
+        keys: (0..keys).map(|_| reader.u128()).collect::<Option<_>>()?,
+    })
+}
+
+fn put_instant(out: &mut Vec<u8>, at: DateTime<Utc>) {
+    put_signed(out, at.timestamp());
+    put_varint(out, u64::from(at.timestamp_subsec_nanos()));
+}
+
+fn instant(reader: &mut ByteReader<'_>) -> Option<DateTime<Utc>> {
+    let seconds = reader.signed()?;
+    let nanos = reader.varint_u32()?;
+    DateTime::from_timestamp(seconds, nanos)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Every record comes back from its bytes, and bytes that are not a record are refused.
+
+use proptest::prelude::*;
+use reprise_types::{
+    Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance, Retention, Visibility,
+};
+use serde_json::json;
+
+use super::*;
+
+fn any_instant() -> impl Strategy<Value = DateTime<Utc>> {
+    (-62_135_596_800i64..253_402_300_799, 0u32..1_000_000_000)
+        .prop_map(|(seconds, nanos)| DateTime::from_timestamp(seconds, nanos).unwrap())
+}
+
+fn any_space() -> impl Strategy<Value = Option<EmbeddingSpace>> {
+    proptest::option::of(
+        ("[a-z]{1,8}", "[a-z0-9]{1,4}").prop_map(|(model, version)| EmbeddingSpace {
+            model,
+            version,
+            dimensions: 3,
+        }),
+    )
+}
+
+prop_compose! {
+    fn any_record()(
+        (id, hash, derived) in (any::<u128>(), any::<u128>(), any::<bool>()),
+        text in ".{0,200}",
+        (kind, source, visibility) in (1u8..=4, 1u8..=5, 1u8..=4),
+        retention in prop_oneof![
+            Just(Retention::Normal),
+            Just(Retention::Pinned),
+            any::<u32>().prop_map(|ttl_seconds| Retention::Scratch { ttl_seconds }),
+        ],
+        (timestamp, known_at) in (any_instant(), any_instant()),
+        (quality_score, confidence) in (
+            proptest::option::of(0f32..=1.0), proptest::option::of(0f32..=1.0)),
+        evidence in proptest::option::of(1u8..=5),
+        supersedes in proptest::option::of(any::<u128>()),
+        (number, note) in (any::<f64>(), ".{0,20}"),
+        (with_metadata, with_details) in (any::<bool>(), any::<bool>()),
+        ids in proptest::collection::vec(("[a-z]{1,5}", ".{0,12}"), 0..4),
+        (session_id, run_id, actor_id) in (
+            ".{0,9}", proptest::option::of(".{0,9}"), proptest::option::of(".{0,9}")),
+        (source_refs, tags) in (
+            proptest::collection::vec(".{0,9}", 0..4), proptest::collection::vec(".{0,9}", 0..4)),
+        space in any_space(),
+    ) -> MemoryRecord {
+        let object = json!({ "note": note, "deep": [number, { "k": null }] });
+        MemoryRecord {
+            id: RecordId::from_u128(id),
+            content_hash: ContentHash(if derived {
+                xxhash_rust::xxh3::xxh3_128(text.as_bytes())
+            } else {
+                hash
+            }),
+            text,
+            source: MemorySource::from_number(source).unwrap(),
+            kind: MemoryKind::from_number(kind).unwrap(),
+            quality_score,
+            session_id,
+            timestamp,
+            known_at,
+            metadata: if with_metadata {
+                object.as_object().cloned().unwrap()
+            } else {
+                serde_json::Map::new()
+            },
+            embedding: if space.is_some() { vec![0.0, 0.6, -0.8] } else { Vec::new() },
+            embedding_space: space,
+            external_ids: ids.into_iter().map(|(n, i)| ExternalId::new(n, i)).collect(),
+            tags,
+            confidence,
+            evidence: evidence.and_then(Evidence::from_number),
+            visibility: Visibility::from_number(visibility).unwrap(),
+            retention,
+            supersedes: supersedes.map(RecordId::from_u128),
+            provenance: Provenance { run_id, actor_id, source_refs },
+            details: with_details.then_some(object),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn a_record_comes_back(record in any_record()) {
+        let entry = Entry::Record(Box::new(record));
+        let encoded = encode(&entry).unwrap();
+        let vector = encoded.vector.as_deref().map(vector_from_bytes);
+        prop_assert_eq!(outline(&encoded.raw), Some(encoded.outline.clone()));
+        prop_assert_eq!(decode(&encoded.raw, Some(7), vector), Some(entry));
+    }
+
+    #[test]
+    fn a_record_that_is_cut_or_changed_never_panics(
+        record in any_record(), cut in 0usize..400, flip in any::<(u16, u8)>()
+    ) {
+        let mut raw = encode(&Entry::Record(Box::new(record))).unwrap().raw;
+        let whole = decode_record(&raw.body);
+        let short = &raw.body[..cut.min(raw.body.len() - 1)];
+        prop_assert_ne!(decode_record(short), whole);
+        let at = usize::from(flip.0) % raw.body.len();
+        raw.body[at] ^= flip.1;
+        let _ = (decode_record(&raw.body), outline(&raw));
+    }
+
+    #[test]
+    fn a_late_vector_replaces_the_mark_and_nothing_else(record in any_record()) {
+        let mark = VectorMark {
+            check: 5,
+            space: EmbeddingSpace { model: "m".into(), version: "2".into(), dimensions: 3 },
+        };
+        let raw = encode(&Entry::Record(Box::new(record))).unwrap().raw;
+        let marked = remark_record(&raw.body, Some(&mark)).unwrap();
+        prop_assert_eq!(outline(&marked), Some(Outline::Record(Some(mark))));
+        prop_assert_eq!(decode_record(&marked.body), decode_record(&raw.body));
+        let bare = remark_record(&marked.body, None).unwrap();
+        prop_assert_eq!(outline(&bare), Some(Outline::Record(None)));
+    }
+}
+
+#[test]
+fn the_other_kinds_come_back() {
+    let at = DateTime::from_timestamp(1_771_234_567, 890).unwrap();
+    let space = EmbeddingSpace {
+        model: "m".into(),
+        version: "1".into(),
+        dimensions: 2,
+    };
+    for entry in [
+        Entry::Embedded {
+            ordinal: 300,
+            space,
+            vector: vec![0.6, 0.8],
+        },
+        Entry::Forgotten {
+            ordinal: 1,
+            id: RecordId::from_u128(9),
+            at,
+            reason: "asked to".into(),
+            content_hash: ContentHash(4),
+            keys: vec![1, u128::MAX],
+        },
+        Entry::Cursor {
+            stream: "events".into(),
+            seq: u64::MAX,
+        },
+    ] {
+        let encoded = encode(&entry).unwrap();
+        let vector = encoded.vector.as_deref().map(vector_from_bytes);
+        assert_eq!(outline(&encoded.raw), Some(encoded.outline));
+        assert_eq!(decode(&encoded.raw, None, vector), Some(entry));
+    }
+    assert!(encode(&Entry::Lost { ordinal: 0 }).is_none());
+}
+
+#[test]
+fn a_later_kind_is_unknown_and_takes_no_ordinal() {
+    let raw = RawEntry {
+        kind: 77,
+        body: vec![1, 2, 3],
+    };
+    let outline = outline(&raw).unwrap();
+    assert_eq!(outline, Outline::Unknown);
+    assert!(!outline.takes_ordinal() && !outline.has_vector());
+}

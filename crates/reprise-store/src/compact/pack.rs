@@ -1,0 +1,225 @@
+//! Packing: every live record once, with its newest vector, in large commits.
+//!
+//! Lives here: what is carried over and in which shape. Never here: names, locks, renames.
+//!
+//! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; vectors
+//! embedded late move into their records; of each stream the last cursor stays; entries of kinds we do
+//! not know stay as they are, in their order.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::codec::{
+    Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, encode_cursor, encode_stub,
+    outline, remark_record, vector_check,
+};
+use crate::commit::{self, CommitHead, FileFacts};
+use crate::directory::{Directory, Folding, Slot, SlotState};
+use crate::disk::DiskFile;
+use crate::recover::new_file;
+use crate::scan::{Found, Scan};
+use crate::squeeze::{LEVEL_PACK, Squeezer, Unsqueezer};
+
+/// Entries of one packed commit: few enough that damage stays local and a VEC_SEG small.
+const PACK_ENTRIES: usize = 4096;
+/// Or this many bytes of records, or of vectors.
+const PACK_BYTES: usize = 8 * 1024 * 1024;
+
+/// What is packed.
+pub(super) struct Source<'a> {
+    pub(super) file: &'a Arc<dyn DiskFile>,
+    pub(super) facts: FileFacts,
+    pub(super) directory: &'a Directory,
+    pub(super) end: u64,
+}
+
+/// Writes the new file; answers its directory and its end. Does not sync.
+pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directory, u64)> {
+    let header = new_file(&source.facts);
+    to.write_all_at(0, &header)?;
+    let mut packer = Packer {
+        source,
+        to,
+        end: header.len() as u64,
+        directory: Directory {
+            // Keeps "the space met last" what it was.
+            spaces: Arc::clone(&source.directory.spaces),
+            ..Directory::default()
+        },
+        squeezer: Squeezer::new(LEVEL_PACK, source.facts.file_id)?,
+        first_ordinal: 0,
+        next: 0,
+        pending: Vec::new(),
+        ids: Vec::new(),
+        bytes: 0,
+    };
+    let file_id = source.facts.file_id;
+    let mut scan = Scan::new(Arc::clone(source.file), 0, source.end, file_id);
+    let tool = Unsqueezer::default();
+    while let Some(found) = scan.next()? {
+        if let Found::Commit(commit, _) = found
+            && commit.head.first_ordinal >= packer.next
+            && let Some(entries) = commit.raw_entries(file_id, &tool)
+        {
+            packer.lose_until(commit.head.first_ordinal)?;
+            for raw in entries {
+                packer.take(raw)?;
+            }
+        }
+    }
+    packer.lose_until(source.directory.records())?;
+    for (stream, seq) in &source.directory.cursors {
+        let (stream, seq) = (stream.clone(), *seq);
+        let raw = encode_cursor(&stream, seq);
+        packer.put(raw, Outline::Cursor { stream, seq }, None)?;
+    }
+    if source.directory.seq > 0 {
+        packer.flush()?;
+    }
+    Ok((packer.directory, packer.end))
+}
+
+struct Packer<'a> {
+    source: &'a Source<'a>,
+    to: &'a dyn DiskFile,
+    end: u64,
+    directory: Directory,
+    squeezer: Squeezer,
+    /// Of the pending entries.
+    first_ordinal: u32,
+    next: u32,
+    pending: Vec<Encoded>,
+    ids: Vec<u64>,
+    bytes: usize,
+}
+
+impl Packer<'_> {
+    fn take(&mut self, raw: RawEntry) -> io::Result<()> {
+        match outline(&raw) {
+            Some(outline) if outline.takes_ordinal() => self.take_ordinal(&raw),
+            Some(outline @ Outline::Unknown) => self.put(raw, outline, None),
+            // Merged into its record, its stub or the last cursor.
+            Some(_) => Ok(()),
+            None if raw.kind == KIND_RECORD => self.lose_until(self.next + 1),
+            None => Ok(()),
+        }
+    }
+
+    fn take_ordinal(&mut self, raw: &RawEntry) -> io::Result<()> {
+        let directory = self.source.directory;
+        let Some(slot) = directory.slot(self.next) else {
+            return Ok(());
+        };
+        match slot.state {
+            SlotState::Lost => self.lose_until(self.next + 1),
+            SlotState::Forgotten => {
+                let Some(tombstone) = directory.tombstones.get(slot.place as usize) else {
+                    return self.lose_until(self.next + 1);
+                };
+                let outline = Outline::Stub(tombstone.clone());
+                self.put(encode_stub(tombstone), outline, None)
+            }
+            SlotState::Live => {
+                let (mark, vector) = self.vector(slot)?.unzip();
+                match remark_record(&raw.body, mark.as_ref()) {
+                    Some(raw) => self.put(raw, Outline::Record(mark), vector),
+                    None => self.lose_until(self.next + 1),
+                }
+            }
+        }
+    }
+
+    /// The newest vector of a live record; `None` where there is none or its checksum does not hold,
+    /// and then the record counts as not yet embedded.
+    fn vector(&self, slot: &Slot) -> io::Result<Option<(VectorMark, Vec<u8>)>> {
+        let spaces = &self.source.directory.spaces;
+        let space = usize::from(slot.space)
+            .checked_sub(1)
+            .and_then(|index| spaces.get(index));
+        let (Some(space), true) = (space, slot.vector != 0) else {
+            return Ok(None);
+        };
+        let mut bytes = vec![0; 4 * usize::from(self.source.facts.dimensions)];
+        self.source.file.read_exact_at(slot.vector, &mut bytes)?;
+        let check = vector_check(&bytes);
+        let space = space.clone();
+        Ok((check == slot.check).then_some((VectorMark { check, space }, bytes)))
+    }
+
+    fn lose_until(&mut self, until: u32) -> io::Result<()> {
+        while self.next < until {
+            let tombstone = self
+                .source
+                .directory
+                .slot(self.next)
+                .filter(|slot| slot.state == SlotState::Forgotten)
+                .and_then(|slot| self.source.directory.tombstones.get(slot.place as usize));
+            match tombstone {
+                Some(tombstone) => {
+                    let outline = Outline::Stub(tombstone.clone());
+                    self.put(encode_stub(tombstone), outline, None)?;
+                }
+                None => {
+                    let raw = RawEntry {
+                        kind: KIND_LOST,
+                        body: Vec::new(),
+                    };
+                    self.put(raw, Outline::Lost, None)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, raw: RawEntry, outline: Outline, vector: Option<Vec<u8>>) -> io::Result<()> {
+        if vector.is_some() {
+            self.ids.push(u64::from(self.next));
+        }
+        self.next += u32::from(outline.takes_ordinal());
+        self.bytes += raw.body.len() + vector.as_ref().map_or(0, Vec::len);
+        self.pending.push(Encoded {
+            raw,
+            outline,
+            vector,
+        });
+        if self.pending.len() >= PACK_ENTRIES || self.bytes >= PACK_BYTES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let facts = self.source.facts;
+        let head = CommitHead {
+            seq: self.source.directory.seq,
+            packed: true,
+            previous: self.directory.last_commit,
+            seal: 0,
+            vectors_size: 0,
+            first_ordinal: self.first_ordinal,
+            ordinals: self.next - self.first_ordinal,
+            entries: 0,
+            blocks: 0,
+        };
+        let pending = std::mem::take(&mut self.pending);
+        let ids = std::mem::take(&mut self.ids);
+        let built = commit::build(head, &facts, self.end, pending, &ids, &mut self.squeezer)?;
+        self.to.write_all_at(self.end, &built.bytes)?;
+        self.end += built.bytes.len() as u64;
+        self.directory.fold(
+            &facts,
+            Folding {
+                seq: head.seq,
+                packed: true,
+                offset: built.offset,
+                first_ordinal: head.first_ordinal,
+                vectors_size: built.head.vectors_size,
+                placed: built.placed,
+                damaged_vectors: None,
+            },
+        );
+        self.first_ordinal = self.next;
+        self.bytes = 0;
+        Ok(())
+    }
+}

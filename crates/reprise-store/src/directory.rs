@@ -1,0 +1,278 @@
+//! The directory: where every record and vector stands, folded from the log, one slot an ordinal.
+//!
+//! Lives here: the fold of commits into slots. Never here: reading the disk; its bytes (`directory/codec`).
+
+mod codec;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reprise_types::EmbeddingSpace;
+
+use crate::chunked::Chunked;
+use crate::codec::{Outline, Tombstone, VectorMark};
+use crate::commit::{FileFacts, Placed};
+use crate::frame::segment_size;
+
+/// What an ordinal stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlotState {
+    Live,
+    Forgotten,
+    Lost,
+}
+
+/// Where a record stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slot {
+    pub(crate) state: SlotState,
+    /// Live: file offset of the block. Forgotten: index of the tombstone.
+    pub(crate) place: u64,
+    pub(crate) block_size: u32,
+    /// Position within the block.
+    pub(crate) index: u16,
+    /// 0: no vector; else one more than the index of its space.
+    pub(crate) space: u16,
+    /// File offset of the vector's numbers; 0 where there is none.
+    pub(crate) vector: u64,
+    pub(crate) check: u32,
+}
+
+impl Slot {
+    fn without_vector(state: SlotState, place: u64, block_size: u32, index: u16) -> Self {
+        Self {
+            state,
+            place,
+            block_size,
+            index,
+            space: 0,
+            vector: 0,
+            check: 0,
+        }
+    }
+}
+
+/// A VEC_SEG that is whole and belongs to a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct VectorSegment {
+    pub(crate) offset: u64,
+    pub(crate) payload_size: u64,
+}
+
+/// Everything that is known of the log without reading it. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Directory {
+    /// The last commit.
+    pub(crate) seq: u64,
+    /// The last commit that compaction merged; 0 where there was none.
+    pub(crate) horizon: u64,
+    /// Offset of the last commit segment; 0 where there is none.
+    pub(crate) last_commit: u64,
+    /// Offset of the newest seal; 0 where there is none.
+    pub(crate) seal: u64,
+    /// Bytes of the newest checkpoint, which the next one makes superfluous.
+    pub(crate) checkpoint_bytes: u64,
+    /// Bytes that nothing needs any more.
+    pub(crate) dead_bytes: u64,
+    pub(crate) forgotten: u32,
+    pub(crate) lost: u32,
+    pub(crate) slots: Chunked<Slot>,
+    pub(crate) tombstones: Chunked<Tombstone>,
+    pub(crate) vectors: Chunked<VectorSegment>,
+    pub(crate) spaces: Arc<Vec<EmbeddingSpace>>,
+    pub(crate) cursors: BTreeMap<String, u64>,
+}
+
+/// A commit to be folded in, already known to continue the log.
+#[derive(Debug)]
+pub(crate) struct Folding<'a> {
+    pub(crate) seq: u64,
+    pub(crate) packed: bool,
+    pub(crate) offset: u64,
+    pub(crate) first_ordinal: u32,
+    pub(crate) vectors_size: u64,
+    pub(crate) placed: Vec<Placed>,
+    /// Which of its vectors are damaged; `None`: its VEC_SEG is whole.
+    pub(crate) damaged_vectors: Option<&'a [bool]>,
+}
+
+impl Directory {
+    pub(crate) fn records(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
+    pub(crate) fn slot(&self, ordinal: u32) -> Option<&Slot> {
+        self.slots.get(ordinal as usize)
+    }
+
+    /// Takes in a commit.
+    pub(crate) fn fold(&mut self, facts: &FileFacts, commit: Folding<'_>) {
+        while self.records() < commit.first_ordinal {
+            self.push_lost();
+        }
+        let vectors_offset = commit.offset - commit.vectors_size;
+        let mut turn = 0usize;
+        for placed in commit.placed {
+            let mut vector = None;
+            if placed.outline.has_vector() {
+                let damaged = commit
+                    .damaged_vectors
+                    .is_some_and(|d| d.get(turn) != Some(&false));
+                vector = (!damaged).then(|| facts.vector_offset(vectors_offset, turn as u64));
+                turn += 1;
+            }
+            self.fold_entry(facts, placed, vector);
+        }
+        if turn > 0 && commit.damaged_vectors.is_none() {
+            self.vectors.push(VectorSegment {
+                offset: vectors_offset,
+                payload_size: 6 + facts.stride() * turn as u64,
+            });
+        }
+        self.seq = commit.seq;
+        self.last_commit = commit.offset;
+        if commit.packed {
+            self.horizon = commit.seq;
+        }
+    }
+
+    fn fold_entry(&mut self, facts: &FileFacts, placed: Placed, vector: Option<u64>) {
+        let (place, size, index) = (placed.block, placed.block_size, placed.index);
+        match placed.outline {
+            Outline::Record(mark) => {
+                let ordinal = self.slots.len();
+                let slot = Slot::without_vector(SlotState::Live, place, size, index);
+                self.slots.push(slot);
+                if let (Some(mark), Some(vector)) = (mark, vector) {
+                    self.set_vector(ordinal, &mark, vector);
+                }
+            }
+            Outline::Stub(tombstone) => {
+                let place = self.push_tombstone(tombstone);
+                self.slots
+                    .push(Slot::without_vector(SlotState::Forgotten, place, 0, 0));
+                self.forgotten += 1;
+            }
+            Outline::Lost => self.push_lost(),
+            Outline::Embedded { ordinal, mark } => {
+                let live = self
+                    .slot(ordinal)
+                    .filter(|slot| slot.state == SlotState::Live);
+                if let (Some(slot), Some(vector)) = (live, vector) {
+                    if slot.vector != 0 {
+                        self.dead_bytes += facts.stride();
+                    }
+                    self.set_vector(ordinal as usize, &mark, vector);
+                }
+            }
+            Outline::Forgotten { ordinal, tombstone } => self.forget(facts, ordinal, tombstone),
+            Outline::Cursor { stream, seq } => {
+                self.cursors.insert(stream, seq);
+            }
+            Outline::Unknown => {}
+        }
+    }
+
+    fn push_lost(&mut self) {
+        self.slots
+            .push(Slot::without_vector(SlotState::Lost, 0, 0, 0));
+        self.lost += 1;
+    }
+
+    fn push_tombstone(&mut self, tombstone: Tombstone) -> u64 {
+        self.tombstones.push(tombstone);
+        self.tombstones.len() as u64 - 1
+    }
+
+    fn forget(&mut self, facts: &FileFacts, ordinal: u32, tombstone: Tombstone) {
+        if let Some(slot) = self
+            .slot(ordinal)
+            .filter(|s| s.state != SlotState::Forgotten)
+        {
+            if slot.vector != 0 {
+                self.dead_bytes += facts.stride();
+            }
+            let place = self.push_tombstone(tombstone);
+            self.mark_forgotten(ordinal as usize, place);
+        }
+    }
+
+    fn mark_forgotten(&mut self, ordinal: usize, place: u64) {
+        let Some(slot) = self.slots.get_mut(ordinal) else {
+            return;
+        };
+        if slot.state == SlotState::Lost {
+            self.lost -= 1;
+        }
+        // The vector's place stays known: the RVF manifest must list its id as deleted.
+        slot.state = SlotState::Forgotten;
+        slot.place = place;
+        slot.block_size = 0;
+        self.forgotten += 1;
+    }
+
+    fn set_vector(&mut self, ordinal: usize, mark: &VectorMark, vector: u64) {
+        let space = self.intern(&mark.space);
+        if let Some(slot) = self.slots.get_mut(ordinal) {
+            slot.space = space;
+            slot.vector = vector;
+            slot.check = mark.check;
+        }
+    }
+
+    /// One more than the index of a space, or 0 (no vector) in a file with more spaces than fit.
+    fn intern(&mut self, space: &EmbeddingSpace) -> u16 {
+        let index = self.spaces.iter().position(|known| known == space);
+        let index = index.unwrap_or_else(|| {
+            Arc::make_mut(&mut self.spaces).push(space.clone());
+            self.spaces.len() - 1
+        });
+        u16::try_from(index + 1).unwrap_or(0)
+    }
+
+    /// Takes over what a later directory knows of commits that are gone: their records are lost, but
+    /// what they forgot stays forgotten.
+    pub(crate) fn adopt(&mut self, known: &Self) {
+        for (ordinal, slot) in known.slots.iter().enumerate() {
+            if ordinal == self.slots.len() {
+                self.push_lost();
+            }
+            if slot.state == SlotState::Forgotten
+                && let Some(tombstone) = known.tombstones.get(slot.place as usize)
+                && self
+                    .slots
+                    .get(ordinal)
+                    .is_some_and(|s| s.state != SlotState::Forgotten)
+            {
+                let place = self.push_tombstone(tombstone.clone());
+                self.mark_forgotten(ordinal, place);
+            }
+        }
+        self.cursors.clone_from(&known.cursors);
+        self.seq = known.seq;
+    }
+
+    /// Takes note of a checkpoint that is whole: everything from `start` to the end of its seal.
+    pub(crate) fn sealed(&mut self, seal: u64, start: u64, end: u64) {
+        self.dead_bytes += self.checkpoint_bytes;
+        self.checkpoint_bytes = end - start;
+        self.seal = seal;
+    }
+
+    /// Ids of vectors that stand in a listed VEC_SEG but must not be found any more.
+    pub(crate) fn deleted_ids(&self) -> Vec<u64> {
+        let forgotten =
+            |(_, slot): &(usize, &Slot)| slot.state == SlotState::Forgotten && slot.vector != 0;
+        let slots = self.slots.iter().enumerate();
+        slots
+            .filter(forgotten)
+            .map(|(ordinal, _)| ordinal as u64)
+            .collect()
+    }
+
+    /// Bytes that compaction would certainly give back.
+    pub(crate) fn reclaimable(&self) -> u64 {
+        let framing = segment_size(0) * (self.vectors.len() as u64).saturating_sub(1);
+        self.dead_bytes + framing
+    }
+}

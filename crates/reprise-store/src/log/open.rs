@@ -1,0 +1,198 @@
+//! Opening: the lock, the file's birth, recovery, and the cut of a torn tail.
+//!
+//! Lives here: the order of these steps. Never here: what recovery believes (`recover`).
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::Log;
+use crate::commit::FileFacts;
+use crate::disk::{Disk, DiskLock, LockAttempt};
+use crate::error::StoreError;
+use crate::frame::align_up;
+use crate::options::{OpenOptions, Opened};
+use crate::reader::ReadTools;
+use crate::recover::{new_file, read_facts, recover};
+use crate::squeeze::{LEVEL_APPEND, Squeezer};
+
+/// How often an opener follows a file that is being renamed under it.
+const RENAMES_MAX: u32 = 16;
+
+/// The name beside `path` under which something unfinished is made.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+pub(crate) const SUFFIX_COMPACT: &str = ".compact";
+const SUFFIX_NEW: &str = ".new";
+
+impl Log {
+    /// Opens or creates the log at `path`, whose folder must exist.
+    ///
+    /// A file that is not a Reprise memory, or a newer one, is left untouched. What recovery had to
+    /// skip stands in the report; a torn tail is cut off unless `read_only`.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        options: &OpenOptions,
+    ) -> Result<Opened, StoreError> {
+        let mut created = false;
+        let lock = if options.read_only {
+            None
+        } else {
+            let (lock, new) = acquire(&*disk, path, options)?;
+            created = new;
+            Some(lock)
+        };
+        let file = disk
+            .open(path, lock.is_some())
+            .map_err(|source| match source.kind() {
+                io::ErrorKind::NotFound => missing(path),
+                _ => StoreError::io("open", path)(source),
+            })?;
+        let read = StoreError::io("read", path);
+        let size = file.size().map_err(&read)?;
+        let (facts, damage) = read_facts(&file, path, size)?;
+        if options.dimensions != 0 && options.dimensions != facts.dimensions {
+            return Err(StoreError::WrongDimensions {
+                path: path.to_path_buf(),
+                got: facts.dimensions,
+                expected: options.dimensions,
+            });
+        }
+        let mut found = recover(&file, facts, size, options.verify).map_err(&read)?;
+        found.report.created = created;
+        if let Some(damage) = damage
+            && found
+                .report
+                .damage
+                .iter()
+                .all(|d| d.offset != damage.offset)
+        {
+            found.report.damage.insert(0, damage);
+        }
+        if lock.is_some() {
+            remove_leftovers(&*disk, path);
+            if found.report.torn_bytes > 0 {
+                let cut = file.truncate(found.end).and_then(|()| file.sync());
+                cut.map_err(StoreError::io("cut the torn tail of", path))?;
+            }
+        }
+        let squeezer = Squeezer::new(LEVEL_APPEND, facts.file_id);
+        let log = Log {
+            squeezer: squeezer.map_err(StoreError::io("make a compressor for", path))?,
+            disk,
+            path: path.to_path_buf(),
+            facts,
+            file,
+            lock,
+            directory: found.directory,
+            end: align_up(found.end),
+            checkpoint: found.checkpoint,
+            poisoned: None,
+            tools: Arc::new(ReadTools::default()),
+            compacting: Arc::new(AtomicBool::new(false)),
+        };
+        Ok(Opened {
+            log,
+            derived: found.derived,
+            report: found.report,
+        })
+    }
+}
+
+fn missing(path: &Path) -> StoreError {
+    StoreError::Missing {
+        path: path.to_path_buf(),
+    }
+}
+
+fn locked(path: &Path, holder: Option<String>) -> StoreError {
+    StoreError::Locked {
+        path: path.to_path_buf(),
+        holder: holder.unwrap_or_else(|| "another process".to_owned()),
+    }
+}
+
+/// The lock on the file that `path` names, which is created first where asked for and missing.
+fn acquire(
+    disk: &dyn Disk,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<(Box<dyn DiskLock>, bool), StoreError> {
+    let io = StoreError::io("lock", path);
+    for _ in 0..RENAMES_MAX {
+        match disk.lock(path) {
+            Ok(LockAttempt::Held(lock)) => {
+                // A compaction may have put another file in its place between open and lock.
+                let held = lock.identity().map_err(&io)?;
+                if disk.identity(path).map_err(&io)? == Some(held) {
+                    return Ok((lock, false));
+                }
+            }
+            Ok(LockAttempt::Refused(holder)) => return Err(locked(path, holder)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                if !options.create {
+                    return Err(missing(path));
+                }
+                if let Some(lock) = create(disk, path, options)? {
+                    return Ok((lock, true));
+                }
+            }
+            Err(error) => return Err(io(error)),
+        }
+    }
+    Err(locked(path, None))
+}
+
+/// Makes the file under another name, locks it, and only then gives it its own; `None` where somebody
+/// else was faster.
+fn create(
+    disk: &dyn Disk,
+    path: &Path,
+    options: &OpenOptions,
+) -> Result<Option<Box<dyn DiskLock>>, StoreError> {
+    let temporary = beside(path, SUFFIX_NEW);
+    let io = StoreError::io("create", path);
+    if options.dimensions == 0 {
+        let why = "a new file needs the dimensions of its vectors".to_owned();
+        return Err(StoreError::BadEntry { index: 0, why });
+    }
+    let file = disk.open_or_create(&temporary).map_err(&io)?;
+    let lock = match disk.lock(&temporary).map_err(&io)? {
+        LockAttempt::Held(lock) => lock,
+        LockAttempt::Refused(holder) => return Err(locked(path, holder)),
+    };
+    let held = Some(lock.identity().map_err(&io)?);
+    let ours = disk.identity(&temporary).map_err(&io)? == held
+        && Some(file.identity().map_err(&io)?) == held
+        && disk.identity(path).map_err(&io)?.is_none();
+    if !ours {
+        return Ok(None);
+    }
+    let facts = FileFacts {
+        file_id: options.file_id,
+        dimensions: options.dimensions,
+        created_ms: options.created_at.timestamp_millis(),
+    };
+    file.truncate(0).map_err(&io)?;
+    file.write_all_at(0, &new_file(&facts)).map_err(&io)?;
+    file.sync().map_err(&io)?;
+    disk.rename(&temporary, path).map_err(&io)?;
+    disk.sync_dir(path).map_err(&io)?;
+    Ok(Some(lock))
+}
+
+/// Files that a crash left beside ours. We hold the lock, so nobody is making them now.
+fn remove_leftovers(disk: &dyn Disk, path: &Path) {
+    for suffix in [SUFFIX_NEW, SUFFIX_COMPACT] {
+        let leftover = beside(path, suffix);
+        if let Err(error) = disk.remove(&leftover) {
+            tracing::warn!(path = %leftover.display(), %error, "cannot remove a leftover file");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Streaming the log's entries in order, with their vectors.
+//!
+//! Lives here: the walk behind `Log::replay`. Never here: the directory; a replay believes the log only.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::codec::{Outline, RawEntry, decode, outline, vector_check, vector_from_bytes};
+use crate::commit::{FileFacts, ReadCommit};
+use crate::disk::DiskFile;
+use crate::entry::Entry;
+use crate::options::ReplayReport;
+use crate::scan::{Found, Scan};
+use crate::squeeze::Unsqueezer;
+
+/// What to replay.
+pub(crate) struct Range<'a> {
+    pub(crate) file: &'a Arc<dyn DiskFile>,
+    pub(crate) facts: FileFacts,
+    /// Commits up to this one are passed over.
+    pub(crate) after: u64,
+    /// Where to begin: 0, or the end of a checkpoint that covers no more than `after`.
+    pub(crate) from: u64,
+    pub(crate) end: u64,
+    /// Ordinals the log has given out.
+    pub(crate) records: u32,
+}
+
+pub(crate) fn run(
+    range: &Range<'_>,
+    visit: &mut dyn FnMut(Option<u32>, Entry),
+) -> io::Result<ReplayReport> {
+    let mut walk = Walk {
+        range,
+        visit,
+        next: (range.from == 0).then_some(0),
+        report: ReplayReport::default(),
+        tool: Unsqueezer::default(),
+    };
+    let file_id = range.facts.file_id;
+    let mut scan = Scan::new(Arc::clone(range.file), range.from, range.end, file_id);
+    while let Some(found) = scan.next()? {
+        match found {
+            Found::Commit(commit, _) if commit.head.seq > range.after => walk.commit(&commit)?,
+            Found::Commit(commit, _) => {
+                walk.next = Some(commit.head.first_ordinal + commit.head.ordinals);
+            }
+            Found::Damage(damage) => walk.report.damage.push(damage),
+            Found::Seal { .. } | Found::Own { .. } | Found::Foreign { .. } => {}
+        }
+    }
+    walk.lose_until(range.records);
+    Ok(walk.report)
+}
+
+struct Walk<'a> {
+    range: &'a Range<'a>,
+    visit: &'a mut dyn FnMut(Option<u32>, Entry),
+    /// The next ordinal; unknown until the first commit of a walk that begins in the middle.
+    next: Option<u32>,
+    report: ReplayReport,
+    tool: Unsqueezer,
+}
+
+impl Walk<'_> {
+    fn commit(&mut self, commit: &ReadCommit) -> io::Result<()> {
+        let first = commit.head.first_ordinal;
+        if self.next.is_some_and(|next| first < next) {
+            return Ok(());
+        }
+        let Some(entries) = commit.raw_entries(self.range.facts.file_id, &self.tool) else {
+            return Ok(());
+        };
+        self.lose_until(first);
+        self.next = Some(first);
+        self.report.commits += 1;
+        let vectors = self.vectors(commit)?;
+        let stride = self.range.facts.stride() as usize;
+        let mut turn = 0;
+        for raw in &entries {
+            let Some(outline) = outline(raw) else {
+                continue;
+            };
+            let mut vector = None;
+            if let Some(mark) = outline.mark() {
+                let bytes = vectors.get(turn * stride + 8..(turn + 1) * stride);
+                let whole = bytes.filter(|bytes| vector_check(bytes) == mark.check);
+                vector = whole.map(vector_from_bytes);
+                self.report.damaged_vectors += u64::from(vector.is_none());
+                turn += 1;
+            }
+            self.entry(raw, &outline, vector);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, raw: &RawEntry, outline: &Outline, vector: Option<Vec<f32>>) {
+        let takes = outline.takes_ordinal();
+        let ordinal = self.next.filter(|_| takes);
+        match decode(raw, ordinal, vector) {
+            Some(entry) => {
+                self.report.entries += 1;
+                (self.visit)(ordinal, entry);
+            }
+            None => match ordinal {
+                Some(ordinal) => (self.visit)(Some(ordinal), Entry::Lost { ordinal }),
+                None => self.report.unknown += u64::from(*outline == Outline::Unknown),
+            },
+        }
+        if takes {
+            self.next = self.next.map(|next| next + 1);
+        }
+    }
+
+    /// The vectors of a commit, id and numbers each, as they stand in its VEC_SEG.
+    fn vectors(&self, commit: &ReadCommit) -> io::Result<Vec<u8>> {
+        let facts = &self.range.facts;
+        let start = facts.vector_offset(commit.vectors_offset(), 0) - 8;
+        let mut bytes = vec![0; commit.offset.saturating_sub(start) as usize];
+        if commit.head.vectors_size > 0 {
+            self.range.file.read_exact_at(start, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    fn lose_until(&mut self, until: u32) {
+        if let Some(next) = self.next {
+            for ordinal in next..until {
+                (self.visit)(Some(ordinal), Entry::Lost { ordinal });
+            }
+            self.next = Some(next.max(until));
+        }
+    }
+}

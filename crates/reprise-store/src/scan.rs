@@ -1,0 +1,300 @@
+//! Walking a file segment by segment, and finding the way again behind damage.
+//!
+//! Lives here: what counts as a segment of ours. Never here: what a commit means for the directory, and
+//! no writing. Nothing is believed for its magic alone: hash, file id and the segment's own place in
+//! the file must all agree.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::commit::{CommitHead, ReadCommit};
+use crate::disk::DiskFile;
+use crate::frame::{
+    HEADER_SIZE, Header, PREAMBLE_SIZE, Preamble, TYPE_COMMIT, TYPE_FILE, TYPE_MANIFEST, TYPE_SEAL,
+    TYPE_VECTORS, align_up, content_hash, is_derived, padding, parse_header,
+};
+use crate::options::Damage;
+use crate::window::Window;
+
+/// Payloads up to this size are read in one piece; larger ones are hashed as they stream by.
+const WHOLE_MAX: u64 = 16 << 20;
+
+/// What stands at one place of the file.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A commit whose hash held, and whether the VEC_SEG it names stands whole in front of it.
+    Commit(Box<ReadCommit>, bool),
+    /// A seal whose hash held.
+    Seal { offset: u64, payload: Vec<u8> },
+    /// Another whole segment of ours.
+    Own {
+        offset: u64,
+        kind: u8,
+        seq: u64,
+        size: u64,
+    },
+    /// A whole segment that is not ours.
+    Foreign { offset: u64, kind: u8, size: u64 },
+    /// A stretch that should be something and is not.
+    Damage(Damage),
+}
+
+/// A walk over the file, front to back.
+#[derive(Debug)]
+pub(crate) struct Scan {
+    window: Window,
+    file_id: u128,
+    at: u64,
+    queued: Option<Found>,
+    vectors: Option<(u64, u64)>,
+}
+
+impl Scan {
+    pub(crate) fn new(file: Arc<dyn DiskFile>, from: u64, end: u64, file_id: u128) -> Self {
+        Self {
+            window: Window::new(file, end),
+            file_id,
+            at: from,
+            queued: None,
+            vectors: None,
+        }
+    }
+
+    /// Where the walk stands; once `next` has answered `None`, where the torn tail begins.
+    pub(crate) fn position(&self) -> u64 {
+        self.at
+    }
+
+    /// The next thing; `None` where nothing whole of ours follows any more.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Found>> {
+        if let Some(found) = self.queued.take() {
+            return Ok(Some(found));
+        }
+        if self.at >= self.window.end() {
+            return Ok(None);
+        }
+        if let Some(header) = whole_header(&mut self.window, self.at)? {
+            return self.take(header).map(Some);
+        }
+        let from = self.at;
+        match find_own(&mut self.window, from, self.file_id)? {
+            Some(found) => {
+                self.at = found;
+                Ok(Some(Found::Damage(Damage {
+                    offset: from,
+                    length: found - from,
+                    what: "no whole segment stands here".to_owned(),
+                })))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Classifies the whole segment at the present place and steps over it.
+    fn take(&mut self, header: Header) -> io::Result<Found> {
+        let offset = self.at;
+        let size = header.segment_size();
+        let padded = self.padding_is_zero(offset, &header)?;
+        self.at = offset + size;
+        let own =
+            preamble(&mut self.window, offset, &header)?.filter(|p| p.file_id == self.file_id);
+        let plain = header.strict && matches!(header.kind, TYPE_VECTORS | TYPE_MANIFEST);
+        let kind = own.map_or(header.kind, |p| p.kind);
+        let seq = own.map_or(0, |p| p.seq);
+        let found = match kind {
+            _ if own.is_none() && !plain => Found::Foreign { offset, kind, size },
+            TYPE_COMMIT => self.commit(offset, &header)?,
+            TYPE_SEAL => {
+                let payload = self.payload(offset, &header)?;
+                Found::Seal { offset, payload }
+            }
+            _ => Found::Own {
+                offset,
+                kind,
+                seq,
+                size,
+            },
+        };
+        self.vectors = (kind == TYPE_VECTORS && plain).then_some((offset, size));
+        if own.is_some() && !header.strict || !padded {
+            self.queued = Some(found);
+            return Ok(Found::Damage(Damage {
+                offset,
+                length: if padded { HEADER_SIZE } else { size },
+                what: "bytes around a payload changed; the payload itself is whole".to_owned(),
+            }));
+        }
+        Ok(found)
+    }
+
+    fn commit(&mut self, offset: u64, header: &Header) -> io::Result<Found> {
+        let payload = self.payload(offset, header)?;
+        let head = CommitHead::parse(&payload).map(|(head, _)| head);
+        let Some(head) = head.filter(|head| head.vectors_size <= offset) else {
+            return Ok(Found::Damage(Damage {
+                offset,
+                length: header.segment_size(),
+                what: "a commit whose head makes no sense".to_owned(),
+            }));
+        };
+        let vectors = (offset - head.vectors_size, head.vectors_size);
+        let whole = head.vectors_size == 0 || self.vectors == Some(vectors);
+        let commit = ReadCommit {
+            offset,
+            head,
+            payload,
+        };
+        Ok(Found::Commit(Box::new(commit), whole))
+    }
+
+    fn payload(&mut self, offset: u64, header: &Header) -> io::Result<Vec<u8>> {
+        let bytes = self.window.get(offset + HEADER_SIZE, header.payload_size)?;
+        bytes
+            .map(<[u8]>::to_vec)
+            .ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Whether the padding is zero, as far as the file reaches.
+    fn padding_is_zero(&mut self, offset: u64, header: &Header) -> io::Result<bool> {
+        let from = offset + HEADER_SIZE + header.payload_size;
+        let there =
+            (padding(header.payload_size) as u64).min(self.window.end().saturating_sub(from));
+        let bytes = self.window.get(from, there)?;
+        Ok(bytes.is_none_or(|bytes| bytes.iter().all(|byte| *byte == 0)))
+    }
+}
+
+/// The header at `offset`, where its payload lies within the file and has its hash.
+fn whole_header(window: &mut Window, offset: u64) -> io::Result<Option<Header>> {
+    let Some(bytes) = window.get(offset, HEADER_SIZE)? else {
+        return Ok(None);
+    };
+    let Some(header) = parse_header(bytes, offset) else {
+        return Ok(None);
+    };
+    let start = offset + HEADER_SIZE;
+    let hash = if header.payload_size <= WHOLE_MAX {
+        window.get(start, header.payload_size)?.map(content_hash)
+    } else if start
+        .checked_add(header.payload_size)
+        .is_some_and(|end| end <= window.end())
+    {
+        window.hash(start, header.payload_size)?
+    } else {
+        None
+    };
+    Ok((hash == Some(header.hash)).then_some(header))
+}
+
+/// The preamble of a whole segment, at whichever end its type keeps it.
+fn preamble(window: &mut Window, offset: u64, header: &Header) -> io::Result<Option<Preamble>> {
+    let size = PREAMBLE_SIZE as u64;
+    if header.payload_size < size {
+        return Ok(None);
+    }
+    let start = offset + HEADER_SIZE;
+    let front = window.get(start, size)?.and_then(Preamble::parse);
+    let front =
+        front.filter(|p| (TYPE_COMMIT..=TYPE_FILE).contains(&p.kind) && !is_derived(p.kind));
+    if front.is_some() {
+        return Ok(front);
+    }
+    let back = window
+        .get(start + header.payload_size - size, size)?
+        .and_then(Preamble::parse);
+    Ok(back.filter(|p| is_derived(p.kind)))
+}
+
+/// The first place behind `from` where a segment that carries our file id is whole, or the VEC_SEG
+/// that belongs to it.
+fn find_own(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<u64>> {
+    let mut at = align_up(from + 1);
+    while let Some(bytes) = window.get(at, HEADER_SIZE)? {
+        if !parse_header(bytes, at).is_some_and(|header| header.strict) {
+            at += HEADER_SIZE;
+            continue;
+        }
+        let Some(header) = whole_header(window, at)? else {
+            at += HEADER_SIZE;
+            continue;
+        };
+        let own = preamble(window, at, &header)?.is_some_and(|p| p.file_id == file_id);
+        if own {
+            return vectors_before(window, from, at, &header).map(Some);
+        }
+        at += HEADER_SIZE;
+    }
+    Ok(None)
+}
+
+/// Where the walk should go on for an own segment at `at`: at its VEC_SEG, if that is whole.
+fn vectors_before(window: &mut Window, from: u64, at: u64, header: &Header) -> io::Result<u64> {
+    if header.kind != TYPE_COMMIT {
+        return Ok(at);
+    }
+    let head = window
+        .get(at + HEADER_SIZE, header.payload_size)?
+        .and_then(CommitHead::parse);
+    let start = head.and_then(|(head, _)| at.checked_sub(head.vectors_size));
+    match start.filter(|start| *start >= from && *start < at) {
+        Some(start) => {
+            let vectors = whole_header(window, start)?;
+            let whole = vectors.is_some_and(|v| v.strict && v.kind == TYPE_VECTORS);
+            Ok(if whole { start } else { at })
+        }
+        None => Ok(at),
+    }
+}
+
+/// The last place where a commit or a seal of this file is whole.
+pub(crate) fn find_last(
+    file: &Arc<dyn DiskFile>,
+    end: u64,
+    file_id: u128,
+) -> io::Result<Option<(u64, u8)>> {
+    const CHUNK: u64 = 64 << 10;
+    let mut window = Window::new(Arc::clone(file), end);
+    let mut chunk = vec![0; CHUNK as usize];
+    // Places at or above `high` were looked at.
+    let mut high = end / HEADER_SIZE * HEADER_SIZE;
+    while high > 0 {
+        let low = high.saturating_sub(CHUNK);
+        let part = &mut chunk[..(high - low) as usize];
+        file.read_exact_at(low, part)?;
+        for (index, bytes) in part.chunks_exact(HEADER_SIZE as usize).enumerate().rev() {
+            let at = low + index as u64 * HEADER_SIZE;
+            let candidate = parse_header(bytes, at)
+                .is_some_and(|h| h.strict && matches!(h.kind, TYPE_COMMIT | TYPE_SEAL));
+            if candidate
+                && let Some(header) = whole_header(&mut window, at)?
+                && preamble(&mut window, at, &header)?.is_some_and(|p| p.file_id == file_id)
+            {
+                return Ok(Some((at, header.kind)));
+            }
+        }
+        high = low;
+    }
+    Ok(None)
+}
+
+/// The file id of the first commit or seal that is whole: what is left when the file header is not.
+pub(crate) fn first_commit(file: &Arc<dyn DiskFile>, end: u64) -> io::Result<Option<ReadCommit>> {
+    let mut window = Window::new(Arc::clone(file), end);
+    let mut at = 0;
+    while let Some(bytes) = window.get(at, HEADER_SIZE)? {
+        let candidate = parse_header(bytes, at);
+        if candidate.is_some_and(|h| h.strict && h.kind == TYPE_COMMIT)
+            && let Some(header) = whole_header(&mut window, at)?
+            && let Some(payload) = window.get(at + HEADER_SIZE, header.payload_size)?
+            && let Some((head, _)) = CommitHead::parse(payload)
+        {
+            return Ok(Some(ReadCommit {
+                offset: at,
+                head,
+                payload: payload.to_vec(),
+            }));
+        }
+        at += HEADER_SIZE;
+    }
+    Ok(None)
+}

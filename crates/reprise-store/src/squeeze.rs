@@ -1,0 +1,134 @@
+//! Making bytes small, and making sure that no text can look like a segment.
+//!
+//! Lives here: the two steps every body passes, zstd where it pays and the mask where the segment
+//! magic shows. Never here: what is squeezed.
+
+use std::fmt;
+use std::io;
+use std::sync::Mutex;
+
+use rvf_types::SEGMENT_MAGIC_BYTES;
+
+const ZSTD: u8 = 1;
+/// XORed with the repeated file id, which no author of a text knows.
+const MASKED: u8 = 2;
+
+/// Level for single commits: the fastest that finds repeats.
+pub(crate) const LEVEL_APPEND: i32 = 1;
+/// Level for compaction and checkpoints, which run beside the traffic.
+pub(crate) const LEVEL_PACK: i32 = 9;
+
+/// Compresses with one reused context.
+pub(crate) struct Squeezer {
+    zstd: zstd::bulk::Compressor<'static>,
+    mask: [u8; 16],
+}
+
+impl fmt::Debug for Squeezer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Squeezer").finish_non_exhaustive()
+    }
+}
+
+impl Squeezer {
+    pub(crate) fn new(level: i32, file_id: u128) -> io::Result<Self> {
+        Ok(Self {
+            zstd: zstd::bulk::Compressor::new(level)?,
+            mask: file_id.to_le_bytes(),
+        })
+    }
+
+    /// The encoding and the bytes to store, never longer than `raw`.
+    pub(crate) fn squeeze(&mut self, raw: &[u8]) -> io::Result<(u8, Vec<u8>)> {
+        let packed = self.zstd.compress(raw)?;
+        let (mut encoding, mut bytes) = if packed.len() < raw.len() {
+            (ZSTD, packed)
+        } else {
+            (0, raw.to_vec())
+        };
+        if bytes.windows(4).any(|window| window == SEGMENT_MAGIC_BYTES) {
+            encoding |= MASKED;
+            apply_mask(&mut bytes, &self.mask);
+        }
+        Ok((encoding, bytes))
+    }
+}
+
+fn apply_mask(bytes: &mut [u8], mask: &[u8; 16]) {
+    for (byte, mask) in bytes.iter_mut().zip(mask.iter().cycle()) {
+        *byte ^= mask;
+    }
+}
+
+/// Decompresses; keeps a few contexts so that readers on several threads do not wait.
+#[derive(Default)]
+pub(crate) struct Unsqueezer {
+    idle: Mutex<Vec<zstd::bulk::Decompressor<'static>>>,
+}
+
+impl fmt::Debug for Unsqueezer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unsqueezer").finish_non_exhaustive()
+    }
+}
+
+impl Unsqueezer {
+    /// The inverse of [`Squeezer::squeeze`]; `None` where the bytes are not `raw_size` when unpacked.
+    pub(crate) fn unsqueeze(
+        &self,
+        encoding: u8,
+        stored: &[u8],
+        raw_size: usize,
+        file_id: u128,
+    ) -> Option<Vec<u8>> {
+        const CONTEXTS_MAX: usize = 4;
+        if encoding & !(ZSTD | MASKED) != 0 {
+            return None;
+        }
+        let mut bytes = stored.to_vec();
+        if encoding & MASKED != 0 {
+            apply_mask(&mut bytes, &file_id.to_le_bytes());
+        }
+        if encoding & ZSTD != 0 {
+            let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
+            let mut context = match idle {
+                Some(context) => context,
+                None => zstd::bulk::Decompressor::new().ok()?,
+            };
+            bytes = context.decompress(&bytes, raw_size).ok()?;
+            if let Ok(mut idle) = self.idle.lock()
+                && idle.len() < CONTEXTS_MAX
+            {
+                idle.push(context);
+            }
+        }
+        (bytes.len() == raw_size).then_some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_come_back_and_the_magic_never_shows() {
+        let file_id = 0x1234_5678_9abc_def0_0fed_cba9_8765_4321;
+        let mut squeezer = Squeezer::new(LEVEL_APPEND, file_id).unwrap();
+        let magic = String::from_utf8(SEGMENT_MAGIC_BYTES.to_vec()).unwrap();
+        for text in [
+            String::new(),
+            "a".repeat(1000),
+            magic.clone(),
+            format!("x{magic}y"),
+        ] {
+            let (encoding, stored) = squeezer.squeeze(text.as_bytes()).unwrap();
+            assert!(!stored.windows(4).any(|w| w == SEGMENT_MAGIC_BYTES));
+            assert!(stored.len() <= text.len());
+            let back = Unsqueezer::default().unsqueeze(encoding, &stored, text.len(), file_id);
+            assert_eq!(back.as_deref(), Some(text.as_bytes()));
+        }
+        let short = Unsqueezer::default().unsqueeze(0, b"abc", 4, file_id);
+        assert_eq!(short, None);
+        assert_eq!(Unsqueezer::default().unsqueeze(8, b"abc", 3, file_id), None);
+    }
+}
