@@ -1,1 +1,33 @@
-//! The host.
+//! The host: a `ChoirOS`-style sandbox with an event log, a bus, a relay and a supervision tree.
+//!
+//! Lives here: the actors around memory and the recorded logs they replay. Must never live here:
+//! how memory works. The host knows it only through `MemoryProvider`; the one file that names the
+//! memory's crate is the composition root `memory_bridge.rs`.
+
+mod app_state;
+mod event;
+mod event_bus;
+mod event_relay;
+mod event_store;
+mod ids;
+mod memory_bridge;
+mod null_memory;
+mod replay;
+mod supervisor;
+
+pub use app_state::{AppConfig, AppError, AppState};
+pub use event::{BusEvent, EventType, NewEvent, SYSTEM_USER, StoredEvent};
+pub use event_bus::{EventBusActor, EventBusMsg, EventBusState, Published, Subscription};
+pub use event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg, EventRelayState};
+pub use event_store::{
+    Appended, EventQuery, EventStoreActor, EventStoreArguments, EventStoreError, EventStoreMsg,
+    EventStoreState,
+};
+pub use ids::EventIds;
+pub use memory_bridge::MemoryBridge;
+pub use null_memory::NullMemory;
+pub use replay::{BadLine, ReplayCounts, ReplayError, replay_jsonl};
+pub use supervisor::{
+    ApplicationArguments, ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg,
+    SessionArguments, SessionState, SessionSupervisor, SessionSupervisorMsg,
+};

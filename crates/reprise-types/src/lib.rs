@@ -5,6 +5,7 @@
 //! Must never live here: file access, threads, a model, a ranking rule, or any other Reprise crate.
 
 mod embedding;
+mod entropy;
 mod error;
 mod filter;
 mod id;
@@ -18,6 +19,7 @@ mod user;
 mod write;
 
 pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
+pub use entropy::system_entropy;
 pub use error::{EmbedError, ErrorKind, MemoryError};
 pub use filter::MemoryFilter;
 pub use id::{IdError, RecallId, RecordId};

@@ -16,6 +16,10 @@ fn read(line: &str) -> Event {
     Event::read(serde_json::from_str(line).unwrap()).unwrap()
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "every caller makes the value in place"
+)]
 fn event(event_type: &str, payload: Value) -> Event {
     Event::read(json!({
         "seq": 7, "event_id": "e-1", "timestamp": "2026-02-16 09:46:08", "actor_id": "worker-1",

@@ -1,0 +1,183 @@
+//! The host as one value: the log, and the tree that is started when it is first needed.
+//!
+//! Lives here: `ensure_supervisor`, `ensure_memory`, the end. Must never live here: what the tree
+//! does.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorRef, ActorStatus, call_t};
+use reprise_types::{Clock, MemoryError, MemoryProvider, SystemClock, UserId};
+use tokio::sync::Mutex;
+
+use crate::event_store::{EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::memory_bridge::MemoryBridge;
+use crate::supervisor::{ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg};
+
+/// How long the tree may take to make a memory.
+const MEMORY_MS: u64 = 60_000;
+/// How long the whole tree may take to end.
+const SHUTDOWN: Duration = Duration::from_mins(1);
+/// How often the relay looks for new events.
+const POLL: Duration = Duration::from_millis(120);
+
+/// What the host starts from.
+#[derive(Clone)]
+pub struct AppConfig {
+    /// The SQLite file of the event log.
+    pub events_path: PathBuf,
+    /// Which memory to run with.
+    pub memory: MemoryBridge,
+    /// How often the relay looks for new events.
+    pub poll: Duration,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl AppConfig {
+    /// The host with its log at `events_path`, the machine's clock and choiros' pace.
+    #[must_use]
+    pub fn new(events_path: PathBuf, memory: MemoryBridge) -> Self {
+        Self {
+            events_path,
+            memory,
+            poll: POLL,
+            clock: Arc::new(SystemClock),
+        }
+    }
+}
+
+impl std::fmt::Debug for AppConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AppConfig")
+            .field("events_path", &self.events_path)
+            .field("poll", &self.poll)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the host could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The log could not be opened.
+    #[error(
+        "the event log {path} could not be opened ({message}); check its folder and permissions"
+    )]
+    EventStore {
+        /// Its path.
+        path: PathBuf,
+        /// What happened.
+        message: String,
+    },
+    /// The tree could not be started.
+    #[error("the host could not be started ({message}); see the log above for the first cause")]
+    Tree {
+        /// What happened.
+        message: String,
+    },
+}
+
+/// The running host.
+#[derive(Debug)]
+pub struct AppState {
+    config: AppConfig,
+    store: ActorRef<EventStoreMsg>,
+    supervisor: Mutex<Option<ActorRef<ApplicationSupervisorMsg>>>,
+}
+
+impl AppState {
+    /// Opens the log. The tree is started by whoever first needs it.
+    pub async fn start(config: AppConfig) -> Result<Self, AppError> {
+        let arguments = EventStoreArguments {
+            path: config.events_path.clone(),
+        };
+        let (store, _) = EventStoreActor::spawn(None, EventStoreActor, arguments)
+            .await
+            .map_err(|error| AppError::EventStore {
+                path: config.events_path.clone(),
+                message: error.to_string(),
+            })?;
+        Ok(Self {
+            config,
+            store,
+            supervisor: Mutex::new(None),
+        })
+    }
+
+    /// The log.
+    #[must_use]
+    pub fn event_store(&self) -> &ActorRef<EventStoreMsg> {
+        &self.store
+    }
+
+    /// The root of the tree, started where it does not run.
+    pub async fn ensure_supervisor(&self) -> Result<ActorRef<ApplicationSupervisorMsg>, AppError> {
+        let mut held = self.supervisor.lock().await;
+        if let Some(running) = held.as_ref().filter(|held| lives(held)) {
+            return Ok(running.clone());
+        }
+        let arguments = ApplicationArguments {
+            store: self.store.clone(),
+            memory: self.config.memory.clone(),
+            poll: self.config.poll,
+            clock: Arc::clone(&self.config.clock),
+        };
+        let (supervisor, _) = ApplicationSupervisor::spawn(None, ApplicationSupervisor, arguments)
+            .await
+            .map_err(|error| AppError::Tree {
+                message: error.to_string(),
+            })?;
+        *held = Some(supervisor.clone());
+        Ok(supervisor)
+    }
+
+    /// The memory of a user. The same user gets the same memory, however often it is asked for.
+    pub async fn ensure_memory(
+        &self,
+        user: &UserId,
+    ) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
+        let unavailable = || MemoryError::Unavailable {
+            user: user.to_string(),
+        };
+        let supervisor = self.ensure_supervisor().await.map_err(|error| {
+            tracing::error!(%error, "no memory: the tree does not run");
+            unavailable()
+        })?;
+        let user_id = user.clone();
+        call_t!(
+            supervisor,
+            |reply| ApplicationSupervisorMsg::GetOrCreateMemory { user_id, reply },
+            MEMORY_MS
+        )
+        .unwrap_or_else(|_| Err(unavailable()))
+    }
+
+    /// Ends the tree from the edge inwards, then the log. Everything queued is finished first.
+    pub async fn shut_down(self) -> Result<(), AppError> {
+        let ended = |error: ractor::RactorErr<()>| AppError::Tree {
+            message: error.to_string(),
+        };
+        if let Some(supervisor) = self.supervisor.lock().await.take() {
+            supervisor
+                .drain_and_wait(Some(SHUTDOWN))
+                .await
+                .map_err(ended)?;
+        }
+        self.store
+            .drain_and_wait(Some(SHUTDOWN))
+            .await
+            .map_err(ended)
+    }
+}
+
+/// Just spawned counts: an actor is `Starting` for a moment after its spawn has been answered.
+fn lives(supervisor: &ActorRef<ApplicationSupervisorMsg>) -> bool {
+    matches!(
+        supervisor.get_status(),
+        ActorStatus::Unstarted | ActorStatus::Starting | ActorStatus::Running
+    )
+}
+
+#[cfg(test)]
+mod tests;

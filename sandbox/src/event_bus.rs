@@ -1,0 +1,169 @@
+//! The actor that hands events to whoever subscribed to their topic.
+//!
+//! Lives here: one bus's own table of subscribers, so that two buses in one process never
+//! cross-deliver. Must never live here: storage. The bus is lossy by contract: a subscriber that is
+//! slower than its bound misses events, is told so, and catches up from the log.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use crate::event::BusEvent;
+
+/// The actor type.
+#[derive(Debug)]
+pub struct EventBusActor;
+
+/// What the bus understands.
+#[derive(Debug)]
+pub enum EventBusMsg {
+    /// Hands the events to every subscriber that one of its patterns admits.
+    Publish {
+        /// In order.
+        events: Vec<Arc<BusEvent>>,
+        /// Told once every subscriber has it or has missed it.
+        reply: RpcReplyPort<Published>,
+    },
+    /// Adds a subscriber; it ends when its subscription is dropped.
+    Subscribe {
+        /// `a.b.c`, `a.b.*`, `a.*` or `*`. A subscriber gets an event once, however many admit it.
+        patterns: Vec<String>,
+        /// Most events waiting for it.
+        capacity: usize,
+        /// The receiving end.
+        reply: RpcReplyPort<Subscription>,
+    },
+}
+
+/// What became of a publication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Published {
+    /// Events handed over, counted per subscriber.
+    pub delivered: u64,
+    /// Events that a subscriber had no room for, counted per subscriber.
+    pub missed: u64,
+}
+
+/// The receiving end of a subscription.
+#[derive(Debug)]
+pub struct Subscription {
+    events: mpsc::Receiver<Arc<BusEvent>>,
+    missed: Arc<AtomicU64>,
+}
+
+impl Subscription {
+    /// The next event; `None` once the bus has ended.
+    pub async fn next(&mut self) -> Option<Arc<BusEvent>> {
+        self.events.recv().await
+    }
+
+    /// Events lost so far because too many were waiting. Never goes back.
+    #[must_use]
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Acquire)
+    }
+}
+
+#[derive(Debug)]
+struct Subscriber {
+    patterns: Vec<String>,
+    events: mpsc::Sender<Arc<BusEvent>>,
+    missed: Arc<AtomicU64>,
+}
+
+/// The subscribers of one bus.
+#[derive(Debug, Default)]
+pub struct EventBusState {
+    subscribers: Vec<Subscriber>,
+}
+
+impl EventBusState {
+    fn publish(&mut self, events: &[Arc<BusEvent>]) -> Published {
+        let mut published = Published::default();
+        self.subscribers.retain(|subscriber| {
+            events.iter().all(|event| {
+                if !subscriber.patterns.iter().any(|p| admits(p, &event.topic)) {
+                    return true;
+                }
+                match subscriber.events.try_send(Arc::clone(event)) {
+                    Ok(()) => published.delivered += 1,
+                    Err(TrySendError::Full(_)) => {
+                        subscriber.missed.fetch_add(1, Ordering::AcqRel);
+                        published.missed += 1;
+                    }
+                    Err(TrySendError::Closed(_)) => return false,
+                }
+                true
+            })
+        });
+        published
+    }
+}
+
+/// Whether a pattern admits a topic: itself, everything below `a.`, or everything.
+fn admits(pattern: &str, topic: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some("") => true,
+        Some(prefix) if prefix.ends_with('.') => {
+            topic.len() > prefix.len() && topic.starts_with(prefix)
+        }
+        _ => pattern == topic,
+    }
+}
+
+#[async_trait::async_trait]
+impl Actor for EventBusActor {
+    type Msg = EventBusMsg;
+    type State = EventBusState;
+    type Arguments = ();
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        _arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(EventBusState::default())
+    }
+
+    async fn handle(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            EventBusMsg::Publish { events, reply } => {
+                let published = state.publish(&events);
+                if reply.send(published).is_err() {
+                    tracing::debug!("a publisher left before its answer");
+                }
+            }
+            EventBusMsg::Subscribe {
+                patterns,
+                capacity,
+                reply,
+            } => {
+                let (sender, receiver) = mpsc::channel(capacity.max(1));
+                let missed = Arc::new(AtomicU64::new(0));
+                let subscription = Subscription {
+                    events: receiver,
+                    missed: Arc::clone(&missed),
+                };
+                if reply.send(subscription).is_ok() {
+                    state.subscribers.push(Subscriber {
+                        patterns,
+                        events: sender,
+                        missed,
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

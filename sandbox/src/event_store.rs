@@ -1,0 +1,122 @@
+//! The actor that owns the host's event log.
+//!
+//! Lives here: messages and their way to the blocking thread. Must never live here: SQL (that is
+//! `event_store/log.rs`).
+
+mod log;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+
+use crate::event::{NewEvent, StoredEvent};
+
+use log::EventLog;
+pub use log::{Appended, EventQuery, EventStoreError};
+
+/// The actor type.
+#[derive(Debug)]
+pub struct EventStoreActor;
+
+/// What the actor starts from.
+#[derive(Debug, Clone)]
+pub struct EventStoreArguments {
+    /// The SQLite file; made where missing.
+    pub path: PathBuf,
+}
+
+/// What the actor understands.
+#[derive(Debug)]
+pub enum EventStoreMsg {
+    /// Stores events in one transaction; those whose id is known are duplicates.
+    Append {
+        /// In order.
+        events: Vec<NewEvent>,
+        /// One answer per event, in order.
+        reply: RpcReplyPort<Result<Vec<Appended>, EventStoreError>>,
+    },
+    /// Reads a page, ascending.
+    Query {
+        /// Which events.
+        query: EventQuery,
+        /// The page.
+        reply: RpcReplyPort<Result<Vec<StoredEvent>, EventStoreError>>,
+    },
+    /// The position of the newest event; 0 for an empty log.
+    GetLatestSeq {
+        /// The position.
+        reply: RpcReplyPort<Result<u64, EventStoreError>>,
+    },
+}
+
+/// The open log, lent to one blocking task at a time.
+#[derive(Debug)]
+pub struct EventStoreState {
+    log: Arc<Mutex<EventLog>>,
+}
+
+impl EventStoreState {
+    /// Runs blocking work off the runtime's threads; the mailbox keeps the order.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut EventLog) -> Result<T, EventStoreError> + Send + 'static,
+    ) -> Result<T, EventStoreError> {
+        let log = Arc::clone(&self.log);
+        tokio::task::spawn_blocking(move || {
+            work(&mut log.lock().unwrap_or_else(PoisonError::into_inner))
+        })
+        .await
+        .map_err(|error| EventStoreError::Worker {
+            message: error.to_string(),
+        })?
+    }
+}
+
+#[async_trait::async_trait]
+impl Actor for EventStoreActor {
+    type Msg = EventStoreMsg;
+    type State = EventStoreState;
+    type Arguments = EventStoreArguments;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let log = tokio::task::spawn_blocking(move || EventLog::open(&arguments.path)).await??;
+        Ok(EventStoreState {
+            log: Arc::new(Mutex::new(log)),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            EventStoreMsg::Append { events, reply } => {
+                answer(reply, state.run(move |log| log.append(&events)).await);
+            }
+            EventStoreMsg::Query { query, reply } => {
+                answer(reply, state.run(move |log| log.query(&query)).await);
+            }
+            EventStoreMsg::GetLatestSeq { reply } => {
+                answer(reply, state.run(|log| log.latest_seq()).await);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Answers, unless the asker has gone: then there is nobody to tell.
+fn answer<T: Send + 'static>(reply: RpcReplyPort<T>, value: T) {
+    if !reply.is_closed() && reply.send(value).is_err() {
+        tracing::debug!("an asker left before its answer");
+    }
+}
+
+#[cfg(test)]
+mod tests;

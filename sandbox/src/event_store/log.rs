@@ -1,0 +1,213 @@
+//! The host's event log in SQLite: append-only, in choiros' stored shape.
+//!
+//! Lives here: the schema and every statement. Must never live here: an update or a delete.
+
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use reprise_types::parse_timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::Value;
+
+use crate::event::{NewEvent, StoredEvent};
+
+/// Events of a page when the asker does not say.
+const LIMIT_DEFAULT: u32 = 200;
+/// Most events of a page.
+const LIMIT_MAX: u32 = 1_000;
+/// The second-resolution dialect of the stored column; fractions are kept where there are any.
+const TIMESTAMP_FORMAT: &str = "%Y-%m-%d %H:%M:%S%.f";
+
+const SCHEMA: &str = "
+    CREATE TABLE IF NOT EXISTS events (
+        seq INTEGER PRIMARY KEY AUTOINCREMENT,
+        event_id TEXT NOT NULL UNIQUE,
+        timestamp TEXT NOT NULL DEFAULT (datetime('now')),
+        event_type TEXT NOT NULL,
+        payload TEXT NOT NULL,
+        actor_id TEXT NOT NULL,
+        user_id TEXT NOT NULL DEFAULT 'system',
+        session_id TEXT,
+        thread_id TEXT
+    );
+    CREATE INDEX IF NOT EXISTS events_by_type ON events (event_type, seq);
+";
+
+/// Why the log could not do what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventStoreError {
+    /// SQLite refused.
+    #[error("the event log refused ({message}); check the disk and the file's permissions")]
+    Sqlite {
+        /// SQLite's words.
+        message: String,
+    },
+    /// A row that this program did not write.
+    #[error("event {seq} of the log is damaged ({message}); restore the file from a backup")]
+    Damaged {
+        /// Its position.
+        seq: u64,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The blocking task did not end well.
+    #[error("the event log's worker failed ({message}); restart the host")]
+    Worker {
+        /// What happened.
+        message: String,
+    },
+}
+
+impl From<rusqlite::Error> for EventStoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite {
+            message: error.to_string(),
+        }
+    }
+}
+
+/// The fate of one event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Appended {
+    /// Stored at this position.
+    Inserted {
+        /// The position.
+        seq: u64,
+    },
+    /// The id was stored before, at this position; nothing changed.
+    Duplicate {
+        /// The position.
+        seq: u64,
+    },
+}
+
+/// Which events to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventQuery {
+    /// Only later ones.
+    pub since_seq: u64,
+    /// At most so many: 1 to 1,000; 0 means 200.
+    pub limit: u32,
+    /// Only types that begin so.
+    pub event_type_prefix: Option<String>,
+    /// Only of this actor.
+    pub actor_id: Option<String>,
+    /// Only of this user.
+    pub user_id: Option<String>,
+    /// Only of this run (`payload.run_id` or `payload.data.run_id`).
+    pub run_id: Option<String>,
+}
+
+#[derive(Debug)]
+pub(super) struct EventLog {
+    connection: Connection,
+}
+
+impl EventLog {
+    pub(super) fn open(path: &Path) -> Result<Self, EventStoreError> {
+        let connection = Connection::open(path)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        connection.execute_batch(SCHEMA)?;
+        Ok(Self { connection })
+    }
+
+    pub(super) fn append(&mut self, events: &[NewEvent]) -> Result<Vec<Appended>, EventStoreError> {
+        let transaction = self.connection.transaction()?;
+        let mut appended = Vec::with_capacity(events.len());
+        {
+            // Asked before inserting: a refused insert would use up a position of the sequence.
+            let mut known =
+                transaction.prepare_cached("SELECT seq FROM events WHERE event_id = ?1")?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO events
+                 (event_id, timestamp, event_type, payload, actor_id, user_id, session_id, thread_id)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) RETURNING seq",
+            )?;
+            for event in events {
+                let held = known.query_row([&event.event_id], seq_of).optional()?;
+                if let Some(seq) = held {
+                    appended.push(Appended::Duplicate { seq });
+                    continue;
+                }
+                let scope = |name| event.payload.get("scope")?.get(name)?.as_str();
+                let row = params![
+                    event.event_id,
+                    event.timestamp.format(TIMESTAMP_FORMAT).to_string(),
+                    event.event_type,
+                    event.payload.to_string(),
+                    event.actor_id,
+                    event.user_id,
+                    scope("session_id"),
+                    scope("thread_id"),
+                ];
+                let seq = insert.query_row(row, seq_of)?;
+                appended.push(Appended::Inserted { seq });
+            }
+        }
+        transaction.commit()?;
+        Ok(appended)
+    }
+
+    pub(super) fn query(&self, query: &EventQuery) -> Result<Vec<StoredEvent>, EventStoreError> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT seq, event_id, timestamp, event_type, payload, actor_id, user_id, session_id, thread_id
+             FROM events
+             WHERE seq > ?1
+               AND (?2 IS NULL OR substr(event_type, 1, length(?2)) = ?2)
+               AND (?3 IS NULL OR actor_id = ?3)
+               AND (?4 IS NULL OR user_id = ?4)
+               AND (?5 IS NULL OR payload ->> '$.run_id' = ?5 OR payload ->> '$.data.run_id' = ?5)
+             ORDER BY seq LIMIT ?6",
+        )?;
+        let limit = match query.limit {
+            0 => LIMIT_DEFAULT,
+            asked => asked.min(LIMIT_MAX),
+        };
+        let mut rows = statement.query(params![
+            i64::try_from(query.since_seq).unwrap_or(i64::MAX),
+            query.event_type_prefix,
+            query.actor_id,
+            query.user_id,
+            query.run_id,
+            limit,
+        ])?;
+        let mut events = Vec::new();
+        while let Some(row) = rows.next()? {
+            events.push(stored(row)?);
+        }
+        Ok(events)
+    }
+
+    pub(super) fn latest_seq(&self) -> Result<u64, EventStoreError> {
+        let newest = "SELECT coalesce(max(seq), 0) FROM events";
+        Ok(self.connection.query_row(newest, [], seq_of)?)
+    }
+}
+
+/// The position in the first column; SQLite never makes a negative one.
+fn seq_of(row: &Row<'_>) -> rusqlite::Result<u64> {
+    row.get::<_, i64>(0).map(i64::unsigned_abs)
+}
+
+fn stored(row: &Row<'_>) -> Result<StoredEvent, EventStoreError> {
+    let seq = seq_of(row)?;
+    let damaged = |message: String| EventStoreError::Damaged { seq, message };
+    let timestamp: String = row.get(2)?;
+    let timestamp: DateTime<Utc> =
+        parse_timestamp(&timestamp).map_err(|error| damaged(error.to_string()))?;
+    let payload: String = row.get(4)?;
+    let payload: Value =
+        serde_json::from_str(&payload).map_err(|error| damaged(error.to_string()))?;
+    Ok(StoredEvent {
+        seq,
+        event_id: row.get(1)?,
+        timestamp,
+        event_type: row.get(3)?,
+        payload,
+        actor_id: row.get(5)?,
+        user_id: row.get(6)?,
+        session_id: row.get(7)?,
+        thread_id: row.get(8)?,
+    })
+}

@@ -1,0 +1,24 @@
+//! The host without memory: the second implementation of the port, and proof that the host needs
+//! no other.
+
+use async_trait::async_trait;
+use reprise_types::{
+    MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, SearchTier, system_entropy,
+};
+
+/// Remembers nothing, and says so by an empty answer.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NullMemory;
+
+#[async_trait]
+impl MemoryProvider for NullMemory {
+    async fn recall_request(&self, _request: RecallRequest) -> Result<Recall, MemoryError> {
+        Ok(Recall {
+            recall_id: RecallId::from_u128(system_entropy()),
+            results: Vec::new(),
+            degraded: Vec::new(),
+            tier: SearchTier::None,
+            considered: 0,
+        })
+    }
+}

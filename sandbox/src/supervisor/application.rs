@@ -1,0 +1,255 @@
+//! The root of the tree: the bus, the relay and the session.
+//!
+//! Lives here: starting and restarting them. Bus and relay are one unit: a relay without its bus
+//! has nowhere to publish, and a new bus wants the log replayed.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent, call_t};
+use reprise_types::{Clock, MemoryError, MemoryProvider, UserId};
+use tokio::sync::watch;
+
+use super::budget::RestartBudget;
+use super::session::{SessionArguments, SessionSupervisor, SessionSupervisorMsg};
+use crate::event_bus::{EventBusActor, EventBusMsg};
+use crate::event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg};
+use crate::event_store::EventStoreMsg;
+use crate::memory_bridge::MemoryBridge;
+
+/// How long the session may take to make a memory.
+const MEMORY_MS: u64 = 30_000;
+/// How long a replaced sibling may take to finish its queue.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// The actor type.
+#[derive(Debug)]
+pub struct ApplicationSupervisor;
+
+/// What the tree starts from.
+#[derive(Clone)]
+pub struct ApplicationArguments {
+    /// The log; it outlives the tree.
+    pub store: ActorRef<EventStoreMsg>,
+    /// The way to memory.
+    pub memory: MemoryBridge,
+    /// How often the relay looks for new events.
+    pub poll: Duration,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for ApplicationArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApplicationArguments")
+            .field("poll", &self.poll)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What the root understands.
+pub enum ApplicationSupervisorMsg {
+    /// The memory of a user, made where there is none yet.
+    GetOrCreateMemory {
+        /// Whose.
+        user_id: UserId,
+        /// The port to it.
+        reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
+    },
+    /// The bus in use now.
+    GetBus {
+        /// Its address; it changes when the bus is restarted.
+        reply: RpcReplyPort<ActorRef<EventBusMsg>>,
+    },
+}
+
+impl std::fmt::Debug for ApplicationSupervisorMsg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::GetOrCreateMemory { user_id, .. } => write!(f, "GetOrCreateMemory({user_id})"),
+            Self::GetBus { .. } => f.write_str("GetBus"),
+        }
+    }
+}
+
+/// The children in use now.
+#[derive(Debug)]
+pub struct ApplicationState {
+    arguments: ApplicationArguments,
+    bus: watch::Sender<ActorRef<EventBusMsg>>,
+    relay: ActorRef<EventRelayMsg>,
+    session: ActorRef<SessionSupervisorMsg>,
+    budget: RestartBudget,
+}
+
+impl ApplicationArguments {
+    async fn start_relay(
+        &self,
+        myself: &ActorRef<ApplicationSupervisorMsg>,
+        bus: &ActorRef<EventBusMsg>,
+    ) -> Result<ActorRef<EventRelayMsg>, ActorProcessingErr> {
+        let arguments = EventRelayArguments {
+            store: self.store.clone(),
+            bus: bus.clone(),
+            since_seq: 0,
+            poll: self.poll,
+            clock: Arc::clone(&self.clock),
+        };
+        let cell = myself.get_cell();
+        Ok(
+            EventRelayActor::spawn_linked(None, EventRelayActor, arguments, cell)
+                .await?
+                .0,
+        )
+    }
+
+    async fn start_session(
+        &self,
+        myself: &ActorRef<ApplicationSupervisorMsg>,
+        bus: watch::Receiver<ActorRef<EventBusMsg>>,
+    ) -> Result<ActorRef<SessionSupervisorMsg>, ActorProcessingErr> {
+        let arguments = SessionArguments {
+            memory: self.memory.clone(),
+            store: self.store.clone(),
+            bus,
+        };
+        let cell = myself.get_cell();
+        Ok(
+            SessionSupervisor::spawn_linked(None, SessionSupervisor, arguments, cell)
+                .await?
+                .0,
+        )
+    }
+}
+
+impl ApplicationState {
+    /// Replaces whatever has ended. Returns an error, which ends the tree, when the budget is spent.
+    async fn heal(
+        &mut self,
+        myself: &ActorRef<ApplicationSupervisorMsg>,
+        ended: ractor::ActorId,
+        why: &str,
+    ) -> Result<(), ActorProcessingErr> {
+        let bus_ended = self.bus.borrow().get_id() == ended;
+        let relay_ended = self.relay.get_id() == ended;
+        let session_ended = self.session.get_id() == ended;
+        if !(bus_ended || relay_ended || session_ended) {
+            return Ok(());
+        }
+        tracing::warn!(%ended, why, "a child ended; it is replaced");
+        if !self.budget.take(Instant::now()) {
+            return Err(format!("too many restarts, the last because of: {why}").into());
+        }
+        if bus_ended {
+            let old = self.relay.clone();
+            let cell = myself.get_cell();
+            let (bus, _) = EventBusActor::spawn_linked(None, EventBusActor, (), cell).await?;
+            self.relay = self.arguments.start_relay(myself, &bus).await?;
+            self.bus.send_replace(bus);
+            if let Err(error) = old.drain_and_wait(Some(DRAIN)).await {
+                tracing::debug!(%error, "the old relay had already ended");
+            }
+        } else if relay_ended {
+            let bus = self.bus.borrow().clone();
+            self.relay = self.arguments.start_relay(myself, &bus).await?;
+        } else {
+            self.session = self
+                .arguments
+                .start_session(myself, self.bus.subscribe())
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl Actor for ApplicationSupervisor {
+    type Msg = ApplicationSupervisorMsg;
+    type State = ApplicationState;
+    type Arguments = ApplicationArguments;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let cell = myself.get_cell();
+        let (bus, _) = EventBusActor::spawn_linked(None, EventBusActor, (), cell).await?;
+        let (bus, watched) = watch::channel(bus);
+        // The session subscribes before the relay publishes: fewer events to catch up on.
+        let session = arguments.start_session(&myself, watched).await?;
+        let now_bus = bus.borrow().clone();
+        let relay = arguments.start_relay(&myself, &now_bus).await?;
+        Ok(ApplicationState {
+            arguments,
+            bus,
+            relay,
+            session,
+            budget: RestartBudget::default(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ApplicationSupervisorMsg::GetOrCreateMemory { user_id, reply } => {
+                let user = user_id.to_string();
+                let answer = call_t!(
+                    state.session,
+                    |reply| SessionSupervisorMsg::GetOrCreateMemory { user_id, reply },
+                    MEMORY_MS
+                )
+                .unwrap_or(Err(MemoryError::Unavailable { user }));
+                let _gone = reply.send(answer).is_err();
+            }
+            ApplicationSupervisorMsg::GetBus { reply } => {
+                let _gone = reply.send(state.bus.borrow().clone()).is_err();
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorFailed(who, error) => {
+                state.heal(&myself, who.get_id(), &error.to_string()).await
+            }
+            SupervisionEvent::ActorTerminated(who, _, reason) => {
+                let why = reason.unwrap_or_else(|| "it ended".to_owned());
+                state.heal(&myself, who.get_id(), &why).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn post_stop(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        // From the edge inwards: nothing new is published, then the session hands over what it has.
+        for ended in [
+            state.relay.drain_and_wait(Some(DRAIN)).await.err(),
+            state.session.drain_and_wait(Some(DRAIN)).await.err(),
+        ]
+        .into_iter()
+        .flatten()
+        {
+            tracing::warn!(%ended, "a child did not end in time");
+        }
+        let bus = state.bus.borrow().clone();
+        if let Err(error) = bus.drain_and_wait(Some(DRAIN)).await {
+            tracing::warn!(%error, "the bus did not end in time");
+        }
+        Ok(())
+    }
+}
