@@ -1,1 +1,33 @@
-//! Placeholder head: replaced by the room's first commit.
+//! The whole memory of one user as one synchronous value: observe, recall, forget, as-of, rebuild,
+//! check.
+//!
+//! Lives here: what is kept, what is answered, and why. Must never live here: threads, async, a
+//! model, the time of day or a random source (all three are arguments), HTTP, a command line.
+
+mod check;
+mod compact;
+mod engine;
+mod error;
+mod forget;
+mod ids;
+mod keys;
+mod observe;
+mod open;
+mod prepare;
+mod recall;
+mod snapshot;
+mod state;
+mod stats;
+
+#[cfg(test)]
+mod tests;
+
+pub use check::{CheckReport, Finding};
+pub use compact::CompactionJob;
+pub use engine::Engine;
+pub use error::EngineError;
+pub use forget::{ForgetSelector, Forgotten};
+pub use open::{EngineOptions, IndexOrigin, OpenReport};
+pub use recall::weights::{WEIGHTS, Weights};
+pub use snapshot::Snapshot;
+pub use stats::EngineStats;

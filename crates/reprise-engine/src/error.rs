@@ -1,0 +1,38 @@
+//! Why the engine could not do what was asked. Refused records are not errors: see `WriteOutcome`.
+
+use reprise_index::IndexError;
+use reprise_store::StoreError;
+use reprise_types::ErrorKind;
+
+/// A failure of the whole request.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The log refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The index could not be built from the log, which is a defect.
+    #[error("the index could not be built from the log ({0}); run `reprise check` and report this")]
+    Index(#[from] IndexError),
+    /// A damaged log left a hole that the index cannot number.
+    #[error(
+        "the index holds {index} records and the log {log}; run `reprise check` and report this"
+    )]
+    OutOfStep {
+        /// Documents of the index.
+        index: u32,
+        /// Ordinals of the log.
+        log: u32,
+    },
+}
+
+impl EngineError {
+    /// Who must act.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(_) => ErrorKind::Operator,
+            Self::Index(_) | Self::OutOfStep { .. } => ErrorKind::Bug,
+        }
+    }
+}

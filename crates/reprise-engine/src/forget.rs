@@ -1,0 +1,102 @@
+//! Forgetting: a tombstone now, the text and vector physically gone after the next compaction.
+
+use chrono::{DateTime, Utc};
+use reprise_store::Entry;
+use reprise_types::{ExternalId, RecordId};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+
+/// Which records are to be forgotten.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ForgetSelector {
+    /// This one.
+    Id(RecordId),
+    /// The one with this external id.
+    External(ExternalId),
+    /// All of a session.
+    Session(String),
+    /// All that happened before an instant.
+    Before(DateTime<Utc>),
+}
+
+/// One forgotten record: all that an audit may still say about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forgotten {
+    /// Its id.
+    pub id: RecordId,
+}
+
+impl Engine {
+    /// Forgets what the selector names, in one commit; from then on no recall shows it. Answers what
+    /// was forgotten, which is nothing where nothing live was named.
+    pub fn forget(
+        &mut self,
+        selector: &ForgetSelector,
+        reason: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Forgotten>, EngineError> {
+        let at = self.advance_clock(now);
+        let ordinals = self.select(selector);
+        let mut entries = Vec::with_capacity(ordinals.len());
+        for ordinal in ordinals {
+            let Some(doc) = self.snapshot.index.doc(ordinal) else {
+                continue;
+            };
+            let record = self.snapshot.reader.record(ordinal);
+            entries.push(Entry::Forgotten {
+                ordinal,
+                id: doc.id,
+                at,
+                reason: reason.to_owned(),
+                content_hash: record
+                    .as_ref()
+                    .map(|record| record.content_hash)
+                    .unwrap_or_default(),
+                keys: self.state.keys.of(ordinal),
+            });
+        }
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.commit(&entries)?;
+        self.publish();
+        let forgotten = entries.iter().filter_map(|entry| match entry {
+            Entry::Forgotten { id, .. } => Some(Forgotten { id: *id }),
+            _ => None,
+        });
+        Ok(forgotten.collect())
+    }
+
+    fn select(&self, selector: &ForgetSelector) -> Vec<u32> {
+        let index = &self.snapshot.index;
+        let live = |ordinal: &u32| index.doc(*ordinal).is_some_and(|doc| doc.is_live());
+        let all = || (0..index.len() as u32).filter(live);
+        match selector {
+            ForgetSelector::Id(id) => index.find(*id).filter(live).into_iter().collect(),
+            ForgetSelector::External(external) => {
+                let id = self.duplicate_of(external);
+                id.and_then(|id| index.find(id))
+                    .filter(live)
+                    .into_iter()
+                    .collect()
+            }
+            ForgetSelector::Session(session) => {
+                let Some(session) = index.session(session) else {
+                    return Vec::new();
+                };
+                all()
+                    .filter(|o| {
+                        index
+                            .doc(*o)
+                            .is_some_and(|doc| doc.session == Some(session))
+                    })
+                    .collect()
+            }
+            ForgetSelector::Before(instant) => {
+                let before = |o: &u32| index.doc(*o).is_some_and(|doc| doc.timestamp < *instant);
+                all().filter(before).collect()
+            }
+        }
+    }
+}

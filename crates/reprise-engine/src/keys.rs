@@ -1,0 +1,136 @@
+//! The deduplication keys: hash of (namespace, external id) to the ordinal that has it.
+//!
+//! A derived part of the file (tag 0x47). A hit is a hint: the caller compares the ids themselves,
+//! because the hash is not a security boundary.
+
+use std::collections::HashMap;
+
+use reprise_types::ExternalId;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Tag of the part in the file.
+pub(crate) const KEYS_TAG: u8 = 0x47;
+const VERSION: u8 = 1;
+const ROW_BYTES: usize = 20;
+
+/// Sorted rows of the last checkpoint, and what has come since.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    base: Vec<(u128, u32)>,
+    recent: HashMap<u128, u32>,
+}
+
+/// The 128-bit key of an external id.
+pub(crate) fn key_of(id: &ExternalId) -> u128 {
+    let mut bytes = Vec::with_capacity(id.namespace.len() + id.id.len() + 1);
+    bytes.extend_from_slice(id.namespace.as_bytes());
+    bytes.push(0);
+    bytes.extend_from_slice(id.id.as_bytes());
+    xxh3_128(&bytes)
+}
+
+impl Keys {
+    /// The first record that had this key.
+    pub(crate) fn get(&self, key: u128) -> Option<u32> {
+        if let Some(ordinal) = self.recent.get(&key) {
+            return Some(*ordinal);
+        }
+        let at = self.base.binary_search_by_key(&key, |row| row.0).ok()?;
+        self.base.get(at).map(|row| row.1)
+    }
+
+    /// Remembers a key; the first record keeps it.
+    pub(crate) fn insert(&mut self, key: u128, ordinal: u32) {
+        if self.get(key).is_none() {
+            self.recent.insert(key, ordinal);
+        }
+    }
+
+    /// Number of keys.
+    pub(crate) fn len(&self) -> usize {
+        self.base.len() + self.recent.len()
+    }
+
+    /// Every key of one record, for its stub, in key order.
+    pub(crate) fn of(&self, ordinal: u32) -> Vec<u128> {
+        self.sorted()
+            .into_iter()
+            .filter(|row| row.1 == ordinal)
+            .map(|row| row.0)
+            .collect()
+    }
+
+    fn sorted(&self) -> Vec<(u128, u32)> {
+        let mut rows = self.base.clone();
+        rows.extend(self.recent.iter().map(|(key, ordinal)| (*key, *ordinal)));
+        rows.sort_unstable();
+        rows
+    }
+
+    /// The bytes of the part: version, then 20-byte rows in key order.
+    pub(crate) fn to_part(&self) -> Vec<u8> {
+        let rows = self.sorted();
+        let mut bytes = Vec::with_capacity(1 + rows.len() * ROW_BYTES);
+        bytes.push(VERSION);
+        for (key, ordinal) in rows {
+            bytes.extend_from_slice(&key.to_le_bytes());
+            bytes.extend_from_slice(&ordinal.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads a part; `None` for any other bytes, and the caller rebuilds.
+    pub(crate) fn from_part(bytes: &[u8]) -> Option<Self> {
+        let (version, rows) = bytes.split_first()?;
+        let (rows, rest) = rows.as_chunks::<ROW_BYTES>();
+        if *version != VERSION || !rest.is_empty() {
+            return None;
+        }
+        let base: Vec<(u128, u32)> = rows
+            .iter()
+            .map(|row| {
+                let (key, ordinal) = row.split_at(16);
+                let key = key.try_into().map(u128::from_le_bytes);
+                let ordinal = ordinal.try_into().map(u32::from_le_bytes);
+                key.ok().zip(ordinal.ok())
+            })
+            .collect::<Option<_>>()?;
+        base.is_sorted().then(|| Self {
+            base,
+            recent: HashMap::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_record_keeps_its_key_through_the_part() {
+        let mut keys = Keys::default();
+        for (ordinal, id) in ["a", "b", "a"].iter().enumerate() {
+            keys.insert(
+                key_of(&ExternalId::new("batch", *id)),
+                u32::try_from(ordinal).unwrap(),
+            );
+        }
+        let read = Keys::from_part(&keys.to_part()).unwrap();
+        for keys in [&keys, &read] {
+            assert_eq!(keys.get(key_of(&ExternalId::new("batch", "a"))), Some(0));
+            assert_eq!(keys.get(key_of(&ExternalId::new("batch", "b"))), Some(1));
+            assert_eq!(keys.get(key_of(&ExternalId::new("event", "a"))), None);
+            assert_eq!(keys.len(), 2);
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_no_part() {
+        let mut part = Keys::default().to_part();
+        assert!(Keys::from_part(&part).is_some());
+        part.push(0);
+        assert!(Keys::from_part(&part).is_none());
+        assert!(Keys::from_part(&[9]).is_none());
+        assert!(Keys::from_part(&[]).is_none());
+    }
+}

@@ -1,0 +1,126 @@
+//! Opening: the log first, then the index, from the checkpoint's parts and the tail of the log, or
+//! from the whole log where any part is missing, stale or damaged.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
+use reprise_types::EmbeddingSpace;
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::ids::IdSource;
+use crate::snapshot::Snapshot;
+use crate::state::State;
+
+/// What the engine is given when it opens.
+#[derive(Debug, Clone)]
+pub struct EngineOptions {
+    /// Length of every vector in the file.
+    pub dimensions: u16,
+    /// The space of the embedder in use; `None` takes the file's.
+    pub space: Option<EmbeddingSpace>,
+    /// Random bits: they name a new file and make ids.
+    pub entropy: u128,
+    /// The present instant, stamped on a new file.
+    pub now: DateTime<Utc>,
+    /// Whether a missing file is made.
+    pub create: bool,
+    /// Read-only: no lock, no writes.
+    pub read_only: bool,
+    /// Hash the whole file before answering, or the tail now and the rest in the background.
+    pub verify: Verify,
+}
+
+impl EngineOptions {
+    /// Opens for writing, makes a missing file, verifies the tail first.
+    #[must_use]
+    pub fn new(dimensions: u16, entropy: u128, now: DateTime<Utc>) -> Self {
+        Self {
+            dimensions,
+            space: None,
+            entropy,
+            now,
+            create: true,
+            read_only: false,
+            verify: Verify::Tail,
+        }
+    }
+}
+
+/// Where the index came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IndexOrigin {
+    /// The newest checkpoint, plus what was logged after it.
+    Checkpoint,
+    /// The whole log.
+    Rebuilt,
+}
+
+/// How the opening went.
+#[derive(Debug)]
+pub struct OpenReport {
+    /// What the log found.
+    pub recovery: RecoveryReport,
+    /// Where the index came from.
+    pub origin: IndexOrigin,
+}
+
+impl Engine {
+    /// Opens or makes the file at `path`. Recovery is the only way to start, so every start
+    /// exercises it.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        path: &Path,
+        options: &EngineOptions,
+    ) -> Result<(Self, OpenReport), EngineError> {
+        let open = OpenOptions {
+            dimensions: options.dimensions,
+            file_id: options.entropy,
+            created_at: options.now,
+            create: options.create,
+            read_only: options.read_only,
+            verify: options.verify,
+        };
+        let Opened {
+            log,
+            derived,
+            report,
+        } = Log::open(disk, path, &open)?;
+        let dimensions = usize::from(options.dimensions);
+        let ready = derived.and_then(|set| {
+            let state = State::from_parts(dimensions, &set)?;
+            Some((state.replay(&log, set.covers).ok()?, set.covers))
+        });
+        let (mut state, checkpointed, origin) = match ready {
+            Some((state, covers)) => (state, covers, IndexOrigin::Checkpoint),
+            None => {
+                let state = State::empty(dimensions).replay(&log, CommitSeq(0))?;
+                (state, CommitSeq(0), IndexOrigin::Rebuilt)
+            }
+        };
+        state.space = options.space.clone().or(state.space);
+        let snapshot = Arc::new(Snapshot {
+            index: state.index.publish(),
+            reader: log.reader(),
+            space: state.space.clone(),
+        });
+        let (low, high) = (options.entropy as u64, (options.entropy >> 64) as u64);
+        let ids = IdSource::new(low ^ high, state.index.last().map(|last| last.0));
+        let engine = Self {
+            log,
+            state,
+            ids,
+            snapshot,
+            checkpointed,
+        };
+        Ok((
+            engine,
+            OpenReport {
+                recovery: report,
+                origin,
+            },
+        ))
+    }
+}

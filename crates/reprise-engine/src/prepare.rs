@@ -1,0 +1,220 @@
+//! From what a caller hands in to what is kept: checks, cuts, hash. Pure; nothing is written here.
+
+use chrono::{DateTime, Utc};
+use reprise_types::limits::{
+    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX, TEXT_BYTES_MAX,
+};
+use reprise_types::{
+    ContentHash, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason, check_unit_vector,
+};
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Key of the mark that a cut text leaves in the metadata.
+pub(crate) const TRUNCATED_KEY: &str = "truncated_from_bytes";
+
+/// Checks everything that the sender can change.
+pub(crate) fn validate(new: &NewRecord) -> Result<(), RejectReason> {
+    if new.text.trim().is_empty() {
+        return Err(RejectReason::EmptyText);
+    }
+    in_range("quality_score", new.quality_score)?;
+    in_range("confidence", new.confidence)?;
+    if let Some((space, vector)) = &new.embedding {
+        check_unit_vector(vector, usize::from(space.dimensions)).map_err(|error| {
+            RejectReason::Vector {
+                message: error.to_string(),
+            }
+        })?;
+    }
+    short("session_id", new.session_id.len(), IDENTIFIER_BYTES_MAX)?;
+    for external in &new.external_ids {
+        short("external_id", external.id.len(), IDENTIFIER_BYTES_MAX)?;
+        short(
+            "external id namespace",
+            external.namespace.len(),
+            IDENTIFIER_BYTES_MAX,
+        )?;
+    }
+    for tag in &new.tags {
+        short("tag", tag.len(), IDENTIFIER_BYTES_MAX)?;
+    }
+    let provenance = &new.provenance;
+    for (field, text) in [
+        ("run_id", &provenance.run_id),
+        ("actor_id", &provenance.actor_id),
+    ] {
+        short(
+            field,
+            text.as_ref().map_or(0, String::len),
+            IDENTIFIER_BYTES_MAX,
+        )?;
+    }
+    for reference in &provenance.source_refs {
+        short("source_ref", reference.len(), IDENTIFIER_BYTES_MAX)?;
+    }
+    few("external_ids", new.external_ids.len())?;
+    few("tags", new.tags.len())?;
+    few("source_refs", provenance.source_refs.len())?;
+    let metadata_bytes = serde_json::to_vec(&new.metadata).map_or(0, |bytes| bytes.len());
+    short("metadata", metadata_bytes, METADATA_BYTES_MAX)?;
+    let details_bytes = new
+        .details
+        .as_ref()
+        .map_or(0, |details| details.to_string().len());
+    short("details", details_bytes, METADATA_BYTES_MAX)
+}
+
+/// Makes the record. A vector of another space than `space` is left out: the text is kept and
+/// embedded later, because spaces never mix.
+pub(crate) fn build(
+    new: NewRecord,
+    id: RecordId,
+    known_at: DateTime<Utc>,
+    space: Option<&EmbeddingSpace>,
+) -> MemoryRecord {
+    let (text, cut_from) = cut(new.text);
+    let mut metadata = new.metadata;
+    if let Some(bytes) = cut_from {
+        metadata.insert(TRUNCATED_KEY.to_owned(), Value::from(bytes));
+    }
+    // A vector of the whole text stays the vector of the cut one: the model reads far less.
+    let (embedding_space, embedding) = match new.embedding {
+        Some((found, vector)) if space.is_none_or(|space| *space == found) => (Some(found), vector),
+        _ => (None, Vec::new()),
+    };
+    MemoryRecord {
+        id,
+        content_hash: ContentHash(xxh3_128(text.as_bytes())),
+        text,
+        source: new.source,
+        kind: new.kind,
+        quality_score: new.quality_score,
+        session_id: new.session_id,
+        timestamp: new.timestamp.unwrap_or(known_at),
+        known_at,
+        metadata,
+        embedding,
+        embedding_space,
+        external_ids: new.external_ids,
+        tags: new.tags,
+        confidence: new.confidence,
+        evidence: new.evidence,
+        visibility: new.visibility,
+        retention: new.retention,
+        supersedes: new.supersedes,
+        provenance: new.provenance,
+        details: new.details,
+    }
+}
+
+/// Cuts at the last character boundary within the limit; says what the length was.
+fn cut(mut text: String) -> (String, Option<usize>) {
+    if text.len() <= TEXT_BYTES_MAX {
+        return (text, None);
+    }
+    let bytes = text.len();
+    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+    (text, Some(bytes))
+}
+
+fn in_range(field: &str, value: Option<f32>) -> Result<(), RejectReason> {
+    match value {
+        Some(value) if !(0.0..=1.0).contains(&value) => Err(RejectReason::OutOfRange {
+            field: field.to_owned(),
+            value: value.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn short(field: &str, got: usize, limit: usize) -> Result<(), RejectReason> {
+    if got > limit {
+        return Err(RejectReason::TooLarge {
+            field: field.to_owned(),
+            got,
+            limit,
+        });
+    }
+    Ok(())
+}
+
+fn few(field: &str, got: usize) -> Result<(), RejectReason> {
+    if got > LIST_ITEMS_MAX {
+        let limit = LIST_ITEMS_MAX;
+        return Err(RejectReason::TooMany {
+            field: field.to_owned(),
+            got,
+            limit,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reprise_types::{MemoryKind, MemorySource, parse_timestamp};
+
+    fn new(text: &str) -> NewRecord {
+        NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
+    }
+
+    #[test]
+    fn long_text_is_cut_on_a_character_boundary_and_marked() {
+        // Three-byte characters, so that the limit falls inside one.
+        let text = "\u{65e5}".repeat(TEXT_BYTES_MAX / 3 + 1000);
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let record = build(new(&text), RecordId::from_u128(1), now, None);
+        assert!(record.text.len() <= TEXT_BYTES_MAX && record.text.len() > TEXT_BYTES_MAX - 3);
+        assert_eq!(record.metadata[TRUNCATED_KEY], Value::from(text.len()));
+    }
+
+    #[test]
+    fn what_the_sender_can_change_is_refused_with_a_reason() {
+        let refused = |change: &dyn Fn(&mut NewRecord)| {
+            let mut record = new("text");
+            change(&mut record);
+            validate(&record).unwrap_err().to_string()
+        };
+        assert_eq!(validate(&new("text")), Ok(()));
+        assert!(refused(&|r| r.text = " \n".into()).contains("empty"));
+        assert!(refused(&|r| r.quality_score = Some(f32::NAN)).contains("NaN"));
+        assert!(refused(&|r| r.confidence = Some(1.5)).contains("between 0 and 1"));
+        assert!(refused(&|r| r.session_id = "s".repeat(600)).contains("512"));
+        assert!(refused(&|r| r.tags = vec!["t".into(); 65]).contains("65 items"));
+        assert!(
+            refused(&|r| {
+                r.metadata
+                    .insert("k".into(), Value::from("v".repeat(METADATA_BYTES_MAX)));
+            })
+            .contains("metadata")
+        );
+        let space = EmbeddingSpace {
+            model: "m".into(),
+            version: "1".into(),
+            dimensions: 2,
+        };
+        for vector in [vec![f32::NAN, 0.0], vec![1.0], vec![1.0, 1.0]] {
+            let embedding = Some((space.clone(), vector));
+            assert!(!refused(&|r| r.embedding = embedding.clone()).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_vector_of_another_space_is_not_mixed_in() {
+        let space = |model: &str| EmbeddingSpace {
+            model: model.into(),
+            version: "1".into(),
+            dimensions: 2,
+        };
+        let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+        let mut record = new("text");
+        record.embedding = Some((space("a"), vec![1.0, 0.0]));
+        let id = RecordId::from_u128(1);
+        let kept = build(record.clone(), id, now, Some(&space("a")));
+        assert_eq!(kept.embedding, vec![1.0, 0.0]);
+        let left_out = build(record, id, now, Some(&space("b")));
+        assert!(left_out.embedding.is_empty() && left_out.embedding_space.is_none());
+    }
+}

@@ -1,0 +1,153 @@
+//! The fold of the log: index, keys, clock and space. What an entry means is said here, once, for
+//! opening, writing and checking alike.
+
+use chrono::{DateTime, Utc};
+use reprise_index::{IndexWriter, NewDoc};
+use reprise_store::{CommitSeq, DerivedSet, Entry, Log};
+use reprise_types::{EmbeddingSpace, MemoryRecord, RecordId};
+
+use crate::error::EngineError;
+use crate::keys::{KEYS_TAG, Keys, key_of};
+
+/// Everything that can be rebuilt from the log.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) index: IndexWriter,
+    pub(crate) keys: Keys,
+    /// The latest `known_at`; the next one is never earlier.
+    pub(crate) known_at: DateTime<Utc>,
+    /// The one space whose vectors the file holds.
+    pub(crate) space: Option<EmbeddingSpace>,
+}
+
+impl State {
+    pub(crate) fn empty(dimensions: usize) -> Self {
+        Self {
+            index: IndexWriter::new(dimensions),
+            keys: Keys::default(),
+            known_at: DateTime::<Utc>::MIN_UTC,
+            space: None,
+        }
+    }
+
+    /// The state at a checkpoint; `None` where a part is missing or unreadable.
+    pub(crate) fn from_parts(dimensions: usize, set: &DerivedSet) -> Option<Self> {
+        let keys = set.parts.iter().find(|part| part.0 == KEYS_TAG)?;
+        let keys = Keys::from_part(&keys.1)?;
+        let index = IndexWriter::from_parts(dimensions, &set.parts).ok()?;
+        let known_at = index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
+        Some(Self {
+            index,
+            keys,
+            known_at,
+            space: None,
+        })
+    }
+
+    /// The parts a checkpoint stores.
+    pub(crate) fn to_parts(&mut self) -> Vec<(u8, Vec<u8>)> {
+        let mut parts = self.index.to_parts();
+        parts.push((KEYS_TAG, self.keys.to_part()));
+        parts
+    }
+
+    /// Folds everything after `covers`, then checks that index and log are in step.
+    pub(crate) fn replay(mut self, log: &Log, covers: CommitSeq) -> Result<Self, EngineError> {
+        log.replay(covers, &mut |ordinal, entry| self.apply(ordinal, &entry))?;
+        let logged = log.records();
+        self.fill_holes(logged);
+        let held = self.index.len() as u32;
+        if held != logged {
+            return Err(EngineError::OutOfStep {
+                index: held,
+                log: logged,
+            });
+        }
+        if self.space.is_none() {
+            self.space = self.index_space(log);
+        }
+        Ok(self)
+    }
+
+    /// Applies one entry; `ordinal` is its place among the records, where it has one.
+    pub(crate) fn apply(&mut self, ordinal: Option<u32>, entry: &Entry) {
+        // Records lost to damage leave holes, so that every later ordinal stays what it was.
+        self.fill_holes(ordinal.unwrap_or(0));
+        match entry {
+            Entry::Record(record) => {
+                self.known_at = self.known_at.max(record.known_at);
+                if record.embedding_space.is_some() {
+                    self.space.clone_from(&record.embedding_space);
+                }
+                let ordinal = self.index.push(&doc_of(record));
+                for external in &record.external_ids {
+                    self.keys.insert(key_of(external), ordinal);
+                }
+                if let Some(old) = record.supersedes.and_then(|id| self.index.find(id)) {
+                    self.index.supersede(old, record.known_at);
+                }
+            }
+            Entry::Embedded {
+                ordinal,
+                vector,
+                space,
+            } => {
+                self.space = Some(space.clone());
+                self.index.set_vector(*ordinal, vector);
+            }
+            Entry::Forgotten {
+                ordinal,
+                id,
+                at,
+                keys,
+                ..
+            } => {
+                if *ordinal as usize == self.index.len() {
+                    self.index.push_hole(*id);
+                }
+                for key in keys {
+                    self.keys.insert(*key, *ordinal);
+                }
+                self.known_at = self.known_at.max(*at);
+                self.index.forget(*ordinal, *at);
+            }
+            // Cursors are the log's; kinds of a later version mean nothing to this index.
+            _ => {}
+        }
+    }
+
+    /// The space of the newest vector, asked of the log: the index stores numbers only.
+    fn index_space(&mut self, log: &Log) -> Option<EmbeddingSpace> {
+        let (index, reader) = (self.index.publish(), log.reader());
+        let embedded = (0..index.len() as u32)
+            .rev()
+            .filter(|o| index.has_vector(*o));
+        embedded
+            .filter_map(|o| reader.record(o).ok())
+            .find_map(|record| record.embedding_space)
+    }
+
+    fn fill_holes(&mut self, until: u32) {
+        let last = self
+            .index
+            .last()
+            .map_or_else(|| RecordId::from_u128(0), |last| last.0);
+        for _ in self.index.len() as u32..until {
+            self.index.push_hole(last);
+        }
+    }
+}
+
+/// What the index needs of a record.
+fn doc_of(record: &MemoryRecord) -> NewDoc<'_> {
+    NewDoc {
+        id: record.id,
+        timestamp: record.timestamp,
+        known_at: record.known_at,
+        kind: record.kind,
+        source: record.source,
+        session_id: &record.session_id,
+        text: &record.text,
+        vector: (!record.embedding.is_empty()).then_some(record.embedding.as_slice()),
+    }
+}

@@ -1,0 +1,284 @@
+//! Keeping, recalling, forgetting within one run.
+
+use super::*;
+use crate::ForgetSelector;
+use reprise_types::{Degraded, MemoryFilter, RejectReason};
+
+#[test]
+fn what_resonates_comes_first_and_says_why() {
+    let mut bench = Bench::new();
+    inserted(&bench.keep(week()));
+    let recall = bench.ask("a bug in the auth module", 0);
+    let first = &recall.results[0];
+    assert_eq!(first.record.external_id("batch"), Some("auth-2"));
+    assert_eq!(first.why.matched_words, ["auth"]);
+    assert!(first.why.raw_distance.unwrap() < 0.1);
+    assert_eq!(first.score, first.sona_score, "nothing was learned");
+    let logit: f32 = first
+        .why
+        .signals
+        .iter()
+        .map(|signal| signal.contribution)
+        .sum();
+    assert!((first.score - 1.0 / (1.0 + (-logit).exp())).abs() < 1e-5);
+    assert!(
+        recall
+            .results
+            .windows(2)
+            .all(|pair| pair[0].score >= pair[1].score)
+    );
+    assert_eq!(recall.considered, 7);
+    assert!(recall.degraded.is_empty());
+}
+
+#[test]
+fn a_second_copy_is_a_duplicate_and_changes_nothing() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let bytes = std::fs::metadata(bench.path()).unwrap().len();
+    let again = bench.keep(week());
+    let expected: Vec<_> = ids
+        .iter()
+        .map(|id| WriteOutcome::Duplicate { of: *id })
+        .collect();
+    assert_eq!(again, expected);
+    assert_eq!(std::fs::metadata(bench.path()).unwrap().len(), bytes);
+    let twice = vec![record("x", "one", 1, "s"), record("x", "two", 1, "s")];
+    assert!(matches!(
+        bench.keep(twice).as_slice(),
+        [WriteOutcome::Inserted { id }, WriteOutcome::Duplicate { of }] if id == of
+    ));
+}
+
+#[test]
+fn a_bad_record_is_refused_alone() {
+    let mut bench = Bench::new();
+    let mut bad = record("bad", "text", 0, "s");
+    bad.embedding = Some((space(), vec![f32::NAN; DIMENSIONS]));
+    let mut wide = record("wide", "text", 0, "s");
+    wide.embedding = Some((
+        EmbeddingSpace {
+            dimensions: 3,
+            ..space()
+        },
+        vec![1.0, 0.0, 0.0],
+    ));
+    let mut orphan = record("orphan", "text", 0, "s");
+    orphan.supersedes = Some(RecordId::from_u128(7));
+    let outcomes = bench.keep(vec![bad, record("good", "text", 0, "s"), wide, orphan]);
+    assert!(matches!(
+        &outcomes[0],
+        WriteOutcome::Rejected {
+            why: RejectReason::Vector { .. }
+        }
+    ));
+    assert!(matches!(&outcomes[1], WriteOutcome::Inserted { .. }));
+    assert!(matches!(
+        &outcomes[2],
+        WriteOutcome::Rejected {
+            why: RejectReason::Vector { .. }
+        }
+    ));
+    assert!(matches!(
+        &outcomes[3],
+        WriteOutcome::Rejected {
+            why: RejectReason::UnknownSuperseded { .. }
+        }
+    ));
+    assert_eq!(bench.engine().stats().live, 1);
+}
+
+#[test]
+fn without_a_query_vector_words_answer_and_say_so() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let recall = bench.ask_with(&RecallRequest::new("Lisbon hotels"), None);
+    assert_eq!(Bench::ids(&recall)[0], "trip-1");
+    assert_eq!(recall.degraded, [Degraded::NoQueryVector]);
+    let other = EmbeddingSpace {
+        version: "2".into(),
+        ..space()
+    };
+    let query = vector(4, 0.0);
+    let request = RecallRequest::new("Lisbon hotels");
+    let snapshot = bench.engine().snapshot();
+    let id = RecallId::from_u128(1);
+    let mixed = snapshot.recall(&request, Some((&other, &query)), id, &Unlearned);
+    assert_eq!(
+        mixed.degraded,
+        [Degraded::NoQueryVector],
+        "spaces never mix"
+    );
+}
+
+#[test]
+fn unembedded_records_are_found_by_words_and_embedded_later() {
+    let mut bench = Bench::new();
+    let mut bare = record("bare", "the tangerine protocol", 5, "s");
+    bare.embedding = None;
+    let id = inserted(&bench.keep(vec![bare]))[0];
+    bench.keep(week());
+    let recall = bench.ask("tangerine", 1);
+    assert_eq!(Bench::ids(&recall)[0], "bare");
+    assert_eq!(recall.degraded, [Degraded::UnembeddedRecords]);
+    assert_eq!(
+        bench.engine().unembedded(10),
+        [(id, "the tangerine protocol".to_owned())]
+    );
+    let late = vec![
+        (id, space(), vector(5, 0.1)),
+        (RecordId::from_u128(9), space(), vector(5, 0.1)),
+    ];
+    assert_eq!(bench.engine().embed_late(late.clone()).unwrap(), 1);
+    assert_eq!(
+        bench.engine().embed_late(late).unwrap(),
+        0,
+        "already embedded"
+    );
+    assert!(bench.engine().unembedded(10).is_empty());
+    let recall = bench.ask("a citrus fruit", 5);
+    assert_eq!(Bench::ids(&recall)[0], "bare");
+    assert!(recall.degraded.is_empty());
+}
+
+#[test]
+fn the_forgotten_never_answer_and_never_come_back() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let now = bench.now;
+    let by_session = ForgetSelector::Session("tue".into());
+    assert_eq!(
+        bench
+            .engine()
+            .forget(&by_session, "asked", now)
+            .unwrap()
+            .len(),
+        3
+    );
+    assert_eq!(
+        bench
+            .engine()
+            .forget(&by_session, "asked", now)
+            .unwrap()
+            .len(),
+        0
+    );
+    let external = ForgetSelector::External(ExternalId::new("batch", "trip-1"));
+    assert_eq!(
+        bench
+            .engine()
+            .forget(&external, "asked", now)
+            .unwrap()
+            .len(),
+        1
+    );
+    let recall = bench.ask("auth race condition", 0);
+    assert!(!Bench::ids(&recall).iter().any(|id| id.starts_with("auth")));
+    assert!(matches!(
+        bench.keep(week())[1],
+        WriteOutcome::Duplicate { .. }
+    ));
+    for _ in 0..2 {
+        bench.engine().compact().unwrap();
+        assert!(matches!(
+            bench.keep(week())[1],
+            WriteOutcome::Duplicate { .. }
+        ));
+        assert_eq!(bench.engine().stats().live, 3);
+        assert_eq!(Bench::ids(&bench.ask("charged twice", 2))[0], "bill-1");
+        bench.reopen();
+    }
+    let bytes = std::fs::read(bench.path()).unwrap();
+    assert!(!bytes.windows(12).any(|window| window == b"logged out a"));
+}
+
+#[test]
+fn a_correction_replaces_what_it_corrects() {
+    let mut bench = Bench::new();
+    let old = inserted(&bench.keep(vec![record("old", "the port is 8080", 3, "s")]))[0];
+    let before = bench.now;
+    let mut new = record("new", "the port is 9090", 3, "s");
+    new.supersedes = Some(old);
+    bench.keep(vec![new]);
+    let recall = bench.ask("which port", 3);
+    assert_eq!(Bench::ids(&recall), ["new"]);
+    let mut request = RecallRequest::new("which port");
+    request.as_of = Some(before);
+    assert_eq!(Bench::ids(&bench.ask_with(&request, Some(3))), ["old"]);
+}
+
+#[test]
+fn an_answer_about_the_past_is_the_answer_of_the_past() {
+    let mut bench = Bench::new();
+    let mut answers = Vec::new();
+    for record in week() {
+        bench.keep(vec![record]);
+        let recall = bench.ask("auth race condition mutex", 0);
+        answers.push((bench.now, recall.results));
+    }
+    let mut request = RecallRequest::new("auth race condition mutex");
+    for (at, results) in &answers {
+        request.as_of = Some(*at);
+        assert_eq!(&bench.ask_with(&request, Some(0)).results, results);
+    }
+    request.as_of = Some(parse_timestamp("2001-01-01").unwrap());
+    assert!(bench.ask_with(&request, Some(0)).results.is_empty());
+}
+
+#[test]
+fn the_forgotten_do_not_answer_about_the_past_either() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let before = bench.now;
+    bench.now += Duration::seconds(1);
+    let now = bench.now;
+    bench
+        .engine()
+        .forget(&ForgetSelector::Session("mon".into()), "asked", now)
+        .unwrap();
+    let mut request = RecallRequest::new("customers are charged twice");
+    request.as_of = Some(before);
+    let recall = bench.ask_with(&request, Some(2));
+    assert!(!recall.results.is_empty() && recall.degraded.is_empty());
+    assert!(!Bench::ids(&recall).iter().any(|id| id.starts_with("bill")));
+}
+
+#[test]
+fn filters_and_limits_hold() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let mut request = RecallRequest::new("auth");
+    request.filter = MemoryFilter {
+        session_id: Some("thu".into()),
+        ..MemoryFilter::default()
+    };
+    let recall = bench.ask_with(&request, Some(4));
+    assert_eq!(recall.considered, 2);
+    assert!(Bench::ids(&recall).iter().all(|id| id.starts_with("trip")));
+    request.filter = MemoryFilter {
+        kinds: Some(vec![]),
+        ..MemoryFilter::default()
+    };
+    assert!(bench.ask_with(&request, Some(0)).results.is_empty());
+    let mut all = RecallRequest::new("auth");
+    all.top_k = 0;
+    assert!(bench.ask_with(&all, Some(0)).results.is_empty());
+    all.top_k = usize::MAX;
+    assert!(bench.ask_with(&all, Some(0)).results.len() <= 7);
+    for query in ["", "the of and", "\u{1f600}\u{1f600}", "x"] {
+        bench.ask_with(&RecallRequest::new(query), Some(0));
+    }
+    let long = "auth ".repeat(20_000);
+    assert_eq!(Bench::ids(&bench.ask(&long, 0))[0], "auth-2");
+}
+
+#[test]
+fn one_telling_of_a_thing_is_enough() {
+    let mut bench = Bench::new();
+    bench.keep(vec![
+        record("a", "deploy to staging", 1, "s"),
+        record("b", "deploy to staging", 1, "t"),
+        record("c", "deploy to production", 1, "u"),
+    ]);
+    assert_eq!(bench.ask("deploy", 1).results.len(), 2);
+}

@@ -1,0 +1,107 @@
+//! Restarts: from a checkpoint, from the bare log, after compaction; and the clock going backwards.
+
+use super::*;
+use crate::IndexOrigin;
+use reprise_store::Verify;
+
+fn origin_of(bench: &mut Bench) -> IndexOrigin {
+    drop(bench.engine.take());
+    let options = EngineOptions::new(DIMENSIONS as u16, 42, bench.now);
+    let (engine, report) = Engine::open(Arc::new(RealDisk), &bench.path(), &options).unwrap();
+    bench.engine = Some(engine);
+    report.origin
+}
+
+#[test]
+fn every_way_to_start_gives_the_same_answers() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let expected = bench.ask("fix the bug in the auth module", 0);
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Rebuilt);
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    bench.engine().checkpoint().unwrap();
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    bench.keep(vec![record("late", "a late one", 6, "fri")]);
+    let expected = bench.ask("fix the bug in the auth module", 0);
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    bench.engine().compact().unwrap();
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    bench.engine().rebuild().unwrap();
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    assert!(bench.engine().check().unwrap().is_sound());
+}
+
+#[test]
+fn cursors_move_with_the_records_and_only_forwards() {
+    let mut bench = Bench::new();
+    let now = bench.now;
+    let cursor = |seq| Some(("events".to_owned(), seq));
+    bench.engine().observe(week(), cursor(7), now).unwrap();
+    let bytes = std::fs::metadata(bench.path()).unwrap().len();
+    for seq in [7, 3] {
+        bench.engine().observe(week(), cursor(seq), now).unwrap();
+        assert_eq!(bench.engine().cursor("events"), Some(7));
+    }
+    assert_eq!(
+        std::fs::metadata(bench.path()).unwrap().len(),
+        bytes,
+        "a replay changes nothing"
+    );
+    bench.reopen();
+    assert_eq!(bench.engine().cursor("events"), Some(7));
+    assert_eq!(bench.engine().cursor("other"), None);
+}
+
+#[test]
+fn a_clock_that_goes_backwards_changes_no_order() {
+    let mut bench = Bench::new();
+    let early = inserted(&bench.keep(vec![record("a", "first", 0, "s")]))[0];
+    bench.now -= Duration::days(400);
+    let late = inserted(&bench.keep(vec![record("b", "second", 0, "s")]))[0];
+    assert!(early < late);
+    let snapshot = bench.engine().snapshot();
+    let known = |id| snapshot.get(id).unwrap().unwrap().known_at;
+    assert!(known(early) <= known(late));
+}
+
+#[test]
+fn a_reader_keeps_its_moment_through_writes_and_compaction() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let snapshot = bench.engine().snapshot();
+    let ask = || {
+        let request = RecallRequest::new("auth race");
+        let (space, query) = (space(), vector(0, 0.0));
+        snapshot.recall(
+            &request,
+            Some((&space, &query)),
+            RecallId::from_u128(1),
+            &Unlearned,
+        )
+    };
+    let expected = ask();
+    let now = bench.now;
+    let selector = crate::ForgetSelector::Session("tue".into());
+    bench.engine().forget(&selector, "asked", now).unwrap();
+    bench.engine().compact().unwrap();
+    assert_eq!(ask(), expected);
+}
+
+#[test]
+fn readers_share_the_file_with_a_writer() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let mut options = EngineOptions::new(DIMENSIONS as u16, 1, bench.now);
+    options.read_only = true;
+    options.create = false;
+    options.verify = Verify::Everything;
+    let (reader, _) = Engine::open(Arc::new(RealDisk), &bench.path(), &options).unwrap();
+    assert_eq!(reader.stats().live, 7);
+    options.read_only = false;
+    let second = Engine::open(Arc::new(RealDisk), &bench.path(), &options);
+    assert!(second.unwrap_err().to_string().contains("process"));
+}
