@@ -4,6 +4,8 @@
 //! Lives here: the `Disk` traits. Never here: the file format, or a path that the store did not name.
 
 mod real;
+#[cfg(feature = "testing")]
+mod sim;
 
 use std::fmt::Debug;
 use std::io;
@@ -11,6 +13,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use real::RealDisk;
+#[cfg(feature = "testing")]
+pub use sim::{Crash, SimDisk};
 
 /// Which file a name or a handle stands for: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +60,8 @@ pub trait DiskFile: Debug + Send + Sync {
     /// Writes all of `bytes` at `offset`.
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file to `size` bytes.
-    fn truncate(&self, size: u64) -> io::Result<()>;
+    /// Cuts the file to `size` bytes, or extends it with zeros.
+    fn set_size(&self, size: u64) -> io::Result<()>;
 
     /// Returns once content and size are on stable storage.
     fn sync(&self) -> io::Result<()>;

@@ -23,9 +23,13 @@ mod recover;
 mod replay;
 mod scan;
 mod squeeze;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod window;
 
 pub use compact::{Compacted, Compaction};
+#[cfg(feature = "testing")]
+pub use disk::{Crash, SimDisk};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{Commit, CommitSeq, Entry};
 pub use error::StoreError;

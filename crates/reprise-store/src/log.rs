@@ -240,7 +240,7 @@ impl Log {
     /// not, recovery will find them torn, or whole but never acknowledged.
     pub(crate) fn poison(&mut self, action: &'static str, source: std::io::Error) -> StoreError {
         self.poisoned = Some(source.to_string());
-        if let Err(error) = self.file.truncate(self.end) {
+        if let Err(error) = self.file.set_size(self.end) {
             tracing::warn!(path = %self.path.display(), %error, "cannot take back a failed write");
         }
         StoreError::Io {

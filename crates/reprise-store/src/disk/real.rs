@@ -93,7 +93,7 @@ impl DiskFile for RealFile {
         self.0.file().write_all_at(bytes, offset)
     }
 
-    fn truncate(&self, size: u64) -> io::Result<()> {
+    fn set_size(&self, size: u64) -> io::Result<()> {
         self.0.set_len(size)
     }
 

@@ -11,7 +11,6 @@ use super::Log;
 use crate::commit::FileFacts;
 use crate::disk::{Disk, DiskLock, LockAttempt};
 use crate::error::StoreError;
-use crate::frame::align_up;
 use crate::options::{OpenOptions, Opened};
 use crate::reader::ReadTools;
 use crate::recover::{new_file, read_facts, recover};
@@ -77,11 +76,17 @@ impl Log {
         }
         if lock.is_some() {
             remove_leftovers(&*disk, path);
-            if found.report.torn_bytes > 0 {
-                let cut = file.truncate(found.end).and_then(|()| file.sync());
+            // Cuts a torn tail, or completes the padding of a last commit that is whole without it.
+            if size != found.end {
+                let cut = file.set_size(found.end).and_then(|()| file.sync());
                 cut.map_err(StoreError::io("cut the torn tail of", path))?;
             }
         }
+        let end = if lock.is_some() {
+            found.end
+        } else {
+            found.end.min(size)
+        };
         let squeezer = Squeezer::new(LEVEL_APPEND, facts.file_id);
         let log = Log {
             squeezer: squeezer.map_err(StoreError::io("make a compressor for", path))?,
@@ -91,7 +96,7 @@ impl Log {
             file,
             lock,
             directory: found.directory,
-            end: align_up(found.end),
+            end,
             checkpoint: found.checkpoint,
             poisoned: None,
             tools: Arc::new(ReadTools::default()),
@@ -179,7 +184,7 @@ fn create(
         dimensions: options.dimensions,
         created_ms: options.created_at.timestamp_millis(),
     };
-    file.truncate(0).map_err(&io)?;
+    file.set_size(0).map_err(&io)?;
     file.write_all_at(0, &new_file(&facts)).map_err(&io)?;
     file.sync().map_err(&io)?;
     disk.rename(&temporary, path).map_err(&io)?;

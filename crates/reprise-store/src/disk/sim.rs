@@ -1,0 +1,475 @@
+//! A disk in memory that loses power, runs full and rots, as often as a test asks for.
+//!
+//! Faults it may inject, and why each is what a real machine does:
+//! - power loss at any sync: that sync and every later operation fail, as if the process were gone;
+//! - after a power loss, any prefix of what was not synced, torn at any byte: a write cache that was
+//!   flushed in order and stopped in the middle;
+//! - or any subset of the 512-byte sectors not synced: a drive that reorders, so that a later sector is
+//!   there and an earlier one is not;
+//! - names not synced (created, renamed, removed) as they were before or after: the folder is a file of
+//!   its own, with its own sync;
+//! - the n-th write fails after half of its bytes, or the n-th sync fails: full or failing disk;
+//! - a changed bit or a cut file: rot.
+//!
+//! Never here: faults that break a promise of the hardware, such as a change to synced bytes by a crash.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt};
+
+const SECTOR: u64 = 512;
+
+/// What a power loss leaves of the operations that were not synced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Crash {
+    /// The first so many bytes written; renames and cuts count as one byte each.
+    Prefix(u64),
+    /// Each sector, cut and rename with probability one half, by this seed.
+    Scattered(u64),
+}
+
+/// The simulated disk; clones are the same disk.
+#[derive(Debug, Clone, Default)]
+pub struct SimDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct State {
+    inodes: Vec<Inode>,
+    names: BTreeMap<PathBuf, usize>,
+    durable_names: BTreeMap<PathBuf, usize>,
+    pending: Vec<Pending>,
+    syncs: u64,
+    writes: u64,
+    power_cut_at_sync: Option<u64>,
+    failing_write: Option<(u64, io::ErrorKind)>,
+    failing_sync: Option<(u64, io::ErrorKind)>,
+    dark: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Inode {
+    live: Vec<u8>,
+    durable: Vec<u8>,
+    locked: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Pending {
+    Write(usize, u64, Vec<u8>),
+    Resize(usize, u64),
+    Name(PathBuf, Option<usize>),
+}
+
+fn write_into(image: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
+    let end = offset as usize + bytes.len();
+    if image.len() < end {
+        image.resize(end, 0);
+    }
+    image[offset as usize..end].copy_from_slice(bytes);
+}
+
+/// The next number of a xorshift sequence, enough to scatter sectors.
+fn next_random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+impl State {
+    fn check_power(&self) -> io::Result<()> {
+        if self.dark {
+            return Err(io::Error::other("the power is off"));
+        }
+        Ok(())
+    }
+
+    /// Counts a sync; the error it should answer, if it is one that fails.
+    fn count_sync(&mut self) -> io::Result<()> {
+        self.check_power()?;
+        let number = self.syncs;
+        self.syncs += 1;
+        if self.power_cut_at_sync == Some(number) {
+            self.dark = true;
+        }
+        self.check_power()?;
+        match self.failing_sync {
+            Some((at, kind)) if at == number => Err(kind.into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn lookup(&self, path: &Path) -> io::Result<usize> {
+        self.check_power()?;
+        let inode = self.names.get(path).copied();
+        inode.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn apply(&mut self, operation: &Pending) {
+        match operation {
+            Pending::Write(inode, offset, bytes) => {
+                write_into(&mut self.inodes[*inode].durable, *offset, bytes);
+            }
+            Pending::Resize(inode, size) => {
+                self.inodes[*inode].durable.resize(*size as usize, 0);
+            }
+            Pending::Name(path, Some(inode)) => {
+                self.durable_names.insert(path.clone(), *inode);
+            }
+            Pending::Name(path, None) => {
+                self.durable_names.remove(path);
+            }
+        }
+    }
+
+    fn settle(&mut self, is_settled: impl Fn(&Pending) -> bool) {
+        let pending = std::mem::take(&mut self.pending);
+        for operation in pending {
+            if is_settled(&operation) {
+                self.apply(&operation);
+            } else {
+                self.pending.push(operation);
+            }
+        }
+    }
+}
+
+impl SimDisk {
+    /// An empty disk.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Syncs so far, of files and of folders.
+    pub fn syncs(&self) -> u64 {
+        self.state().syncs
+    }
+
+    /// Writes so far.
+    pub fn writes(&self) -> u64 {
+        self.state().writes
+    }
+
+    /// Lets sync number `sync` (from 0, counted since the disk was made) lose the power.
+    pub fn cut_power_at_sync(&self, sync: u64) {
+        self.state().power_cut_at_sync = Some(sync);
+    }
+
+    /// Lets write number `write` (from 0) fail after half of its bytes.
+    pub fn fail_write(&self, write: u64, kind: io::ErrorKind) {
+        self.state().failing_write = Some((write, kind));
+    }
+
+    /// Lets sync number `sync` (from 0) fail; what it should have made durable stays undecided.
+    pub fn fail_sync(&self, sync: u64, kind: io::ErrorKind) {
+        self.state().failing_sync = Some((sync, kind));
+    }
+
+    /// Bytes, cuts and renames that a crash now would decide about: the bound of [`Crash::Prefix`].
+    pub fn pending(&self) -> u64 {
+        let state = self.state();
+        let size = |operation: &Pending| match operation {
+            Pending::Write(_, _, bytes) => bytes.len() as u64,
+            Pending::Resize(..) | Pending::Name(..) => 1,
+        };
+        state.pending.iter().map(size).sum()
+    }
+
+    /// The disk as a machine finds it after a power loss now. This one stays as it is.
+    #[must_use]
+    pub fn crash(&self, crash: Crash) -> Self {
+        let mut state = self.state().clone();
+        let pending = std::mem::take(&mut state.pending);
+        match crash {
+            Crash::Prefix(bytes) => {
+                let mut left = bytes;
+                for operation in pending {
+                    if left == 0 {
+                        break;
+                    }
+                    if let Pending::Write(inode, offset, bytes) = &operation {
+                        let part = left.min(bytes.len() as u64);
+                        left -= part;
+                        let torn = bytes[..part as usize].to_vec();
+                        state.apply(&Pending::Write(*inode, *offset, torn));
+                    } else {
+                        left -= 1;
+                        state.apply(&operation);
+                    }
+                }
+            }
+            Crash::Scattered(seed) => {
+                let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+                for operation in pending {
+                    scatter(&mut state, &operation, &mut random);
+                }
+            }
+        }
+        Self::reborn(state)
+    }
+
+    /// The disk as it is now, as if everything had been synced: a process that died, not a machine.
+    #[must_use]
+    pub fn process_crash(&self) -> Self {
+        let mut state = self.state().clone();
+        state.settle(|_| true);
+        Self::reborn(state)
+    }
+
+    fn reborn(mut state: State) -> Self {
+        for inode in &mut state.inodes {
+            inode.live.clone_from(&inode.durable);
+            inode.locked = false;
+        }
+        Self {
+            state: Arc::new(Mutex::new(State {
+                names: state.durable_names.clone(),
+                durable_names: state.durable_names,
+                inodes: state.inodes,
+                ..State::default()
+            })),
+        }
+    }
+
+    /// A file's bytes.
+    pub fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        let inode = *state.names.get(path)?;
+        Some(state.inodes[inode].live.clone())
+    }
+
+    /// Names on the disk.
+    pub fn names(&self) -> Vec<PathBuf> {
+        self.state().names.keys().cloned().collect()
+    }
+
+    /// Puts a file there, durably.
+    pub fn put(&self, path: &Path, bytes: Vec<u8>) {
+        let mut state = self.state();
+        state.inodes.push(Inode {
+            live: bytes.clone(),
+            durable: bytes,
+            locked: false,
+        });
+        let inode = state.inodes.len() - 1;
+        state.names.insert(path.to_path_buf(), inode);
+        state.durable_names.insert(path.to_path_buf(), inode);
+    }
+
+    fn file(&self, inode: usize, writable: bool) -> Arc<dyn DiskFile> {
+        Arc::new(SimFile {
+            disk: self.clone(),
+            inode,
+            writable,
+        })
+    }
+}
+
+fn scatter(state: &mut State, operation: &Pending, random: &mut u64) {
+    let Pending::Write(inode, offset, bytes) = operation else {
+        if next_random(random).is_multiple_of(2) {
+            state.apply(operation);
+        }
+        return;
+    };
+    let mut from = 0u64;
+    while from < bytes.len() as u64 {
+        let at = offset + from;
+        let to = (from + SECTOR - at % SECTOR).min(bytes.len() as u64);
+        if next_random(random) & 0x100 != 0 {
+            let sector = bytes[from as usize..to as usize].to_vec();
+            state.apply(&Pending::Write(*inode, at, sector));
+        }
+        from = to;
+    }
+}
+
+impl Disk for SimDisk {
+    fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
+        let inode = self.state().lookup(path)?;
+        Ok(self.file(inode, writable))
+    }
+
+    fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let mut state = self.state();
+        let inode = match state.lookup(path) {
+            Ok(inode) => inode,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                state.inodes.push(Inode::default());
+                let inode = state.inodes.len() - 1;
+                state.names.insert(path.to_path_buf(), inode);
+                state
+                    .pending
+                    .push(Pending::Name(path.to_path_buf(), Some(inode)));
+                inode
+            }
+            Err(error) => return Err(error),
+        };
+        drop(state);
+        Ok(self.file(inode, true))
+    }
+
+    fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
+        let mut state = self.state();
+        let inode = state.lookup(path)?;
+        if state.inodes[inode].locked {
+            return Ok(LockAttempt::Refused(None));
+        }
+        state.inodes[inode].locked = true;
+        let disk = self.clone();
+        Ok(LockAttempt::Held(Box::new(SimLock { disk, inode })))
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
+        match self.state().lookup(path) {
+            Ok(inode) => Ok(Some(identity(inode))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let inode = state.lookup(from)?;
+        state.names.remove(from);
+        state.names.insert(to.to_path_buf(), inode);
+        // One step on disk: the old name going is told after the new one standing.
+        state
+            .pending
+            .push(Pending::Name(to.to_path_buf(), Some(inode)));
+        state.pending.push(Pending::Name(from.to_path_buf(), None));
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.check_power()?;
+        if state.names.remove(path).is_some() {
+            state.pending.push(Pending::Name(path.to_path_buf(), None));
+        }
+        Ok(())
+    }
+
+    fn sync_dir(&self, _path: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.count_sync()?;
+        state.settle(|operation| matches!(operation, Pending::Name(..)));
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct SimFile {
+    disk: SimDisk,
+    inode: usize,
+    writable: bool,
+}
+
+#[derive(Debug)]
+struct SimLock {
+    disk: SimDisk,
+    inode: usize,
+}
+
+fn identity(inode: usize) -> FileIdentity {
+    FileIdentity {
+        device: 0,
+        inode: inode as u64,
+    }
+}
+
+impl SimFile {
+    fn check_writable(&self, state: &State) -> io::Result<()> {
+        state.check_power()?;
+        if self.writable {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::PermissionDenied.into())
+        }
+    }
+}
+
+impl DiskFile for SimFile {
+    fn size(&self) -> io::Result<u64> {
+        let state = self.disk.state();
+        state.check_power()?;
+        Ok(state.inodes[self.inode].live.len() as u64)
+    }
+
+    fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let state = self.disk.state();
+        state.check_power()?;
+        let image = &state.inodes[self.inode].live;
+        let end = offset.checked_add(out.len() as u64);
+        let range = end.filter(|end| *end <= image.len() as u64);
+        let end = range.ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(&image[offset as usize..end as usize]);
+        Ok(())
+    }
+
+    fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut state = self.disk.state();
+        self.check_writable(&state)?;
+        let number = state.writes;
+        state.writes += 1;
+        let failure = state.failing_write.filter(|(at, _)| *at == number);
+        let written = if failure.is_some() {
+            &bytes[..bytes.len() / 2]
+        } else {
+            bytes
+        };
+        write_into(&mut state.inodes[self.inode].live, offset, written);
+        let operation = Pending::Write(self.inode, offset, written.to_vec());
+        state.pending.push(operation);
+        match failure {
+            Some((_, kind)) => Err(kind.into()),
+            None => Ok(()),
+        }
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        let mut state = self.disk.state();
+        self.check_writable(&state)?;
+        state.inodes[self.inode].live.resize(size as usize, 0);
+        state.pending.push(Pending::Resize(self.inode, size));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut state = self.disk.state();
+        self.check_writable(&state)?;
+        state.count_sync()?;
+        let inode = self.inode;
+        state.settle(|operation| match operation {
+            Pending::Write(of, ..) | Pending::Resize(of, _) => *of == inode,
+            Pending::Name(..) => false,
+        });
+        Ok(())
+    }
+
+    fn identity(&self) -> io::Result<FileIdentity> {
+        Ok(identity(self.inode))
+    }
+}
+
+impl DiskLock for SimLock {
+    fn identity(&self) -> io::Result<FileIdentity> {
+        Ok(identity(self.inode))
+    }
+}
+
+impl Drop for SimLock {
+    fn drop(&mut self) {
+        self.disk.state().inodes[self.inode].locked = false;
+    }
+}

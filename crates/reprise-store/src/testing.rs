@@ -1,0 +1,330 @@
+//! Workloads and the model they are held against, for this room's tests and for the engine's simulation.
+//!
+//! Lives here: seeded entries, steps, and what a log must serve after them. Never here: faults
+//! (`SimDisk` injects those), and nothing that a product build contains.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{
+    ContentHash, EmbeddingSpace, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,
+    RecordId, Retention, VectorStore, Visibility, normalize,
+};
+
+use crate::disk::Disk;
+use crate::entry::{CommitSeq, Entry};
+use crate::error::StoreError;
+use crate::log::Log;
+use crate::options::{OpenOptions, Opened, Verify};
+
+/// Dimensions of every vector here: small, so that whole files are.
+pub const DIMENSIONS: u16 = 4;
+/// The tag under which [`apply`] writes a derived blob.
+pub const DERIVED_TAG: u8 = 0x41;
+
+/// The file every workload uses.
+#[must_use]
+pub fn path() -> PathBuf {
+    PathBuf::from("data/memory.rvf")
+}
+
+/// Options that create the file where it is missing.
+#[must_use]
+pub fn options(verify: Verify) -> OpenOptions {
+    OpenOptions {
+        dimensions: DIMENSIONS,
+        file_id: 0x0123_4567_89ab_cdef_1122_3344_5566_7788,
+        created_at: instant(0),
+        create: true,
+        read_only: false,
+        verify,
+    }
+}
+
+/// Opens the workload's file on a disk.
+pub fn open(disk: &(impl Disk + Clone + 'static), verify: Verify) -> Result<Opened, StoreError> {
+    Log::open(Arc::new(disk.clone()), &path(), &options(verify))
+}
+
+/// The space of every vector here; `version` tells spaces apart.
+#[must_use]
+pub fn space(dimensions: u16, version: &str) -> EmbeddingSpace {
+    EmbeddingSpace {
+        model: "test-model".to_owned(),
+        version: version.to_owned(),
+        dimensions,
+    }
+}
+
+fn instant(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_771_234_567 + seconds, 123_456_789).unwrap_or_default()
+}
+
+/// A mix of numbers without randomness of its own.
+#[must_use]
+pub fn mix(seed: u64) -> u64 {
+    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// A unit vector by seed.
+#[must_use]
+pub fn unit_vector(seed: u64, dimensions: u16) -> Vec<f32> {
+    let number = |i: u64| (mix(seed.wrapping_mul(4096).wrapping_add(i)) >> 40) as f32 - 8_388_607.5;
+    let mut vector: Vec<f32> = (0..u64::from(dimensions)).map(number).collect();
+    normalize(&mut vector);
+    vector
+}
+
+/// A record by seed, with a vector where `embedded`.
+#[must_use]
+pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryRecord {
+    let random = mix(seed);
+    let mut metadata = serde_json::Map::new();
+    if random.is_multiple_of(3) {
+        metadata.insert("tool".to_owned(), (random % 100).into());
+    }
+    MemoryRecord {
+        id: RecordId::from_parts(1_771_234_567_000 + seed, u128::from(random)),
+        text: text.to_owned(),
+        source: MemorySource::WorkerResult,
+        kind: MemoryKind::Episode,
+        quality_score: random.is_multiple_of(5).then_some(0.8),
+        session_id: format!("session-{}", seed % 7),
+        timestamp: instant(seed as i64),
+        known_at: instant(seed as i64 + 1),
+        metadata,
+        embedding: if embedded {
+            unit_vector(seed, dimensions)
+        } else {
+            Vec::new()
+        },
+        embedding_space: embedded.then(|| space(dimensions, "1")),
+        external_ids: vec![ExternalId::new(ExternalId::EVENT, format!("event-{seed}"))],
+        content_hash: ContentHash(xxhash_rust::xxh3::xxh3_128(text.as_bytes())),
+        tags: Vec::new(),
+        confidence: None,
+        evidence: None,
+        visibility: Visibility::Private,
+        retention: Retention::Normal,
+        supersedes: None,
+        provenance: Provenance::default(),
+        details: None,
+    }
+}
+
+/// One thing a workload does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Appends these.
+    Commit(Vec<Entry>),
+    /// Writes a checkpoint.
+    Checkpoint,
+    /// Compacts, with one commit between run and finish.
+    Compact(Vec<Entry>),
+    /// Closes and opens again.
+    Reopen,
+}
+
+/// A seeded workload that uses every kind of entry and step.
+#[must_use]
+pub fn workload(seed: u64, steps: u32) -> Vec<Step> {
+    let mut model = Model::default();
+    let mut all = Vec::new();
+    for number in 0..u64::from(steps) {
+        let random = mix(seed.wrapping_mul(1000).wrapping_add(number));
+        let step = match random % 10 {
+            0 => Step::Checkpoint,
+            1 => Step::Compact(commit(&mut model, random >> 8)),
+            2 => Step::Reopen,
+            _ => Step::Commit(commit(&mut model, random >> 8)),
+        };
+        all.push(step);
+    }
+    all
+}
+
+/// A commit that makes sense after what the model knows; the model takes it in.
+fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for turn in 0..1 + random % 3 {
+        let dice = mix(random.wrapping_add(turn));
+        let live: Vec<u32> = model.live().collect();
+        let pick = live.get(dice as usize / 16 % live.len().max(1)).copied();
+        let entry = match (dice % 8, pick) {
+            (0, Some(ordinal)) => Entry::Embedded {
+                ordinal,
+                space: space(DIMENSIONS, "2"),
+                vector: unit_vector(dice, DIMENSIONS),
+            },
+            (1, Some(ordinal)) => model.forget(ordinal),
+            (2, _) => Entry::Cursor {
+                stream: format!("stream-{}", dice / 16 % 2),
+                seq: dice % 1000,
+            },
+            _ => {
+                let text = format!("a memory of {} things in the garden", dice % 10_000);
+                let record = record(dice % 10_000, &text, DIMENSIONS, dice & 64 != 0);
+                Entry::Record(Box::new(record))
+            }
+        };
+        model.take(&entry);
+        entries.push(entry);
+    }
+    entries
+}
+
+/// Does a step. A reopen is the caller's: it owns the log.
+pub fn apply(log: &mut Log, step: &Step) -> Result<(), StoreError> {
+    match step {
+        Step::Commit(entries) => log.append(entries).map(drop),
+        Step::Checkpoint => log.checkpoint(&derived(log.seq())),
+        Step::Compact(entries) => {
+            let done = log.start_compaction()?.run()?;
+            log.append(entries)?;
+            log.finish_compaction(done, &derived(log.seq())).map(drop)
+        }
+        Step::Reopen => Ok(()),
+    }
+}
+
+/// The derived blobs that [`apply`] writes as of a commit.
+#[must_use]
+pub fn derived(seq: CommitSeq) -> Vec<(u8, Vec<u8>)> {
+    vec![(DERIVED_TAG, seq.0.to_le_bytes().repeat(20))]
+}
+
+/// What a log must serve.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Model {
+    /// The last commit.
+    pub seq: u64,
+    /// By ordinal: the record, and whether it is forgotten.
+    pub records: Vec<(MemoryRecord, bool)>,
+    /// By stream.
+    pub cursors: BTreeMap<String, u64>,
+}
+
+impl Model {
+    /// Ordinals of records that are not forgotten.
+    pub fn live(&self) -> impl Iterator<Item = u32> {
+        let records = self.records.iter().enumerate();
+        records
+            .filter(|(_, (_, gone))| !gone)
+            .map(|(ordinal, _)| ordinal as u32)
+    }
+
+    /// The entry that forgets a record.
+    #[must_use]
+    pub fn forget(&self, ordinal: u32) -> Entry {
+        let (record, _) = &self.records[ordinal as usize];
+        Entry::Forgotten {
+            ordinal,
+            id: record.id,
+            at: instant(9_000),
+            reason: "asked to".to_owned(),
+            content_hash: record.content_hash,
+            keys: vec![u128::from(ordinal)],
+        }
+    }
+
+    /// Takes in one entry.
+    pub fn take(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Record(record) => self.records.push(((**record).clone(), false)),
+            Entry::Embedded {
+                ordinal,
+                space,
+                vector,
+            } => {
+                let (record, _) = &mut self.records[*ordinal as usize];
+                record.embedding.clone_from(vector);
+                record.embedding_space = Some(space.clone());
+            }
+            Entry::Forgotten { ordinal, .. } => self.records[*ordinal as usize].1 = true,
+            Entry::Cursor { stream, seq } => {
+                self.cursors.insert(stream.clone(), *seq);
+            }
+            Entry::Lost { .. } => {}
+        }
+    }
+
+    /// Takes in a step that was acknowledged.
+    pub fn step(&mut self, step: &Step) {
+        if let Step::Commit(entries) | Step::Compact(entries) = step {
+            entries.iter().for_each(|entry| self.take(entry));
+            self.seq += 1;
+        }
+    }
+
+    /// Compares everything a log serves, by ordinal and by replay, with what it must.
+    pub fn check(&self, log: &Log) -> Result<(), String> {
+        if (log.seq().0, log.records() as usize) != (self.seq, self.records.len()) {
+            let found = (log.seq(), log.records());
+            return Err(format!(
+                "{found:?}, not {:?}",
+                (self.seq, self.records.len())
+            ));
+        }
+        for stream in ["stream-0", "stream-1", "never"] {
+            if log.cursor(stream) != self.cursors.get(stream).copied() {
+                return Err(format!("cursor of {stream}: {:?}", log.cursor(stream)));
+            }
+        }
+        let reader = log.reader();
+        for (ordinal, (expected, gone)) in self.records.iter().enumerate() {
+            let mut vector = vec![0.0; usize::from(DIMENSIONS)];
+            let has_vector = reader.vector(ordinal as u32, &mut vector);
+            match reader.record(ordinal as u32) {
+                Ok(mut record) if !gone => {
+                    record.embedding = if has_vector { vector } else { Vec::new() };
+                    if record != *expected {
+                        return Err(format!("record {ordinal}: {record:?}, not {expected:?}"));
+                    }
+                }
+                Err(StoreError::Forgotten { .. }) if *gone && !has_vector => {}
+                other => return Err(format!("record {ordinal} (gone: {gone}): {other:?}")),
+            }
+        }
+        self.check_replay(log)
+    }
+
+    fn check_replay(&self, log: &Log) -> Result<(), String> {
+        let mut replayed = Self::default();
+        let mut next = 0;
+        let mut dense = true;
+        let report = log.replay(CommitSeq(0), &mut |ordinal, entry| {
+            if let Some(ordinal) = ordinal {
+                dense &= ordinal == next;
+                next += 1;
+            }
+            match (ordinal, &entry) {
+                // A stub: the record itself was compacted away.
+                (Some(ordinal), Entry::Forgotten { .. }) => {
+                    let known = self.records.get(ordinal as usize);
+                    replayed.records.extend(known.cloned());
+                }
+                _ => replayed.take(&entry),
+            }
+        });
+        let report = report.map_err(|error| error.to_string())?;
+        let same =
+            |a: &(MemoryRecord, bool), b: &(MemoryRecord, bool)| a.1 == b.1 && (a.1 || a.0 == b.0);
+        let equal = replayed.records.len() == self.records.len()
+            && replayed
+                .records
+                .iter()
+                .zip(&self.records)
+                .all(|(a, b)| same(a, b))
+            && replayed.cursors == self.cursors;
+        if dense && equal && report.damage.is_empty() && report.damaged_vectors == 0 {
+            Ok(())
+        } else {
+            Err(format!("replay differs (dense: {dense}): {report:?}"))
+        }
+    }
+}

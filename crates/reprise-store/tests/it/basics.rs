@@ -1,0 +1,258 @@
+//! A log that nothing happens to.
+
+use std::sync::Arc;
+
+use reprise_store::testing::{self, DIMENSIONS, Model, Step};
+use reprise_store::{CommitSeq, Entry, Log, SimDisk, StoreError, Verify};
+use reprise_types::VectorStore;
+
+use crate::{open, record, run};
+
+#[test]
+fn everything_written_is_served_now_and_after_reopening() {
+    for seed in 0..20 {
+        let disk = SimDisk::new();
+        let (log, model, failed) = run(&disk, &testing::workload(seed, 40));
+        assert!(failed.is_none(), "seed {seed}: {failed:?}");
+        model.check(&log.unwrap()).unwrap();
+        for verify in [Verify::Tail, Verify::Everything] {
+            let opened = open(&disk, verify);
+            assert!(opened.report.is_whole(), "seed {seed}: {:?}", opened.report);
+            assert_eq!(opened.report.torn_bytes, 0);
+            model.check(&opened.log).unwrap();
+        }
+    }
+}
+
+#[test]
+fn ordinals_and_sequences_count_up() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    assert_eq!((log.seq(), log.records()), (CommitSeq(0), 0));
+    let commit = log.append(&[record(1, "one"), record(2, "two")]).unwrap();
+    assert_eq!((commit.seq, commit.first_ordinal), (CommitSeq(1), 0));
+    let commit = log.append(&[record(3, "three")]).unwrap();
+    assert_eq!((commit.seq, commit.first_ordinal), (CommitSeq(2), 2));
+    let writes = disk.writes();
+    let commit = log.append(&[]).unwrap();
+    assert_eq!((commit.seq, commit.first_ordinal), (CommitSeq(2), 3));
+    assert_eq!(disk.writes(), writes, "nothing to say, nothing written");
+}
+
+#[test]
+fn a_commit_is_one_write_and_one_sync() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let before = (disk.writes(), disk.syncs());
+    log.append(&[record(1, "one"), record(2, "two")]).unwrap();
+    assert_eq!((disk.writes(), disk.syncs()), (before.0 + 1, before.1 + 1));
+}
+
+#[test]
+fn a_reader_keeps_seeing_what_it_was_made_for() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let before = log.reader();
+    let mut model = Model::default();
+    model.step(&Step::Commit(vec![record(1, "one")]));
+    log.append(&[model.forget(0), record(2, "two")]).unwrap();
+    assert_eq!((before.records(), log.reader().records()), (1, 2));
+    assert_eq!(before.record(0).unwrap().text, "one");
+    let forgotten = log.reader().record(0).unwrap_err();
+    assert!(matches!(
+        forgotten,
+        StoreError::Forgotten { ordinal: 0, .. }
+    ));
+    let missing = log.reader().record(2).unwrap_err();
+    assert!(matches!(missing, StoreError::NoRecord { ordinal: 2, .. }));
+    let mut vector = [0.0; DIMENSIONS as usize];
+    assert!(before.vector(0, &mut vector));
+    assert!(!log.reader().vector(0, &mut vector));
+    assert!(!log.reader().vector(9, &mut vector));
+    assert!(!before.vector(0, &mut vector[..2]));
+}
+
+#[test]
+fn replay_begins_behind_the_commit_asked_for() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    for seed in 0..6 {
+        log.append(&[record(seed, "text")]).unwrap();
+        if seed == 3 {
+            log.checkpoint(&[]).unwrap();
+        }
+    }
+    for after in 0..=6 {
+        let mut seen = Vec::new();
+        let visit = &mut |ordinal, _| seen.extend(ordinal);
+        let report = log.replay(CommitSeq(after), visit).unwrap();
+        assert_eq!(report.commits, 6 - after);
+        let expected: Vec<u32> = (after as u32..6).collect();
+        if after < 6 {
+            assert_eq!(seen, expected);
+        }
+    }
+}
+
+#[test]
+fn derived_blobs_come_back_with_the_commit_they_cover() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let parts = vec![
+        (0x41, vec![1u8; 5000]),
+        (0x44, Vec::new()),
+        (0x47, vec![7; 64]),
+    ];
+    log.checkpoint(&parts).unwrap();
+    log.append(&[record(2, "two")]).unwrap();
+    drop(log);
+    for verify in [Verify::Tail, Verify::Everything] {
+        let opened = open(&disk, verify);
+        let derived = opened.derived.unwrap();
+        assert_eq!((derived.covers, &derived.parts), (CommitSeq(1), &parts));
+        assert_eq!(opened.report.from_checkpoint, verify == Verify::Tail);
+        let expected = if verify == Verify::Tail { 1 } else { 2 };
+        assert_eq!(opened.report.commits_read, expected);
+    }
+    let mut log = open(&disk, Verify::Tail).log;
+    for tag in [0x40, 0x48, 0x01] {
+        assert!(log.checkpoint(&[(tag, vec![])]).is_err(), "tag {tag:#x}");
+    }
+}
+
+#[test]
+fn entries_that_make_no_sense_are_refused_and_change_nothing() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let before = disk.bytes(&testing::path());
+    let embedded = |ordinal, vector: Vec<f32>, dimensions| Entry::Embedded {
+        ordinal,
+        space: testing::space(dimensions, "1"),
+        vector,
+    };
+    let unit = testing::unit_vector(1, DIMENSIONS);
+    let mut homeless = testing::record(2, "two", DIMENSIONS, true);
+    homeless.embedding_space = None;
+    for bad in [
+        embedded(2, unit.clone(), DIMENSIONS),
+        embedded(0, unit[..3].to_vec(), DIMENSIONS),
+        embedded(0, unit.clone(), 3),
+        embedded(0, vec![f32::NAN; 4], DIMENSIONS),
+        embedded(0, vec![1.0; 4], DIMENSIONS),
+        Entry::Lost { ordinal: 0 },
+        Entry::Record(Box::new(homeless)),
+    ] {
+        let error = log.append(&[record(9, "good"), bad]).unwrap_err();
+        let told = matches!(error, StoreError::BadEntry { index: 1, .. });
+        assert!(
+            told || matches!(error, StoreError::BadEntry { .. }),
+            "{error}"
+        );
+    }
+    let many = vec![record(1, "x"); 16_385];
+    let error = log.append(&many).unwrap_err();
+    assert!(matches!(
+        error,
+        StoreError::CommitTooLarge { limit: 16_384, .. }
+    ));
+    assert_eq!(disk.bytes(&testing::path()), before);
+    log.append(&[record(3, "three")]).unwrap();
+}
+
+#[test]
+fn what_is_forgotten_cannot_be_forgotten_or_embedded_again() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let mut model = Model::default();
+    model.step(&Step::Commit(vec![record(1, "one")]));
+    log.append(&[record(1, "one")]).unwrap();
+    let forget = model.forget(0);
+    assert!(log.append(&[forget.clone(), forget.clone()]).is_err());
+    log.append(std::slice::from_ref(&forget)).unwrap();
+    assert!(log.append(&[forget]).is_err());
+    let late = Entry::Embedded {
+        ordinal: 0,
+        space: testing::space(DIMENSIONS, "1"),
+        vector: testing::unit_vector(1, DIMENSIONS),
+    };
+    assert!(log.append(&[late]).is_err());
+    let mut keys = Vec::new();
+    log.replay(CommitSeq(0), &mut |_, entry| {
+        if let Entry::Forgotten { keys: found, .. } = entry {
+            keys = found;
+        }
+    })
+    .unwrap();
+    assert_eq!(keys, [0]);
+}
+
+#[test]
+fn many_entries_in_one_commit_are_all_reachable() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let entries: Vec<Entry> = (0..300)
+        .map(|i| record(i, &format!("memory {i}")))
+        .collect();
+    log.append(&entries).unwrap();
+    let mut model = Model::default();
+    model.step(&Step::Commit(entries));
+    model.check(&log).unwrap();
+}
+
+#[test]
+fn figures_add_up() {
+    let disk = SimDisk::new();
+    let (log, model, _) = run(&disk, &testing::workload(3, 40));
+    let log = log.unwrap();
+    let stats = log.stats();
+    assert_eq!(
+        stats.file_bytes,
+        disk.bytes(&testing::path()).unwrap().len() as u64
+    );
+    assert_eq!(stats.records as usize, model.records.len());
+    assert_eq!(
+        stats.forgotten as usize,
+        model.records.len() - model.live().count()
+    );
+    assert_eq!((stats.commits, stats.lost), (model.seq, 0));
+    assert_eq!(stats.created_at.timestamp(), 1_771_234_567);
+    assert_eq!(log.space().unwrap().model, "test-model");
+}
+
+#[test]
+fn a_missing_file_is_created_only_where_asked() {
+    let disk: Arc<SimDisk> = Arc::new(SimDisk::new());
+    let mut options = testing::options(Verify::Tail);
+    options.create = false;
+    let error = Log::open(disk.clone(), &testing::path(), &options).unwrap_err();
+    assert!(matches!(error, StoreError::Missing { .. }), "{error}");
+    options.create = true;
+    options.dimensions = 0;
+    assert!(Log::open(disk.clone(), &testing::path(), &options).is_err());
+    options.dimensions = 8;
+    assert!(
+        Log::open(disk.clone(), &testing::path(), &options)
+            .unwrap()
+            .report
+            .created
+    );
+    options.dimensions = 4;
+    let error = Log::open(disk.clone(), &testing::path(), &options).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::WrongDimensions {
+                got: 8,
+                expected: 4,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    options.dimensions = 0;
+    let opened = Log::open(disk, &testing::path(), &options).unwrap();
+    assert_eq!((opened.report.created, opened.log.dimensions()), (false, 8));
+}

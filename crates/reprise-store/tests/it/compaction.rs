@@ -1,0 +1,215 @@
+//! Compaction: everything live stays, everything forgotten is gone from the bytes.
+
+use std::sync::Arc;
+
+use reprise_store::testing::{self, Model, Step};
+use reprise_store::{CommitSeq, Entry, LogReader, SimDisk, StoreError, Verify, inspect};
+
+use crate::{open, record, run};
+
+#[test]
+fn a_forgotten_text_is_gone_from_the_file() {
+    let secret = "the code of the garden gate is 4711";
+    let disk = SimDisk::new();
+    let mut model = Model::default();
+    let mut log = open(&disk, Verify::Tail).log;
+    let mut steps: Vec<Step> = (0..50)
+        .map(|i| Step::Commit(vec![record(i, &format!("an ordinary text {i}"))]))
+        .collect();
+    steps.insert(20, Step::Commit(vec![record(777, secret)]));
+    for step in &steps {
+        testing::apply(&mut log, step).unwrap();
+        model.step(step);
+    }
+    let external = model.records[20].0.external_ids[0].id.clone();
+    let vector = testing::unit_vector(777, testing::DIMENSIONS);
+    let vector: Vec<u8> = vector.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let holds = |needle: &[u8]| {
+        let bytes = disk.bytes(&testing::path()).unwrap();
+        bytes.windows(needle.len()).any(|window| window == needle)
+    };
+    assert!(holds(&vector), "the vector stands there before");
+    let step = Step::Commit(vec![model.forget(20)]);
+    testing::apply(&mut log, &step).unwrap();
+    model.step(&step);
+    let done = log.start_compaction().unwrap().run().unwrap();
+    let report = log.finish_compaction(done, &[]).unwrap();
+    assert_eq!((report.records, report.forgotten), (50, 1));
+    assert!(report.bytes_after < report.bytes_before);
+    model.check(&log).unwrap();
+    assert!(!holds(&vector) && !holds(secret.as_bytes()) && !holds(external.as_bytes()));
+    // Compressed bytes hide a text from a plain search, so every entry is unpacked and searched too.
+    let mut seen = 0;
+    log.replay(CommitSeq(0), &mut |_, entry| {
+        seen += 1;
+        let text = format!("{entry:?}");
+        assert!(
+            !text.contains("4711") && !text.contains(&external),
+            "{text}"
+        );
+    })
+    .unwrap();
+    assert_eq!(seen, 51);
+}
+
+#[test]
+fn compaction_packs_singles_together() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let mut model = Model::default();
+    for i in 0..500 {
+        let step = Step::Commit(vec![record(i, &format!("a text about topic {}", i % 9))]);
+        testing::apply(&mut log, &step).unwrap();
+        model.step(&step);
+    }
+    let done = log.start_compaction().unwrap().run().unwrap();
+    let report = log
+        .finish_compaction(done, &testing::derived(log.seq()))
+        .unwrap();
+    assert!(report.bytes_after * 3 < report.bytes_before, "{report:?}");
+    let segments = inspect(&disk, &testing::path()).unwrap();
+    assert_eq!(segments.iter().filter(|s| s.name == "vectors").count(), 1);
+    drop(log);
+    for verify in [Verify::Tail, Verify::Everything] {
+        let opened = open(&disk, verify);
+        model.check(&opened.log).unwrap();
+        assert_eq!(opened.derived.unwrap().covers, CommitSeq(500));
+    }
+}
+
+#[test]
+fn readers_of_the_old_file_go_on() {
+    let disk = SimDisk::new();
+    let (log, _, _) = run(
+        &disk,
+        &[Step::Commit(vec![record(1, "one"), record(2, "two")])],
+    );
+    let mut log = log.unwrap();
+    let old: LogReader = log.reader();
+    let done = log.start_compaction().unwrap();
+    let done = std::thread::spawn(move || done.run())
+        .join()
+        .unwrap()
+        .unwrap();
+    log.append(&[record(3, "three")]).unwrap();
+    log.finish_compaction(done, &[]).unwrap();
+    assert_eq!(old.record(1).unwrap().text, "two");
+    assert_eq!(log.reader().record(2).unwrap().text, "three");
+    log.append(&[record(4, "four")]).unwrap();
+    assert_eq!(log.reader().record(3).unwrap().text, "four");
+}
+
+#[test]
+fn only_one_compaction_at_a_time_and_only_of_this_file() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let first = log.start_compaction().unwrap();
+    let second = log.start_compaction().unwrap_err();
+    assert!(matches!(second, StoreError::CompactionUnderWay { .. }));
+    drop(first);
+    let done = log.start_compaction().unwrap().run().unwrap();
+    let other = SimDisk::new();
+    let mut stranger = open(&other, Verify::Tail).log;
+    let error = stranger.finish_compaction(done, &[]).unwrap_err();
+    assert!(matches!(error, StoreError::StaleCompaction { .. }));
+    let done = log.start_compaction().unwrap().run().unwrap();
+    log.finish_compaction(done, &[]).unwrap();
+    assert_eq!(disk.names(), [testing::path()]);
+}
+
+#[test]
+fn a_killed_compaction_leaves_a_file_that_the_next_opening_removes() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let done = log.start_compaction().unwrap().run().unwrap();
+    assert_eq!(disk.names().len(), 2);
+    let killed = disk.process_crash();
+    drop(done);
+    let opened = open(&killed, Verify::Everything);
+    assert_eq!((opened.log.records(), killed.names().len()), (1, 1));
+}
+
+#[test]
+fn replay_from_the_middle_of_what_was_merged_is_refused() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    for i in 0..4 {
+        log.append(&[record(i, "text")]).unwrap();
+    }
+    let done = log.start_compaction().unwrap().run().unwrap();
+    log.append(&[record(9, "meanwhile")]).unwrap();
+    log.finish_compaction(done, &[]).unwrap();
+    let error = log.replay(CommitSeq(2), &mut |_, _| {}).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::Compacted {
+                after: 2,
+                horizon: 4
+            }
+        ),
+        "{error}"
+    );
+    for (after, expected) in [(0, 5), (4, 1), (5, 0)] {
+        let mut seen = 0;
+        log.replay(CommitSeq(after), &mut |_, _| seen += 1).unwrap();
+        assert_eq!(seen, expected, "after {after}");
+    }
+}
+
+#[test]
+fn an_empty_log_and_one_of_cursors_only_survive() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let done = log.start_compaction().unwrap().run().unwrap();
+    log.finish_compaction(done, &[]).unwrap();
+    let cursor = Entry::Cursor {
+        stream: "events".into(),
+        seq: 5,
+    };
+    log.append(&[cursor]).unwrap();
+    let done = log.start_compaction().unwrap().run().unwrap();
+    log.finish_compaction(done, &[]).unwrap();
+    drop(log);
+    let opened = open(&disk, Verify::Everything);
+    assert_eq!(
+        (opened.log.seq(), opened.log.cursor("events")),
+        (CommitSeq(1), Some(5))
+    );
+}
+
+#[test]
+fn readers_on_other_threads_see_whole_records_all_the_while() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let commits: Vec<Entry> = (0..200).map(|i| record(i, &format!("text {i}"))).collect();
+    log.append(&commits).unwrap();
+    let reader = log.reader();
+    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let readers: Vec<_> = (0..3u32)
+        .map(|thread| {
+            let (reader, stop) = (reader.clone(), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                let mut turn = thread;
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let ordinal = turn * 7 % 200;
+                    let text = reader.record(ordinal).unwrap().text;
+                    assert_eq!(text, format!("text {ordinal}"));
+                    turn += 1;
+                }
+                turn
+            })
+        })
+        .collect();
+    for i in 0..3 {
+        let done = log.start_compaction().unwrap().run().unwrap();
+        log.append(&[record(300 + i, "meanwhile")]).unwrap();
+        log.finish_compaction(done, &[]).unwrap();
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    readers
+        .into_iter()
+        .for_each(|thread| assert!(thread.join().unwrap() > 0));
+}

@@ -1,0 +1,265 @@
+//! Every byte of a small file is changed and every length of it is cut: noticed or harmless, never a
+//! panic, never a wrong record.
+
+use reprise_store::testing::{self, Model, Step};
+use reprise_store::{Damage, Log, Opened, SimDisk, StoreError, Verify, inspect, verify};
+use reprise_types::VectorStore;
+
+use crate::{open, open_readonly, record, run};
+
+/// A file with every kind of segment in it; closed with a checkpoint where `closed`.
+fn sample(closed: bool) -> (Vec<u8>, Model) {
+    let disk = SimDisk::new();
+    let mut steps = testing::workload(5, 14);
+    steps.push(Step::Compact(vec![record(1, "one"), record(2, "two")]));
+    steps.push(Step::Commit(vec![record(3, "three")]));
+    let mut model = Model::default();
+    steps.iter().for_each(|step| model.step(step));
+    let forget = model.forget(model.live().next().unwrap());
+    steps.push(Step::Commit(vec![forget, record(4, "four")]));
+    if closed {
+        steps.push(Step::Checkpoint);
+    }
+    let (log, model, failed) = run(&disk, &steps);
+    assert!(failed.is_none());
+    drop(log);
+    (disk.bytes(&testing::path()).unwrap(), model)
+}
+
+fn disk_with(bytes: &[u8]) -> SimDisk {
+    let disk = SimDisk::new();
+    disk.put(&testing::path(), bytes.to_vec());
+    disk
+}
+
+/// Whatever the log serves is what was written; answers how many records it does not serve.
+fn served_is_true(log: &Log, model: &Model, place: &str) -> usize {
+    let reader = log.reader();
+    let mut missing = 0;
+    for (ordinal, (expected, gone)) in model.records.iter().enumerate() {
+        let mut vector = vec![0.0; usize::from(testing::DIMENSIONS)];
+        let has_vector = reader.vector(ordinal as u32, &mut vector);
+        match reader.record(ordinal as u32) {
+            Ok(mut served) => {
+                // A vector may be gone, or be the one from before a lost re-embedding.
+                let first = testing::record(0, "", 1, false);
+                served.embedding = expected.embedding.clone();
+                served.embedding_space.clone_from(&expected.embedding_space);
+                assert_eq!(&served, expected, "{place}: ordinal {ordinal}");
+                assert_ne!(served.id, first.id);
+                if has_vector {
+                    let norm: f32 = vector.iter().map(|x| x * x).sum();
+                    assert!((norm - 1.0).abs() < 1e-3, "{place}: vector {ordinal}");
+                }
+                missing += usize::from(!has_vector && !expected.embedding.is_empty());
+            }
+            Err(StoreError::Forgotten { .. }) => assert!(gone, "{place}: {ordinal}"),
+            Err(StoreError::DamagedRecord { .. } | StoreError::NoRecord { .. }) => missing += 1,
+            Err(other) => panic!("{place}: ordinal {ordinal}: {other}"),
+        }
+    }
+    missing
+}
+
+fn told(opened: &Opened) -> bool {
+    !opened.report.is_whole() || opened.report.torn_bytes > 0 || opened.report.foreign_segments > 0
+}
+
+fn flip_everywhere(closed: bool) {
+    let (bytes, model) = sample(closed);
+    for at in 0..bytes.len() {
+        for bit in [0x01, 0x80] {
+            let mut bad = bytes.clone();
+            bad[at] ^= bit;
+            let place = format!("byte {at} of {} ^ {bit:#x}", bytes.len());
+            let disk = disk_with(&bad);
+            match open_readonly(&disk, Verify::Everything) {
+                Ok(opened) => {
+                    assert!(told(&opened), "{place}: not noticed");
+                    served_is_true(&opened.log, &model, &place);
+                }
+                Err(error) => panic!("{place}: {error}"),
+            }
+            let checked = verify(&disk, &testing::path()).unwrap();
+            assert!(
+                !checked.is_whole() || checked.torn_bytes > 0,
+                "{place}: verify"
+            );
+            let mut opened = open(&disk, Verify::Tail);
+            served_is_true(&opened.log, &model, &place);
+            // Writing goes on, and what is written stays.
+            let before = opened.log.records();
+            opened
+                .log
+                .append(&[record(88, "after the damage")])
+                .unwrap();
+            drop(opened);
+            for verify in [Verify::Tail, Verify::Everything] {
+                let opened = open(&disk, verify);
+                let text = opened.log.reader().record(before).unwrap().text;
+                assert_eq!(text, "after the damage", "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_changed_byte_of_a_closed_file_goes_unnoticed() {
+    flip_everywhere(true);
+}
+
+#[test]
+fn no_changed_byte_of_an_unclosed_file_goes_unnoticed() {
+    flip_everywhere(false);
+}
+
+#[test]
+fn every_length_opens_with_a_prefix_of_the_commits() {
+    for closed in [false, true] {
+        let (bytes, model) = sample(closed);
+        for length in 0..bytes.len() {
+            let disk = disk_with(&bytes[..length]);
+            let place = format!("length {length} of {}", bytes.len());
+            match testing::open(&disk, Verify::Tail) {
+                Ok(mut opened) => {
+                    assert!(opened.report.missing_commits.is_empty(), "{place}");
+                    served_prefix(&opened.log, &model, &place);
+                    opened.log.append(&[record(88, "after the cut")]).unwrap();
+                    drop(opened);
+                    let report = verify(&disk, &testing::path()).unwrap();
+                    assert!(report.is_whole(), "{place}: {report:?}");
+                }
+                Err(StoreError::NotAStore { .. }) => {
+                    assert!(length < 192, "{place}");
+                    assert_eq!(disk.bytes(&testing::path()).unwrap(), &bytes[..length]);
+                }
+                Err(error) => panic!("{place}: {error}"),
+            }
+        }
+    }
+}
+
+/// Of the records that the log knows, each is served; forgotten ones may not be forgotten yet.
+fn served_prefix(log: &Log, model: &Model, place: &str) {
+    let reader = log.reader();
+    for ordinal in 0..log.records() {
+        match reader.record(ordinal) {
+            Ok(served) => assert_eq!(served.id, model.records[ordinal as usize].0.id, "{place}"),
+            Err(StoreError::Forgotten { .. }) => {}
+            Err(error) => panic!("{place}: ordinal {ordinal}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn damage_in_the_middle_costs_only_what_it_hits() {
+    let disk = SimDisk::new();
+    let commits: Vec<Step> = (0..6)
+        .map(|i| Step::Commit(vec![record(i, &format!("text {i}"))]))
+        .collect();
+    let (log, model, _) = run(&disk, &commits);
+    let segments = log.unwrap().reader().inspect().unwrap();
+    let places: Vec<_> = segments.iter().filter(|s| s.name == "commit").collect();
+    let mut bytes = disk.bytes(&testing::path()).unwrap();
+    let hit = places[2].offset as usize;
+    bytes[hit + 150] ^= 4;
+    let opened = open(&disk_with(&bytes), Verify::Everything);
+    let report = &opened.report;
+    assert_eq!(
+        (report.damage.len(), report.torn_bytes),
+        (1, 0),
+        "{report:?}"
+    );
+    assert_eq!(report.missing_records, [(2, 2)]);
+    let missing: Vec<_> = report
+        .missing_commits
+        .iter()
+        .map(|(a, b)| (a.0, b.0))
+        .collect();
+    assert_eq!(missing, [(3, 3)]);
+    assert_eq!(served_is_true(&opened.log, &model, "middle"), 1);
+    assert_eq!(opened.log.stats().lost, 1);
+    let mut ordinals = Vec::new();
+    let report = opened
+        .log
+        .replay(reprise_store::CommitSeq(0), &mut |o, _| ordinals.extend(o))
+        .unwrap();
+    assert_eq!((ordinals, report.damage.len()), ((0..6).collect(), 1));
+}
+
+#[test]
+fn a_damaged_vector_costs_the_vector_not_the_record() {
+    let disk = SimDisk::new();
+    let commits: Vec<Step> = (0..3)
+        .map(|i| Step::Commit(vec![record(i, &format!("text {i}"))]))
+        .collect();
+    let (log, _, _) = run(&disk, &commits);
+    let segments = log.unwrap().reader().inspect().unwrap();
+    let hit = segments
+        .iter()
+        .filter(|s| s.name == "vectors")
+        .nth(1)
+        .unwrap()
+        .offset as usize;
+    let mut bytes = disk.bytes(&testing::path()).unwrap();
+    bytes[hit + 64 + 6 + 8] ^= 1;
+    let opened = open(&disk_with(&bytes), Verify::Everything);
+    assert!(!opened.report.is_whole());
+    let reader = opened.log.reader();
+    let mut vector = [0.0; 4];
+    let served: Vec<bool> = (0..3).map(|i| reader.vector(i, &mut vector)).collect();
+    assert_eq!(served, [true, false, true]);
+    let record = reader.record(1).unwrap();
+    assert_eq!(
+        (record.text.as_str(), record.embedding_space),
+        ("text 1", None)
+    );
+}
+
+#[test]
+fn a_scrub_in_small_steps_finds_what_opening_did_not_look_at() {
+    let (mut bytes, _) = sample(true);
+    bytes[200] ^= 1;
+    let disk = disk_with(&bytes);
+    let opened = open(&disk, Verify::Tail);
+    let reader = opened.log.reader();
+    let mut scrub = reprise_store::Scrub::default();
+    let mut found: Vec<Damage> = Vec::new();
+    let mut steps = 0;
+    while !scrub.is_done() {
+        found.extend(reader.scrub(&mut scrub, 500).unwrap());
+        steps += 1;
+    }
+    assert!(steps > 3 && !found.is_empty(), "{steps} steps, {found:?}");
+    assert_eq!(scrub.progress().0, scrub.progress().1);
+    assert!(
+        found[0].to_string().contains("from offset 128"),
+        "{}",
+        found[0]
+    );
+}
+
+#[test]
+fn inspect_names_every_byte_of_a_file() {
+    let (bytes, _) = sample(true);
+    let disk = disk_with(&bytes);
+    let segments = inspect(&disk, &testing::path()).unwrap();
+    let mut at = 0;
+    for segment in &segments {
+        assert!(segment.whole);
+        assert_eq!(segment.offset, at);
+        at += segment.bytes;
+    }
+    assert_eq!(at, bytes.len() as u64);
+    for name in [
+        "file",
+        "vectors",
+        "commit",
+        "derived-codes",
+        "directory",
+        "rvf-manifest",
+        "seal",
+    ] {
+        assert!(segments.iter().any(|s| s.name == name), "{name}");
+    }
+}

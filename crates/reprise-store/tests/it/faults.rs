@@ -1,0 +1,116 @@
+//! The disk refuses: full, failing, read-only.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use reprise_store::testing::{self, Step};
+use reprise_store::{Log, RealDisk, SimDisk, StoreError, Verify};
+
+use crate::{open, record, run};
+
+#[test]
+fn a_full_disk_at_any_write_loses_nothing_acknowledged() {
+    for seed in 0..6 {
+        let steps = testing::workload(seed, 14);
+        let dry = SimDisk::new();
+        run(&dry, &steps);
+        for write in 0..dry.writes() {
+            let disk = SimDisk::new();
+            disk.fail_write(write, ErrorKind::StorageFull);
+            let (log, acked, failed) = run(&disk, &steps);
+            let (step, error) = failed.unwrap();
+            let StoreError::Io { .. } = error else {
+                panic!("write {write} in {step:?}: {error}");
+            };
+            assert!(error.to_string().contains("free some space"), "{error}");
+            if let Some(mut log) = log {
+                let mut now = acked.clone();
+                if log.seq().0 != acked.seq {
+                    // The commit within a compaction stood before the compaction failed.
+                    now.step(&step);
+                }
+                now.check(&log).unwrap();
+                let again = log.append(&[record(1, "more")]);
+                match step {
+                    Step::Compact(_) if again.is_ok() => {
+                        now.step(&Step::Commit(vec![record(1, "more")]))
+                    }
+                    _ => assert!(
+                        matches!(again, Err(StoreError::Poisoned { .. })),
+                        "{step:?}"
+                    ),
+                }
+                drop(log);
+                for survivor in [
+                    disk.process_crash(),
+                    disk.crash(reprise_store::Crash::Prefix(0)),
+                ] {
+                    let mut opened = open(&survivor, Verify::Tail);
+                    now.check(&opened.log).unwrap();
+                    opened.log.append(&[record(2, "space again")]).unwrap();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_sync_stops_the_writer_and_nothing_half_done_comes_back() {
+    for seed in 0..6 {
+        let steps = testing::workload(seed, 14);
+        let dry = SimDisk::new();
+        run(&dry, &steps);
+        for sync in 0..dry.syncs() {
+            let disk = SimDisk::new();
+            disk.fail_sync(sync, ErrorKind::Other);
+            let (log, acked, failed) = run(&disk, &steps);
+            let (step, _) = failed.unwrap();
+            let mut underway = acked.clone();
+            underway.step(&step);
+            drop(log);
+            for crash in [0, u64::MAX] {
+                let survivor = disk.crash(reprise_store::Crash::Prefix(crash));
+                let opened = open(&survivor, Verify::Everything);
+                let now = if opened.log.seq().0 == acked.seq {
+                    &acked
+                } else {
+                    &underway
+                };
+                now.check(&opened.log).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_read_only_folder_is_a_typed_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("missing-folder").join("memory.rvf");
+    let options = testing::options(Verify::Tail);
+    let error = Log::open(Arc::new(RealDisk), &path, &options).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(error.to_string().contains("memory.rvf"), "{error}");
+
+    // Root may write anywhere, so a folder without permission proves nothing; /proc refuses root too.
+    let path = std::path::Path::new("/proc/memory.rvf");
+    let error = Log::open(Arc::new(RealDisk), path, &options).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+}
+
+#[test]
+fn a_read_only_log_takes_no_lock_and_writes_nothing() {
+    let disk = SimDisk::new();
+    let mut writer = open(&disk, Verify::Tail).log;
+    writer.append(&[record(1, "one")]).unwrap();
+    let writes = disk.writes();
+    let mut reader = crate::open_readonly(&disk, Verify::Tail).unwrap().log;
+    assert_eq!(reader.reader().record(0).unwrap().text, "one");
+    for refused in [
+        reader.append(&[record(2, "two")]).err(),
+        reader.checkpoint(&[]).err(),
+        reader.start_compaction().err(),
+    ] {
+        assert!(matches!(refused, Some(StoreError::ReadOnly { .. })));
+    }
+    assert_eq!(disk.writes(), writes);
+}

@@ -1,0 +1,77 @@
+//! The log from outside: what it promises, on a disk that keeps breaking.
+//!
+//! Lives here: one module a promise. Never here: anything that knows private parts of the store.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "test code"
+)]
+
+mod basics;
+mod compaction;
+mod crash;
+mod damage;
+mod faults;
+mod format;
+mod ownership;
+mod referee;
+
+use std::sync::Arc;
+
+use reprise_store::testing::{self, Model, Step};
+use reprise_store::{Entry, Log, OpenOptions, Opened, SimDisk, StoreError, Verify};
+
+/// Runs steps until one fails; answers the log, what was acknowledged, and the step that failed.
+fn run(disk: &SimDisk, steps: &[Step]) -> (Option<Log>, Model, Option<(Step, StoreError)>) {
+    let mut model = Model::default();
+    let mut log = match testing::open(disk, Verify::Tail) {
+        Ok(opened) => opened.log,
+        Err(error) => return (None, model, Some((Step::Reopen, error))),
+    };
+    for step in steps {
+        let done = if *step == Step::Reopen {
+            drop(log);
+            match testing::open(disk, Verify::Tail) {
+                Ok(opened) => {
+                    log = opened.log;
+                    Ok(())
+                }
+                Err(error) => return (None, model, Some((step.clone(), error))),
+            }
+        } else {
+            testing::apply(&mut log, step)
+        };
+        match done {
+            Ok(()) => model.step(step),
+            Err(error) => return (Some(log), model, Some((step.clone(), error))),
+        }
+    }
+    (Some(log), model, None)
+}
+
+/// Opens, expecting success.
+fn open(disk: &SimDisk, verify: Verify) -> Opened {
+    testing::open(disk, verify).unwrap()
+}
+
+/// Opens read-only.
+fn open_readonly(disk: &SimDisk, verify: Verify) -> Result<Opened, StoreError> {
+    let options = OpenOptions {
+        read_only: true,
+        create: false,
+        dimensions: 0,
+        ..testing::options(verify)
+    };
+    Log::open(Arc::new(disk.clone()), &testing::path(), &options)
+}
+
+/// A record of the test space.
+fn record(seed: u64, text: &str) -> Entry {
+    Entry::Record(Box::new(testing::record(
+        seed,
+        text,
+        testing::DIMENSIONS,
+        true,
+    )))
+}

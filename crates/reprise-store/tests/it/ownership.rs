@@ -1,0 +1,208 @@
+//! Whose file is it: locks, foreign files, newer files, forged segments.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use reprise_store::testing::{self, Model, Step};
+use reprise_store::{Log, OpenOptions, RealDisk, SimDisk, StoreError, Verify};
+use rvf_types::SegmentFlags;
+
+use crate::{open, record};
+
+fn open_real(path: &Path) -> Result<Log, StoreError> {
+    let options = testing::options(Verify::Tail);
+    Log::open(Arc::new(RealDisk), path, &options).map(|opened| opened.log)
+}
+
+#[test]
+fn a_second_writer_is_told_who_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.rvf");
+    let first = open_real(&path).unwrap();
+    let error = open_real(&path).unwrap_err();
+    assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+    if cfg!(target_os = "linux") {
+        let me = format!("process {}", std::process::id());
+        assert!(error.to_string().contains(&me), "{error}");
+    }
+    let reader = first.reader();
+    drop(first);
+    open_real(&path).unwrap();
+    drop(reader);
+}
+
+#[test]
+fn the_lock_follows_the_file_through_a_compaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.rvf");
+    let mut log = open_real(&path).unwrap();
+    log.append(&[record(1, "one")]).unwrap();
+    let before = log.reader();
+    let done = log.start_compaction().unwrap().run().unwrap();
+    log.finish_compaction(done, &[]).unwrap();
+    assert!(matches!(open_real(&path), Err(StoreError::Locked { .. })));
+    log.append(&[record(2, "two")]).unwrap();
+    assert_eq!(before.record(0).unwrap().text, "one");
+    drop(log);
+    let log = open_real(&path).unwrap();
+    assert_eq!(log.records(), 2);
+    let names = fs_err_names(folder.path());
+    assert_eq!(names, ["memory.rvf"]);
+}
+
+fn fs_err_names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+#[test]
+fn two_threads_creating_one_file_get_one_writer() {
+    for _ in 0..20 {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memory.rvf");
+        let opened: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| open_real(&path))).collect();
+            threads.into_iter().map(|t| t.join().unwrap()).collect()
+        });
+        let writers = opened.iter().filter(|log| log.is_ok()).count();
+        assert_eq!(writers, 1);
+        let refused = opened.iter().filter_map(|log| log.as_ref().err());
+        refused.for_each(|error| assert!(matches!(error, StoreError::Locked { .. }), "{error}"));
+    }
+}
+
+#[test]
+fn a_foreign_file_is_refused_and_left_as_it_is() {
+    let rvf = rvf_wire::write_segment(0x05, b"manifest of somebody", SegmentFlags::empty(), 1);
+    for (name, bytes) in [
+        ("empty", Vec::new()),
+        ("short", b"SFVR".to_vec()),
+        ("text", b"# notes\n".repeat(100)),
+        ("zeros", vec![0; 4096]),
+        ("another rvf", rvf),
+    ] {
+        let disk = SimDisk::new();
+        disk.put(&testing::path(), bytes.clone());
+        for verify in [Verify::Tail, Verify::Everything] {
+            let error = testing::open(&disk, verify).unwrap_err();
+            assert!(
+                matches!(error, StoreError::NotAStore { .. }),
+                "{name}: {error}"
+            );
+        }
+        assert_eq!(disk.bytes(&testing::path()).unwrap(), bytes, "{name}");
+        assert_eq!(disk.names().len(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_newer_file_is_refused_and_left_as_it_is() {
+    let disk = SimDisk::new();
+    drop(open(&disk, Verify::Tail));
+    let bytes = disk.bytes(&testing::path()).unwrap();
+    for (at, value, version) in [(32, 2, 2), (1, 9, 9)] {
+        let mut payload = bytes[64..64 + 42].to_vec();
+        payload[at] = value;
+        let newer = rvf_wire::write_segment(0x4a, &payload, SegmentFlags::empty(), 1);
+        let disk = SimDisk::new();
+        disk.put(&testing::path(), newer.clone());
+        let error = testing::open(&disk, Verify::Tail).unwrap_err();
+        let StoreError::NewerFormat { found, .. } = error else {
+            panic!("{error}");
+        };
+        assert_eq!(found, version);
+        assert_eq!(disk.bytes(&testing::path()).unwrap(), newer);
+    }
+}
+
+#[test]
+fn a_half_made_file_does_not_stand_in_the_way() {
+    for bytes in [Vec::new(), b"SFVR\x01".to_vec(), vec![0xff; 5000]] {
+        let disk = SimDisk::new();
+        let half = testing::path().with_file_name("memory.rvf.new");
+        disk.put(&half, bytes);
+        let mut log = open(&disk, Verify::Tail).log;
+        log.append(&[record(1, "one")]).unwrap();
+        assert_eq!(disk.names(), [testing::path()]);
+        drop(log);
+        assert_eq!(open(&disk, Verify::Everything).log.records(), 1);
+    }
+}
+
+/// Texts that look like segments: a commit and a seal of this very file (as if the author had seen its
+/// bytes), and rvf's manifest; at every alignment, behind damage that makes recovery look for them.
+#[test]
+fn no_text_becomes_a_segment() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    let mut model = Model::default();
+    for seed in 0..3 {
+        let step = Step::Commit(vec![record(seed, "an honest text")]);
+        testing::apply(&mut log, &step).unwrap();
+        model.step(&step);
+    }
+    testing::apply(&mut log, &Step::Checkpoint).unwrap();
+    drop(log);
+    let bytes = disk.bytes(&testing::path()).unwrap();
+    // Every byte is one character, so that all of them can be told in text.
+    let forged: String = bytes.iter().map(|byte| char::from(byte & 0x7f)).collect();
+    let magic = "SFVR\u{1}\u{5}".repeat(40);
+    let mut log = open(&disk, Verify::Tail).log;
+    for shift in 0..64 {
+        let text = format!("{}{magic}{forged}", " ".repeat(shift));
+        let step = Step::Commit(vec![record(100 + shift as u64, &text)]);
+        testing::apply(&mut log, &step).unwrap();
+        model.step(&step);
+    }
+    drop(log);
+    let whole = disk.bytes(&testing::path()).unwrap();
+    let unmasked = whole[bytes.len()..]
+        .chunks_exact(64)
+        .filter(|chunk| chunk.starts_with(b"SFVR\x01\x05"));
+    assert_eq!(
+        unmasked.count(),
+        0,
+        "rvf-runtime would take this for a manifest"
+    );
+    // The torn tail makes recovery walk; the hole makes it search.
+    let mut torn = whole.clone();
+    torn.truncate(whole.len() - 100);
+    torn[bytes.len() + 70] ^= 1;
+    disk.put(&testing::path(), torn);
+    let opened = open(&disk, Verify::Everything);
+    assert_eq!(opened.log.records(), 66);
+    let reader = opened.log.reader();
+    for (ordinal, (expected, _)) in model.records.iter().enumerate().take(66) {
+        match reader.record(ordinal as u32) {
+            Ok(record) => assert_eq!(record.text, expected.text),
+            Err(error) => panic!("{ordinal}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn segments_of_another_memory_are_not_ours() {
+    let ours = SimDisk::new();
+    let mut log = open(&ours, Verify::Tail).log;
+    log.append(&[record(1, "ours")]).unwrap();
+    drop(log);
+    let theirs = SimDisk::new();
+    let options = OpenOptions {
+        file_id: 99,
+        ..testing::options(Verify::Tail)
+    };
+    let opened = Log::open(Arc::new(theirs.clone()), &testing::path(), &options);
+    let mut log = opened.unwrap().log;
+    log.append(&[record(2, "theirs")]).unwrap();
+    log.append(&[record(3, "theirs too")]).unwrap();
+    drop(log);
+    let mut bytes = ours.bytes(&testing::path()).unwrap();
+    let foreign = theirs.bytes(&testing::path()).unwrap();
+    bytes.extend_from_slice(&foreign[bytes.len()..]);
+    ours.put(&testing::path(), bytes);
+    let opened = open(&ours, Verify::Everything);
+    assert_eq!(opened.log.records(), 1);
+    assert!(opened.report.foreign_segments > 0);
+}
