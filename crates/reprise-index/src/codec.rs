@@ -2,6 +2,9 @@
 //!
 //! Must never live here: what the numbers mean.
 
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::IndexError;
@@ -57,18 +60,57 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
+/// Bytes that several owners read without a copy of their own: a whole part, or a piece of one.
+#[derive(Debug, Clone)]
+pub(crate) struct SharedBytes {
+    all: Arc<Owned>,
+    range: Range<usize>,
+}
+
+#[derive(Debug)]
+struct Owned(Vec<u8>);
+
+impl From<Vec<u8>> for SharedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            range: 0..bytes.len(),
+            all: Arc::new(Owned(bytes)),
+        }
+    }
+}
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.all.0.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+impl SharedBytes {
+    /// The piece from `from` up to `to`, cut at the end.
+    pub(crate) fn piece(&self, from: usize, to: usize) -> Self {
+        let within = |at: usize| self.range.start.saturating_add(at).min(self.range.end);
+        Self {
+            all: Arc::clone(&self.all),
+            range: within(from)..within(to),
+        }
+    }
+}
+
 /// Reads a part front to back.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     part: &'static str,
-    rest: &'a [u8],
+    bytes: &'a SharedBytes,
+    at: usize,
 }
 
 impl<'a> Reader<'a> {
     /// Checks version and checksum.
     pub(crate) fn new(
         part: &'static str,
-        bytes: &'a [u8],
+        bytes: &'a SharedBytes,
         expected: u8,
     ) -> Result<Self, IndexError> {
         let damaged = |what| IndexError::Damaged { part, what };
@@ -87,7 +129,8 @@ impl<'a> Reader<'a> {
         if xxh3_64(rest).to_le_bytes() != hash {
             return Err(damaged("its checksum does not match"));
         }
-        Ok(Self { part, rest })
+        let at = HEADER_BYTES;
+        Ok(Self { part, bytes, at })
     }
 
     pub(crate) fn damaged(&self, what: &'static str) -> IndexError {
@@ -96,12 +139,19 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn take(&mut self, count: usize) -> Result<&'a [u8], IndexError> {
-        let (taken, rest) = self
-            .rest
-            .split_at_checked(count)
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let taken = rest
+            .get(..count)
             .ok_or_else(|| self.damaged("it ends early"))?;
-        self.rest = rest;
+        self.at += count;
         Ok(taken)
+    }
+
+    /// As [`Self::take`], but the bytes stay when the reader is gone.
+    pub(crate) fn share(&mut self, count: usize) -> Result<SharedBytes, IndexError> {
+        let from = self.at;
+        self.take(count)?;
+        Ok(self.bytes.piece(from, self.at))
     }
 
     /// `count` numbers of `N` bytes each.
@@ -124,7 +174,7 @@ impl<'a> Reader<'a> {
 
     /// Fails where bytes are left over.
     pub(crate) fn end(&self) -> Result<(), IndexError> {
-        if self.rest.is_empty() {
+        if self.at == self.bytes.len() {
             Ok(())
         } else {
             Err(self.damaged("it has bytes after its end"))

@@ -5,11 +5,16 @@
 //! in the view. A repeated query term counts as often as it is repeated.
 //! Must never live here: how signals are weighed against each other.
 
+use std::ops::Range;
+
 use crate::lexicon::Lexicon;
 use crate::segment::Posting;
 use crate::view::View;
 use crate::words::Query;
-use crate::world::{Derived, Hot, K1, NONE, World};
+use crate::world::{Derived, K1, World};
+
+/// A term that more than one in so many documents hold is spread over all of them at once.
+const DENSE_SHARE: usize = 16;
 
 /// Buffers of the lexical pass, to be lent again and again.
 #[derive(Debug, Default)]
@@ -106,9 +111,13 @@ pub(crate) fn lexical<'s>(
         let times = term.count as f32;
         let range = start..signal.postings_end;
         start = signal.postings_end;
-        scratch.score_texts(range.clone(), &derived.hot, &signal, times, share);
-        scratch.score_around(range.clone(), &derived.hot, world.live_count(), times);
-        scratch.score_sessions(range, derived, times);
+        scratch.score_texts(range.clone(), derived, &signal, times, share);
+        if signal.head_documents as usize > world.len() / DENSE_SHARE {
+            scratch.score_around_everywhere(range, derived, world.live_count(), times);
+        } else {
+            scratch.score_around(range, derived, world.live_count(), times);
+        }
+        scratch.score_sessions(derived, times);
     }
     if scratch.session_scores.iter().any(|score| *score > 0.0) {
         scratch.spread_sessions(derived);
@@ -153,11 +162,11 @@ impl LexicalScratch {
         };
         for term in &query.terms {
             let start = self.postings.len();
-            let postings = lexicon.postings(term.stem.as_bytes());
+            let stem = term.stem.as_bytes();
             if all_live {
-                self.postings.extend(postings);
+                lexicon.gather(stem, |_| true, &mut self.postings);
             } else {
-                self.postings.extend(postings.filter(|p| live(p.ordinal)));
+                lexicon.gather(stem, live, &mut self.postings);
             }
             let found = &self.postings[start..];
             let documents = found.len() as u32;
@@ -172,11 +181,11 @@ impl LexicalScratch {
         }
     }
 
-    /// `whole`, `head` and `coverage`.
+    /// `whole`, `head` and `coverage`; counts the term for `session`.
     fn score_texts(
         &mut self,
-        range: std::ops::Range<usize>,
-        hot: &[Hot],
+        range: Range<usize>,
+        derived: &Derived,
         signal: &TermSignal,
         times: f32,
         share: f32,
@@ -184,9 +193,12 @@ impl LexicalScratch {
         let whole_weight = signal.idf * times * (K1 + 1.0);
         let head_weight = signal.head_idf * times * (K1 + 1.0);
         let covered = signal.head_idf * share;
+        self.session_touched.clear();
         for posting in &self.postings[range] {
             let at = posting.ordinal as usize;
-            let Some(hot) = hot.get(at) else { continue };
+            let Some(hot) = derived.hot.get(at) else {
+                continue;
+            };
             let count = f32::from(posting.count);
             self.whole[at] += whole_weight * count / (count + hot.whole_norm);
             if posting.head > 0 {
@@ -194,29 +206,25 @@ impl LexicalScratch {
                 self.head[at] += head_weight * count / (count + hot.head_norm);
                 self.coverage[at] += covered;
             }
+            if let Some(count) = self.session_counts.get_mut(hot.session as usize) {
+                if *count == 0 {
+                    self.session_touched.push(hot.session);
+                }
+                *count += u32::from(posting.count);
+            }
         }
     }
 
     /// `around`: a head's occurrences count for the document and for both its neighbours.
-    fn score_around(
-        &mut self,
-        range: std::ops::Range<usize>,
-        hot: &[Hot],
-        documents: u32,
-        times: f32,
-    ) {
+    fn score_around(&mut self, range: Range<usize>, derived: &Derived, documents: u32, times: f32) {
         self.around_touched.clear();
-        for posting in &self.postings[range] {
-            let Some(place) = hot.get(posting.ordinal as usize) else {
+        for posting in self.postings[range].iter().filter(|p| p.head > 0) {
+            let Some(hot) = derived.hot.get(posting.ordinal as usize) else {
                 continue;
             };
-            if posting.head == 0 {
-                continue;
-            }
-            for near in [place.previous, posting.ordinal, place.next] {
-                // At most three heads of 64 terms each: 192 fits.
-                if near != NONE {
-                    let count = &mut self.around_counts[near as usize];
+            for near in [hot.previous, posting.ordinal, hot.next] {
+                // "None" lies beyond the end. At most three heads of 64 terms each: 192 fits.
+                if let Some(count) = self.around_counts.get_mut(near as usize) {
                     if *count == 0 {
                         self.around_touched.push(near);
                     }
@@ -229,23 +237,44 @@ impl LexicalScratch {
         for &ordinal in &self.around_touched {
             let at = ordinal as usize;
             let count = f32::from(std::mem::take(&mut self.around_counts[at]));
-            self.around[at] += weight * count / (count + hot[at].around_norm);
+            self.around[at] += weight * count / (count + derived.around_norms[at]);
         }
     }
 
-    /// Scores each session as one document.
-    fn score_sessions(&mut self, range: std::ops::Range<usize>, derived: &Derived, times: f32) {
-        self.session_touched.clear();
+    /// The same for a term that many documents hold: every document is visited, without a branch.
+    fn score_around_everywhere(
+        &mut self,
+        range: Range<usize>,
+        derived: &Derived,
+        documents: u32,
+        times: f32,
+    ) {
         for posting in &self.postings[range] {
-            let session = derived.hot[posting.ordinal as usize].session;
-            let Some(count) = self.session_counts.get_mut(session as usize) else {
+            let Some(hot) = derived.hot.get(posting.ordinal as usize) else {
                 continue;
             };
-            if *count == 0 {
-                self.session_touched.push(session);
+            for near in [hot.previous, posting.ordinal, hot.next] {
+                if let Some(count) = self.around_counts.get_mut(near as usize) {
+                    *count += posting.head as u8;
+                }
             }
-            *count += u32::from(posting.count);
         }
+        let df = self
+            .around_counts
+            .iter()
+            .filter(|count| **count > 0)
+            .count() as u32;
+        let weight = idf(documents, df) * times * (K1 + 1.0);
+        let counts = self.around_counts.iter().zip(&derived.around_norms);
+        for (score, (count, norm)) in self.around.iter_mut().zip(counts) {
+            let count = f32::from(*count);
+            *score += weight * count / (count + norm);
+        }
+        self.around_counts.fill(0);
+    }
+
+    /// Scores each counted session as one document.
+    fn score_sessions(&mut self, derived: &Derived, times: f32) {
         let df = self.session_touched.len() as u32;
         let weight = idf(derived.sessions, df) * times * (K1 + 1.0);
         for &session in &self.session_touched {

@@ -57,14 +57,20 @@ impl Lexicon {
         self.segments = vec![Arc::new(merge(&self.segments, keep))];
     }
 
-    /// Every document that holds `term`, ordinals ascending.
-    pub(crate) fn postings(&self, term: &[u8]) -> impl Iterator<Item = Posting> {
-        self.segments
-            .iter()
-            .flat_map(move |segment| segment.find(term))
+    /// Adds every document that holds `term` and that `keep` admits to `out`, ordinals ascending.
+    pub(crate) fn gather(&self, term: &[u8], keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
+        for segment in &self.segments {
+            let postings = segment.find(term);
+            out.reserve(postings.count_max());
+            postings.for_each(|posting| {
+                if keep(posting.ordinal) {
+                    out.push(posting);
+                }
+            });
+        }
     }
 
-    /// How often document `ordinal` holds `term`.
+    /// Whether document `ordinal` holds `term`.
     pub(crate) fn holds(&self, ordinal: u32, term: &[u8]) -> bool {
         self.segments
             .iter()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use reprise_types::{MemoryKind, MemorySource, RecordId};
 
-use crate::codec::{Reader, open, put_u32, seal};
+use crate::codec::{Reader, SharedBytes, open, put_u32, seal};
 use crate::cow::CowVec;
 use crate::docs::{NEVER, NO_SESSION, Row, Sessions};
 use crate::error::IndexError;
@@ -44,7 +44,21 @@ impl IndexWriter {
     }
 
     /// The index that [`Self::to_parts`] wrote, in any order of parts; unknown parts are skipped.
+    /// Copies the parts; where they can be given away, [`Self::from_owned_parts`] does not.
     pub fn from_parts(dimensions: usize, parts: &[(u8, Vec<u8>)]) -> Result<Self, IndexError> {
+        Self::from_owned_parts(dimensions, parts.to_vec())
+    }
+
+    /// As [`Self::from_parts`], but the codes and words stay where they are: no time goes into
+    /// copying them, and no memory into a second copy.
+    pub fn from_owned_parts(
+        dimensions: usize,
+        parts: Vec<(u8, Vec<u8>)>,
+    ) -> Result<Self, IndexError> {
+        let parts: Vec<(u8, SharedBytes)> = parts
+            .into_iter()
+            .map(|(tag, bytes)| (tag, bytes.into()))
+            .collect();
         let find = |tag, part| {
             let found = parts.iter().find(|(known, _)| *known == tag);
             let bytes = found.ok_or(IndexError::Missing { part })?;
@@ -94,9 +108,9 @@ fn read_codes(
     let bytes = documents
         .checked_mul(dimensions)
         .ok_or_else(|| reader.damaged("a count is too large"))?;
-    let codes = reader.take(bytes)?;
+    let codes = reader.share(bytes)?;
     reader.end()?;
-    Ok(Vectors::from_saved(dimensions, codes, scales))
+    Ok(Vectors::from_saved(dimensions, &codes, scales))
 }
 
 /// u32 segments | per segment u32 bytes, bytes.
@@ -117,7 +131,7 @@ fn read_words(mut reader: Reader<'_>, documents: usize) -> Result<Lexicon, Index
     let mut segments = Vec::new();
     for _ in 0..count {
         let size = reader.u32()? as usize;
-        let segment = Segment::open(reader.take(size)?.into());
+        let segment = Segment::open(reader.share(size)?);
         segments.push(segment.ok_or_else(|| reader.damaged("a segment's frame does not hold"))?);
     }
     reader.end()?;

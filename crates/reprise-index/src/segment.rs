@@ -7,12 +7,13 @@
 //! u32 first ordinal | u32 end ordinal | u32 terms | u32 dictionary bytes | u32 posting bytes
 //! terms x (u32 end in dictionary, u32 end in postings)
 //! dictionary: the terms, sorted, end to end
-//! postings: per document varint(gap * 4 + form), then what the form says
+//! postings: per document varint gap to the last one, then a byte: occurrences * 16 + those in the
+//!           head; where one of them exceeds 15 the byte is 0 and both follow as varints
 //! ```
-//! Forms: 0 = once, in the head; 1 = varint n times, all in the head; 2 = varint n times, none in
-//! the head; 3 = varint n times, varint of them in the head.
+//! The counts' one byte costs more space than a code for "once" would, but its reader has no branch
+//! that the processor guesses wrong.
 
-use crate::codec::{put_u32, put_varint, take_varint};
+use crate::codec::{SharedBytes, put_u32, put_varint, take_varint};
 use crate::words::HEAD_TERMS;
 
 const HEADER_BYTES: usize = 20;
@@ -31,7 +32,7 @@ pub(crate) struct Posting {
 /// The terms of documents `first..end`.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    bytes: Box<[u8]>,
+    bytes: SharedBytes,
     pub(crate) first: u32,
     pub(crate) end: u32,
     terms: usize,
@@ -41,7 +42,7 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Takes over bytes that [`SegmentBuilder::finish`] made; `None` where the frame does not hold.
-    pub(crate) fn open(bytes: Box<[u8]>) -> Option<Self> {
+    pub(crate) fn open(bytes: SharedBytes) -> Option<Self> {
         let number = |at: usize| u32_at(&bytes, at);
         let (first, end, terms) = (number(0)?, number(4)?, number(8)? as usize);
         let (dictionary_bytes, posting_bytes) = (number(12)? as usize, number(16)? as usize);
@@ -131,26 +132,37 @@ impl Iterator for Postings<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Posting> {
-        let word = take_varint(&mut self.rest)?;
-        let ordinal = u32::try_from(word >> 2)
-            .ok()
-            .and_then(|gap| self.next.checked_add(gap))
-            .filter(|ordinal| *ordinal < self.end)?;
-        let (count, head) = match word & 3 {
-            0 => (1, 1),
-            1 => {
-                let count = take_varint(&mut self.rest)?;
-                (count, count)
-            }
-            2 => (take_varint(&mut self.rest)?, 0),
-            _ => (take_varint(&mut self.rest)?, take_varint(&mut self.rest)?),
+        let ordinal = u64::from(self.next) + take_varint(&mut self.rest)?;
+        if ordinal >= u64::from(self.end) {
+            return None;
+        }
+        let (&byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        let (count, head) = match byte {
+            0 => self.large_counts()?,
+            _ => (u16::from(byte >> 4), u16::from(byte & 15)),
         };
+        let ordinal = ordinal as u32;
         self.next = ordinal + 1;
         Some(Posting {
             ordinal,
-            count: count.min(u64::from(u16::MAX)) as u16,
-            head: head.min(HEAD_TERMS as u64) as u16,
+            count,
+            head,
         })
+    }
+}
+
+impl Postings<'_> {
+    #[cold]
+    fn large_counts(&mut self) -> Option<(u16, u16)> {
+        let count = take_varint(&mut self.rest)?.min(u64::from(u16::MAX));
+        let head = take_varint(&mut self.rest)?.min(HEAD_TERMS as u64);
+        Some((count as u16, head as u16))
+    }
+
+    /// No list of so many bytes holds more documents.
+    pub(crate) fn count_max(&self) -> usize {
+        self.rest.len() / 2
     }
 }
 
@@ -190,18 +202,14 @@ impl SegmentBuilder {
 
     /// Adds a document to the current term; ordinals come ascending.
     pub(crate) fn posting(&mut self, posting: Posting) {
-        let form = match (posting.count, posting.head) {
-            (1, 1) => 0,
-            (count, head) if count == head => 1,
-            (_, 0) => 2,
-            _ => 3,
-        };
-        let gap = u64::from(posting.ordinal.saturating_sub(self.next));
-        put_varint(&mut self.postings, gap << 2 | form);
-        if form != 0 {
+        let gap = posting.ordinal.saturating_sub(self.next);
+        put_varint(&mut self.postings, gap.into());
+        if posting.count < 16 && posting.head < 16 && posting.count > 0 {
+            let byte = posting.count << 4 | posting.head;
+            self.postings.push(byte as u8);
+        } else {
+            self.postings.push(0);
             put_varint(&mut self.postings, posting.count.into());
-        }
-        if form == 3 {
             put_varint(&mut self.postings, posting.head.into());
         }
         self.next = posting.ordinal + 1;
@@ -237,7 +245,7 @@ impl SegmentBuilder {
         bytes.extend_from_slice(&self.dictionary);
         bytes.extend_from_slice(&self.postings);
         Segment {
-            bytes: bytes.into_boxed_slice(),
+            bytes: bytes.into(),
             first: self.first,
             end: self.end,
             terms,

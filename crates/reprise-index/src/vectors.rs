@@ -7,6 +7,7 @@ use std::sync::Arc;
 use reprise_types::VectorStore;
 use simsimd::SpatialSimilarity;
 
+use crate::codec::SharedBytes;
 use crate::cow::CowVec;
 use crate::view::View;
 
@@ -16,8 +17,21 @@ pub const OVERSAMPLE_DEFAULT: usize = 8;
 /// Documents per shared chunk of codes; small, because an append copies one chunk.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
-#[derive(Debug)]
-struct Codes(Vec<i8>);
+/// The codes of one chunk: our own, or still in the part they were loaded from.
+#[derive(Debug, Clone)]
+enum Codes {
+    Own(Vec<i8>),
+    Saved(SharedBytes),
+}
+
+impl Codes {
+    fn as_slice(&self) -> &[i8] {
+        match self {
+            Self::Own(codes) => codes,
+            Self::Saved(bytes) => bytemuck::cast_slice(bytes),
+        }
+    }
+}
 
 /// Codes and scales of every document; a scale of 0 marks a document without a vector.
 #[derive(Debug, Clone)]
@@ -55,14 +69,16 @@ impl Vectors {
     pub(crate) fn push(&mut self, vector: Option<&[f32]>) {
         if self.len().is_multiple_of(CHUNK_DOCUMENTS) {
             let room = Vec::with_capacity(CHUNK_DOCUMENTS * self.dimensions);
-            self.chunks.push(Arc::new(Codes(room)));
+            self.chunks.push(Arc::new(Codes::Own(room)));
         }
         let dimensions = self.dimensions;
         let vector = vector.filter(|vector| self.is_usable(vector));
         let Some(chunk) = self.chunks.last_mut() else {
             return;
         };
-        let codes = &mut own(chunk, CHUNK_DOCUMENTS * dimensions).0;
+        let Some(codes) = own(chunk, CHUNK_DOCUMENTS * dimensions) else {
+            return;
+        };
         let from = codes.len();
         codes.resize(from + dimensions, 0);
         let scale = vector.map_or(0.0, |vector| quantise(vector, &mut codes[from..]));
@@ -80,8 +96,9 @@ impl Vectors {
             return;
         };
         let from = index % CHUNK_DOCUMENTS * self.dimensions;
-        let codes = &mut own(chunk, CHUNK_DOCUMENTS * self.dimensions).0;
-        let Some(codes) = codes.get_mut(from..from + self.dimensions) else {
+        let codes = own(chunk, CHUNK_DOCUMENTS * self.dimensions);
+        let place = from..from + self.dimensions;
+        let Some(codes) = codes.and_then(|codes| codes.get_mut(place)) else {
             return;
         };
         codes.fill(0);
@@ -100,19 +117,19 @@ impl Vectors {
             out.resize(self.len(), 0.0);
             return;
         }
-        out.reserve(self.len());
         let mut codes = vec![0; self.dimensions];
         let query_scale = quantise(query, &mut codes);
-        let all = self
-            .chunks
-            .iter()
-            .flat_map(|c| c.0.chunks_exact(self.dimensions));
-        out.extend(all.zip(self.scales.iter()).map(|(document, scale)| {
-            // Both have `dimensions` codes, the one case in which there is no answer; the sum is a
-            // whole number, the same on every machine.
-            let dot = i8::dot(&codes, document).unwrap_or(0.0);
-            dot as f32 * (query_scale * scale)
-        }));
+        out.resize(self.len(), 0.0);
+        let mut places = out.iter_mut().zip(self.scales.iter());
+        for chunk in &self.chunks {
+            let documents = chunk.as_slice().chunks_exact(self.dimensions);
+            for (document, (score, scale)) in documents.zip(&mut places) {
+                // Both have `dimensions` codes, the one case in which there is no answer. The sum
+                // is a whole number, the same on every machine.
+                let dot = i8::dot(&codes, document).unwrap_or(0.0);
+                *score = dot as f32 * (query_scale * scale);
+            }
+        }
     }
 
     /// The `k` documents of `view` nearest to `query`, best first, ties by newer: scan, keep the
@@ -153,19 +170,15 @@ impl Vectors {
 
     /// Every document's codes, chunk by chunk.
     pub(crate) fn code_chunks(&self) -> impl Iterator<Item = &[i8]> {
-        self.chunks.iter().map(|chunk| &*chunk.0)
+        self.chunks.iter().map(|chunk| chunk.as_slice())
     }
 
     /// The inverse of [`Self::code_chunks`] and [`Self::scales`], lengths already checked.
-    pub(crate) fn from_saved(dimensions: usize, codes: &[u8], scales: CowVec<f32>) -> Self {
+    pub(crate) fn from_saved(dimensions: usize, codes: &SharedBytes, scales: CowVec<f32>) -> Self {
         let chunk_bytes = CHUNK_DOCUMENTS * dimensions;
-        let chunks = codes
-            .chunks(chunk_bytes.max(1))
-            .map(|bytes| {
-                let mut chunk = Vec::with_capacity(chunk_bytes);
-                chunk.extend(bytes.iter().map(|byte| byte.cast_signed()));
-                Arc::new(Codes(chunk))
-            })
+        let chunks = (0..codes.len().div_ceil(chunk_bytes.max(1)))
+            .map(|chunk| codes.piece(chunk * chunk_bytes, (chunk + 1) * chunk_bytes))
+            .map(|bytes| Arc::new(Codes::Saved(bytes)))
             .collect();
         Self {
             dimensions,
@@ -179,19 +192,16 @@ impl Vectors {
     }
 }
 
-/// The chunk, unshared; a copy gets room for `capacity` codes at once.
-fn own(chunk: &mut Arc<Codes>, capacity: usize) -> &mut Codes {
-    if Arc::get_mut(chunk).is_none() {
+/// The codes of the chunk, unshared; a copy gets room for `capacity` codes at once.
+fn own(chunk: &mut Arc<Codes>, capacity: usize) -> Option<&mut Vec<i8>> {
+    if !matches!(Arc::get_mut(chunk), Some(Codes::Own(_))) {
         let mut copy = Vec::with_capacity(capacity);
-        copy.extend_from_slice(&chunk.0);
-        *chunk = Arc::new(Codes(copy));
+        copy.extend_from_slice(chunk.as_slice());
+        *chunk = Arc::new(Codes::Own(copy));
     }
-    Arc::make_mut(chunk)
-}
-
-impl Clone for Codes {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
+    match Arc::make_mut(chunk) {
+        Codes::Own(codes) => Some(codes),
+        Codes::Saved(_) => None,
     }
 }
 
@@ -204,7 +214,10 @@ fn quantise(vector: &[f32], codes: &mut [i8]) -> f32 {
         return 0.0;
     }
     for (code, x) in codes.iter_mut().zip(vector) {
-        *code = (x / scale).round_ties_even() as i8;
+        // Adding a number whose last bit is 1 rounds half to even, as `round_ties_even` does, but
+        // without a call for each number.
+        const LAST_BIT_IS_ONE: f32 = 12_582_912.0;
+        *code = ((x / scale + LAST_BIT_IS_ONE) - LAST_BIT_IS_ONE) as i8;
     }
     scale
 }

@@ -39,10 +39,9 @@ pub(crate) struct World {
 /// What a lexical pass needs of a document, side by side.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hot {
-    /// `K1 * (1 - B + B * length / average)` of the three texts that a document is scored by.
+    /// `K1 * (1 - B + B * length / average)` of the document's text and head.
     pub(crate) whole_norm: f32,
     pub(crate) head_norm: f32,
-    pub(crate) around_norm: f32,
     pub(crate) session: u32,
     pub(crate) previous: u32,
     pub(crate) next: u32,
@@ -52,6 +51,8 @@ pub(crate) struct Hot {
 #[derive(Debug, Clone)]
 pub(crate) struct Derived {
     pub(crate) hot: Vec<Hot>,
+    /// The same norm of each document's head together with its neighbours' heads.
+    pub(crate) around_norms: Vec<f32>,
     /// One bit per document.
     pub(crate) live: Vec<u64>,
     /// BM25 norm of each session as one long document.
@@ -152,6 +153,7 @@ impl World {
         let len = self.links.len();
         let mut live = vec![0_u64; len.div_ceil(64)];
         let mut hot = Vec::with_capacity(len);
+        let mut around_norms = Vec::with_capacity(len);
         let mut session_terms = vec![0_u64; self.tails.len()];
         let (mut whole_total, mut head_total, mut around_total) = (0_u64, 0_u64, 0_u64);
         let head_of = |ordinal: u32| {
@@ -170,10 +172,10 @@ impl World {
                     *terms += u64::from(link.terms);
                 }
             }
+            around_norms.push(around as f32);
             hot.push(Hot {
                 whole_norm: link.terms as f32,
                 head_norm: f32::from(link.head_terms),
-                around_norm: around as f32,
                 session: link.session,
                 previous: link.previous,
                 next: link.next,
@@ -185,13 +187,16 @@ impl World {
         for hot in &mut hot {
             hot.whole_norm = whole(hot.whole_norm);
             hot.head_norm = head(hot.head_norm);
-            hot.around_norm = around(hot.around_norm);
+        }
+        for norm in &mut around_norms {
+            *norm = around(*norm);
         }
         let sessions = self.tails.iter().filter(|tail| **tail != NONE).count() as u32;
         let session = norm_of(session_terms.iter().sum(), sessions);
         let session_norms = session_terms.iter().map(|t| session(*t as f32)).collect();
         Derived {
             hot,
+            around_norms,
             live,
             session_norms,
             sessions,
@@ -200,7 +205,7 @@ impl World {
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let derived = self.derived.get().map_or(0, |derived| {
-            derived.hot.len() * size_of::<Hot>() + derived.live.len() * 8
+            derived.hot.len() * (size_of::<Hot>() + size_of::<f32>()) + derived.live.len() * 8
         });
         self.links.memory_bytes() + self.tails.memory_bytes() + derived
     }

@@ -49,7 +49,7 @@ proptest! {
     fn what_goes_in_comes_out(plain in plain(), cut in 0_u32..1_000) {
         let whole = build(0, 1_000, &plain);
         prop_assert_eq!(&read(&whole, &plain), &plain);
-        let reopened = Segment::open(whole.bytes().into()).unwrap();
+        let reopened = Segment::open(whole.bytes().to_vec().into()).unwrap();
         prop_assert_eq!(&read(&reopened, &plain), &plain);
         prop_assert_eq!(whole.find(b"never a term").count(), 0);
         // Two halves merged are byte for byte what one build gives.
@@ -66,7 +66,7 @@ proptest! {
         if cut {
             bytes.truncate(at);
         }
-        if let Some(segment) = Segment::open(bytes.into_boxed_slice()) {
+        if let Some(segment) = Segment::open(bytes.into()) {
             for term in plain.keys() {
                 prop_assert!(segment.find(term).all(|p| p.ordinal < segment.end && p.head <= 64));
             }

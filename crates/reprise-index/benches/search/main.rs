@@ -1,0 +1,280 @@
+//! What a question costs: the scan beside a plain f32 one, the lexical pass, loading the index.
+//!
+//! `cargo bench -p reprise-index --bench search`. The comparison with sqlite-vec is in
+//! `benches/sqlite_vec`, a package of its own because registering a SQLite extension is `unsafe`.
+#![expect(clippy::print_stdout, reason = "a bench prints its table")]
+#![expect(
+    clippy::unwrap_used,
+    reason = "a bench may stop at what should not happen"
+)]
+
+mod data;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use chrono::DateTime;
+use data::{DIMENSIONS, Random};
+use reprise_index::{IndexSnapshot, IndexWriter, LexicalScratch, NewDoc, OVERSAMPLE_DEFAULT};
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, VectorStore};
+
+const K: usize = 10;
+
+struct Store(Vec<Vec<f32>>);
+
+impl VectorStore for Store {
+    fn dimensions(&self) -> usize {
+        DIMENSIONS
+    }
+
+    fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
+        out.copy_from_slice(&self.0[ordinal as usize]);
+        true
+    }
+}
+
+fn main() {
+    // `-- lexical` runs that part alone.
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    for (name, part) in [
+        ("query", query as fn()),
+        ("lexical", lexical),
+        ("load", load),
+    ] {
+        if asked.is_empty() || asked.iter().any(|a| a == name) {
+            part();
+        }
+    }
+}
+
+fn query() {
+    println!("vector query, k = {K}, one core, ms: median (best)");
+    println!(
+        "{:<20} {:>16} {:>16} {:>7} {:>9}",
+        "data", "ours", "f32 scan", "ratio", "recall@10"
+    );
+    for count in [10_000, 100_000] {
+        let name = |name| format!("{name} {}K", count / 1_000);
+        let (a, b) = (&mut Random(1), &mut Random(2));
+        vectors(
+            &name("clustered"),
+            data::clustered(a, count),
+            &data::clustered(b, 60),
+        );
+        vectors(
+            &name("latent"),
+            data::latent(a, count),
+            &data::latent(b, 60),
+        );
+    }
+}
+
+fn push(writer: &mut IndexWriter, number: usize, text: &str, vector: &[f32]) {
+    let at = DateTime::from_timestamp(i64::from(number as u32), 0).unwrap();
+    writer.push(&NewDoc {
+        id: RecordId::from_parts(number as u64, 0),
+        timestamp: at,
+        known_at: at,
+        kind: MemoryKind::Episode,
+        source: MemorySource::UserInput,
+        session_id: &format!("session-{}", number / 20),
+        text,
+        vector: Some(vector),
+    });
+}
+
+/// Milliseconds. The best of many is what the work costs when nobody else uses the machine.
+struct Times {
+    median: f64,
+    best: f64,
+}
+
+impl Times {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let ms = |at: usize| times[at].as_secs_f64() * 1e3;
+        Self {
+            median: ms(times.len() / 2),
+            best: ms(0),
+        }
+    }
+}
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&format!("{:.3} ({:.3})", self.median, self.best))
+    }
+}
+
+fn timed<T>(times: &mut Vec<Duration>, work: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let answer = black_box(work());
+    times.push(begin.elapsed());
+    answer
+}
+
+fn vectors(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
+    let mut writer = IndexWriter::new(DIMENSIONS);
+    for (number, vector) in vectors.iter().enumerate() {
+        push(&mut writer, number, "", vector);
+    }
+    let snapshot = writer.publish();
+    let view = snapshot.view(&MemoryFilter::default(), None);
+    let store = Store(vectors);
+    let (mut ours, mut plain) = (Vec::new(), Vec::new());
+    let nearest = |query: &Vec<f32>| snapshot.nearest(query, K, &view, &store, OVERSAMPLE_DEFAULT);
+    let got: Vec<_> = queries
+        .iter()
+        .map(|q| timed(&mut ours, || nearest(q)))
+        .collect();
+    let exact = |query: &Vec<f32>| scan_f32(query, &store.0);
+    let expected: Vec<_> = queries
+        .iter()
+        .map(|q| timed(&mut plain, || exact(q)))
+        .collect();
+    let hit = |(got, expected): (&Vec<(u32, f32)>, &Vec<u32>)| {
+        got.iter()
+            .filter(|(ordinal, _)| expected.contains(ordinal))
+            .count()
+    };
+    let found: usize = got.iter().zip(&expected).map(hit).sum();
+    let recall = found as f64 / (K * queries.len()) as f64;
+    let (ours, plain) = (Times::of(ours), Times::of(plain));
+    println!(
+        "{name:<20} {ours:>16} {plain:>16} {:>7.1} {recall:>9.4}",
+        plain.median / ours.median
+    );
+}
+
+/// The plain way: every vector in full, then the best ten.
+fn scan_f32(query: &[f32], vectors: &[Vec<f32>]) -> Vec<u32> {
+    let dot = |v: &Vec<f32>| -> f32 {
+        let lanes = v.as_chunks::<16>().0.iter().zip(query.as_chunks::<16>().0);
+        let mut sums = [0.0; 16];
+        for (a, b) in lanes {
+            for lane in 0..16 {
+                sums[lane] += a[lane] * b[lane];
+            }
+        }
+        sums.iter().sum()
+    };
+    let mut scores: Vec<(u32, f32)> = (0..).zip(vectors.iter().map(dot)).collect();
+    scores.select_nth_unstable_by(K, |a, b| b.1.total_cmp(&a.1));
+    scores.truncate(K);
+    scores.into_iter().map(|(ordinal, _)| ordinal).collect()
+}
+
+fn filled(count: usize, batch: usize) -> (IndexWriter, Vec<Vec<f32>>) {
+    let mut random = Random(3);
+    let vectors = data::clustered(&mut random, 1_000);
+    let mut writer = IndexWriter::new(DIMENSIONS);
+    for number in 0..count {
+        push(
+            &mut writer,
+            number,
+            &data::text(&mut random),
+            &vectors[number % vectors.len()],
+        );
+        if number % batch == batch - 1 {
+            writer.publish();
+        }
+    }
+    (writer, vectors)
+}
+
+/// A question of eight words: one that most records hold, one that every sixth does, rarer ones.
+fn question() -> String {
+    [0, 9, 40, 100, 300, 1_000, 3_000, 9_000]
+        .map(data::word)
+        .join(" ")
+}
+
+fn lexical() {
+    println!("\nlexical pass and scan, 10K records of 200 B, 8 words, ms: median (best)");
+    println!(
+        "{:<22} {:>16} {:>16} {:>16} {:>9}",
+        "view", "scan", "lexical", "both", "postings"
+    );
+    for (name, batch) in [("one batch", 10_000), ("published one by one", 1)] {
+        let (mut writer, vectors) = filled(10_000, batch);
+        let snapshot = writer.publish();
+        report(name, &snapshot, &vectors[0]);
+        let (mut publish, mut first) = (Vec::new(), Vec::new());
+        let mut scratch = LexicalScratch::default();
+        for number in 10_000..10_064 {
+            push(
+                &mut writer,
+                number,
+                "one more memory of the auth race",
+                &vectors[1],
+            );
+            let snapshot = timed(&mut publish, || writer.publish());
+            let query = snapshot.analyse_query(&question());
+            let view = snapshot.view(&MemoryFilter::default(), None);
+            timed(&mut first, || {
+                snapshot.lexical(&query, &view, &mut scratch).whole.len()
+            });
+        }
+        println!(
+            "  publish {}, first lexical pass after it {}",
+            Times::of(publish),
+            Times::of(first)
+        );
+    }
+}
+
+fn report(name: &str, snapshot: &IndexSnapshot, vector: &[f32]) {
+    let mut scratch = LexicalScratch::default();
+    let mut scores = Vec::new();
+    let view = snapshot.view(&MemoryFilter::default(), None);
+    let query = snapshot.analyse_query(&question());
+    let (mut scan, mut lexical, mut both) = (Vec::new(), Vec::new(), Vec::new());
+    let mut postings = 0;
+    for _ in 0..200 {
+        timed(&mut both, || {
+            timed(&mut scan, || snapshot.scan(vector, &mut scores));
+            timed(&mut lexical, || {
+                let signals = snapshot.lexical(&query, &view, &mut scratch);
+                postings = signals.terms.iter().map(|t| t.documents).sum();
+            });
+        });
+    }
+    let (scan, lexical, both) = (Times::of(scan), Times::of(lexical), Times::of(both));
+    println!("{name:<22} {scan:>16} {lexical:>16} {both:>16} {postings:>9}");
+}
+
+fn load() {
+    let count = 100_000;
+    let (mut writer, _) = filled(count, 512);
+    let parts = writer.to_parts();
+    let (mut copied, mut owned) = (Vec::new(), Vec::new());
+    for _ in 0..9 {
+        timed(&mut copied, || {
+            IndexWriter::from_parts(DIMENSIONS, &parts).unwrap()
+        });
+        let given = parts.clone();
+        timed(&mut owned, || {
+            IndexWriter::from_owned_parts(DIMENSIONS, given).unwrap()
+        });
+    }
+    println!("\nload at 100K, ms: median (best)");
+    println!("  from_owned_parts {}", Times::of(owned));
+    println!("  from_parts, which copies {}", Times::of(copied));
+    for (tag, bytes) in &parts {
+        println!(
+            "  part {tag:#x}: {:.1} B/record",
+            bytes.len() as f64 / count as f64
+        );
+    }
+    let mut save = Vec::new();
+    timed(&mut save, || writer.to_parts());
+    let snapshot = writer.publish();
+    println!(
+        "  to_parts {} ms, memory {:.1} MB",
+        Times::of(save),
+        snapshot.memory_bytes() as f64 / 1e6
+    );
+}
