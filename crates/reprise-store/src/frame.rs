@@ -41,6 +41,8 @@ pub(crate) struct Header {
     pub(crate) hash: [u8; 16],
     /// Exactly the bytes that we would write at that offset.
     pub(crate) strict: bool,
+    /// Numbered by its place, as only we do.
+    pub(crate) placed: bool,
 }
 
 impl Header {
@@ -97,6 +99,7 @@ pub(crate) fn parse_header(bytes: &[u8], offset: u64) -> Option<Header> {
         payload_size: header.payload_length,
         hash: header.content_hash,
         strict: bytes[..SEGMENT_HEADER_SIZE] == expected,
+        placed: header.segment_id == offset / ALIGNMENT + 1,
     })
 }
 

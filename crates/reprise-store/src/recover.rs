@@ -274,7 +274,9 @@ impl<'a> Fold<'a> {
         let flags = if vectors_whole {
             None
         } else {
-            Some(self.damaged_vectors(commit, &placed)?)
+            let flags = self.damaged_vectors(commit, &placed)?;
+            self.report_vectors(commit, &flags);
+            Some(flags)
         };
         if !head.packed {
             self.note_missing_commits(head.seq - 1);
@@ -294,6 +296,23 @@ impl<'a> Fold<'a> {
             },
         );
         Ok(())
+    }
+
+    fn report_vectors(&mut self, commit: &ReadCommit, flags: &[bool]) {
+        let (offset, length) = (commit.vectors_offset(), commit.head.vectors_size);
+        let lost = flags.iter().filter(|damaged| **damaged).count();
+        let what = format!(
+            "a damaged VEC_SEG: {lost} of {} vectors are lost",
+            flags.len()
+        );
+        let damage = Damage {
+            offset,
+            length,
+            what,
+        };
+        // The walk has met the same bytes, but could not tell whose they are.
+        self.report.damage.retain(|d| d.offset != offset);
+        self.report.damage.push(damage);
     }
 
     /// Tries every vector of a VEC_SEG that is not whole by its own checksum.

@@ -101,7 +101,18 @@ impl Scan {
         let plain = header.strict && matches!(header.kind, TYPE_VECTORS | TYPE_MANIFEST);
         let kind = own.map_or(header.kind, |p| p.kind);
         let seq = own.map_or(0, |p| p.seq);
+        let changed = own.is_none()
+            && !plain
+            && !is_ours(kind)
+            && (header.placed || self.is_our_manifest(offset, &header)?);
         let found = match kind {
+            _ if changed => {
+                return Ok(Found::Damage(Damage {
+                    offset,
+                    length: size,
+                    what: "a segment of ours whose header changed".to_owned(),
+                }));
+            }
             _ if own.is_none() && !plain => Found::Foreign { offset, kind, size },
             TYPE_COMMIT => self.commit(offset, &header)?,
             TYPE_SEAL => {
@@ -116,7 +127,9 @@ impl Scan {
             },
         };
         self.vectors = (kind == TYPE_VECTORS && plain).then_some((offset, size));
-        if own.is_some() && !header.strict || !padded {
+        // The header's type is not hashed, so it could differ from the preamble's and look strict.
+        let changed = own.is_some_and(|p| !header.strict || p.kind != header.kind);
+        if changed || !padded {
             self.queued = Some(found);
             return Ok(Found::Damage(Damage {
                 offset,
@@ -125,6 +138,16 @@ impl Scan {
             }));
         }
         Ok(found)
+    }
+
+    /// A manifest has no preamble, but ends with the identity of its file.
+    fn is_our_manifest(&mut self, offset: u64, header: &Header) -> io::Result<bool> {
+        const IDENTITY: u64 = 68;
+        let Some(at) = header.payload_size.checked_sub(IDENTITY) else {
+            return Ok(false);
+        };
+        let id = self.window.get(offset + HEADER_SIZE + at, 16)?;
+        Ok(id == Some(&self.file_id.to_le_bytes()))
     }
 
     fn commit(&mut self, offset: u64, header: &Header) -> io::Result<Found> {
@@ -164,6 +187,10 @@ impl Scan {
     }
 }
 
+fn is_ours(kind: u8) -> bool {
+    (TYPE_COMMIT..=TYPE_FILE).contains(&kind)
+}
+
 /// The header at `offset`, where its payload lies within the file and has its hash.
 fn whole_header(window: &mut Window, offset: u64) -> io::Result<Option<Header>> {
     let Some(bytes) = window.get(offset, HEADER_SIZE)? else {
@@ -194,8 +221,7 @@ fn preamble(window: &mut Window, offset: u64, header: &Header) -> io::Result<Opt
     }
     let start = offset + HEADER_SIZE;
     let front = window.get(start, size)?.and_then(Preamble::parse);
-    let front =
-        front.filter(|p| (TYPE_COMMIT..=TYPE_FILE).contains(&p.kind) && !is_derived(p.kind));
+    let front = front.filter(|p| is_ours(p.kind) && !is_derived(p.kind));
     if front.is_some() {
         return Ok(front);
     }
@@ -254,7 +280,7 @@ pub(crate) fn find_last(
 ) -> io::Result<Option<(u64, u8)>> {
     const CHUNK: u64 = 64 << 10;
     let mut window = Window::new(Arc::clone(file), end);
-    let mut chunk = vec![0; CHUNK as usize];
+    let mut chunk = vec![0; CHUNK.min(end) as usize];
     // Places at or above `high` were looked at.
     let mut high = end / HEADER_SIZE * HEADER_SIZE;
     while high > 0 {

@@ -168,15 +168,20 @@ fn create(
         return Err(StoreError::BadEntry { index: 0, why });
     }
     let file = disk.open_or_create(&temporary).map_err(&io)?;
-    let lock = match disk.lock(&temporary).map_err(&io)? {
-        LockAttempt::Held(lock) => lock,
-        LockAttempt::Refused(holder) => return Err(locked(path, holder)),
+    let lock = match disk.lock(&temporary) {
+        Ok(LockAttempt::Held(lock)) => lock,
+        Ok(LockAttempt::Refused(holder)) => return Err(locked(path, holder)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(io(error)),
     };
     let held = Some(lock.identity().map_err(&io)?);
     let ours = disk.identity(&temporary).map_err(&io)? == held
-        && Some(file.identity().map_err(&io)?) == held
-        && disk.identity(path).map_err(&io)?.is_none();
+        && Some(file.identity().map_err(&io)?) == held;
     if !ours {
+        return Ok(None);
+    }
+    if disk.identity(path).map_err(&io)?.is_some() {
+        disk.remove(&temporary).map_err(&io)?;
         return Ok(None);
     }
     let facts = FileFacts {
