@@ -71,11 +71,18 @@ impl<T: Clone> CowVec<T> {
 
 impl<T: Clone> FromIterator<T> for CowVec<T> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        // Chunk by chunk: pushing one by one would ask for each whether its chunk is shared.
+        let mut values = values.into_iter();
         let mut all = Self::default();
-        for value in values {
-            all.push(value);
+        loop {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            chunk.extend(values.by_ref().take(CHUNK));
+            if chunk.is_empty() {
+                return all;
+            }
+            all.len += chunk.len();
+            all.chunks.push(Arc::new(Chunk(chunk)));
         }
-        all
     }
 }
 

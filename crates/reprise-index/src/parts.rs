@@ -186,39 +186,39 @@ fn read_documents(mut reader: Reader<'_>) -> Result<(CowVec<Row>, Sessions), Ind
         reader.take(count)?,
         reader.take(count)?,
     ];
-    let mut rows = CowVec::default();
-    let mut sessions_seen = 0;
-    for at in 0..count {
+    let row = |at: usize| {
         let (Some(kind), Some(source)) = (
             MemoryKind::from_number(bytes[1][at]),
             MemorySource::from_number(bytes[2][at]),
         ) else {
-            return Err(reader.damaged("a kind or source is not known"));
+            return Err("a kind or source is not known");
         };
         if usize::from(bytes[0][at]) > HEAD_TERMS {
-            return Err(reader.damaged("a head is too long"));
+            return Err("a head is too long");
         }
-        let session = u32::from_le_bytes(session_numbers[at]);
-        if session != NO_SESSION {
-            sessions_seen = sessions_seen.max(session + 1);
-        }
-        rows.push(Row {
+        Ok(Row {
             id: RecordId::from_u128(u128::from_le_bytes(ids[at])),
             timestamp: i64::from_le_bytes(timestamps[at]),
             known_at: i64::from_le_bytes(known[at]),
             forgotten_at: NEVER,
             superseded_at: NEVER,
             terms: u32::from_le_bytes(terms[at]),
-            session,
+            session: u32::from_le_bytes(session_numbers[at]),
             head_terms: bytes[0][at],
             kind,
             source,
             hole: bytes[3][at] != 0,
-        });
-    }
+        })
+    };
+    let rows: Result<CowVec<Row>, &'static str> = (0..count).map(row).collect();
+    let mut rows = rows.map_err(|what| reader.damaged(what))?;
     read_ends(&mut reader, &mut rows)?;
     let sessions = read_sessions(&mut reader)?;
-    if sessions_seen as usize > sessions.len() {
+    let named = |number: &[u8; 4]| {
+        let number = u32::from_le_bytes(*number);
+        number == NO_SESSION || (number as usize) < sessions.len()
+    };
+    if !session_numbers.iter().all(named) {
         return Err(reader.damaged("a session has no name"));
     }
     Ok((rows, sessions))

@@ -26,6 +26,19 @@ pub(crate) struct Link {
     pub(crate) live: bool,
 }
 
+impl Link {
+    fn new(row: &Row, live: bool) -> Self {
+        Self {
+            session: row.session,
+            previous: NONE,
+            next: NONE,
+            terms: row.terms,
+            head_terms: row.head_terms,
+            live,
+        }
+    }
+}
+
 /// Liveness and neighbourhood of every document at one instant.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct World {
@@ -64,44 +77,55 @@ pub(crate) struct Derived {
 impl World {
     /// The world as it was at `instant` (microseconds).
     pub(crate) fn at<'a>(rows: impl Iterator<Item = &'a Row>, instant: i64) -> Self {
-        let mut world = Self::default();
-        for row in rows {
-            world.push(row, row.was_live(instant));
-        }
-        world
+        Self::of(rows.map(|row| (row, row.was_live(instant))))
     }
 
     /// The world as it is.
     pub(crate) fn now<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
-        let mut world = Self::default();
-        for row in rows {
-            world.push(row, row.is_live());
+        Self::of(rows.map(|row| (row, row.is_live())))
+    }
+
+    /// As if each had been pushed, in plain vectors until all are known.
+    fn of<'a>(rows: impl Iterator<Item = (&'a Row, bool)>) -> Self {
+        let mut links: Vec<Link> = Vec::new();
+        let mut tails: Vec<u32> = Vec::new();
+        let mut alive = 0;
+        for (ordinal, (row, live)) in (0_u32..).zip(rows) {
+            let mut link = Link::new(row, live);
+            alive += u32::from(live);
+            if live && row.session != NO_SESSION {
+                let session = row.session as usize;
+                if tails.len() <= session {
+                    tails.resize(session + 1, NONE);
+                }
+                link.previous = std::mem::replace(&mut tails[session], ordinal);
+                if let Some(previous) = links.get_mut(link.previous as usize) {
+                    previous.next = ordinal;
+                }
+            }
+            links.push(link);
         }
-        world
+        Self {
+            links: links.into_iter().collect(),
+            tails: tails.into_iter().collect(),
+            live: alive,
+            derived: OnceLock::new(),
+        }
     }
 
     pub(crate) fn push(&mut self, row: &Row, live: bool) {
         let ordinal = self.links.len() as u32;
-        let mut link = Link {
-            session: row.session,
-            previous: NONE,
-            next: NONE,
-            terms: row.terms,
-            head_terms: row.head_terms,
-            live,
-        };
-        if live {
-            self.live += 1;
-            if row.session != NO_SESSION {
-                while self.tails.len() <= row.session as usize {
-                    self.tails.push(NONE);
-                }
-                if let Some(tail) = self.tails.get_mut(row.session as usize) {
-                    link.previous = std::mem::replace(tail, ordinal);
-                }
-                if let Some(previous) = self.links.get_mut(link.previous as usize) {
-                    previous.next = ordinal;
-                }
+        let mut link = Link::new(row, live);
+        self.live += u32::from(live);
+        if live && row.session != NO_SESSION {
+            while self.tails.len() <= row.session as usize {
+                self.tails.push(NONE);
+            }
+            if let Some(tail) = self.tails.get_mut(row.session as usize) {
+                link.previous = std::mem::replace(tail, ordinal);
+            }
+            if let Some(previous) = self.links.get_mut(link.previous as usize) {
+                previous.next = ordinal;
             }
         }
         self.links.push(link);
