@@ -316,3 +316,6 @@ fn candidates(
     places.push((LibraryOrigin::System, PathBuf::from(name)));
     places
 }
+
+#[cfg(test)]
+mod tests;

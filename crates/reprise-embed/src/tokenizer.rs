@@ -57,3 +57,6 @@ impl TextTokenizer {
         Ok(encoding.get_ids().to_vec())
     }
 }
+
+#[cfg(test)]
+mod tests;

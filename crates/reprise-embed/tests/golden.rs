@@ -97,9 +97,9 @@ fn the_int8_model_stays_near_the_reference_on_both_engines() {
     for mut embedder in [on_onnx_runtime(Variant::Int8), on_built_in(Variant::Int8)] {
         assert_eq!(embedder.space(), &Variant::Int8.space());
         let (mean, least, pairs) = against_reference(&mut *embedder);
-        assert!(mean >= 0.989, "{mean}");
+        assert!(mean >= 0.992, "{mean}");
         assert!(least >= 0.978, "{least}");
-        assert!(pairs <= 0.05, "{pairs}");
+        assert!(pairs <= 0.02, "{pairs}");
     }
 }
 
@@ -114,5 +114,6 @@ fn the_two_engines_share_one_space() {
         .map(|(a, b)| cosine(a, b))
         .fold(1.0, f32::min);
     println!("least cosine between the engines: {least:.6}");
-    assert!(least >= 0.995, "{least}");
+    // Measured .99858: the last bit of an activation can tip a quantised level.
+    assert!(least >= 0.998, "{least}");
 }

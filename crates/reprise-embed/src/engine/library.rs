@@ -4,6 +4,8 @@
 //! has to find a library by itself, so it is only ever given a path that was looked at first. The
 //! memory of what was loaded is global because the loaded library is.
 
+mod elf;
+
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -164,26 +166,30 @@ fn inspect(path: &Path) -> Result<PathBuf, LibraryError> {
         path: path.to_owned(),
     };
     let absolute = path.canonicalize().map_err(|_| missing())?;
-    let mut magic = [0; 4];
-    File::open(&absolute)
-        .and_then(|mut file| file.read_exact(&mut magic))
+    let is_whole = if cfg!(target_os = "macos") {
+        starts_with(
+            &absolute,
+            &[&[0xcf, 0xfa, 0xed, 0xfe], &[0xca, 0xfe, 0xba, 0xbe]],
+        )
+    } else if cfg!(windows) {
+        starts_with(&absolute, &[b"MZ"])
+    } else {
+        elf::is_whole(&absolute)
+    };
+    is_whole
         .ok()
-        .filter(|()| is_library_magic(magic))
+        .filter(|is_whole| *is_whole)
         .ok_or_else(|| LibraryError::NotALibrary {
             path: path.to_owned(),
         })?;
     Ok(absolute)
 }
 
-/// The first bytes of this system's shared libraries: ELF, Mach-O (64 bit or universal), PE.
-fn is_library_magic(magic: [u8; 4]) -> bool {
-    if cfg!(target_os = "macos") {
-        matches!(magic, [0xcf, 0xfa, 0xed, 0xfe] | [0xca, 0xfe, 0xba, 0xbe])
-    } else if cfg!(windows) {
-        magic.starts_with(b"MZ")
-    } else {
-        magic == *b"\x7fELF"
-    }
+/// Whether a file begins with one of these.
+fn starts_with(path: &Path, magics: &[&[u8]]) -> std::io::Result<bool> {
+    let mut start = [0; 4];
+    File::open(path)?.read_exact(&mut start)?;
+    Ok(magics.iter().any(|magic| start.starts_with(magic)))
 }
 
 fn explain(error: LoadDynamicError, path: &Path) -> LibraryError {
@@ -207,3 +213,6 @@ fn explain(error: LoadDynamicError, path: &Path) -> LibraryError {
         },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,7 +21,7 @@ const MERGE_HEADS: [i64; 3] = [0, 0, 384];
 const LAYER_NORM_EPSILON: f32 = 1e-12;
 /// Added to the attention score of a masked token: as good as minus infinity after the softmax.
 const MASKED: f32 = -1e4;
-/// Keeps the division by the length of an all-zero vector defined.
+/// Keeps divisions by the length or the peak of an all-zero vector defined.
 const LENGTH_MIN: f32 = 1e-12;
 
 /// Writes the whole model.
@@ -127,11 +127,11 @@ impl Writer<'_> {
         let summed = self.graph.node("Add", &[&attended, input], &[]);
         let middle = self.layer_norm(&summed, &format!("{name}.attention.output.LayerNorm"))?;
 
-        let inner = format!("{name}.intermediate.dense");
-        let inner = self.linear(&middle, &inner, [WIDTH_INNER, WIDTH], 1.0)?;
+        let dense = format!("{name}.intermediate.dense");
+        let inner = self.linear_even(&middle, &dense, [WIDTH_INNER, WIDTH])?;
         let inner = self.graph.node("Gelu", &[&inner], &[]);
         let dense = format!("{name}.output.dense");
-        let outer = self.linear(&inner, &dense, [WIDTH, WIDTH_INNER], 1.0)?;
+        let outer = self.linear_even(&inner, &dense, [WIDTH, WIDTH_INNER])?;
         let summed = self.graph.node("Add", &[&outer, &middle], &[]);
         self.layer_norm(&summed, &format!("{name}.output.LayerNorm"))
     }
@@ -163,48 +163,99 @@ impl Writer<'_> {
     }
 
     /// `y = (x W^T + b) * factor`, where the file's weight has shape `[outputs, inputs]`.
+    fn linear(
+        &mut self,
+        input: &str,
+        name: &str,
+        shape: [usize; 2],
+        factor: f32,
+    ) -> Result<String, WeightsError> {
+        let product = self.product(input, name, shape, factor)?;
+        self.add_bias(&product, name, shape[0], factor)
+    }
+
+    /// `y = x W^T + b` for the perceptron. Some tokens' activations are ten times those of others, so
+    /// in int8 each token's row is brought to a peak of 1 before the product and back after it: the
+    /// shared activation scale then serves all of them. Takes about 5 % more time and brings the mean
+    /// cosine to the reference from 0.990 to 0.996.
+    fn linear_even(
+        &mut self,
+        input: &str,
+        name: &str,
+        shape: [usize; 2],
+    ) -> Result<String, WeightsError> {
+        if self.variant == Variant::F32 {
+            return self.linear(input, name, shape, 1.0);
+        }
+        let graph = &mut self.graph;
+        let magnitudes = graph.node("Abs", &[input], &[]);
+        let keep_axis = [Attribute::Int("keepdims", 1)];
+        let peak = graph.node("ReduceMax", &[&magnitudes, "m1"], &keep_axis);
+        let tiny = graph.constant_f32("tiny", &[1], &[LENGTH_MIN]);
+        let peak = graph.node("Max", &[&peak, &tiny], &[]);
+        let even = graph.node("Div", &[input, &peak], &[]);
+        let product = self.product(&even, name, shape, 1.0)?;
+        let product = self.graph.node("Mul", &[&product, &peak], &[]);
+        self.add_bias(&product, name, shape[0], 1.0)
+    }
+
+    /// `x W^T * factor`.
     ///
     /// In int8 the weights have one scale an output and `x` is quantised as it comes
-    /// (`DynamicQuantizeLinear`: one scale a tensor, which is why texts go one per call).
-    fn linear(
+    /// (`DynamicQuantizeLinear`: one scale a tensor, which is why texts go one per call). Each product
+    /// has a zero point of its own: ONNX Runtime's precise mode rewrites them in place and fails
+    /// where they are shared.
+    fn product(
         &mut self,
         input: &str,
         name: &str,
         [outputs, inputs]: [usize; 2],
         factor: f32,
     ) -> Result<String, WeightsError> {
-        let mut weight = self
-            .weights
-            .tensor(&format!("{name}.weight"), &[outputs, inputs])?;
-        let mut bias = self.weights.tensor(&format!("{name}.bias"), &[outputs])?;
-        for x in weight.iter_mut().chain(&mut bias) {
+        let weight_name = format!("{name}.weight");
+        let mut weight = self.weights.tensor(&weight_name, &[outputs, inputs])?;
+        for x in &mut weight {
             *x *= factor;
         }
-
         let graph = &mut self.graph;
-        let product = match self.variant {
+        match self.variant {
             Variant::Int8 => {
                 let (levels, scales) = quantize_rows(&weight, inputs);
                 let levels = transpose(&levels, inputs);
                 let levels = graph.constant_i8(&format!("{name}.q"), &[inputs, outputs], &levels);
                 let scales = graph.constant_f32(&format!("{name}.s"), &[outputs], &scales);
-                let zero = graph.constant_i8("zero8", &[], &[0]);
+                let zero = graph.constant_i8(&format!("{name}.z"), &[], &[0]);
                 let [quantized, scale, zero_point] =
                     graph.node_with_outputs("DynamicQuantizeLinear", &[input], &[]);
                 let wires = [&*quantized, &levels, &zero_point, &zero];
                 let product = graph.node("MatMulInteger", &wires, &[]);
                 let product = graph.node("Cast", &[&product], &[Attribute::Int("to", F32)]);
                 let scale = graph.node("Mul", &[&scale, &scales], &[]);
-                graph.node("Mul", &[&product, &scale], &[])
+                Ok(graph.node("Mul", &[&product, &scale], &[]))
             }
             Variant::F32 => {
                 let weight = transpose(&weight, inputs);
                 let weight = graph.constant_f32(&format!("{name}.w"), &[inputs, outputs], &weight);
-                graph.node("MatMul", &[input, &weight], &[])
+                Ok(graph.node("MatMul", &[input, &weight], &[]))
             }
-        };
-        let bias = graph.constant_f32(&format!("{name}.b"), &[outputs], &bias);
-        Ok(graph.node("Add", &[&product, &bias], &[]))
+        }
+    }
+
+    fn add_bias(
+        &mut self,
+        product: &str,
+        name: &str,
+        outputs: usize,
+        factor: f32,
+    ) -> Result<String, WeightsError> {
+        let mut bias = self.weights.tensor(&format!("{name}.bias"), &[outputs])?;
+        for x in &mut bias {
+            *x *= factor;
+        }
+        let bias = self
+            .graph
+            .constant_f32(&format!("{name}.b"), &[outputs], &bias);
+        Ok(self.graph.node("Add", &[product, &bias], &[]))
     }
 
     fn layer_norm(&mut self, input: &str, name: &str) -> Result<String, WeightsError> {
