@@ -9,6 +9,10 @@ const CHUNK: usize = 256;
 
 /// Cloning is two words; a write copies the chunk it touches if a clone still shows it.
 #[derive(Debug)]
+#[expect(
+    clippy::rc_buffer,
+    reason = "the vectors grow in place while nobody else holds them"
+)]
 pub(crate) struct Chunked<T> {
     chunks: Arc<Vec<Arc<Vec<T>>>>,
     len: usize,
@@ -51,13 +55,12 @@ impl<T: Clone> Chunked<T> {
 
     pub(crate) fn push(&mut self, item: T) {
         let chunks = Arc::make_mut(&mut self.chunks);
-        match chunks.last_mut().filter(|last| last.len() < CHUNK) {
-            Some(last) => Arc::make_mut(last).push(item),
-            None => {
-                let mut chunk = Vec::with_capacity(CHUNK);
-                chunk.push(item);
-                chunks.push(Arc::new(chunk));
-            }
+        if let Some(last) = chunks.last_mut().filter(|last| last.len() < CHUNK) {
+            Arc::make_mut(last).push(item);
+        } else {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            chunk.push(item);
+            chunks.push(Arc::new(chunk));
         }
         self.len += 1;
     }

@@ -81,7 +81,7 @@ pub(crate) fn vector_check(bytes: &[u8]) -> u32 {
     xxhash_rust::xxh3::xxh3_64(bytes) as u32
 }
 
-/// A vector as VEC_SEG holds it.
+/// A vector as `VEC_SEG` holds it.
 pub(crate) fn vector_bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
@@ -191,7 +191,7 @@ pub(crate) fn encode_stub(tombstone: &Tombstone) -> RawEntry {
 pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
     let mut reader = ByteReader::new(&raw.body);
     Some(match raw.kind {
-        KIND_RECORD => Outline::Record(record::mark(&mut reader)?),
+        KIND_RECORD => record::outline(&mut reader)?,
         KIND_STUB => Outline::Stub(tombstone(&mut reader)?),
         KIND_LOST => Outline::Lost,
         KIND_EMBEDDED => Outline::Embedded {

@@ -1,7 +1,7 @@
-//! A commit in bytes: a VEC_SEG in rvf-runtime's dialect, where there are vectors, then the commit
+//! A commit in bytes: a `VEC_SEG` in rvf-runtime's dialect, where there are vectors, then the commit
 //! segment that makes it count.
 //!
-//! Lives here: the fixed part of a commit segment and the layout of VEC_SEG. Never here: the disk.
+//! Lives here: the fixed part of a commit segment and the layout of `VEC_SEG`. Never here: the disk.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::squeeze::{Squeezer, Unsqueezer};
 pub(crate) const FLAG_PACKED: u32 = 1;
 /// Bytes before the first block.
 pub(crate) const FIXED_SIZE: usize = PREAMBLE_SIZE + 48;
-/// Bytes before the first vector of a VEC_SEG payload: dimensions u16, count u32.
+/// Bytes before the first vector of a `VEC_SEG` payload: dimensions u16, count u32.
 const VECTORS_HEAD: u64 = 6;
 
 /// What stays the same in every segment of one file.
@@ -41,12 +41,12 @@ impl FileFacts {
         }
     }
 
-    /// Bytes from one vector of a VEC_SEG to the next: id u64, then the numbers.
+    /// Bytes from one vector of a `VEC_SEG` to the next: id u64, then the numbers.
     pub(crate) fn stride(&self) -> u64 {
         8 + 4 * u64::from(self.dimensions)
     }
 
-    /// Where the numbers of vector `index` stand, for a VEC_SEG that begins at `segment`.
+    /// Where the numbers of vector `index` stand, for a `VEC_SEG` that begins at `segment`.
     pub(crate) fn vector_offset(&self, segment: u64, index: u64) -> u64 {
         segment + HEADER_SIZE + VECTORS_HEAD + index * self.stride() + 8
     }
@@ -66,7 +66,7 @@ pub(crate) struct CommitHead {
     pub(crate) previous: u64,
     /// Offset of the newest checkpoint's seal; 0 where there is none.
     pub(crate) seal: u64,
-    /// Size of the VEC_SEG that ends where this segment begins; 0 where there is none.
+    /// Size of the `VEC_SEG` that ends where this segment begins; 0 where there is none.
     pub(crate) vectors_size: u64,
     pub(crate) first_ordinal: u32,
     pub(crate) ordinals: u32,
@@ -215,7 +215,7 @@ pub(crate) struct ReadCommit {
 }
 
 impl ReadCommit {
-    /// Where its VEC_SEG begins.
+    /// Where its `VEC_SEG` begins.
     pub(crate) fn vectors_offset(&self) -> u64 {
         self.offset - self.head.vectors_size
     }
@@ -245,7 +245,7 @@ impl ReadCommit {
     }
 }
 
-/// Whether a VEC_SEG of `count` vectors has that size.
+/// Whether a `VEC_SEG` of `count` vectors has that size.
 pub(crate) fn vectors_size(facts: &FileFacts, count: u64) -> u64 {
     if count == 0 {
         0

@@ -52,7 +52,7 @@ impl Slot {
     }
 }
 
-/// A VEC_SEG that is whole and belongs to a commit.
+/// A `VEC_SEG` that is whole and belongs to a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VectorSegment {
     pub(crate) offset: u64,
@@ -79,7 +79,7 @@ pub(crate) struct Directory {
     pub(crate) slots: Chunked<Slot>,
     pub(crate) tombstones: Chunked<Tombstone>,
     pub(crate) vectors: Chunked<VectorSegment>,
-    pub(crate) spaces: Arc<Vec<EmbeddingSpace>>,
+    pub(crate) spaces: Arc<[EmbeddingSpace]>,
     pub(crate) cursors: BTreeMap<String, u64>,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Folding<'a> {
     pub(crate) first_ordinal: u32,
     pub(crate) vectors_size: u64,
     pub(crate) placed: Vec<Placed>,
-    /// Which of its vectors are damaged; `None`: its VEC_SEG is whole.
+    /// Which of its vectors are damaged; `None`: its `VEC_SEG` is whole.
     pub(crate) damaged_vectors: Option<&'a [bool]>,
 }
 
@@ -224,7 +224,8 @@ impl Directory {
     fn intern(&mut self, space: &EmbeddingSpace) -> u16 {
         let index = self.spaces.iter().position(|known| known == space);
         let index = index.unwrap_or_else(|| {
-            Arc::make_mut(&mut self.spaces).push(space.clone());
+            let known = self.spaces.iter().chain([space]);
+            self.spaces = known.cloned().collect();
             self.spaces.len() - 1
         });
         u16::try_from(index + 1).unwrap_or(0)
@@ -259,7 +260,7 @@ impl Directory {
         self.seal = seal;
     }
 
-    /// Ids of vectors that stand in a listed VEC_SEG but must not be found any more.
+    /// Ids of vectors that stand in a listed `VEC_SEG` but must not be found any more.
     pub(crate) fn deleted_ids(&self) -> Vec<u64> {
         let forgotten =
             |(_, slot): &(usize, &Slot)| slot.state == SlotState::Forgotten && slot.vector != 0;

@@ -78,6 +78,15 @@ impl Log {
             encoded.push(one);
         }
         validate::check_size(&encoded)?;
+        self.commit(encoded, &ids)?;
+        let seq = self.seq();
+        Ok(Commit { seq, first_ordinal })
+    }
+
+    /// Writes entries that were checked, syncs them, and takes them in.
+    fn commit(&mut self, encoded: Vec<Encoded>, ids: &[u64]) -> Result<(), StoreError> {
+        let first_ordinal = self.records();
+        let ordinals = encoded.iter().filter(|e| e.outline.takes_ordinal()).count();
         let head = CommitHead {
             seq: self.directory.seq + 1,
             packed: false,
@@ -85,7 +94,7 @@ impl Log {
             seal: self.directory.seal,
             vectors_size: 0,
             first_ordinal,
-            ordinals: next - first_ordinal,
+            ordinals: ordinals as u32,
             entries: 0,
             blocks: 0,
         };
@@ -94,7 +103,7 @@ impl Log {
             &self.facts,
             self.end,
             encoded,
-            &ids,
+            ids,
             &mut self.squeezer,
         )
         .map_err(StoreError::io("compress a commit for", &self.path))?;
@@ -116,8 +125,7 @@ impl Log {
                 damaged_vectors: None,
             },
         );
-        let seq = self.seq();
-        Ok(Commit { seq, first_ordinal })
+        Ok(())
     }
 
     /// The last acknowledged commit.
@@ -262,3 +270,6 @@ pub(crate) fn check_tags(derived: &[(u8, Vec<u8>)]) -> Result<(), StoreError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,11 +25,11 @@ const CACHED_BLOCKS: usize = 32;
 pub(crate) struct ReadTools {
     unsqueezer: Unsqueezer,
     /// Offset and bytes, most recently used last.
-    blocks: Mutex<Vec<(u64, Arc<Vec<u8>>)>>,
+    blocks: Mutex<Vec<(u64, Arc<[u8]>)>>,
 }
 
 impl ReadTools {
-    fn cached(&self, offset: u64) -> Option<Arc<Vec<u8>>> {
+    fn cached(&self, offset: u64) -> Option<Arc<[u8]>> {
         let mut blocks = self.blocks.lock().ok()?;
         let at = blocks.iter().rposition(|(known, _)| *known == offset)?;
         let found = blocks.remove(at);
@@ -38,7 +38,7 @@ impl ReadTools {
         Some(block)
     }
 
-    fn keep(&self, offset: u64, block: &Arc<Vec<u8>>) {
+    fn keep(&self, offset: u64, block: &Arc<[u8]>) {
         if let Ok(mut blocks) = self.blocks.lock() {
             if blocks.len() == CACHED_BLOCKS {
                 blocks.remove(0);
@@ -58,7 +58,7 @@ pub(crate) struct Snapshot {
     pub(crate) end: u64,
     pub(crate) slots: Chunked<Slot>,
     pub(crate) tombstones: Chunked<Tombstone>,
-    pub(crate) spaces: Arc<Vec<EmbeddingSpace>>,
+    pub(crate) spaces: Arc<[EmbeddingSpace]>,
     pub(crate) tools: Arc<ReadTools>,
 }
 
@@ -132,7 +132,7 @@ impl LogReader {
     }
 
     /// The unpacked block of a slot; `None` where its checksum does not hold.
-    fn block(&self, slot: &Slot) -> Result<Option<Arc<Vec<u8>>>, StoreError> {
+    fn block(&self, slot: &Slot) -> Result<Option<Arc<[u8]>>, StoreError> {
         let snapshot = &*self.snapshot;
         if let Some(block) = snapshot.tools.cached(slot.place) {
             return Ok(Some(block));
@@ -144,7 +144,7 @@ impl LogReader {
         let read = snapshot.file.read_exact_at(slot.place, &mut bytes);
         read.map_err(StoreError::io("read", &snapshot.path))?;
         let unpacked = block::unpack(&bytes, snapshot.facts.file_id, &snapshot.tools.unsqueezer);
-        let unpacked = unpacked.map(Arc::new);
+        let unpacked = unpacked.map(Arc::from);
         if let Some(block) = &unpacked {
             snapshot.tools.keep(slot.place, block);
         }

@@ -315,7 +315,7 @@ impl<'a> Fold<'a> {
         self.report.damage.push(damage);
     }
 
-    /// Tries every vector of a VEC_SEG that is not whole by its own checksum.
+    /// Tries every vector of a `VEC_SEG` that is not whole by its own checksum.
     fn damaged_vectors(&self, commit: &ReadCommit, placed: &[Placed]) -> io::Result<Vec<bool>> {
         let mut bytes = vec![0; 4 * usize::from(self.facts.dimensions)];
         let marks = placed.iter().filter_map(|p| p.outline.mark());

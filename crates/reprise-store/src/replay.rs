@@ -112,7 +112,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The vectors of a commit, id and numbers each, as they stand in its VEC_SEG.
+    /// The vectors of a commit, id and numbers each, as they stand in its `VEC_SEG`.
     fn vectors(&self, commit: &ReadCommit) -> io::Result<Vec<u8>> {
         let facts = &self.range.facts;
         let start = facts.vector_offset(commit.vectors_offset(), 0) - 8;

@@ -22,7 +22,7 @@ const WHOLE_MAX: u64 = 16 << 20;
 /// What stands at one place of the file.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// A commit whose hash held, and whether the VEC_SEG it names stands whole in front of it.
+    /// A commit whose hash held, and whether the `VEC_SEG` it names stands whole in front of it.
     Commit(Box<ReadCommit>, bool),
     /// A seal whose hash held.
     Seal { offset: u64, payload: Vec<u8> },
@@ -231,7 +231,7 @@ fn preamble(window: &mut Window, offset: u64, header: &Header) -> io::Result<Opt
     Ok(back.filter(|p| is_derived(p.kind)))
 }
 
-/// The first place behind `from` where a segment that carries our file id is whole, or the VEC_SEG
+/// The first place behind `from` where a segment that carries our file id is whole, or the `VEC_SEG`
 /// that belongs to it.
 fn find_own(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<u64>> {
     let mut at = align_up(from + 1);
@@ -253,7 +253,7 @@ fn find_own(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<
     Ok(None)
 }
 
-/// Where the walk should go on for an own segment at `at`: at its VEC_SEG, if that is whole.
+/// Where the walk should go on for an own segment at `at`: at its `VEC_SEG`, if that is whole.
 fn vectors_before(window: &mut Window, from: u64, at: u64, header: &Header) -> io::Result<u64> {
     if header.kind != TYPE_COMMIT {
         return Ok(at);

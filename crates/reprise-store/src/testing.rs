@@ -95,8 +95,8 @@ pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryR
         kind: MemoryKind::Episode,
         quality_score: random.is_multiple_of(5).then_some(0.8),
         session_id: format!("session-{}", seed % 7),
-        timestamp: instant(seed as i64),
-        known_at: instant(seed as i64 + 1),
+        timestamp: instant(seed.cast_signed()),
+        known_at: instant(seed.cast_signed() + 1),
         metadata,
         embedding: if embedded {
             unit_vector(seed, dimensions)
@@ -151,7 +151,7 @@ pub fn workload(seed: u64, steps: u32) -> Vec<Step> {
 /// A commit that makes sense after what the model knows; the model takes it in.
 fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for turn in 0..1 + random % 3 {
+    for turn in 0..=random % 3 {
         let dice = mix(random.wrapping_add(turn));
         let live: Vec<u32> = model.live().collect();
         let pick = live.get(dice as usize / 16 % live.len().max(1)).copied();
@@ -256,7 +256,9 @@ impl Model {
     /// Takes in a step that was acknowledged.
     pub fn step(&mut self, step: &Step) {
         if let Step::Commit(entries) | Step::Compact(entries) = step {
-            entries.iter().for_each(|entry| self.take(entry));
+            for entry in entries {
+                self.take(entry);
+            }
             self.seq += 1;
         }
     }

@@ -1,13 +1,13 @@
 //! The bytes of a record: flags, vector mark, fixed fields, then every variable one.
 //!
-//! Lives here: the field order of format 1. Never here: the vector itself, which stands in VEC_SEG.
+//! Lives here: the field order of format 1. Never here: the vector itself, which stands in `VEC_SEG`.
 
 use reprise_types::{
     ContentHash, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,
     RecordId, Retention, Visibility,
 };
 
-use super::{VectorMark, instant, mark as read_mark, put_instant, put_mark};
+use super::{Outline, VectorMark, instant, mark as read_mark, put_instant, put_mark};
 use crate::bytes::{ByteReader, put_bytes, put_varint};
 
 const VECTOR: u64 = 1;
@@ -129,13 +129,13 @@ fn json(object: &serde_json::Map<String, serde_json::Value>) -> String {
     serde_json::Value::Object(object.clone()).to_string()
 }
 
-/// The vector mark at the front of a record; the outer `None` means malformed.
-pub(super) fn mark(reader: &mut ByteReader<'_>) -> Option<Option<VectorMark>> {
+/// The outline of a record: its vector mark, where it has one.
+pub(super) fn outline(reader: &mut ByteReader<'_>) -> Option<Outline> {
     let flags = reader.varint()?;
     if flags & VECTOR == 0 {
-        return Some(None);
+        return Some(Outline::Record(None));
     }
-    read_mark(reader).map(Some)
+    read_mark(reader).map(|mark| Outline::Record(Some(mark)))
 }
 
 /// The same record with another vector mark in front.
@@ -221,6 +221,10 @@ pub(super) fn decode(body: &[u8]) -> Option<MemoryRecord> {
 }
 
 /// Reads a field that is there; the outer `None` means malformed.
+#[expect(
+    clippy::option_option,
+    reason = "absent and malformed are two things, and `?` tells them apart"
+)]
 fn when<T>(there: bool, read: impl FnOnce() -> Option<T>) -> Option<Option<T>> {
     if there { read().map(Some) } else { Some(None) }
 }

@@ -20,7 +20,7 @@ use crate::recover::new_file;
 use crate::scan::{Found, Scan};
 use crate::squeeze::{LEVEL_PACK, Squeezer, Unsqueezer};
 
-/// Entries of one packed commit: few enough that damage stays local and a VEC_SEG small.
+/// Entries of one packed commit: few enough that damage stays local and a `VEC_SEG` small.
 const PACK_ENTRIES: usize = 4096;
 /// Or this many bytes of records, or of vectors.
 const PACK_BYTES: usize = 8 * 1024 * 1024;
@@ -98,10 +98,9 @@ impl Packer<'_> {
         match outline(&raw) {
             Some(outline) if outline.takes_ordinal() => self.take_ordinal(&raw),
             Some(outline @ Outline::Unknown) => self.put(raw, outline, None),
-            // Merged into its record, its stub or the last cursor.
-            Some(_) => Ok(()),
             None if raw.kind == KIND_RECORD => self.lose_until(self.next + 1),
-            None => Ok(()),
+            // Merged into its record, its stub or the last cursor.
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -154,18 +153,15 @@ impl Packer<'_> {
                 .slot(self.next)
                 .filter(|slot| slot.state == SlotState::Forgotten)
                 .and_then(|slot| self.source.directory.tombstones.get(slot.place as usize));
-            match tombstone {
-                Some(tombstone) => {
-                    let outline = Outline::Stub(tombstone.clone());
-                    self.put(encode_stub(tombstone), outline, None)?;
-                }
-                None => {
-                    let raw = RawEntry {
-                        kind: KIND_LOST,
-                        body: Vec::new(),
-                    };
-                    self.put(raw, Outline::Lost, None)?;
-                }
+            if let Some(tombstone) = tombstone {
+                let outline = Outline::Stub(tombstone.clone());
+                self.put(encode_stub(tombstone), outline, None)?;
+            } else {
+                let raw = RawEntry {
+                    kind: KIND_LOST,
+                    body: Vec::new(),
+                };
+                self.put(raw, Outline::Lost, None)?;
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ use crate::directory::{Directory, SlotState};
 use crate::entry::Entry;
 use crate::error::StoreError;
 
-/// Entries of one commit; keeps a VEC_SEG far below the 256 MiB that rvf-runtime reads.
+/// Entries of one commit; keeps a `VEC_SEG` far below the 256 MiB that rvf-runtime reads.
 const ENTRIES_MAX: usize = 16_384;
 /// Bytes of one commit before compression, vectors included.
 const BYTES_MAX: usize = 64 * 1024 * 1024;

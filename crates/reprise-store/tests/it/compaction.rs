@@ -209,7 +209,7 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
         log.finish_compaction(done, &[]).unwrap();
     }
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    readers
-        .into_iter()
-        .for_each(|thread| assert!(thread.join().unwrap() > 0));
+    for thread in readers {
+        assert!(thread.join().unwrap() > 0);
+    }
 }

@@ -14,7 +14,9 @@ fn sample(closed: bool) -> (Vec<u8>, Model) {
     steps.push(Step::Compact(vec![record(1, "one"), record(2, "two")]));
     steps.push(Step::Commit(vec![record(3, "three")]));
     let mut model = Model::default();
-    steps.iter().for_each(|step| model.step(step));
+    for step in &steps {
+        model.step(step);
+    }
     let forget = model.forget(model.live().next().unwrap());
     steps.push(Step::Commit(vec![forget, record(4, "four")]));
     if closed {
@@ -42,7 +44,7 @@ fn served_is_true(log: &Log, model: &Model, place: &str) -> usize {
         match reader.record(ordinal as u32) {
             Ok(mut served) => {
                 // A vector may be gone, or be the one from before a re-embedding that is lost.
-                served.embedding = expected.embedding.clone();
+                served.embedding.clone_from(&expected.embedding);
                 served.embedding_space.clone_from(&expected.embedding_space);
                 assert_eq!(&served, expected, "{place}: ordinal {ordinal}");
                 if has_vector {

@@ -33,7 +33,7 @@ fn a_full_disk_at_any_write_loses_nothing_acknowledged() {
                 let again = log.append(&[record(1, "more")]);
                 match step {
                     Step::Compact(_) if again.is_ok() => {
-                        now.step(&Step::Commit(vec![record(1, "more")]))
+                        now.step(&Step::Commit(vec![record(1, "more")]));
                     }
                     _ => assert!(
                         matches!(again, Err(StoreError::Poisoned { .. })),

@@ -1,12 +1,7 @@
 //! The log from outside: what it promises, on a disk that keeps breaking.
 //!
 //! Lives here: one module a promise. Never here: anything that knows private parts of the store.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "test code"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod basics;
 mod compaction;
