@@ -1,10 +1,13 @@
-//! Vectors as one signed byte per number: scanned whole, then the best are scored in full precision.
+//! Vectors as one signed byte per number, and as one bit per number made from these.
 //!
 //! Must never live here: f32 vectors (they stay in the store), filters, any other signal.
 
-use std::sync::Arc;
+mod signs;
+
+use std::sync::{Arc, OnceLock};
 
 use reprise_types::VectorStore;
+use signs::{Distances, Signs};
 use simsimd::SpatialSimilarity;
 
 use crate::codec::SharedBytes;
@@ -14,11 +17,17 @@ use crate::view::View;
 /// Candidates that are scored in full precision for each result wanted. Measured: recall@10 against
 /// the exact answer is 1.0 on clustered and on text-like data at 100K (`benches/search.rs`).
 pub const OVERSAMPLE_DEFAULT: usize = 8;
+/// Documents whose codes are looked at after the pass over the signs: one in so many, ...
+const SIGN_SHARE: usize = 24;
+/// ... but at least so many, ...
+const SIGN_CANDIDATES_MIN: usize = 1024;
+/// ... and so many for each that is scored in full precision.
+const SIGN_OVERSAMPLE: usize = 16;
 /// Documents per shared chunk of codes; small, because an append copies one chunk.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
 /// The codes of one chunk: our own, or still in the part they were loaded from.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 enum Codes {
     Own(Vec<i8>),
     Saved(SharedBytes),
@@ -33,11 +42,28 @@ impl Codes {
     }
 }
 
+/// The documents of one chunk.
+#[derive(Debug)]
+struct Chunk {
+    codes: Codes,
+    /// Made from the codes by the first query that wants them.
+    signs: OnceLock<Signs>,
+}
+
+impl Chunk {
+    fn new(codes: Codes) -> Arc<Self> {
+        Arc::new(Self {
+            codes,
+            signs: OnceLock::new(),
+        })
+    }
+}
+
 /// Codes and scales of every document; a scale of 0 marks a document without a vector.
 #[derive(Debug, Clone)]
 pub(crate) struct Vectors {
     dimensions: usize,
-    chunks: Vec<Arc<Codes>>,
+    chunks: Vec<Arc<Chunk>>,
     scales: CowVec<f32>,
 }
 
@@ -69,7 +95,7 @@ impl Vectors {
     pub(crate) fn push(&mut self, vector: Option<&[f32]>) {
         if self.len().is_multiple_of(CHUNK_DOCUMENTS) {
             let room = Vec::with_capacity(CHUNK_DOCUMENTS * self.dimensions);
-            self.chunks.push(Arc::new(Codes::Own(room)));
+            self.chunks.push(Chunk::new(Codes::Own(room)));
         }
         let dimensions = self.dimensions;
         let vector = vector.filter(|vector| self.is_usable(vector));
@@ -122,7 +148,7 @@ impl Vectors {
         out.resize(self.len(), 0.0);
         let mut places = out.iter_mut().zip(self.scales.iter());
         for chunk in &self.chunks {
-            let documents = chunk.as_slice().chunks_exact(self.dimensions);
+            let documents = chunk.codes.as_slice().chunks_exact(self.dimensions);
             for (document, (score, scale)) in documents.zip(&mut places) {
                 // Both have `dimensions` codes, the one case in which there is no answer. The sum
                 // is a whole number, the same on every machine.
@@ -132,8 +158,9 @@ impl Vectors {
         }
     }
 
-    /// The `k` documents of `view` nearest to `query`, best first, ties by newer: scan, keep the
-    /// best `k * oversample`, score those in full precision.
+    /// The `k` documents of `view` nearest to `query`, best first, ties by newer. Three passes, each
+    /// over fewer documents and with more precision: the signs of all, the codes of those that agree
+    /// best, the full vectors of the best `k * oversample` of these.
     pub(crate) fn nearest(
         &self,
         query: &[f32],
@@ -145,12 +172,17 @@ impl Vectors {
         if k == 0 || !self.is_usable(query) || store.dimensions() != self.dimensions {
             return Vec::new();
         }
-        let mut scores = Vec::new();
-        self.scan(query, &mut scores);
-        let wanted = k.saturating_mul(oversample.max(1)).min(self.len());
-        let candidates = best(&scores, wanted, |ordinal| {
-            view.admits(ordinal) && self.has(ordinal)
-        });
+        let rescored = k.saturating_mul(oversample.max(1)).min(self.len());
+        let mut codes = vec![0; self.dimensions];
+        quantise(query, &mut codes);
+        let wanted = (self.len() / SIGN_SHARE)
+            .max(SIGN_CANDIDATES_MIN)
+            .max(rescored.saturating_mul(SIGN_OVERSAMPLE));
+        let scored = self
+            .closest_by_signs(&codes, wanted, view.bits())
+            .into_iter()
+            .map(|ordinal| (ordinal, self.approximate(&codes, ordinal)));
+        let candidates = best(scored, rescored);
         let mut vector = vec![0.0; self.dimensions];
         let mut exact: Vec<(u32, f32)> = candidates
             .into_iter()
@@ -164,13 +196,56 @@ impl Vectors {
         exact
     }
 
+    /// The documents marked in `admitted` that have a vector: all of them where they are no more
+    /// than `wanted`, else at least so many, those whose signs agree best with the query's.
+    fn closest_by_signs(&self, query: &[i8], wanted: usize, admitted: &[u64]) -> Vec<u32> {
+        let admit = |ordinal: usize, scale: f32| {
+            let word = admitted.get(ordinal / 64).copied().unwrap_or(0);
+            scale != 0.0 && word >> (ordinal % 64) & 1 == 1
+        };
+        let marked: u64 = admitted.iter().map(|w| u64::from(w.count_ones())).sum();
+        if marked <= wanted as u64 {
+            let all = (0..self.len()).zip(self.scales());
+            return all
+                .filter(|(ordinal, scale)| admit(*ordinal, *scale))
+                .map(|(ordinal, _)| ordinal as u32)
+                .collect();
+        }
+        let query = Signs::of(query, self.dimensions);
+        let mut distances = Distances::new(self.len(), self.dimensions);
+        let mut scales = self.scales().enumerate();
+        for chunk in &self.chunks {
+            let signs = || Signs::of(chunk.codes.as_slice(), self.dimensions);
+            for document in chunk.signs.get_or_init(signs).documents() {
+                let Some((ordinal, scale)) = scales.next() else {
+                    break;
+                };
+                if admit(ordinal, scale) {
+                    distances.add(ordinal as u32, query.distance(document));
+                }
+            }
+        }
+        distances.closest(wanted)
+    }
+
+    /// The inner product of the codes times the document's scale: in the order of the approximate
+    /// cosine.
+    fn approximate(&self, query: &[i8], ordinal: u32) -> f32 {
+        let index = ordinal as usize;
+        let from = index % CHUNK_DOCUMENTS * self.dimensions;
+        let chunk = self.chunks.get(index / CHUNK_DOCUMENTS);
+        let codes = chunk.and_then(|c| c.codes.as_slice().get(from..from + self.dimensions));
+        let dot = codes.and_then(|codes| i8::dot(query, codes)).unwrap_or(0.0);
+        dot as f32 * self.scales.get(index).copied().unwrap_or(0.0)
+    }
+
     pub(crate) fn scales(&self) -> impl Iterator<Item = f32> {
         self.scales.iter().copied()
     }
 
     /// Every document's codes, chunk by chunk.
     pub(crate) fn code_chunks(&self) -> impl Iterator<Item = &[i8]> {
-        self.chunks.iter().map(|chunk| chunk.as_slice())
+        self.chunks.iter().map(|chunk| chunk.codes.as_slice())
     }
 
     /// The inverse of [`Self::code_chunks`] and [`Self::scales`], lengths already checked.
@@ -178,7 +253,7 @@ impl Vectors {
         let chunk_bytes = CHUNK_DOCUMENTS * dimensions;
         let chunks = (0..codes.len().div_ceil(chunk_bytes.max(1)))
             .map(|chunk| codes.piece(chunk * chunk_bytes, (chunk + 1) * chunk_bytes))
-            .map(|bytes| Arc::new(Codes::Saved(bytes)))
+            .map(|bytes| Chunk::new(Codes::Saved(bytes)))
             .collect();
         Self {
             dimensions,
@@ -188,18 +263,24 @@ impl Vectors {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.chunks.len() * CHUNK_DOCUMENTS * self.dimensions + self.scales.memory_bytes()
+        let codes = self.chunks.len() * CHUNK_DOCUMENTS * self.dimensions;
+        // With the signs, an eighth of the codes.
+        codes + codes / 8 + self.scales.memory_bytes()
     }
 }
 
-/// The codes of the chunk, unshared; a copy gets room for `capacity` codes at once.
-fn own(chunk: &mut Arc<Codes>, capacity: usize) -> Option<&mut Vec<i8>> {
-    if !matches!(Arc::get_mut(chunk), Some(Codes::Own(_))) {
+/// The codes of the chunk, to be changed: unshared, and without signs that would no longer be true.
+/// A copy gets room for `capacity` codes at once.
+fn own(chunk: &mut Arc<Chunk>, capacity: usize) -> Option<&mut Vec<i8>> {
+    let is_own = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk.codes, Codes::Own(_)));
+    if !is_own {
         let mut copy = Vec::with_capacity(capacity);
-        copy.extend_from_slice(chunk.as_slice());
-        *chunk = Arc::new(Codes::Own(copy));
+        copy.extend_from_slice(chunk.codes.as_slice());
+        *chunk = Chunk::new(Codes::Own(copy));
     }
-    match Arc::make_mut(chunk) {
+    let chunk = Arc::get_mut(chunk)?;
+    chunk.signs = OnceLock::new();
+    match &mut chunk.codes {
         Codes::Own(codes) => Some(codes),
         Codes::Saved(_) => None,
     }
@@ -222,13 +303,13 @@ fn quantise(vector: &[f32], codes: &mut [i8]) -> f32 {
     scale
 }
 
-/// The ordinals of the `wanted` highest scores that `admit` lets pass, ties by newer; unordered.
-fn best(scores: &[f32], wanted: usize, admit: impl Fn(u32) -> bool) -> Vec<u32> {
+/// The ordinals of the `wanted` highest scores, ties by newer; unordered.
+fn best(scored: impl Iterator<Item = (u32, f32)>, wanted: usize) -> Vec<u32> {
     // Twice the room: candidates pile up above a bar that rises each time they are thinned out.
     let mut kept: Vec<(u32, f32)> = Vec::with_capacity(2 * wanted);
     let mut bar = f32::NEG_INFINITY;
-    for (ordinal, &score) in (0_u32..).zip(scores) {
-        if score >= bar && admit(ordinal) {
+    for (ordinal, score) in scored {
+        if score >= bar {
             kept.push((ordinal, score));
             if kept.len() == 2 * wanted {
                 bar = thin_out(&mut kept, wanted);

@@ -49,6 +49,14 @@ impl View {
         &self.world
     }
 
+    /// One bit per document: whether it may answer.
+    pub(crate) fn bits(&self) -> &[u64] {
+        match &self.admitted {
+            None => &self.world.derived().live,
+            Some(bits) => bits,
+        }
+    }
+
     /// Whether the document may answer.
     #[must_use]
     pub fn admits(&self, ordinal: u32) -> bool {

@@ -112,10 +112,10 @@ proptest! {
     #[test]
     fn the_best_are_the_best(scores in prop::collection::vec(0_u8..20, 0..400), wanted in 1_usize..50) {
         let scores: Vec<f32> = scores.into_iter().map(f32::from).collect();
-        let mut all: Vec<u32> = (0..scores.len() as u32).filter(|o| o % 3 != 0).collect();
+        let mut all: Vec<u32> = (0..scores.len() as u32).collect();
         all.sort_by(|a, b| scores[*b as usize].total_cmp(&scores[*a as usize]).then(b.cmp(a)));
         all.truncate(wanted);
-        let mut got = best(&scores, wanted, |o| o % 3 != 0);
+        let mut got = best((0..).zip(scores.iter().copied()), wanted);
         all.sort_unstable();
         got.sort_unstable();
         prop_assert_eq!(got, all);
@@ -178,6 +178,57 @@ fn recall_is_exact_in_practice_on_latent_data() {
     let vectors: Vec<Vec<f32>> = (0..5_000).map(&mut latent).collect();
     let queries: Vec<Vec<f32>> = (0..100).map(&mut latent).collect();
     assert!(recall_at_10(vectors, &queries) >= 0.999);
+}
+
+#[test]
+fn only_the_admitted_are_near() {
+    let mut random = Random(3);
+    let mut vectors: Vec<Vec<f32>> = (0..4_000).map(|_| random.vector(48)).collect();
+    vectors[9].clear();
+    let index = index(&vectors, 48);
+    let row = Row {
+        hole: false,
+        forgotten_at: crate::docs::NEVER,
+        ..Row::hole(RecordId::from_u128(0))
+    };
+    let rows: Vec<Row> = (0..4_000_u32).map(|terms| Row { terms, ..row }).collect();
+    let query = random.vector(48);
+    let store = Plain(vectors, 48);
+    // Many enough for the pass over the signs, and few enough to leave it out.
+    for every in [2, 100] {
+        let world = Arc::new(World::now(rows.iter()));
+        let view = View::filtered(world, rows.iter(), |row| row.terms % every == 1);
+        let mut expected = exact(&query, &store.0);
+        expected.retain(|(ordinal, _)| ordinal % every == 1);
+        expected.truncate(20);
+        assert_eq!(index.nearest(&query, 20, &view, &store, 8), expected);
+    }
+}
+
+#[test]
+fn signs_follow_the_codes_they_are_made_from() {
+    let mut random = Random(4);
+    let vectors: Vec<Vec<f32>> = (0..3_000).map(|_| random.vector(64)).collect();
+    let mut live = index(&vectors, 64);
+    let mut store = Plain(vectors, 64);
+    let before = live.clone();
+    let query = random.vector(64);
+    let near = |index: &Vectors, store: &Plain| {
+        index.nearest(&query, 5, &everything(index.len()), store, 8)
+    };
+    let first = near(&before, &store);
+    // The query itself moves in where another vector was, and at the end.
+    live.set(1_234, Some(&query));
+    live.push(Some(&query));
+    let old = std::mem::replace(&mut store.0[1_234], query.clone());
+    store.0.push(query.clone());
+    let after: Vec<u32> = near(&live, &store)
+        .iter()
+        .map(|(ordinal, _)| *ordinal)
+        .collect();
+    assert_eq!(after[..2], [3_000, 1_234]);
+    store.0[1_234] = old;
+    assert_eq!(near(&before, &store), first);
 }
 
 #[test]

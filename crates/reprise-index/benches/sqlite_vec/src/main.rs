@@ -3,7 +3,10 @@
 //! `cargo run --release --manifest-path crates/reprise-index/benches/sqlite_vec/Cargo.toml`.
 //! Must never live here: anything the product links.
 
-#[expect(dead_code, reason = "shared with the other bench, which also needs text")]
+#[expect(
+    dead_code,
+    reason = "shared with the other bench, which also needs text"
+)]
 #[path = "../../search/data.rs"]
 mod data;
 
@@ -36,18 +39,33 @@ fn main() {
     // SAFETY: `sqlite3_vec_init` is an SQLite extension's entry point with exactly this signature;
     // the crate declares it without its arguments. It stays valid for the life of the process.
     unsafe {
-        let entry: RawAutoExtension =
-            std::mem::transmute::<*const (), RawAutoExtension>(sqlite_vec::sqlite3_vec_init as *const ());
+        let entry: RawAutoExtension = std::mem::transmute::<*const (), RawAutoExtension>(
+            sqlite_vec::sqlite3_vec_init as *const (),
+        );
         register_auto_extension(entry).unwrap();
     }
     println!("k = {K}, one core, ms: median (best); ratios of medians, of bests in brackets");
     println!(
         "{:<16} {:>15} {:>15} {:>17} {:>15} {:>15} {:>22}",
-        "data", "ours", "f32 scan", "sqlite-vec", "f32 / ours", "sqlite / ours", "recall@10 ours, sqlite"
+        "data",
+        "ours",
+        "f32 scan",
+        "sqlite-vec",
+        "f32 / ours",
+        "sqlite / ours",
+        "recall@10 ours, sqlite"
     );
     for count in [10_000, 100_000] {
-        compare("clustered", data::clustered(&mut Random(1), count), &data::clustered(&mut Random(2), 40));
-        compare("latent", data::latent(&mut Random(1), count), &data::latent(&mut Random(2), 40));
+        compare(
+            "clustered",
+            data::clustered(&mut Random(1), count),
+            &data::clustered(&mut Random(2), 40),
+        );
+        compare(
+            "latent",
+            data::latent(&mut Random(1), count),
+            &data::latent(&mut Random(2), 40),
+        );
     }
 }
 
@@ -97,7 +115,10 @@ fn compare(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
 }
 
 /// Median and best time in milliseconds, and the answers.
-fn run(queries: &[Vec<f32>], mut answer: impl FnMut(&[f32]) -> Vec<u32>) -> ((f64, f64), Vec<Vec<u32>>) {
+fn run(
+    queries: &[Vec<f32>],
+    mut answer: impl FnMut(&[f32]) -> Vec<u32>,
+) -> ((f64, f64), Vec<Vec<u32>>) {
     let mut times: Vec<Duration> = Vec::new();
     let answers = queries
         .iter()
@@ -115,7 +136,9 @@ fn run(queries: &[Vec<f32>], mut answer: impl FnMut(&[f32]) -> Vec<u32>) -> ((f6
 
 fn recall(found: &[Vec<u32>], exact: &[Vec<u32>]) -> f64 {
     let pairs = found.iter().zip(exact);
-    let hits: usize = pairs.map(|(f, e)| e.iter().filter(|o| f.contains(o)).count()).sum();
+    let hits: usize = pairs
+        .map(|(f, e)| e.iter().filter(|o| f.contains(o)).count())
+        .sum();
     hits as f64 / (K * exact.len()) as f64
 }
 
@@ -128,11 +151,15 @@ fn bytes(vector: &[f32]) -> Vec<u8> {
 fn fill(vectors: &[Vec<f32>]) -> Connection {
     let mut database = Connection::open_in_memory().unwrap();
     database
-        .execute_batch(&format!("create virtual table v using vec0(e float[{DIMENSIONS}])"))
+        .execute_batch(&format!(
+            "create virtual table v using vec0(e float[{DIMENSIONS}])"
+        ))
         .unwrap();
     let transaction = database.transaction().unwrap();
     {
-        let mut insert = transaction.prepare("insert into v(rowid, e) values (?1, ?2)").unwrap();
+        let mut insert = transaction
+            .prepare("insert into v(rowid, e) values (?1, ?2)")
+            .unwrap();
         for (number, vector) in vectors.iter().enumerate() {
             insert.execute((number as u32, bytes(vector))).unwrap();
         }
