@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::engine::ModelEmbedder;
 use crate::engine::built_in::BuiltInModel;
 use crate::engine::library::{self, LibraryError, LoadedLibrary};
 use crate::engine::onnx::OnnxSession;
 use crate::env;
+use crate::golden;
 use crate::manifest::Manifest;
 use crate::provision::{Installed, ModelStore};
 use crate::tokenizer::TextTokenizer;
@@ -47,16 +48,21 @@ pub enum LibraryOrigin {
 }
 
 /// A library that was looked at and not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RefusedLibrary {
     /// Which look-up place.
     pub origin: LibraryOrigin,
-    /// Why not.
+    /// Why not; as its sentence where it is serialised.
+    #[serde(serialize_with = "as_sentence")]
     pub error: LibraryError,
 }
 
+fn as_sentence<S: Serializer>(error: &LibraryError, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(error)
+}
+
 /// What `doctor` shows of the embedding engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EngineReport {
     /// Which engine runs.
     pub engine: EngineKind,
@@ -177,6 +183,11 @@ impl EmbedderFactory {
                 Ok(Box::new(ModelEmbedder::new(session, tokenizer, space)))
             }
         }
+    }
+
+    /// Embeds known sentences on the chosen engine and compares with the reference; for `doctor`.
+    pub fn self_test(&self) -> Result<(), EmbedError> {
+        golden::test(&mut *self.open()?)
     }
 
     /// The choice that was made, and why.

@@ -6,6 +6,7 @@
 mod engine;
 mod env;
 mod factory;
+mod golden;
 mod manifest;
 mod onnx;
 mod provision;

@@ -8,7 +8,6 @@ mod command;
 mod disk;
 mod error;
 mod fetch;
-mod golden;
 mod install;
 mod progress;
 mod stamp;

@@ -14,6 +14,7 @@ fn both_engines() -> [Box<dyn Embedder>; 2] {
     let store = testing::shared_models();
     let onnx_runtime = EmbedderFactory::from_store(&store, Variant::Int8, None).unwrap();
     assert_eq!(onnx_runtime.describe().engine, EngineKind::OnnxRuntime);
+    onnx_runtime.self_test().unwrap();
     let built_in = EmbedderFactory::built_in(&store, Variant::Int8).unwrap();
     [onnx_runtime.open().unwrap(), built_in.open().unwrap()]
 }

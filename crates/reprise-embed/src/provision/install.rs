@@ -6,16 +6,22 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
+
+use reprise_types::EmbedError;
 
 use super::carrier::{Carrier, find};
 use super::disk::{lock, rename, sha256, write_atomic};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
-use super::golden;
 use super::progress::Progress;
 use super::stamp::Stamp;
 use super::store::{Hashing, Inspection, Installed, ModelStore, PullRequest, PullSource};
+use crate::engine::ModelEmbedder;
+use crate::engine::built_in::BuiltInModel;
+use crate::golden;
 use crate::manifest::{FilePin, Manifest};
+use crate::tokenizer::TextTokenizer;
 use crate::variant::Variant;
 
 const LOCK_FILE: &str = ".lock";
@@ -188,7 +194,7 @@ fn place_model(
             let path = staging.join(&pin.file);
             write_atomic(&path, &model)?;
             progress(Progress::Testing);
-            golden::test(&path, &tokenizer, manifest.model.token_limit, *variant)?;
+            self_test(&path, &tokenizer, manifest.model.token_limit, *variant)?;
             placed.push(&pin.file);
         }
     }
@@ -238,4 +244,22 @@ fn place_notices(
         }
     }
     Ok(())
+}
+
+/// Lets a model file embed the golden sentences. Runs on the built-in engine, so that no shared
+/// library is loaded as a side effect.
+pub(super) fn self_test(
+    model: &Path,
+    tokenizer: &Path,
+    token_limit: usize,
+    variant: Variant,
+) -> Result<(), ProvisionError> {
+    let json = fs::read(tokenizer).map_err(ProvisionError::io("read", tokenizer))?;
+    let failed = |error: EmbedError| ProvisionError::SelfTest {
+        message: error.to_string(),
+    };
+    let tokenizer = TextTokenizer::from_bytes(&json, token_limit).map_err(failed)?;
+    let session = BuiltInModel::load(model).map_err(failed)?.session();
+    let mut embedder = ModelEmbedder::new(session, Arc::new(tokenizer), variant.space());
+    golden::test(&mut embedder).map_err(failed)
 }

@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use super::disk::sha256_file;
 use super::error::ProvisionError;
+use super::install;
 use super::progress::Progress;
 use super::stamp::{STAMP_FILE, Stamp};
-use super::{golden, install};
 use crate::manifest::Manifest;
 use crate::variant::Variant;
 
@@ -182,7 +182,7 @@ impl ModelStore {
             .ok_or_else(|| inspection.incomplete(&self.dir))?;
         for (variant, model) in &installed.models {
             let limit = manifest.model.token_limit;
-            golden::test(model, &installed.tokenizer, limit, *variant)?;
+            install::self_test(model, &installed.tokenizer, limit, *variant)?;
         }
         Ok(installed)
     }
