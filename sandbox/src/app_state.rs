@@ -18,7 +18,7 @@ use crate::supervisor::{ApplicationArguments, ApplicationSupervisor, Application
 /// How long the tree may take to make a memory.
 const MEMORY_MS: u64 = 60_000;
 /// How long the whole tree may take to end.
-const SHUTDOWN: Duration = Duration::from_mins(1);
+const SHUTDOWN: Duration = Duration::from_mins(4);
 /// How often the relay looks for new events.
 const POLL: Duration = Duration::from_millis(120);
 

@@ -60,6 +60,13 @@ impl Subscription {
         self.events.recv().await
     }
 
+    /// At least one event, and what else is waiting, up to `most`; empty once the bus has ended.
+    pub async fn next_batch(&mut self, most: usize) -> Vec<Arc<BusEvent>> {
+        let mut events = Vec::new();
+        self.events.recv_many(&mut events, most.max(1)).await;
+        events
+    }
+
     /// Events lost so far because too many were waiting. Never goes back.
     #[must_use]
     pub fn missed(&self) -> u64 {

@@ -1,54 +1,251 @@
 //! The composition root: the one file of the host that may name the memory's crate.
 //!
-//! Lives here: which memory the host runs with. Must never live here: anything else of the host.
+//! Lives here: which memory the host runs with, and the host's log and bus as the memory's feed.
+//! Must never live here: anything else of the host.
 
 use std::sync::Arc;
 
-use ractor::{ActorCell, ActorId, ActorRef};
+use async_trait::async_trait;
+use ractor::{ActorCell, ActorId, ActorRef, call_t};
+use reprise_agent::{
+    EventFeed, FeedError, FeedSource, Mapper, MemoryConfig, MemoryService, RelayHandle,
+    RelayProgress, ServiceStats, SourceBinding,
+};
 use reprise_types::{MemoryError, MemoryProvider, UserId};
+use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::event_bus::EventBusMsg;
-use crate::event_store::EventStoreMsg;
+use crate::event_bus::{EventBusMsg, Subscription};
+use crate::event_store::{EventQuery, EventStoreMsg};
 use crate::null_memory::NullMemory;
 
-/// Which memory to run with; cheap to clone.
+/// Live events waiting for the memory; more are missed and read from the log.
+const LIVE_MAX: usize = 1_024;
+/// Live events handed over at a time.
+const BATCH: usize = 64;
+/// How long the store or the bus may take.
+const CALL_MS: u64 = 10_000;
+
+/// Which memory to run with; cheap to clone, and the same memory in every clone.
 #[derive(Debug, Clone, Default)]
-pub struct MemoryBridge;
+pub struct MemoryBridge(Option<Arc<Memory>>);
+
+#[derive(Debug)]
+struct Memory {
+    config: MemoryConfig,
+    binding: SourceBinding,
+    mapper: Arc<Mapper>,
+    /// What runs now, for those who wait for it from outside the tree.
+    running: watch::Sender<Option<Running>>,
+}
+
+#[derive(Debug, Clone)]
+struct Running {
+    service: MemoryService,
+    relay: RelayHandle,
+}
 
 /// A memory that runs under the session.
 #[derive(Debug)]
-pub(crate) struct RunningMemory;
+pub(crate) struct RunningMemory {
+    running: Option<Running>,
+    memory: Option<Arc<Memory>>,
+}
 
 impl MemoryBridge {
     /// The host without memory: every recall answers nothing.
     #[must_use]
     pub fn without_memory() -> Self {
-        Self
+        Self(None)
+    }
+
+    /// The host with a memory, into which the events of its log go as `binding` says.
+    #[must_use]
+    pub fn with_memory(config: MemoryConfig, binding: SourceBinding, mapper: Arc<Mapper>) -> Self {
+        let running = watch::Sender::new(None);
+        Self(Some(Arc::new(Memory {
+            config,
+            binding,
+            mapper,
+            running,
+        })))
+    }
+
+    /// Waits until everything that is logged by now is in memory; what the relay has done so far.
+    /// `None` for the host without memory, or while the memory does not run.
+    pub async fn catch_up(&self) -> Option<Result<RelayProgress, MemoryError>> {
+        Some(self.running()?.relay.catch_up().await)
+    }
+
+    /// The memory in numbers. `None` for the host without memory, or while it does not run.
+    #[must_use]
+    pub fn stats(&self) -> Option<ServiceStats> {
+        Some(self.running()?.service.stats())
+    }
+
+    /// The running service. `None` for the host without memory, or while it does not run.
+    #[must_use]
+    pub fn service(&self) -> Option<MemoryService> {
+        Some(self.running()?.service)
+    }
+
+    fn running(&self) -> Option<Running> {
+        self.0.as_ref()?.running.borrow().clone()
     }
 
     pub(crate) async fn start(
         &self,
-        _supervisor: ActorCell,
-        _store: ActorRef<EventStoreMsg>,
-        _bus: watch::Receiver<ActorRef<EventBusMsg>>,
+        supervisor: ActorCell,
+        store: ActorRef<EventStoreMsg>,
+        bus: watch::Receiver<ActorRef<EventBusMsg>>,
     ) -> Result<RunningMemory, MemoryError> {
-        Ok(RunningMemory::none())
+        let Some(memory) = &self.0 else {
+            return Ok(RunningMemory::none());
+        };
+        let service = MemoryService::start(memory.config.clone(), Some(supervisor))
+            .await
+            .map_err(|error| MemoryError::Storage {
+                message: error.to_string(),
+            })?;
+        let feed = FeedSource(Arc::new(move || {
+            Box::new(HostFeed {
+                store: store.clone(),
+                bus: bus.clone(),
+                live: None,
+            })
+        }));
+        let binding = memory.binding.clone();
+        let relay = service
+            .attach(binding, Arc::clone(&memory.mapper), feed)
+            .await?;
+        let running = Running { service, relay };
+        memory.running.send_replace(Some(running.clone()));
+        Ok(RunningMemory {
+            running: Some(running),
+            memory: Some(Arc::clone(memory)),
+        })
     }
 }
 
 impl RunningMemory {
     pub(crate) fn none() -> Self {
-        Self
+        Self {
+            running: None,
+            memory: None,
+        }
     }
 
-    pub(crate) fn is(&self, _actor: ActorId) -> bool {
-        false
+    pub(crate) fn is(&self, actor: ActorId) -> bool {
+        let running = self.running.as_ref();
+        running.and_then(|running| running.service.supervisor_id()) == Some(actor)
     }
 
-    pub(crate) async fn of(&self, _user: UserId) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
-        Ok(Arc::new(NullMemory))
+    /// The port to a user's memory, once its file is open.
+    pub(crate) async fn of(&self, user: &UserId) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
+        let Some(running) = &self.running else {
+            return Ok(Arc::new(NullMemory));
+        };
+        running.service.open(user).await?;
+        Ok(Arc::new(running.service.provider(user)))
     }
 
-    pub(crate) async fn shut_down(&mut self) {}
+    pub(crate) async fn shut_down(&mut self) {
+        if let Some(memory) = &self.memory {
+            memory.running.send_replace(None);
+        }
+        if let Some(running) = self.running.take() {
+            let report = running.service.shut_down().await;
+            if !report.is_clean() {
+                tracing::warn!(?report, "memory did not end in time");
+            }
+        }
+    }
 }
+
+/// The host's log and bus as the memory reads them.
+struct HostFeed {
+    store: ActorRef<EventStoreMsg>,
+    bus: watch::Receiver<ActorRef<EventBusMsg>>,
+    live: Option<Subscription>,
+}
+
+impl HostFeed {
+    /// Subscribes to everything: the memory counts also what it leaves out.
+    async fn subscribe(&mut self) -> Option<Subscription> {
+        loop {
+            let bus = self.bus.borrow_and_update().clone();
+            let patterns = vec!["*".to_owned()];
+            let asked = call_t!(
+                bus,
+                |reply| EventBusMsg::Subscribe {
+                    patterns,
+                    capacity: LIVE_MAX,
+                    reply
+                },
+                CALL_MS
+            );
+            match asked {
+                Ok(subscription) => return Some(subscription),
+                // That bus has ended: its successor is announced, or the host ends too.
+                Err(_) => self.bus.changed().await.ok()?,
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl EventFeed for HostFeed {
+    async fn next(&mut self) -> Option<Vec<Value>> {
+        loop {
+            if self.live.is_none() {
+                self.live = Some(self.subscribe().await?);
+            }
+            let events = match &mut self.live {
+                Some(live) => live.next_batch(BATCH).await,
+                None => continue,
+            };
+            if events.is_empty() {
+                self.live = None;
+                self.bus.changed().await.ok()?;
+                continue;
+            }
+            let values = events
+                .iter()
+                .filter_map(|event| serde_json::to_value(&**event).ok());
+            return Some(values.collect());
+        }
+    }
+
+    async fn history(&mut self, since_seq: u64, limit: u32) -> Result<Vec<Value>, FeedError> {
+        let query = EventQuery {
+            since_seq,
+            limit,
+            ..EventQuery::default()
+        };
+        let failed = |message: String| FeedError { message };
+        let asked = call_t!(
+            self.store,
+            |reply| EventStoreMsg::Query { query, reply },
+            CALL_MS
+        );
+        let events = asked
+            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(error.to_string()))?;
+        let value = |event| serde_json::to_value(event).map_err(|error| failed(error.to_string()));
+        events.iter().map(value).collect()
+    }
+
+    async fn latest_seq(&mut self) -> Result<u64, FeedError> {
+        let failed = |message: String| FeedError { message };
+        call_t!(
+            self.store,
+            |reply| EventStoreMsg::GetLatestSeq { reply },
+            CALL_MS
+        )
+        .map_err(|error| failed(error.to_string()))?
+        .map_err(|error| failed(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

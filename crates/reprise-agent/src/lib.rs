@@ -4,11 +4,38 @@
 //! shutdown. Must never live here: what is remembered or how it is ranked (the engine), ONNX (the
 //! embedder behind a trait), HTTP or a command line.
 
+mod agent;
+mod config;
+mod embedder;
+mod handle;
+mod ingest;
+mod provider;
 mod redact;
 mod relay;
+mod service;
+mod shutdown;
+mod stages;
+mod supervisor;
+mod writer;
 
+#[cfg(test)]
+mod testing;
+
+pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentMsg, MemoryAgentState};
+pub use config::{MemoryConfig, OpenEngine, ServiceLimits};
+pub use embedder::{EmbedPool, Embedded, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
+pub use handle::AgentHandle;
+pub use provider::ActorMemoryProvider;
 pub use redact::{Redacted, Redactor};
 pub use relay::{
-    Event, EventError, MapOutcome, MappedEvent, Mapper, RelayCounters, Rule, TopicCount,
-    TopicTable, TopicTableError,
+    Event, EventError, EventFeed, FeedError, FeedSource, MapOutcome, MappedEvent, Mapper,
+    RelayCounters, RelayHandle, RelayProgress, Rule, SourceBinding, TopicCount, TopicTable,
+    TopicTableError,
+};
+pub use service::{MemoryService, ServiceStats, StartError};
+pub use shutdown::{ShutdownReport, ShutdownStep};
+pub use stages::StageStats;
+pub use supervisor::{
+    Children, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
+    MemorySupervisorState,
 };

@@ -19,8 +19,10 @@ use crate::memory_bridge::MemoryBridge;
 
 /// How long the session may take to make a memory.
 const MEMORY_MS: u64 = 30_000;
-/// How long a replaced sibling may take to finish its queue.
+/// How long the bus and the relay may take to finish what they have.
 const DRAIN: Duration = Duration::from_secs(5);
+/// How long the session may take: memory ends in five steps, each with a time limit of its own.
+const SESSION_DRAIN: Duration = Duration::from_mins(3);
 
 /// The actor type.
 #[derive(Debug)]
@@ -239,7 +241,11 @@ impl Actor for ApplicationSupervisor {
         // From the edge inwards: nothing new is published, then the session hands over what it has.
         for ended in [
             state.relay.drain_and_wait(Some(DRAIN)).await.err(),
-            state.session.drain_and_wait(Some(DRAIN)).await.err(),
+            state
+                .session
+                .drain_and_wait(Some(SESSION_DRAIN))
+                .await
+                .err(),
         ]
         .into_iter()
         .flatten()

@@ -114,7 +114,7 @@ impl Actor for SessionSupervisor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             SessionSupervisorMsg::GetOrCreateMemory { user_id, reply } => {
-                let _gone = reply.send(state.memory.of(user_id).await).is_err();
+                let _gone = reply.send(state.memory.of(&user_id).await).is_err();
             }
         }
         Ok(())

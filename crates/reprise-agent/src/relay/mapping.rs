@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::envelope::Event;
 use super::report;
-use super::table::{Documented, Rule, Split, TopicTable, Verdict};
+use super::table::{Documented, Rule, Split, TopicTable, TopicTableError, Verdict};
 use super::template::{shorten, text_at, texts_at, value_at};
 use crate::redact::Redactor;
 
@@ -68,6 +68,11 @@ impl Mapper {
             table,
             redactor: Redactor::new(),
         }
+    }
+
+    /// A mapper with the table that the binary carries.
+    pub fn builtin() -> Result<Self, TopicTableError> {
+        TopicTable::builtin().map(Self::new)
     }
 
     /// The records of one event. The same event always gives the same records.

@@ -1,0 +1,125 @@
+//! What a memory service starts from: places, bounds, and the functions that open things.
+//!
+//! Lives here: options with their defaults. Must never live here: reading an environment variable or
+//! a file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
+use reprise_types::limits::RECALL_BUDGET_MS;
+use reprise_types::{Clock, LearningEngine, SystemClock, Unlearned, UserId};
+
+use crate::embedder::{OpenEmbedder, PoolOptions};
+
+/// Opens one user's file. The caller chooses the disk.
+pub type OpenEngine = Arc<
+    dyn Fn(&Path, &EngineOptions) -> Result<(Engine, OpenReport), EngineError>
+        + Send
+        + Sync
+        + 'static,
+>;
+
+/// The whole configuration.
+#[derive(Clone)]
+pub struct MemoryConfig {
+    /// Holds one folder per user.
+    pub data_dir: PathBuf,
+    /// Length of every vector.
+    pub dimensions: u16,
+    /// Opens a user's file.
+    pub open_engine: OpenEngine,
+    /// Opens an embedder.
+    pub open_embedder: OpenEmbedder,
+    /// The pool of embedders.
+    pub pool: PoolOptions,
+    /// What adjusts scores.
+    pub learning: Arc<dyn LearningEngine>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The bounds.
+    pub limits: ServiceLimits,
+}
+
+/// Every bound of the service in one place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceLimits {
+    /// Recalls under way; one more is refused at once.
+    pub recalls_max: usize,
+    /// Bytes of text in writes under way; more is refused at once, but for the relay, which waits.
+    pub write_bytes_max: usize,
+    /// Writes waiting for one user's writer; whoever brings one more waits.
+    pub writer_queue_max: usize,
+    /// Records of one group commit.
+    pub group_records_max: usize,
+    /// Records that the relay embeds and commits at a time.
+    pub relay_batch: usize,
+    /// How long a recall may take before it is answered without its late parts, or not at all.
+    pub recall_budget: Duration,
+    /// Without use for so long: the file is checkpointed.
+    pub checkpoint_after: Duration,
+    /// Without use for so long: the file is closed and the memory given back.
+    pub passivate_after: Duration,
+    /// How often an agent looks whether it is idle and whether texts wait for a model.
+    pub tick: Duration,
+    /// How long each step of the shutdown may take.
+    pub shutdown_step: Duration,
+}
+
+impl Default for ServiceLimits {
+    fn default() -> Self {
+        Self {
+            recalls_max: 64,
+            write_bytes_max: 32 * 1024 * 1024,
+            writer_queue_max: 64,
+            group_records_max: 512,
+            relay_batch: 64,
+            recall_budget: Duration::from_millis(RECALL_BUDGET_MS),
+            checkpoint_after: Duration::from_secs(5),
+            passivate_after: Duration::from_mins(10),
+            tick: Duration::from_secs(1),
+            shutdown_step: Duration::from_secs(30),
+        }
+    }
+}
+
+impl MemoryConfig {
+    /// The defaults, with the machine's clock and no learning.
+    #[must_use]
+    pub fn new(
+        data_dir: PathBuf,
+        dimensions: u16,
+        open_engine: OpenEngine,
+        open_embedder: OpenEmbedder,
+    ) -> Self {
+        Self {
+            data_dir,
+            dimensions,
+            open_engine,
+            open_embedder,
+            pool: PoolOptions::default(),
+            learning: Arc::new(Unlearned),
+            clock: Arc::new(SystemClock),
+            limits: ServiceLimits::default(),
+        }
+    }
+
+    /// The file of a user.
+    #[must_use]
+    pub fn file_of(&self, user: &UserId) -> PathBuf {
+        self.data_dir.join(user.as_str()).join("memory.rvf")
+    }
+}
+
+impl fmt::Debug for MemoryConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryConfig")
+            .field("data_dir", &self.data_dir)
+            .field("dimensions", &self.dimensions)
+            .field("pool", &self.pool)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,184 @@
+//! Order, bounds, and every way in which a model can misbehave.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use reprise_types::EmbedError;
+
+use super::{EmbedPool, PoolError, PoolOptions};
+use crate::testing::{Controls, until};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn pool(controls: &Arc<Controls>, change: impl FnOnce(&mut PoolOptions)) -> EmbedPool {
+    let mut options = PoolOptions {
+        threads: 1,
+        retry: Duration::ZERO,
+        ..PoolOptions::default()
+    };
+    change(&mut options);
+    EmbedPool::start(options, controls.opener())
+}
+
+#[tokio::test]
+async fn the_same_question_is_embedded_once() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |options| options.cache_max = 2);
+    let first = pool.query("auth race").await.unwrap();
+    assert_eq!(pool.query("auth race").await.unwrap(), first);
+    pool.query("two").await.unwrap();
+    pool.query("auth race").await.unwrap();
+    pool.query("three").await.unwrap();
+    pool.query("auth race").await.unwrap();
+    let stats = pool.stats();
+    assert_eq!((stats.queries, stats.cached), (3, 3));
+    pool.query("two").await.unwrap();
+    assert_eq!(pool.stats().queries, 4, "the least recently used one went");
+}
+
+#[tokio::test]
+async fn questions_go_before_documents_and_the_longest_waiting_first() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |_| {});
+    controls.hold();
+    let first = pool.document("first").await;
+    until(async || controls.standing.load(Ordering::SeqCst) == 1).await;
+    let one = pool.document("one").await;
+    let two = pool.document("two").await;
+    let asking = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.query("question").await }
+    });
+    until(async || pool.stats().queries_waiting_max == 1).await;
+    controls.release();
+    for pending in [first, one, two] {
+        pending.vector().await.unwrap();
+    }
+    asking.await.unwrap().unwrap();
+    assert_eq!(
+        *controls.order.lock().unwrap(),
+        ["first", "question", "one", "two"]
+    );
+}
+
+#[tokio::test]
+async fn both_queues_are_bounded_and_cancelled_work_is_dropped() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |options| {
+        (options.queries_max, options.documents_max) = (1, 2)
+    });
+    controls.hold();
+    let under_way = pool.document("under way").await;
+    until(async || controls.standing.load(Ordering::SeqCst) == 1).await;
+    let dropped = pool.document("dropped").await;
+    let kept = pool.document("kept").await;
+    let third = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.document("third").await.vector().await }
+    });
+    let asking = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.query("question").await }
+    });
+    until(async || pool.stats().queries_waiting_max == 1).await;
+    assert_eq!(
+        pool.query("one more").await,
+        Err(PoolError::Full { waiting: 1 })
+    );
+    drop(dropped);
+    controls.release();
+    under_way.vector().await.unwrap();
+    kept.vector().await.unwrap();
+    third.await.unwrap().unwrap();
+    asking.await.unwrap().unwrap();
+    let stats = pool.stats();
+    assert!(stats.documents_waiting_max <= 2, "{stats:?}");
+    assert_eq!((stats.cancelled, stats.documents, stats.queries), (1, 3, 1));
+}
+
+#[tokio::test]
+async fn a_panicking_or_lying_model_costs_one_text() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |_| {});
+    let panicked = pool.document("PANIC").await.vector().await;
+    assert!(
+        matches!(&panicked, Err(PoolError::Failed(EmbedError::Engine { message })) if message.contains("told to panic")),
+        "{panicked:?}"
+    );
+    let lied = pool.document("NAN").await.vector().await;
+    assert!(
+        matches!(lied, Err(PoolError::Failed(EmbedError::BadOutput { .. }))),
+        "{lied:?}"
+    );
+    pool.document("fine").await.vector().await.unwrap();
+    let stats = pool.stats();
+    assert_eq!(
+        (stats.panics, stats.failed, stats.documents, stats.threads),
+        (1, 2, 1, 1)
+    );
+}
+
+#[tokio::test]
+async fn a_model_that_appears_is_noticed_without_a_restart() {
+    let controls = Arc::new(Controls::default());
+    controls.missing.store(true, Ordering::SeqCst);
+    let pool = pool(&controls, |_| {});
+    let none = pool.query("question").await;
+    assert!(
+        matches!(
+            none,
+            Err(PoolError::Unavailable(EmbedError::Unavailable { .. }))
+        ),
+        "{none:?}"
+    );
+    controls.missing.store(false, Ordering::SeqCst);
+    pool.query("question").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_missing_model_is_not_looked_for_at_every_text() {
+    let controls = Arc::new(Controls::default());
+    controls.missing.store(true, Ordering::SeqCst);
+    let pool = pool(&controls, |options| options.retry = Duration::from_hours(1));
+    assert!(pool.query("question").await.is_err());
+    controls.missing.store(false, Ordering::SeqCst);
+    assert!(matches!(
+        pool.query("question").await,
+        Err(PoolError::Unavailable(_))
+    ));
+}
+
+#[tokio::test]
+async fn draining_finishes_what_waits_and_refuses_what_comes() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |_| {});
+    controls.hold();
+    let first = pool.document("first").await;
+    let second = pool.document("second").await;
+    let draining = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.drain(PATIENCE).await }
+    });
+    tokio::task::yield_now().await;
+    controls.release();
+    assert!(draining.await.unwrap());
+    first.vector().await.unwrap();
+    second.vector().await.unwrap();
+    assert_eq!(pool.query("question").await, Err(PoolError::Closed));
+    assert_eq!(
+        pool.document("late").await.vector().await,
+        Err(PoolError::Closed)
+    );
+    assert_eq!(pool.stats().threads, 0);
+}
+
+#[tokio::test]
+async fn the_threads_end_with_the_last_handle() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |options| options.threads = 3);
+    let mut ended = pool.0.ended.clone();
+    assert_eq!(pool.stats().threads, 3);
+    drop(pool);
+    ended.wait_for(|alive| *alive == 0).await.unwrap();
+}

@@ -1,0 +1,211 @@
+//! One user's running memory, as everyone but its own actor sees it.
+//!
+//! Lives here: the way to the writer thread (a bounded channel) and the latest snapshot, which
+//! readers take without waiting for anybody. Must never live here: the engine itself.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::ArcSwapOption;
+use reprise_engine::{Engine, EngineError, Snapshot};
+use reprise_types::{MemoryError, NewRecord, UserId, WriteOutcome};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// What a writer thread is asked to do.
+pub(crate) enum Job {
+    /// Keep records.
+    Observe(Observe),
+    /// Anything else that needs the engine.
+    Run(Box<dyn FnOnce(&mut Engine) + Send>),
+}
+
+/// Records to keep, with the place in a stream that they bring the store to.
+#[derive(Debug)]
+pub(crate) struct Observe {
+    pub(crate) records: Vec<NewRecord>,
+    pub(crate) cursor: Option<(String, u64)>,
+    pub(crate) reply: oneshot::Sender<Result<Vec<WriteOutcome>, MemoryError>>,
+}
+
+/// How far the opening of the file has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    Opening,
+    Open,
+    Failed(MemoryError),
+}
+
+/// The address of one user's memory. Cheap to clone; closed for good once its agent has ended.
+#[derive(Clone)]
+pub struct AgentHandle(Arc<Inner>);
+
+struct Inner {
+    user: UserId,
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    snapshot: ArcSwapOption<Snapshot>,
+    ready: watch::Sender<Readiness>,
+    used: Mutex<Instant>,
+}
+
+impl fmt::Debug for AgentHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentHandle")
+            .field("user", &self.0.user)
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
+impl AgentHandle {
+    /// A handle and the receiving end for the writer thread.
+    pub(crate) fn new(user: UserId, queue_max: usize) -> (Self, mpsc::Receiver<Job>) {
+        let (sender, receiver) = mpsc::channel(queue_max.max(1));
+        let inner = Inner {
+            user,
+            jobs: Mutex::new(Some(sender)),
+            snapshot: ArcSwapOption::empty(),
+            ready: watch::Sender::new(Readiness::Opening),
+            used: Mutex::new(Instant::now()),
+        };
+        (Self(Arc::new(inner)), receiver)
+    }
+
+    /// Whose memory it is.
+    #[must_use]
+    pub fn user(&self) -> &UserId {
+        &self.0.user
+    }
+
+    /// Whether its agent has ended; ask the supervisor for a new one.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0
+            .jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_none()
+    }
+
+    /// The present state for readers.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, MemoryError> {
+        self.touch();
+        self.0
+            .snapshot
+            .load_full()
+            .ok_or_else(|| self.unavailable())
+    }
+
+    /// Keeps records in one group commit with whatever else is waiting; answered when they are on
+    /// disk and findable. Waits while the writer's queue is full.
+    pub async fn observe(
+        &self,
+        records: Vec<NewRecord>,
+        cursor: Option<(String, u64)>,
+    ) -> Result<Vec<WriteOutcome>, MemoryError> {
+        self.touch();
+        let (reply, answer) = oneshot::channel();
+        self.send(Job::Observe(Observe {
+            records,
+            cursor,
+            reply,
+        }))
+        .await?;
+        answer.await.unwrap_or_else(|_| Err(self.unavailable()))
+    }
+
+    /// Runs work on the engine, between commits, on the writer's thread.
+    pub async fn with_engine<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        self.touch();
+        self.housekeeping(work).await
+    }
+
+    /// Waits until the file is open.
+    pub(crate) async fn ready(&self) -> Result<(), MemoryError> {
+        let mut ready = self.0.ready.subscribe();
+        let settled = ready.wait_for(|state| *state != Readiness::Opening).await;
+        match settled.map(|state| state.clone()) {
+            Ok(Readiness::Open) => Ok(()),
+            Ok(Readiness::Failed(error)) => Err(error),
+            Ok(Readiness::Opening) | Err(_) => Err(self.unavailable()),
+        }
+    }
+
+    pub(crate) fn set_ready(&self, state: Readiness) {
+        self.0.ready.send_replace(state);
+    }
+
+    pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
+        self.0.snapshot.store(Some(snapshot));
+    }
+
+    /// Takes nothing new; the writer finishes what is queued and ends.
+    pub(crate) fn close(&self) {
+        self.0
+            .jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        self.0.ready.send_if_modified(|state| {
+            let waiting = *state == Readiness::Opening;
+            if waiting {
+                *state = Readiness::Failed(self.unavailable());
+            }
+            waiting
+        });
+    }
+
+    /// How long nobody has asked for anything.
+    pub(crate) fn idle(&self) -> Duration {
+        self.0
+            .used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .elapsed()
+    }
+
+    pub(crate) fn unavailable(&self) -> MemoryError {
+        MemoryError::Unavailable {
+            user: self.0.user.to_string(),
+        }
+    }
+
+    /// As [`Self::with_engine`], without counting as use: for the agent's own chores.
+    pub(crate) async fn housekeeping<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Run(Box::new(move |engine| {
+            // An asker that left has no use for the answer; the work is done all the same.
+            let _left = reply.send(work(engine)).is_err();
+        }));
+        self.send(job).await?;
+        answer.await.map_err(|_| self.unavailable())
+    }
+
+    async fn send(&self, job: Job) -> Result<(), MemoryError> {
+        let sender = self
+            .0
+            .jobs
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let sender = sender.ok_or_else(|| self.unavailable())?;
+        sender.send(job).await.map_err(|_| self.unavailable())
+    }
+
+    fn touch(&self) {
+        *self.0.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+/// The engine's sentence as an error of the port.
+pub(crate) fn storage(error: &EngineError) -> MemoryError {
+    MemoryError::Storage {
+        message: error.to_string(),
+    }
+}

@@ -1,0 +1,130 @@
+//! The port to one user's memory, for hosts.
+//!
+//! Lives here: admission, the time box, the way of a question. Must never live here: ranking.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use reprise_types::limits::QUERY_BYTES_MAX;
+use reprise_types::{
+    Degraded, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, UserId, system_entropy,
+};
+use tokio::time::timeout;
+
+use crate::embedder::{Embedded, PoolError};
+use crate::service::Shared;
+
+/// Of the recall budget, the embedder may use four fifths: the search needs the rest.
+const EMBED_SHARE: (u32, u32) = (4, 5);
+
+/// Answers one user's questions. Cheap to clone.
+#[derive(Clone)]
+pub struct ActorMemoryProvider {
+    shared: Arc<Shared>,
+    user: UserId,
+}
+
+impl fmt::Debug for ActorMemoryProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActorMemoryProvider")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The vector of a question, or what the answer has to do without.
+enum QueryVector {
+    Here(Arc<Embedded>),
+    None,
+    Late,
+}
+
+impl ActorMemoryProvider {
+    pub(crate) fn new(shared: Arc<Shared>, user: UserId) -> Self {
+        Self { shared, user }
+    }
+
+    /// Whose memory.
+    #[must_use]
+    pub fn user(&self) -> &UserId {
+        &self.user
+    }
+
+    async fn query_vector(&self, query: &str, patience: Duration) -> QueryVector {
+        let query = &query[..query.floor_char_boundary(QUERY_BYTES_MAX)];
+        if query.trim().is_empty() {
+            return QueryVector::None;
+        }
+        let began = Instant::now();
+        let vector = timeout(patience, self.shared.pool.query(query)).await;
+        self.shared.stages.embed.record(began.elapsed());
+        match vector {
+            Ok(Ok(embedded)) => QueryVector::Here(embedded),
+            Ok(Err(PoolError::Full { .. })) | Err(_) => QueryVector::Late,
+            Ok(Err(PoolError::Unavailable(_) | PoolError::Failed(_) | PoolError::Closed)) => {
+                QueryVector::None
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        request: RecallRequest,
+        deadline: Instant,
+    ) -> Result<Recall, MemoryError> {
+        let permit = self.shared.admit_recall(&self.user)?;
+        let agent = self.shared.directory.agent(&self.user).await?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let patience = left * EMBED_SHARE.0 / EMBED_SHARE.1;
+        let vector = self.query_vector(&request.query, patience).await;
+        // Taken last: what was kept while the question was embedded is in it.
+        let snapshot = agent.snapshot()?;
+        let learning = Arc::clone(&self.shared.config.learning);
+        let shared = Arc::clone(&self.shared);
+        let searched = tokio::task::spawn_blocking(move || {
+            // The permit is held until the work ends, even where nobody waits for it any more.
+            let _permit = permit;
+            let began = Instant::now();
+            let with = match &vector {
+                QueryVector::Here(embedded) => Some((&embedded.space, embedded.vector.as_slice())),
+                QueryVector::None | QueryVector::Late => None,
+            };
+            let id = RecallId::from_parts(
+                u64::try_from(shared.config.clock.now().timestamp_millis()).unwrap_or_default(),
+                system_entropy() >> 48,
+            );
+            let mut recall = snapshot.recall(&request, with, id, learning.as_ref());
+            if matches!(vector, QueryVector::Late) {
+                for part in &mut recall.degraded {
+                    if *part == Degraded::NoQueryVector {
+                        *part = Degraded::EmbedderLate;
+                    }
+                }
+            }
+            shared.stages.search.record(began.elapsed());
+            recall
+        });
+        searched.await.map_err(|error| {
+            tracing::error!(%error, "a search failed");
+            agent.unavailable()
+        })
+    }
+}
+
+#[async_trait]
+impl MemoryProvider for ActorMemoryProvider {
+    #[tracing::instrument(level = "debug", skip_all, fields(user = %self.user))]
+    async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
+        let budget = self.shared.config.limits.recall_budget;
+        let began = Instant::now();
+        let answer = timeout(budget, self.answer(request, began + budget)).await;
+        self.shared.stages.recall.record(began.elapsed());
+        answer.unwrap_or_else(|_| {
+            Err(MemoryError::TimedOut {
+                budget_ms: budget.as_millis() as u64,
+            })
+        })
+    }
+}

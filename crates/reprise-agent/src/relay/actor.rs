@@ -1,0 +1,122 @@
+//! The actor around a relay: its start, its end, and what happens when it fails.
+//!
+//! Lives here: the task and its supervision. Must never live here: the carrying (`carrier.rs`).
+
+use std::sync::Arc;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::carrier::Carrier;
+use super::feed::{FeedSource, RelayHandle, SourceBinding};
+use super::mapping::Mapper;
+use crate::embedder::EmbedPool;
+use crate::supervisor::Directory;
+
+/// Requests waiting for a relay.
+const REQUESTS_MAX: usize = 16;
+
+/// The actor type.
+#[derive(Debug)]
+pub(crate) struct MemoryEventRelay;
+
+/// What a relay starts from.
+#[derive(Clone)]
+pub(crate) struct MemoryEventRelayArguments {
+    pub(crate) binding: SourceBinding,
+    pub(crate) mapper: Arc<Mapper>,
+    pub(crate) feed: FeedSource,
+    pub(crate) batch: usize,
+    pub(crate) pool: EmbedPool,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) handle: RelayHandle,
+}
+
+/// What a relay understands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RelayMsg {
+    /// The carrying task has ended; `Some` says how it failed.
+    NoteEnd(Option<String>),
+}
+
+/// The running task.
+#[derive(Debug)]
+pub(crate) struct MemoryEventRelayState {
+    stop: watch::Sender<bool>,
+    task: Option<JoinHandle<()>>,
+    handle: RelayHandle,
+}
+
+impl std::fmt::Debug for MemoryEventRelayArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryEventRelayArguments")
+            .field("binding", &self.binding)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for MemoryEventRelayState {
+    /// However the actor ends, the task ends with it.
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        self.handle.connect(None);
+    }
+}
+
+#[async_trait::async_trait]
+impl Actor for MemoryEventRelay {
+    type Msg = RelayMsg;
+    type State = MemoryEventRelayState;
+    type Arguments = MemoryEventRelayArguments;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let handle = arguments.handle.clone();
+        let (sender, requests) = mpsc::channel(REQUESTS_MAX);
+        let (stop, stopped) = watch::channel(false);
+        handle.connect(Some(sender));
+        let task = tokio::spawn(async move {
+            let carrying = tokio::spawn(Carrier::new(arguments, stopped).run(requests));
+            let failure = carrying.await.err().map(|error| error.to_string());
+            // Refused where the actor itself has ended, which is then why the task has.
+            let _gone = myself.cast(RelayMsg::NoteEnd(failure)).is_err();
+        });
+        Ok(MemoryEventRelayState {
+            stop,
+            task: Some(task),
+            handle,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        _state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            RelayMsg::NoteEnd(Some(failure)) => Err(failure.into()),
+            RelayMsg::NoteEnd(None) => {
+                let _already = myself.drain().is_err();
+                Ok(())
+            }
+        }
+    }
+
+    async fn post_stop(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        state.stop.send_replace(true);
+        if let Some(task) = state.task.take() {
+            // It catches the carrier's panics itself.
+            let _panicked = task.await.is_err();
+        }
+        Ok(())
+    }
+}

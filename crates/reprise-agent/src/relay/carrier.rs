@@ -1,0 +1,374 @@
+//! Events to records to disk, in order, at least once in and exactly once kept.
+//!
+//! Lives here: order, gaps, batches, retries, the cursor. While one batch is being written the next
+//! is being embedded, so that the model never waits for the disk. Must never live here: an event's
+//! meaning.
+
+use std::time::Duration;
+
+use reprise_types::{MemoryError, NewRecord, WriteOutcome};
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+
+use super::actor::MemoryEventRelayArguments;
+use super::counters::RelayCounters;
+use super::envelope::Event;
+use super::feed::{CatchUp, EventFeed, FeedError};
+use super::mapping::MapOutcome;
+use crate::handle::AgentHandle;
+use crate::ingest::embed;
+
+/// Events read from the log at a time.
+const PAGE: u32 = 512;
+/// Events that may lie between the cursor on disk and the last one looked at, where none of them
+/// made a record.
+const CURSOR_LAG_MAX: u64 = 256;
+/// First and longest wait before a failed step is tried again.
+const RETRY_FIRST: Duration = Duration::from_millis(20);
+const RETRY_LONGEST: Duration = Duration::from_secs(2);
+
+/// What a relay has done since it was first started.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RelayProgress {
+    /// The position up to which everything is on disk.
+    pub durable_seq: u64,
+    /// Events looked at.
+    pub events: u64,
+    /// Events delivered again and recognised by their position.
+    pub repeated: u64,
+    /// Gaps in the live events, closed from the log.
+    pub gaps: u64,
+    /// Records kept.
+    pub inserted: u64,
+    /// Records recognised by their external id.
+    pub duplicates: u64,
+    /// Records that the store refused.
+    pub rejected: u64,
+    /// Records kept without a vector for the time being.
+    pub unembedded: u64,
+    /// Steps that failed and were tried again.
+    pub retries: u64,
+    /// By topic.
+    pub topics: RelayCounters,
+}
+
+/// Records on their way, with the position they bring the store to.
+#[derive(Debug, Default)]
+struct Parcel {
+    records: Vec<NewRecord>,
+    cursor: Option<u64>,
+}
+
+pub(super) struct Carrier {
+    arguments: MemoryEventRelayArguments,
+    feed: Box<dyn EventFeed>,
+    stopped: watch::Receiver<bool>,
+    /// The last position looked at.
+    seen: u64,
+    /// The last position whose cursor was handed to the store.
+    sent: u64,
+    /// Embedded and not yet written.
+    ready: Parcel,
+    /// A batch was given up because the relay was stopped: nothing after it may be written, or the
+    /// cursor would pass it.
+    given_up: bool,
+}
+
+impl Carrier {
+    pub(super) fn new(
+        arguments: MemoryEventRelayArguments,
+        stopped: watch::Receiver<bool>,
+    ) -> Self {
+        let feed = (arguments.feed.0)();
+        let ready = Parcel::default();
+        Self {
+            arguments,
+            feed,
+            stopped,
+            seen: 0,
+            sent: 0,
+            ready,
+            given_up: false,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<CatchUp>) {
+        if self.find_cursor().await.is_none() {
+            return;
+        }
+        let first = self.catch_up().await;
+        if let Err(error) = first {
+            tracing::warn!(%error, "the first catching up failed; the next event tries again");
+        }
+        while !self.is_stopped() {
+            tokio::select! {
+                _ = self.stopped.changed() => {}
+                request = requests.recv() => match request {
+                    Some(CatchUp(reply)) => {
+                        let caught_up = self.catch_up().await;
+                        let answer = caught_up.map(|()| self.arguments.handle.progress());
+                        let _left = reply.send(answer).is_err();
+                    }
+                    None => break,
+                },
+                events = self.feed.next() => match events {
+                    Some(events) => self.take_live(events).await,
+                    None => break,
+                },
+            }
+        }
+        self.write_cursor().await;
+    }
+
+    fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
+    /// Where the store says that this stream was left; `None` where the relay was stopped first.
+    async fn find_cursor(&mut self) -> Option<()> {
+        let stream = self.arguments.binding.stream.clone();
+        let mut wait = RETRY_FIRST;
+        loop {
+            let found = match self.agent().await {
+                Ok(agent) => {
+                    let stream = stream.clone();
+                    agent
+                        .with_engine(move |engine| engine.cursor(&stream))
+                        .await
+                }
+                Err(error) => Err(error),
+            };
+            match found {
+                Ok(cursor) => {
+                    let cursor = self.checked(cursor.unwrap_or_default()).await;
+                    (self.seen, self.sent) = (cursor, cursor);
+                    self.arguments
+                        .handle
+                        .change(|progress| progress.durable_seq = cursor);
+                    return Some(());
+                }
+                Err(error) => self.pause(&error, &mut wait).await?,
+            }
+        }
+    }
+
+    /// A cursor beyond the end of the log belongs to a log that is gone: everything is read again,
+    /// and external ids tell what is known.
+    async fn checked(&mut self, cursor: u64) -> u64 {
+        match self.feed.latest_seq().await {
+            Ok(latest) if latest < cursor => {
+                tracing::warn!(
+                    cursor,
+                    latest,
+                    "the host's log is shorter than it was; reading anew"
+                );
+                0
+            }
+            _ => cursor,
+        }
+    }
+
+    /// Reads the log from where this relay is to its end, and writes what it finds.
+    async fn catch_up(&mut self) -> Result<(), FeedError> {
+        while !self.is_stopped() {
+            let page = self.feed.history(self.seen, PAGE).await?;
+            let Some(last) = page.iter().filter_map(Event::seq_of).max() else {
+                break;
+            };
+            if last <= self.seen {
+                break;
+            }
+            let batch = self.arguments.batch.max(1);
+            let mut rest = page.into_iter().peekable();
+            while rest.peek().is_some() && !self.is_stopped() {
+                let events: Vec<Value> = rest.by_ref().take(batch).collect();
+                self.carry(events).await;
+            }
+        }
+        self.flush().await;
+        Ok(())
+    }
+
+    async fn take_live(&mut self, events: Vec<Value>) {
+        let mut fresh = Vec::with_capacity(events.len());
+        let mut expected = self.seen + 1;
+        let mut gap = false;
+        for event in events {
+            match Event::seq_of(&event) {
+                Some(seq) if seq < expected => {
+                    self.arguments
+                        .handle
+                        .change(|progress| progress.repeated += 1);
+                }
+                Some(seq) if seq == expected => {
+                    expected += 1;
+                    fresh.push(event);
+                }
+                Some(_) => {
+                    gap = true;
+                    break;
+                }
+                // Published without being logged: no position, its id alone tells a repetition.
+                None => fresh.push(event),
+            }
+        }
+        if !fresh.is_empty() {
+            self.carry(fresh).await;
+            self.flush().await;
+        }
+        if gap {
+            self.arguments.handle.change(|progress| progress.gaps += 1);
+            if let Err(error) = self.catch_up().await {
+                tracing::warn!(%error, "a gap could not be closed yet; the next event tries again");
+            }
+        }
+    }
+
+    /// Maps and embeds these events while the ones before them are written.
+    async fn carry(&mut self, events: Vec<Value>) {
+        let mut next = Parcel::default();
+        for value in events {
+            let seq = Event::seq_of(&value);
+            next.records.extend(self.map(value));
+            next.cursor = seq.or(next.cursor);
+        }
+        if let Some(seq) = next.cursor {
+            self.seen = seq;
+        }
+        let before = std::mem::take(&mut self.ready);
+        let (pool, agent) = (self.arguments.pool.clone(), self.agent().await.ok());
+        let embedding = embed(&pool, agent, &mut next.records);
+        let (waiting, ()) = tokio::join!(embedding, self.write(before));
+        self.arguments
+            .handle
+            .change(|progress| progress.unembedded += waiting);
+        self.ready = next;
+    }
+
+    fn map(&self, value: Value) -> Vec<NewRecord> {
+        let handle = &self.arguments.handle;
+        handle.change(|progress| progress.events += 1);
+        let event = match Event::read(value) {
+            Ok(event) => event,
+            Err(error) => {
+                tracing::warn!(%error, "an event cannot be read");
+                handle.change(|progress| progress.topics.count_unreadable());
+                return Vec::new();
+            }
+        };
+        let outcome = self.arguments.mapper.map(&event);
+        handle.change(|progress| progress.topics.count(&outcome));
+        match outcome {
+            MapOutcome::Mapped(mapped) => mapped.records,
+            MapOutcome::Malformed { why, .. } => {
+                tracing::warn!(why, "an event holds nothing to remember");
+                Vec::new()
+            }
+            MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => Vec::new(),
+        }
+    }
+
+    /// Writes what is ready. A batch without records leaves its cursor for later, but not for long.
+    async fn flush(&mut self) {
+        let parcel = std::mem::take(&mut self.ready);
+        let lag = parcel.cursor.map_or(0, |seq| seq.saturating_sub(self.sent));
+        if parcel.records.is_empty() && lag < CURSOR_LAG_MAX {
+            return;
+        }
+        self.write(parcel).await;
+    }
+
+    /// The last act: the next start begins where this one ended.
+    async fn write_cursor(&mut self) {
+        let mut parcel = std::mem::take(&mut self.ready);
+        parcel.cursor = Some(self.seen)
+            .filter(|seq| *seq > self.sent)
+            .or(parcel.cursor);
+        self.write(parcel).await;
+    }
+
+    async fn write(&mut self, parcel: Parcel) {
+        let nothing = parcel.records.is_empty() && parcel.cursor.is_none();
+        if nothing || self.given_up {
+            return;
+        }
+        match write(&self.arguments, &mut self.stopped, &parcel).await {
+            Some(()) => self.sent = parcel.cursor.unwrap_or(self.sent),
+            None => self.given_up = true,
+        }
+    }
+
+    async fn agent(&self) -> Result<AgentHandle, MemoryError> {
+        self.arguments
+            .directory
+            .agent(&self.arguments.binding.user)
+            .await
+    }
+
+    /// Waits before trying again; `None` where the relay was stopped meanwhile.
+    async fn pause(&mut self, error: &MemoryError, wait: &mut Duration) -> Option<()> {
+        self.arguments
+            .handle
+            .change(|progress| progress.retries += 1);
+        pause(&mut self.stopped, error, wait).await
+    }
+}
+
+async fn pause(
+    stopped: &mut watch::Receiver<bool>,
+    error: &MemoryError,
+    wait: &mut Duration,
+) -> Option<()> {
+    tracing::warn!(%error, ?wait, "the relay tries again");
+    let over = tokio::time::timeout(*wait, stopped.wait_for(|stop| *stop))
+        .await
+        .is_ok();
+    *wait = (*wait * 2).min(RETRY_LONGEST);
+    (!over).then_some(())
+}
+
+/// Writes a parcel, again and again until it is on disk; `None` where the relay was stopped first.
+async fn write(
+    arguments: &MemoryEventRelayArguments,
+    stopped: &mut watch::Receiver<bool>,
+    parcel: &Parcel,
+) -> Option<()> {
+    let mut wait = RETRY_FIRST;
+    loop {
+        let stream = arguments.binding.stream.clone();
+        let cursor = parcel.cursor.map(|seq| (stream, seq));
+        let written = match arguments.directory.agent(&arguments.binding.user).await {
+            Ok(agent) => agent.observe(parcel.records.clone(), cursor).await,
+            Err(error) => Err(error),
+        };
+        let error = match written {
+            Ok(outcomes) => {
+                count(arguments, &outcomes, parcel.cursor);
+                return Some(());
+            }
+            Err(error) => error,
+        };
+        arguments.handle.change(|progress| progress.retries += 1);
+        pause(stopped, &error, &mut wait).await?;
+    }
+}
+
+fn count(arguments: &MemoryEventRelayArguments, outcomes: &[WriteOutcome], cursor: Option<u64>) {
+    arguments.handle.change(|progress| {
+        for outcome in outcomes {
+            match outcome {
+                WriteOutcome::Inserted { .. } => progress.inserted += 1,
+                WriteOutcome::Duplicate { .. } => progress.duplicates += 1,
+                WriteOutcome::Rejected { why } => {
+                    tracing::warn!(%why, "a record was refused");
+                    progress.rejected += 1;
+                }
+            }
+        }
+        progress.durable_seq = progress.durable_seq.max(cursor.unwrap_or_default());
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,339 @@
+//! From a host's log to the disk: everything once, in order, whatever is delivered how often.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{MemoryProvider, RecallRequest};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::relay::{
+    EventFeed, FeedError, FeedSource, Mapper, RelayHandle, RelayProgress, SourceBinding, TopicTable,
+};
+use crate::service::MemoryService;
+use crate::testing::{Bench, ada, until};
+
+const EVENTS: &str = include_str!("../../../../../tests/fixtures/choiros_events.jsonl");
+
+/// A host: a log in memory, and whatever is published live.
+#[derive(Clone, Default)]
+struct Host {
+    log: Arc<Mutex<Vec<Value>>>,
+    live: Arc<Mutex<Option<mpsc::Receiver<Vec<Value>>>>>,
+    reads: Arc<AtomicUsize>,
+    panics: Arc<AtomicBool>,
+    fails: Arc<AtomicBool>,
+}
+
+struct Feed {
+    host: Host,
+    live: Option<mpsc::Receiver<Vec<Value>>>,
+}
+
+#[async_trait]
+impl EventFeed for Feed {
+    async fn next(&mut self) -> Option<Vec<Value>> {
+        match &mut self.live {
+            Some(live) => live.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    async fn history(&mut self, since_seq: u64, limit: u32) -> Result<Vec<Value>, FeedError> {
+        assert!(
+            !self.host.panics.swap(false, Ordering::SeqCst),
+            "told to panic"
+        );
+        if self.host.fails.load(Ordering::SeqCst) {
+            return Err(FeedError {
+                message: "told to fail".into(),
+            });
+        }
+        let log = self.host.log.lock().unwrap();
+        let later = log
+            .iter()
+            .filter(|event| event["seq"].as_u64().unwrap() > since_seq);
+        let page: Vec<Value> = later.take(limit as usize).cloned().collect();
+        self.host.reads.fetch_add(page.len(), Ordering::SeqCst);
+        Ok(page)
+    }
+
+    async fn latest_seq(&mut self) -> Result<u64, FeedError> {
+        let log = self.host.log.lock().unwrap();
+        Ok(log.last().map_or(0, |event| event["seq"].as_u64().unwrap()))
+    }
+}
+
+impl Host {
+    fn with_log(log: Vec<Value>) -> Self {
+        Self {
+            log: Arc::new(Mutex::new(log)),
+            ..Self::default()
+        }
+    }
+
+    fn live(&self) -> mpsc::Sender<Vec<Value>> {
+        let (sender, receiver) = mpsc::channel(4);
+        *self.live.lock().unwrap() = Some(receiver);
+        sender
+    }
+
+    fn source(&self) -> FeedSource {
+        let host = self.clone();
+        FeedSource(Arc::new(move || {
+            let live = host.live.lock().unwrap().take();
+            Box::new(Feed {
+                host: host.clone(),
+                live,
+            })
+        }))
+    }
+
+    async fn attach(&self, service: &MemoryService) -> RelayHandle {
+        let binding = SourceBinding {
+            stream: "events".into(),
+            user: ada(),
+        };
+        let mapper = Arc::new(Mapper::new(TopicTable::builtin().unwrap()));
+        service
+            .attach(binding, mapper, self.source())
+            .await
+            .unwrap()
+    }
+}
+
+fn fixture() -> Vec<Value> {
+    EVENTS
+        .lines()
+        .take(31)
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+fn chat(seq: usize) -> Value {
+    json!({"seq": seq, "event_id": format!("e-{seq}"), "event_type": "chat.user_msg", "actor_id": "chat",
+           "timestamp": "2026-02-16T09:00:00Z", "payload": format!("message number {seq}"), "user_id": "system"})
+}
+
+async fn live_records(service: &MemoryService) -> u32 {
+    service
+        .with_engine(&ada(), |engine| engine.stats().live)
+        .await
+        .unwrap()
+}
+
+fn file_bytes(bench: &Bench) -> Vec<u8> {
+    let path: PathBuf = bench.config.file_of(&ada());
+    std::fs::read(path).unwrap()
+}
+
+async fn one_run(bench: &Bench, host: &Host) -> RelayProgress {
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    assert!(service.shut_down().await.is_clean());
+    relay.progress()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_log_becomes_records_and_a_second_replay_changes_no_byte() {
+    let bench = Bench::new();
+    let host = Host::with_log(fixture());
+    let first = one_run(&bench, &host).await;
+    assert_eq!(
+        (first.events, first.inserted, first.duplicates),
+        (31, 29, 0)
+    );
+    assert_eq!(first.durable_seq, 31);
+    let bytes = file_bytes(&bench);
+    let second = one_run(&bench, &host).await;
+    assert_eq!(
+        (second.events, second.inserted, second.durable_seq),
+        (0, 0, 31)
+    );
+    assert_eq!(file_bytes(&bench), bytes);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_replays_from_the_beginning_changes_no_byte() {
+    let bench = Bench::new();
+    let host = Host::with_log(fixture());
+    one_run(&bench, &host).await;
+    let bytes = file_bytes(&bench);
+    let live = host.live();
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    live.send(fixture()).await.unwrap();
+    live.send(fixture()).await.unwrap();
+    until(async || relay.progress().repeated == 62).await;
+    assert!(service.shut_down().await.is_clean());
+    assert_eq!(file_bytes(&bench), bytes);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_stream_with_the_same_events_adds_no_record() {
+    let bench = Bench::new();
+    let host = Host::with_log(fixture());
+    let service = bench.start().await;
+    host.attach(&service).await.catch_up().await.unwrap();
+    let embedded = service.stats().pool.documents;
+    let binding = SourceBinding {
+        stream: "other".into(),
+        user: ada(),
+    };
+    let mapper = Arc::new(Mapper::new(TopicTable::builtin().unwrap()));
+    let other = service
+        .attach(binding, mapper, host.source())
+        .await
+        .unwrap();
+    let progress = other.catch_up().await.unwrap();
+    assert_eq!((progress.inserted, progress.duplicates), (0, 29));
+    assert_eq!(
+        service.stats().pool.documents,
+        embedded,
+        "copies are not embedded"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn live_events_arrive_once_and_gaps_are_closed_from_the_log() {
+    let bench = Bench::new();
+    let host = Host::default();
+    let live = host.live();
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    let publish = async |seqs: &[usize]| {
+        live.send(seqs.iter().map(|seq| chat(*seq)).collect())
+            .await
+            .unwrap();
+    };
+    *host.log.lock().unwrap() = (1..=6).map(chat).collect();
+    publish(&[1, 2, 2, 1]).await;
+    until(async || relay.progress().repeated == 2).await;
+    // Three and four were lost on the way.
+    publish(&[5]).await;
+    until(async || relay.progress().durable_seq == 6).await;
+    publish(&[6]).await;
+    until(async || relay.progress().repeated == 3).await;
+    let progress = relay.progress();
+    assert_eq!(
+        (progress.inserted, progress.duplicates, progress.gaps),
+        (6, 0, 1)
+    );
+    // Published without being logged: recognised by its id alone.
+    let mut unlogged = chat(100);
+    unlogged.as_object_mut().unwrap().remove("seq");
+    live.send(vec![unlogged.clone(), unlogged]).await.unwrap();
+    until(async || relay.progress().duplicates == 1).await;
+    assert_eq!(live_records(&service).await, 7);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_of_ten_thousand_is_neither_lost_nor_unbounded() {
+    let mut bench = Bench::new();
+    bench.config.pool.threads = 2;
+    bench.config.pool.documents_max = 32;
+    let host = Host::with_log((1..=10_000).map(chat).collect());
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    let progress = relay.catch_up().await.unwrap();
+    assert_eq!((progress.inserted, progress.durable_seq), (10_000, 10_000));
+    assert_eq!(live_records(&service).await, 10_000);
+    let waiting = service.stats().pool.documents_waiting_max;
+    assert!(waiting <= 32, "{waiting} texts waited at once");
+    assert_eq!(
+        host.reads.load(Ordering::SeqCst),
+        10_000,
+        "nothing was read twice"
+    );
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_cannot_be_opened_for_a_while_loses_nothing() {
+    let mut bench = Bench::new();
+    let refusals = Arc::new(AtomicUsize::new(3));
+    let left = Arc::clone(&refusals);
+    bench.config.open_engine = Arc::new(move |path, options| {
+        let elsewhere = path.join("not/a/folder");
+        let refuse = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1));
+        let path = if refuse.is_ok() { &elsewhere } else { path };
+        Engine::open(Arc::new(RealDisk), path, options)
+    });
+    let host = Host::with_log(fixture());
+    let progress = one_run(&bench, &host).await;
+    assert_eq!((progress.inserted, progress.durable_seq), (29, 31));
+    assert!(progress.retries >= 3, "{progress:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_dies_in_between_loses_nothing() {
+    let bench = Bench::new();
+    let host = Host::with_log((1..=300).map(chat).collect());
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    let died = service
+        .with_engine(&ada(), |_| panic!("told to panic"))
+        .await;
+    assert!(died.is_err());
+    let progress = relay.catch_up().await.unwrap();
+    assert_eq!(progress.durable_seq, 300);
+    assert_eq!(live_records(&service).await, 300);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_relay_that_panics_is_started_again() {
+    let bench = Bench::new();
+    let host = Host::with_log(fixture());
+    host.panics.store(true, Ordering::SeqCst);
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    until(async || relay.catch_up().await.is_ok()).await;
+    assert_eq!(relay.progress().inserted, 29);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_cannot_be_read_is_said_and_read_later() {
+    let bench = Bench::new();
+    let host = Host::with_log(fixture());
+    host.fails.store(true, Ordering::SeqCst);
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    let error = relay.catch_up().await.unwrap_err().to_string();
+    assert!(error.contains("told to fail"), "{error}");
+    host.fails.store(false, Ordering::SeqCst);
+    assert_eq!(relay.catch_up().await.unwrap().inserted, 29);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_was_replaced_is_read_anew() {
+    let bench = Bench::new();
+    one_run(&bench, &Host::with_log((1..=20).map(chat).collect())).await;
+    let mut other = chat(1);
+    other["event_id"] = json!("of another log");
+    let progress = one_run(&bench, &Host::with_log(vec![other, chat(2)])).await;
+    assert_eq!((progress.inserted, progress.duplicates), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happened_comes_back() {
+    let bench = Bench::new();
+    let host = Host::with_log(fixture());
+    let service = bench.start().await;
+    host.attach(&service).await.catch_up().await.unwrap();
+    let request = RecallRequest::new("who writes the token without a lock");
+    let found = service
+        .provider(&ada())
+        .recall_request(request)
+        .await
+        .unwrap();
+    assert_eq!(
+        found.results[0].record.text,
+        "session_manager.rs writes the token without a lock"
+    );
+}

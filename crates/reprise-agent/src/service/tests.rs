@@ -1,0 +1,401 @@
+//! The whole service on a real file: what is kept, refused, degraded, healed and ended.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{
+    Degraded, ExternalId, MemoryError, MemoryProvider, Recall, RecallRequest, WriteOutcome,
+};
+
+use super::MemoryService;
+use crate::shutdown::ShutdownStep;
+use crate::testing::{Bench, ada, note, until};
+
+async fn recall(service: &MemoryService, query: &str) -> Result<Recall, MemoryError> {
+    service
+        .provider(&ada())
+        .recall_request(RecallRequest::new(query))
+        .await
+}
+
+fn texts(recall: &Recall) -> Vec<&str> {
+    recall
+        .results
+        .iter()
+        .map(|found| found.record.text.as_str())
+        .collect()
+}
+
+async fn waiting(service: &MemoryService) -> usize {
+    service
+        .with_engine(&ada(), |engine| engine.unembedded(100).len())
+        .await
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_kept_is_found_again_and_once() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let mut record = note("the auth race was fixed with a mutex");
+    record.external_ids = vec![ExternalId::new("event", "e-1")];
+    let records = vec![record.clone(), note("lunch was late")];
+    let outcomes = service.observe(&ada(), records).await.unwrap();
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| matches!(outcome, WriteOutcome::Inserted { .. }))
+    );
+    let again = service.observe(&ada(), vec![record]).await.unwrap();
+    assert!(matches!(again[..], [WriteOutcome::Duplicate { .. }]));
+    assert_eq!(service.stats().pool.documents, 2, "a copy is not embedded");
+    let found = recall(&service, "auth race").await.unwrap();
+    assert_eq!(texts(&found)[0], "the auth race was fixed with a mutex");
+    assert!(found.degraded.is_empty(), "{:?}", found.degraded);
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_recall_too_many_is_refused_at_once() {
+    let mut bench = Bench::new();
+    bench.config.limits.recalls_max = 1;
+    bench.config.limits.recall_budget = Duration::from_mins(1);
+    let service = bench.start().await;
+    service.open(&ada()).await.unwrap();
+    bench.controls.hold();
+    let first = tokio::spawn({
+        let service = service.clone();
+        async move { recall(&service, "one").await }
+    });
+    until(async || bench.controls.standing.load(Ordering::SeqCst) == 1).await;
+    let refused = recall(&service, "two").await;
+    assert_eq!(refused, Err(MemoryError::Overloaded { in_flight: 1 }));
+    bench.controls.release();
+    first.await.unwrap().unwrap();
+    assert_eq!(service.stats().recalls_free, 1);
+    recall(&service, "two").await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_bytes_than_admitted_are_refused_at_once() {
+    let mut bench = Bench::new();
+    bench.config.limits.write_bytes_max = 10;
+    let service = bench.start().await;
+    service.open(&ada()).await.unwrap();
+    bench.controls.hold();
+    let first = tokio::spawn({
+        let service = service.clone();
+        async move { service.observe(&ada(), vec![note("123456789")]).await }
+    });
+    until(async || bench.controls.standing.load(Ordering::SeqCst) == 1).await;
+    let refused = service.observe(&ada(), vec![note("more")]).await;
+    assert!(
+        matches!(refused, Err(MemoryError::Overloaded { .. })),
+        "{refused:?}"
+    );
+    bench.controls.release();
+    first.await.unwrap().unwrap();
+    service
+        .observe(&ada(), vec![note("larger than all that is admitted")])
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_embedder_is_not_waited_for() {
+    let mut bench = Bench::new();
+    let service = bench.start().await;
+    service
+        .observe(&ada(), vec![note("the auth race was fixed")])
+        .await
+        .unwrap();
+    service.shut_down().await;
+    bench.config.limits.recall_budget = Duration::from_millis(300);
+    let service = bench.start().await;
+    service.open(&ada()).await.unwrap();
+    bench.controls.hold();
+    let found = recall(&service, "auth race").await.unwrap();
+    assert_eq!(texts(&found), ["the auth race was fixed"]);
+    assert_eq!(found.degraded, [Degraded::EmbedderLate]);
+    bench.controls.release();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_time_at_all_is_an_answer_too() {
+    let mut bench = Bench::new();
+    bench.config.limits.recall_budget = Duration::ZERO;
+    let service = bench.start().await;
+    assert_eq!(
+        recall(&service, "x").await,
+        Err(MemoryError::TimedOut { budget_ms: 0 })
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_model_words_answer_and_the_vectors_follow_when_it_appears() {
+    let bench = Bench::new();
+    bench.controls.missing.store(true, Ordering::SeqCst);
+    let service = bench.start().await;
+    service
+        .observe(&ada(), vec![note("the auth race was fixed"), note("PANIC")])
+        .await
+        .unwrap();
+    assert_eq!(waiting(&service).await, 2);
+    let found = recall(&service, "auth race").await.unwrap();
+    assert_eq!(texts(&found), ["the auth race was fixed"]);
+    assert_eq!(found.degraded, [Degraded::NoQueryVector]);
+    bench.controls.missing.store(false, Ordering::SeqCst);
+    // The text that no model can take is left; the other one gets its vector.
+    until(async || waiting(&service).await == 1).await;
+    let found = recall(&service, "auth race").await.unwrap();
+    assert_eq!(found.degraded, [Degraded::UnembeddedRecords]);
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dead_pool_leaves_words() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    service
+        .observe(&ada(), vec![note("the auth race was fixed")])
+        .await
+        .unwrap();
+    assert!(service.0.pool.drain(Duration::from_secs(20)).await);
+    let found = recall(&service, "auth race").await.unwrap();
+    assert_eq!(texts(&found), ["the auth race was fixed"]);
+    assert!(found.degraded.contains(&Degraded::NoQueryVector));
+    service
+        .observe(&ada(), vec![note("kept without a vector")])
+        .await
+        .unwrap();
+    assert_eq!(waiting(&service).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_panics_is_started_again_from_disk() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    service
+        .observe(&ada(), vec![note("kept before the panic")])
+        .await
+        .unwrap();
+    for _ in 0..3 {
+        let died = service
+            .with_engine(&ada(), |_| panic!("told to panic"))
+            .await;
+        assert_eq!(died, Err(MemoryError::Unavailable { user: "ada".into() }));
+        until(async || service.open(&ada()).await.is_ok()).await;
+    }
+    until(async || {
+        service
+            .observe(&ada(), vec![note("kept after the panic")])
+            .await
+            .is_ok()
+    })
+    .await;
+    let found = recall(&service, "kept panic").await.unwrap();
+    assert_eq!(found.results.len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_that_fails_too_often_is_left_alone() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    until(async || {
+        let died = service
+            .with_engine(&ada(), |_| panic!("told to panic"))
+            .await;
+        died.is_err() && !service.open(&ada()).await.is_ok_and(|()| true) && {
+            // Between two restarts the memory is away for a moment; for good it is away twice.
+            tokio::task::yield_now().await;
+            service.stats().recalls_free > 0 && spent(&service).await
+        }
+    })
+    .await;
+    let other = "eve".parse().unwrap();
+    service
+        .observe(&other, vec![note("another memory goes on")])
+        .await
+        .unwrap();
+}
+
+/// Whether a hundred questions in a row find no memory.
+async fn spent(service: &MemoryService) -> bool {
+    for _ in 0..100 {
+        if service.open(&ada()).await.is_ok() {
+            return false;
+        }
+        tokio::task::yield_now().await;
+    }
+    true
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_agent_comes_back_with_everything_acknowledged() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    for round in 0..3 {
+        service
+            .observe(&ada(), vec![note(&format!("kept {round}"))])
+            .await
+            .unwrap();
+        let agents = crate::shutdown::children(&service.0).await.agents;
+        #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
+        agents[0].get_cell().kill();
+        agents[0].wait(None).await.unwrap();
+        until(async || {
+            service
+                .with_engine(&ada(), |engine| engine.stats().live)
+                .await
+                == Ok(round + 1)
+        })
+        .await;
+    }
+    let found = recall(&service, "kept").await.unwrap();
+    assert_eq!(found.results.len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_idle_memory_sleeps_and_the_next_question_wakes_it() {
+    let mut bench = Bench::new();
+    bench.config.limits.checkpoint_after = Duration::ZERO;
+    bench.config.limits.passivate_after = Duration::from_millis(20);
+    let service = bench.start().await;
+    service
+        .observe(&ada(), vec![note("kept before the sleep")])
+        .await
+        .unwrap();
+    let handle = service.0.directory.agent(&ada()).await.unwrap();
+    until(async || handle.is_closed()).await;
+    let found = recall(&service, "sleep").await.unwrap();
+    assert_eq!(texts(&found), ["kept before the sleep"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_cannot_be_opened_says_why_and_harms_nobody_else() {
+    let bench = Bench::new();
+    let path = bench.config.file_of(&ada());
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, "this is no memory").unwrap();
+    let service = bench.start().await;
+    let refused = service.observe(&ada(), vec![note("x")]).await;
+    let Err(MemoryError::Storage { message }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(message.contains("memory.rvf"), "{message}");
+    let refused = recall(&service, "x").await;
+    assert!(
+        matches!(refused, Err(MemoryError::Storage { .. })),
+        "{refused:?}"
+    );
+    let other = "eve".parse().unwrap();
+    service
+        .observe(&other, vec![note("another memory is fine")])
+        .await
+        .unwrap();
+    std::fs::remove_file(&path).unwrap();
+    until(async || service.observe(&ada(), vec![note("healed")]).await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_that_failed_once_is_tried_again() {
+    let mut bench = Bench::new();
+    let broken = Arc::new(AtomicBool::new(true));
+    let breaks = Arc::clone(&broken);
+    bench.config.open_engine = Arc::new(move |path, options| {
+        let elsewhere = path.join("not/a/folder");
+        let path = if breaks.load(Ordering::SeqCst) {
+            &elsewhere
+        } else {
+            path
+        };
+        Engine::open(Arc::new(RealDisk), path, options)
+    });
+    let service = bench.start().await;
+    assert!(service.open(&ada()).await.is_err());
+    broken.store(false, Ordering::SeqCst);
+    until(async || service.open(&ada()).await.is_ok()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_comes_in_order_and_what_was_accepted_is_on_disk() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    bench.controls.hold();
+    let writing = tokio::spawn({
+        let service = service.clone();
+        async move {
+            service
+                .observe(&ada(), vec![note("accepted before the end")])
+                .await
+        }
+    });
+    until(async || bench.controls.standing.load(Ordering::SeqCst) == 1).await;
+    let ending = tokio::spawn({
+        let service = service.clone();
+        async move { service.shut_down().await }
+    });
+    until(async || {
+        recall(&service, "x").await == Err(MemoryError::Unavailable { user: "ada".into() })
+    })
+    .await;
+    bench.controls.release();
+    writing.await.unwrap().unwrap();
+    let report = ending.await.unwrap();
+    assert!(report.is_clean(), "{report:?}");
+    let steps: Vec<ShutdownStep> = report.steps.iter().map(|(step, _)| *step).collect();
+    assert_eq!(
+        steps,
+        [
+            ShutdownStep::Requests,
+            ShutdownStep::Relays,
+            ShutdownStep::Pool,
+            ShutdownStep::Agents,
+            ShutdownStep::Supervisor
+        ]
+    );
+    let refused = service.observe(&ada(), vec![note("too late")]).await;
+    assert_eq!(
+        refused,
+        Err(MemoryError::Unavailable { user: "ada".into() })
+    );
+    let service = bench.start().await;
+    let found = recall(&service, "accepted").await.unwrap();
+    assert_eq!(texts(&found), ["accepted before the end"]);
+    assert!(found.degraded.is_empty(), "{:?}", found.degraded);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_writers_share_commits_and_each_gets_its_own_answer() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    service.open(&ada()).await.unwrap();
+    let mut writers = tokio::task::JoinSet::new();
+    for n in 0..200 {
+        let service = service.clone();
+        writers.spawn(async move {
+            let mut record = note(&format!("note {n}"));
+            record.external_ids = vec![ExternalId::new("event", format!("e-{}", n / 2))];
+            service
+                .observe(&ada(), vec![record])
+                .await
+                .unwrap()
+                .remove(0)
+        });
+    }
+    let outcomes = writers.join_all().await;
+    let kept = outcomes
+        .iter()
+        .filter(|o| matches!(o, WriteOutcome::Inserted { .. }))
+        .count();
+    assert_eq!(kept, 100);
+    let stats = service
+        .with_engine(&ada(), |engine| engine.stats())
+        .await
+        .unwrap();
+    assert_eq!(stats.live, 100);
+    assert!(service.stats().pool.documents_waiting_max <= bench.config.pool.documents_max);
+}

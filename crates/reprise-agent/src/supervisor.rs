@@ -1,0 +1,325 @@
+//! The actor that starts, restarts and finds the agents and relays.
+//!
+//! Lives here: one agent per user, one relay per source, a restart budget for each. Must never live
+//! here: anything that waits for a file or a model: whoever asks waits, the supervisor does not.
+
+mod budget;
+mod directory;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use reprise_types::{MemoryError, UserId};
+
+use crate::agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentMsg};
+use crate::config::MemoryConfig;
+use crate::embedder::EmbedPool;
+use crate::handle::AgentHandle;
+use crate::relay::{
+    FeedSource, Mapper, MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg,
+    SourceBinding,
+};
+
+use budget::RestartBudget;
+pub(crate) use directory::Directory;
+
+/// The actor type.
+#[derive(Debug)]
+pub struct MemorySupervisor;
+
+/// What the supervisor starts from.
+#[derive(Debug, Clone)]
+pub struct MemorySupervisorArguments {
+    pub(crate) config: Arc<MemoryConfig>,
+    pub(crate) pool: EmbedPool,
+    pub(crate) directory: Arc<Directory>,
+}
+
+/// What the supervisor understands.
+pub enum MemorySupervisorMsg {
+    /// The memory of a user, started where it does not run.
+    GetOrCreate {
+        /// Whose.
+        user: UserId,
+        /// Its address; the file may still be opening.
+        reply: RpcReplyPort<Result<AgentHandle, MemoryError>>,
+    },
+    /// Binds a source of events to a user.
+    StartRelay {
+        /// Which source and whose.
+        binding: SourceBinding,
+        /// What the events mean.
+        mapper: Arc<Mapper>,
+        /// Where they come from; asked again after a restart.
+        feed: FeedSource,
+        /// Its address.
+        reply: RpcReplyPort<Result<RelayHandle, MemoryError>>,
+    },
+    /// Every running child, for an orderly end.
+    GetChildren {
+        /// Relays and agents.
+        reply: RpcReplyPort<Children>,
+    },
+}
+
+/// The running children.
+#[derive(Debug, Default)]
+pub struct Children {
+    pub(crate) relays: Vec<ActorRef<RelayMsg>>,
+    pub(crate) agents: Vec<ActorRef<MemoryAgentMsg>>,
+}
+
+impl std::fmt::Debug for MemorySupervisorMsg {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::GetOrCreate { user, .. } => write!(f, "GetOrCreate({user})"),
+            Self::StartRelay { binding, .. } => write!(f, "StartRelay({binding:?})"),
+            Self::GetChildren { .. } => f.write_str("GetChildren"),
+        }
+    }
+}
+
+struct Agent {
+    actor: ActorRef<MemoryAgentMsg>,
+    handle: AgentHandle,
+}
+
+struct Relay {
+    actor: ActorRef<RelayMsg>,
+    arguments: MemoryEventRelayArguments,
+}
+
+/// The children, by whom they serve.
+pub struct MemorySupervisorState {
+    arguments: MemorySupervisorArguments,
+    agents: BTreeMap<UserId, Agent>,
+    relays: Vec<Relay>,
+    budgets: BTreeMap<UserId, RestartBudget>,
+    relay_budget: RestartBudget,
+}
+
+impl std::fmt::Debug for MemorySupervisorState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemorySupervisorState")
+            .field("agents", &self.agents.len())
+            .field("relays", &self.relays.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl MemorySupervisorState {
+    async fn get_or_create(
+        &mut self,
+        myself: &ActorRef<MemorySupervisorMsg>,
+        user: UserId,
+    ) -> Result<AgentHandle, MemoryError> {
+        if let Some(agent) = self.agents.get(&user)
+            && !agent.handle.is_closed()
+        {
+            return Ok(agent.handle.clone());
+        }
+        let unavailable = MemoryError::Unavailable {
+            user: user.to_string(),
+        };
+        if self
+            .budgets
+            .get(&user)
+            .is_some_and(|budget| budget.is_spent(Instant::now()))
+        {
+            return Err(unavailable);
+        }
+        self.start_agent(myself, &user).await.map_err(|error| {
+            tracing::error!(%user, %error, "an agent could not be started");
+            unavailable
+        })
+    }
+
+    async fn start_agent(
+        &mut self,
+        myself: &ActorRef<MemorySupervisorMsg>,
+        user: &UserId,
+    ) -> Result<AgentHandle, ActorProcessingErr> {
+        let MemorySupervisorArguments {
+            config,
+            pool,
+            directory,
+        } = self.arguments.clone();
+        let (handle, jobs) = AgentHandle::new(user.clone(), config.limits.writer_queue_max);
+        let gate = directory.gate(user);
+        let arguments = MemoryAgentArguments {
+            config,
+            pool,
+            handle: handle.clone(),
+            jobs,
+            gate,
+        };
+        let (actor, _) =
+            MemoryAgent::spawn_linked(None, MemoryAgent, arguments, myself.get_cell()).await?;
+        directory.set_agent(&handle);
+        self.agents.insert(
+            user.clone(),
+            Agent {
+                actor,
+                handle: handle.clone(),
+            },
+        );
+        Ok(handle)
+    }
+
+    async fn start_relay(
+        &mut self,
+        myself: &ActorRef<MemorySupervisorMsg>,
+        arguments: MemoryEventRelayArguments,
+    ) -> Result<RelayHandle, ActorProcessingErr> {
+        let handle = arguments.handle.clone();
+        let cell = myself.get_cell();
+        let (actor, _) =
+            MemoryEventRelay::spawn_linked(None, MemoryEventRelay, arguments.clone(), cell).await?;
+        self.relays.push(Relay { actor, arguments });
+        Ok(handle)
+    }
+
+    /// A child that ended well is not missed: the next question starts it again.
+    fn remove(&mut self, ended: ActorId) {
+        self.agents.retain(|_, agent| agent.actor.get_id() != ended);
+        self.relays.retain(|relay| relay.actor.get_id() != ended);
+    }
+
+    /// A child that failed is started anew, from disk, while its budget lasts.
+    async fn replace(
+        &mut self,
+        myself: &ActorRef<MemorySupervisorMsg>,
+        ended: ActorId,
+        why: &str,
+    ) -> Result<(), ActorProcessingErr> {
+        let now = Instant::now();
+        let agent = self
+            .agents
+            .iter()
+            .find(|(_, agent)| agent.actor.get_id() == ended);
+        if let Some(user) = agent.map(|(user, _)| user.clone()) {
+            if let Some(agent) = self.agents.remove(&user) {
+                agent.handle.close();
+            }
+            let within = self.budgets.entry(user.clone()).or_default().take(now);
+            tracing::error!(%user, why, within, "an agent failed");
+            if within {
+                self.start_agent(myself, &user).await?;
+            }
+        } else if let Some(at) = self.relays.iter().position(|r| r.actor.get_id() == ended) {
+            let relay = self.relays.swap_remove(at);
+            let within = self.relay_budget.take(now);
+            tracing::error!(binding = ?relay.arguments.binding, why, within, "a relay failed");
+            if within {
+                self.start_relay(myself, relay.arguments).await?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl Actor for MemorySupervisor {
+    type Msg = MemorySupervisorMsg;
+    type State = MemorySupervisorState;
+    type Arguments = MemorySupervisorArguments;
+
+    async fn pre_start(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        arguments.directory.set_supervisor(myself);
+        Ok(MemorySupervisorState {
+            arguments,
+            agents: BTreeMap::new(),
+            relays: Vec::new(),
+            budgets: BTreeMap::new(),
+            relay_budget: RestartBudget::default(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            MemorySupervisorMsg::GetOrCreate { user, reply } => {
+                let answer = state.get_or_create(&myself, user).await;
+                let _left = reply.send(answer).is_err();
+            }
+            MemorySupervisorMsg::StartRelay {
+                binding,
+                mapper,
+                feed,
+                reply,
+            } => {
+                let unavailable = MemoryError::Unavailable {
+                    user: binding.user.to_string(),
+                };
+                let arguments = MemoryEventRelayArguments {
+                    batch: state.arguments.config.limits.relay_batch,
+                    pool: state.arguments.pool.clone(),
+                    directory: Arc::clone(&state.arguments.directory),
+                    handle: RelayHandle::new(binding.clone()),
+                    binding,
+                    mapper,
+                    feed,
+                };
+                let answer = state
+                    .start_relay(&myself, arguments)
+                    .await
+                    .map_err(|error| {
+                        tracing::error!(%error, "a relay could not be started");
+                        unavailable
+                    });
+                let _left = reply.send(answer).is_err();
+            }
+            MemorySupervisorMsg::GetChildren { reply } => {
+                let children = Children {
+                    relays: state
+                        .relays
+                        .iter()
+                        .map(|relay| relay.actor.clone())
+                        .collect(),
+                    agents: state
+                        .agents
+                        .values()
+                        .map(|agent| agent.actor.clone())
+                        .collect(),
+                };
+                let _left = reply.send(children).is_err();
+            }
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        match event {
+            SupervisionEvent::ActorTerminated(who, _, reason)
+                if reason.as_deref() == Some("killed") =>
+            {
+                state.replace(&myself, who.get_id(), "it was killed").await
+            }
+            SupervisionEvent::ActorTerminated(who, _, _) => {
+                state.remove(who.get_id());
+                Ok(())
+            }
+            SupervisionEvent::ActorFailed(who, error) => {
+                state
+                    .replace(&myself, who.get_id(), &error.to_string())
+                    .await
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! The whole host with a real memory: from a recorded log to a recall, through every actor.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::call_t;
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{
+    EmbedError, Embedder, EmbeddingSpace, RecallRequest, UserId, normalize, parse_timestamp,
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{Mapper, MemoryBridge, MemoryConfig, SourceBinding};
+use crate::app_state::{AppConfig, AppState};
+use crate::event::NewEvent;
+use crate::event_store::EventStoreMsg;
+use crate::replay::replay_jsonl;
+use crate::supervisor::ApplicationSupervisorMsg;
+
+const EXPORT: &str = include_str!("../../../tests/fixtures/choiros_events.jsonl");
+const DIMENSIONS: u16 = 8;
+
+/// A direction per word, added up.
+struct Words(EmbeddingSpace);
+
+impl Embedder for Words {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.0
+    }
+
+    fn token_limit(&self) -> usize {
+        256
+    }
+
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let mut vector = vec![0.01; usize::from(DIMENSIONS)];
+        for word in text.split_whitespace() {
+            vector[word.bytes().map(usize::from).sum::<usize>() % usize::from(DIMENSIONS)] += 1.0;
+        }
+        normalize(&mut vector);
+        Ok(vector)
+    }
+}
+
+fn ada() -> UserId {
+    "ada".parse().unwrap()
+}
+
+fn bridge(folder: &TempDir) -> MemoryBridge {
+    let config = MemoryConfig::new(
+        folder.path().join("data"),
+        DIMENSIONS,
+        Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+        Arc::new(|| {
+            let (model, version) = ("words".to_owned(), "1".to_owned());
+            Ok(Box::new(Words(EmbeddingSpace {
+                model,
+                version,
+                dimensions: DIMENSIONS,
+            })))
+        }),
+    );
+    let binding = SourceBinding {
+        stream: "events".into(),
+        user: ada(),
+    };
+    MemoryBridge::with_memory(config, binding, Arc::new(Mapper::builtin().unwrap()))
+}
+
+async fn host(folder: &TempDir, memory: &MemoryBridge) -> AppState {
+    let config = AppConfig::new(folder.path().join("events.db"), memory.clone());
+    AppState::start(AppConfig {
+        poll: Duration::from_millis(1),
+        ..config
+    })
+    .await
+    .unwrap()
+}
+
+async fn append(app: &AppState, from: u32, to: u32) {
+    for start in (from..to).step_by(500) {
+        let events = (start..to.min(start + 500))
+            .map(|n| NewEvent {
+                event_id: format!("e-{n}"),
+                timestamp: parse_timestamp("2026-02-16T09:46:08Z").unwrap(),
+                event_type: "chat.user_msg".to_owned(),
+                payload: json!(format!("message number {n}")),
+                actor_id: "chat-1".to_owned(),
+                user_id: "system".to_owned(),
+            })
+            .collect();
+        call_t!(
+            app.event_store(),
+            |reply| EventStoreMsg::Append { events, reply },
+            60_000
+        )
+        .unwrap()
+        .unwrap();
+    }
+}
+
+/// Waits until the memory holds so many live records.
+async fn holds(memory: &MemoryBridge, wanted: u32) {
+    loop {
+        if let Some(service) = memory.service()
+            && service
+                .with_engine(&ada(), |engine| engine.stats().live)
+                .await
+                == Ok(wanted)
+        {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorded_log_comes_back_as_memory_and_a_second_day_adds_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let export = folder.path().join("export.jsonl");
+    std::fs::write(&export, EXPORT).unwrap();
+    let file = folder.path().join("data/ada/memory.rvf");
+    let mut bytes = Vec::new();
+    for day in 0..2 {
+        let memory = bridge(&folder);
+        let app = host(&folder, &memory).await;
+        replay_jsonl(&export, app.event_store()).await.unwrap();
+        let port = app.ensure_memory(&ada()).await.unwrap();
+        let progress = memory.catch_up().await.unwrap().unwrap();
+        assert_eq!(progress.durable_seq, 31);
+        let request = RecallRequest::new("who writes the token without a lock");
+        let found = port.recall_request(request).await.unwrap();
+        assert_eq!(
+            found.results[0].record.text,
+            "session_manager.rs writes the token without a lock"
+        );
+        assert!(found.degraded.is_empty(), "{:?}", found.degraded);
+        app.shut_down().await.unwrap();
+        assert!(memory.service().is_none());
+        let now = std::fs::read(&file).unwrap();
+        if day == 0 {
+            assert_eq!((progress.inserted, progress.events), (29, 31));
+            bytes = now;
+        } else {
+            assert_eq!(progress.inserted, 0);
+            assert_eq!(now, bytes, "the second day changed the file");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_that_happen_reach_memory_by_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host(&folder, &memory).await;
+    app.ensure_memory(&ada()).await.unwrap();
+    append(&app, 0, 3).await;
+    holds(&memory, 3).await;
+    append(&app, 3, 4).await;
+    holds(&memory, 4).await;
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_bus_is_listened_to_like_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host(&folder, &memory).await;
+    let root = app.ensure_supervisor().await.unwrap();
+    append(&app, 0, 2).await;
+    holds(&memory, 2).await;
+    let bus = call_t!(
+        root,
+        |reply| ApplicationSupervisorMsg::GetBus { reply },
+        5_000
+    )
+    .unwrap();
+    bus.drain_and_wait(None).await.unwrap();
+    append(&app, 2, 4).await;
+    holds(&memory, 4).await;
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_that_dies_is_replaced_and_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host(&folder, &memory).await;
+    app.ensure_memory(&ada()).await.unwrap();
+    append(&app, 0, 2).await;
+    holds(&memory, 2).await;
+    let first = memory.service().unwrap();
+    assert!(first.shut_down().await.is_clean());
+    append(&app, 2, 4).await;
+    while memory
+        .service()
+        .is_none_or(|now| now.supervisor_id() == first.supervisor_id())
+    {
+        tokio::task::yield_now().await;
+    }
+    holds(&memory, 4).await;
+    let port = app.ensure_memory(&ada()).await.unwrap();
+    let found = port
+        .recall_request(RecallRequest::new("message number 3"))
+        .await
+        .unwrap();
+    assert_eq!(found.results[0].record.text, "message number 3");
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_burst_of_ten_thousand_events_arrives_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host(&folder, &memory).await;
+    app.ensure_supervisor().await.unwrap();
+    append(&app, 0, 10_000).await;
+    let progress = memory.catch_up().await.unwrap().unwrap();
+    assert_eq!((progress.inserted, progress.duplicates), (10_000, 0));
+    let pool = memory.stats().unwrap().pool;
+    assert!(pool.documents_waiting_max <= 256, "{pool:?}");
+    app.shut_down().await.unwrap();
+}
