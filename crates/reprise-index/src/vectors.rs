@@ -18,7 +18,7 @@ use crate::view::View;
 /// the exact answer is 1.0 on clustered and on text-like data at 100K (`benches/search.rs`).
 pub const OVERSAMPLE_DEFAULT: usize = 8;
 /// Documents whose codes are looked at after the pass over the signs: one in so many, ...
-const SIGN_SHARE: usize = 24;
+const SIGN_SHARE: usize = 48;
 /// ... but at least so many, ...
 const SIGN_CANDIDATES_MIN: usize = 1024;
 /// ... and so many for each that is scored in full precision.

@@ -227,8 +227,18 @@ fn signs_follow_the_codes_they_are_made_from() {
         .map(|(ordinal, _)| *ordinal)
         .collect();
     assert_eq!(after[..2], [3_000, 1_234]);
-    store.0[1_234] = old;
+    store.0[1_234] = old.clone();
     assert_eq!(near(&before, &store), first);
+    // The same where the chunk is not shared, so that it is changed in place.
+    drop(before);
+    live.set(1_234, Some(&old));
+    live.set(77, Some(&query));
+    store.0[77].clone_from(&query);
+    let after: Vec<u32> = near(&live, &store)
+        .iter()
+        .map(|(ordinal, _)| *ordinal)
+        .collect();
+    assert_eq!(after[..2], [3_000, 77]);
 }
 
 #[test]
