@@ -99,19 +99,47 @@ fn first_and_last(name: &str, times: &[Duration], span: usize) {
     );
 }
 
+/// Time this thread was on a core: what a busy machine does not change (Linux only).
+fn on_core() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or(0))
+}
+
 fn opens(path: &Path, what: &str) {
     for (verify, name) in [(Verify::Tail, "tail"), (Verify::Everything, "everything")] {
-        let mut times: Vec<Duration> = (0..5)
-            .map(|_| {
-                let start = Instant::now();
-                let opened = open(path, verify);
-                let took = start.elapsed();
-                assert!(opened.report.is_whole() && opened.derived.is_some());
-                took
-            })
-            .collect();
-        row(&format!("open {what}, verify {name}"), &mut times);
+        let (mut times, mut cores) = (Vec::new(), Vec::new());
+        for _ in 0..7 {
+            let (start, core) = (Instant::now(), on_core());
+            let opened = open(path, verify);
+            times.push(start.elapsed());
+            cores.push(on_core() - core);
+            assert!(opened.report.is_whole() && opened.derived.is_some());
+        }
+        row(&format!("open {what}, {name}"), &mut times);
+        row(&format!("open {what}, {name}, on core"), &mut cores);
     }
+}
+
+/// Appends to the long log and to a new one in turns, so that both meet the same machine.
+fn against_a_new_log(long: &mut Log, folder: &Path, from: u64) {
+    let mut new = open(&folder.join("new.rvf"), Verify::Tail).log;
+    let (mut old_times, mut new_times) = (Vec::new(), Vec::new());
+    for seed in from..from + 1_000 {
+        let entries = [entry(seed)];
+        for (log, times) in [(&mut new, &mut new_times), (&mut *long, &mut old_times)] {
+            let start = Instant::now();
+            log.append(&entries).unwrap();
+            times.push(start.elapsed());
+        }
+    }
+    let first = row("append, first 1000, in turns", &mut new_times);
+    let last = row("append, last 1000, in turns", &mut old_times);
+    println!(
+        "{:<34} p50 ratio {:.2}",
+        "append, last / first, in turns",
+        last / first
+    );
 }
 
 fn reads(log: &Log, records: u64, what: &str) {
@@ -149,7 +177,8 @@ fn main() {
     let mut log = open(&path, Verify::Tail).log;
     let mut times = Vec::new();
     let mut published = Vec::new();
-    for seed in 0..records {
+    let in_turns = 1_000.min(records / 2);
+    for seed in 0..records - in_turns {
         let entries = [entry(seed)];
         let start = Instant::now();
         log.append(&entries).unwrap();
@@ -163,6 +192,8 @@ fn main() {
         "{records} records of {DIMENSIONS} dimensions and 200 bytes, one commit each, durable"
     );
     first_and_last("append", &times, 1_000);
+    against_a_new_log(&mut log, folder.path(), records - in_turns);
+    let records = u64::from(log.records());
     let bytes = log.stats().file_bytes;
     println!(
         "{:<34} {:.0} bytes/record",

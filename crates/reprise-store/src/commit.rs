@@ -217,7 +217,7 @@ pub(crate) struct ReadCommit {
 impl ReadCommit {
     /// Where its `VEC_SEG` begins.
     pub(crate) fn vectors_offset(&self) -> u64 {
-        self.offset - self.head.vectors_size
+        self.offset.saturating_sub(self.head.vectors_size)
     }
 
     /// Every entry; `None` where a block or a known entry makes no sense.

@@ -138,7 +138,7 @@ impl LogReader {
             return Ok(Some(block));
         }
         let mut bytes = vec![0; slot.block_size as usize];
-        if slot.place + u64::from(slot.block_size) > snapshot.end {
+        if slot.place.saturating_add(u64::from(slot.block_size)) > snapshot.end {
             return Ok(None);
         }
         let read = snapshot.file.read_exact_at(slot.place, &mut bytes);

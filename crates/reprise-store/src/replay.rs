@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use crate::codec::{Outline, RawEntry, decode, outline, vector_check, vector_from_bytes};
-use crate::commit::{FileFacts, ReadCommit};
+use crate::commit::{CommitHead, FileFacts, ReadCommit};
 use crate::disk::DiskFile;
 use crate::entry::Entry;
 use crate::options::ReplayReport;
@@ -43,7 +43,12 @@ pub(crate) fn run(
         match found {
             Found::Commit(commit, _) if commit.head.seq > range.after => walk.commit(&commit)?,
             Found::Commit(commit, _) => {
-                walk.next = Some(commit.head.first_ordinal + commit.head.ordinals);
+                let CommitHead {
+                    first_ordinal,
+                    ordinals,
+                    ..
+                } = commit.head;
+                walk.next = Some(first_ordinal.saturating_add(ordinals));
             }
             Found::Damage(damage) => walk.report.damage.push(damage),
             Found::Seal { .. } | Found::Own { .. } | Found::Foreign { .. } => {}

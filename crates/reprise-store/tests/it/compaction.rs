@@ -1,7 +1,5 @@
 //! Compaction: everything live stays, everything forgotten is gone from the bytes.
 
-use std::sync::Arc;
-
 use reprise_store::testing::{self, Model, Step};
 use reprise_store::{CommitSeq, Entry, LogReader, SimDisk, StoreError, Verify, inspect};
 
@@ -187,29 +185,21 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
     let commits: Vec<Entry> = (0..200).map(|i| record(i, &format!("text {i}"))).collect();
     log.append(&commits).unwrap();
     let reader = log.reader();
-    let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let readers: Vec<_> = (0..3u32)
-        .map(|thread| {
-            let (reader, stop) = (reader.clone(), Arc::clone(&stop));
-            std::thread::spawn(move || {
-                let mut turn = thread;
-                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
-                    let ordinal = turn * 7 % 200;
+    std::thread::scope(|scope| {
+        for thread in 0..3u32 {
+            let reader = reader.clone();
+            scope.spawn(move || {
+                for turn in 0..2_000 {
+                    let ordinal = (thread + turn) * 7 % 200;
                     let text = reader.record(ordinal).unwrap().text;
                     assert_eq!(text, format!("text {ordinal}"));
-                    turn += 1;
                 }
-                turn
-            })
-        })
-        .collect();
-    for i in 0..3 {
-        let done = log.start_compaction().unwrap().run().unwrap();
-        log.append(&[record(300 + i, "meanwhile")]).unwrap();
-        log.finish_compaction(done, &[]).unwrap();
-    }
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    for thread in readers {
-        assert!(thread.join().unwrap() > 0);
-    }
+            });
+        }
+        for i in 0..3 {
+            let done = log.start_compaction().unwrap().run().unwrap();
+            log.append(&[record(300 + i, "meanwhile")]).unwrap();
+            log.finish_compaction(done, &[]).unwrap();
+        }
+    });
 }
