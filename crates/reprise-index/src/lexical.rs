@@ -1,8 +1,8 @@
 //! The lexical signals of one question over every document, in one pass over its postings.
 //!
 //! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 1.2, b = 0.75 and
-//! `idf = ln(1 + (N - df + 0.5) / (df + 0.5))`. N, df and lengths count the documents that are alive
-//! in the view. A repeated query term counts as often as it is repeated.
+//! `idf = ln(1 + (N - df + 0.5) / (df + 0.5))`. N, df and lengths count the documents that are
+//! alive in the view. A repeated query term counts as often as it is repeated.
 //! Must never live here: how signals are weighed against each other.
 
 use std::ops::Range;

@@ -55,7 +55,8 @@ proptest! {
             let mut all = ends.iter().filter(|e| e.0 == ordinal && e.2 == forgotten);
             all.next().map(|e| e.1)
         };
-        let filter = MemoryFilter { kinds, sources, since: since.map(at), session_id: session.map(str::to_owned) };
+        let (since, session_id) = (since.map(at), session.map(str::to_owned));
+        let filter = MemoryFilter { kinds, sources, since, session_id };
         let snapshot = writer.publish();
         let view = snapshot.view(&filter, as_of.map(at));
         let mut expected = Vec::new();
