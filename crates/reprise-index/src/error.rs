@@ -12,7 +12,8 @@ pub enum IndexError {
     },
     /// Written by another version.
     #[error(
-        "the saved {part} part has version {got}, this build reads {expected}; rebuild it from the log"
+        "the saved {part} part has version {got}, this build reads {expected}; \
+         rebuild it from the log"
     )]
     Version {
         /// Which part.
@@ -24,7 +25,8 @@ pub enum IndexError {
     },
     /// Vectors of another width.
     #[error(
-        "the saved index has vectors of {got} numbers, the store's have {expected}; rebuild it from the log"
+        "the saved index has vectors of {got} numbers, the store's have {expected}; \
+         rebuild it from the log"
     )]
     Dimensions {
         /// The width found.

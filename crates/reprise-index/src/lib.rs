@@ -1,4 +1,5 @@
-//! Derived search over one user's records: vectors, words, neighbours, time. Rebuilt, never trusted.
+//! Derived search over one user's records: vectors, words, neighbours, time. Rebuilt, never
+//! trusted.
 //!
 //! Lives here: the columns of every document, int8 codes, lexical segments, views (filter and
 //! as-of), the raw lexical signals, and the byte form of all of it.

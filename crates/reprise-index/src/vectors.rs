@@ -158,9 +158,9 @@ impl Vectors {
         }
     }
 
-    /// The `k` documents of `view` nearest to `query`, best first, ties by newer. Three passes, each
-    /// over fewer documents and with more precision: the signs of all, the codes of those that agree
-    /// best, the full vectors of the best `k * oversample` of these.
+    /// The `k` documents of `view` nearest to `query`, best first, ties by newer. Three passes,
+    /// each over fewer documents and with more precision: the signs of all, the codes of those
+    /// that agree best, the full vectors of the best `k * oversample` of these.
     pub(crate) fn nearest(
         &self,
         query: &[f32],

@@ -264,10 +264,12 @@ proptest! {
         Analyser::default().terms(&query, |stem, _| terms.push(stem.to_owned()));
         let expected = naive(&told, &terms, as_of.unwrap_or(i64::MAX - 1));
         let got = signals(&snapshot, &query, as_of);
-        for (name, (got, expected)) in ["whole", "head", "around", "session", "coverage"].iter().zip(got.iter().zip(&expected)) {
+        let names = ["whole", "head", "around", "session", "coverage"];
+        for (name, (got, expected)) in names.iter().zip(got.iter().zip(&expected)) {
             prop_assert_eq!(got.len(), expected.len());
             for (g, e) in got.iter().zip(expected) {
-                prop_assert!((f64::from(*g) - e).abs() <= 1e-4 * e.abs().max(1.0), "{} {} {}", name, g, e);
+                let close = (f64::from(*g) - e).abs() <= 1e-4 * e.abs().max(1.0);
+                prop_assert!(close, "{} {} {}", name, g, e);
             }
         }
         // However the documents came in, and wherever they went in between, the bits are the same.
@@ -277,7 +279,8 @@ proptest! {
         prop_assert_eq!(&signals(&reloaded.publish(), &query, as_of), &got);
         // A store that forgot for good answers the present alike.
         writer.purge();
-        prop_assert_eq!(&signals(&writer.publish(), &query, None), &signals(&snapshot, &query, None));
+        let purged = signals(&writer.publish(), &query, None);
+        prop_assert_eq!(purged, signals(&snapshot, &query, None));
     }
 
     #[test]

@@ -59,7 +59,9 @@ proptest! {
     }
 
     #[test]
-    fn damage_never_panics(plain in plain(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>()) {
+    fn damage_never_panics(
+        plain in plain(), at in any::<prop::sample::Index>(), bit in 0..8_u8, cut in any::<bool>(),
+    ) {
         let mut bytes = build(0, 1_000, &plain).bytes().to_vec();
         let at = at.index(bytes.len());
         bytes[at] ^= 1 << bit;
