@@ -113,7 +113,7 @@ fn opens(path: &Path, what: &str) {
             let (start, core) = (Instant::now(), on_core());
             let opened = open(path, verify);
             times.push(start.elapsed());
-            cores.push(on_core() - core);
+            cores.push(on_core().saturating_sub(core));
             assert!(opened.report.is_whole() && opened.derived.is_some());
         }
         row(&format!("open {what}, {name}"), &mut times);

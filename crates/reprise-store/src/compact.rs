@@ -120,6 +120,11 @@ impl Log {
         )
         .map_err(&io)?;
         let lock = lock_new(&*self.disk, &done.temporary).map_err(&io)?;
+        if lock.identity().map_err(&io)? != done.file.identity().map_err(&io)? {
+            // A compaction of a log that was closed meanwhile has taken the name.
+            let path = path.clone();
+            return Err(StoreError::StaleCompaction { path });
+        }
         self.disk.rename(&done.temporary, &self.path).map_err(&io)?;
         let report = CompactionReport {
             bytes_before: self.end,

@@ -117,6 +117,26 @@ fn only_one_compaction_at_a_time_and_only_of_this_file() {
 }
 
 #[test]
+fn a_new_file_that_lost_its_name_is_not_put_in_place() {
+    let disk = SimDisk::new();
+    let mut log = open(&disk, Verify::Tail).log;
+    log.append(&[record(1, "one")]).unwrap();
+    let done = log.start_compaction().unwrap().run().unwrap();
+    let name = disk
+        .names()
+        .into_iter()
+        .find(|name| *name != testing::path());
+    disk.put(&name.unwrap(), b"of another compaction".to_vec());
+    let error = log.finish_compaction(done, &[]).unwrap_err();
+    assert!(
+        matches!(error, StoreError::StaleCompaction { .. }),
+        "{error}"
+    );
+    log.append(&[record(2, "two")]).unwrap();
+    assert_eq!(log.reader().record(0).unwrap().text, "one");
+}
+
+#[test]
 fn a_killed_compaction_leaves_a_file_that_the_next_opening_removes() {
     let disk = SimDisk::new();
     let mut log = open(&disk, Verify::Tail).log;
