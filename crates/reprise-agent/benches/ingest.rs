@@ -87,19 +87,30 @@ async fn main() {
 }
 
 async fn one(takes: Duration) -> String {
-    let Ok(folder) = tempfile::tempdir() else { return "no temporary folder".to_owned() };
+    let Ok(folder) = tempfile::tempdir() else {
+        return "no temporary folder".to_owned();
+    };
     let mut config = MemoryConfig::new(
         folder.path().to_owned(),
         DIMENSIONS,
         Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         Arc::new(move || {
             let (model, version) = ("steady".to_owned(), "1".to_owned());
-            let space = EmbeddingSpace { model, version, dimensions: DIMENSIONS };
+            let space = EmbeddingSpace {
+                model,
+                version,
+                dimensions: DIMENSIONS,
+            };
             Ok(Box::new(Steady { space, takes }))
         }),
     );
-    config.pool = PoolOptions { threads: THREADS, ..PoolOptions::default() };
-    ingest(config).await.unwrap_or_else(|error| error.to_string())
+    config.pool = PoolOptions {
+        threads: THREADS,
+        ..PoolOptions::default()
+    };
+    ingest(config)
+        .await
+        .unwrap_or_else(|error| error.to_string())
 }
 
 async fn ingest(config: MemoryConfig) -> Result<String, Box<dyn std::error::Error>> {
@@ -107,9 +118,14 @@ async fn ingest(config: MemoryConfig) -> Result<String, Box<dyn std::error::Erro
     let user: reprise_types::UserId = "ada".parse()?;
     service.open(&user).await?;
     let began = Instant::now();
-    let binding = SourceBinding { stream: "events".to_owned(), user: user.clone() };
+    let binding = SourceBinding {
+        stream: "events".to_owned(),
+        user: user.clone(),
+    };
     let feed = FeedSource(Arc::new(|| Box::new(Log(EVENTS))));
-    let relay = service.attach(binding, Arc::new(Mapper::builtin()?), feed).await?;
+    let relay = service
+        .attach(binding, Arc::new(Mapper::builtin()?), feed)
+        .await?;
     let kept = relay.catch_up().await?.inserted;
     let wall = began.elapsed();
     let pool = service.stats().pool;

@@ -10,6 +10,7 @@ mod late;
 use std::sync::{Arc, Mutex};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use reprise_engine::Engine;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
@@ -89,7 +90,7 @@ impl MemoryAgentState {
         if idle >= self.config.limits.checkpoint_after {
             let handle = self.handle.clone();
             tokio::spawn(async move {
-                match handle.housekeeping(|engine| engine.checkpoint()).await {
+                match handle.housekeeping(Engine::checkpoint).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => tracing::warn!(%error, "a checkpoint failed"),
                     Err(error) => tracing::debug!(%error, "no checkpoint: the agent has ended"),

@@ -121,10 +121,7 @@ impl MemoryProvider for ActorMemoryProvider {
         let began = Instant::now();
         let answer = timeout(budget, self.answer(request, began + budget)).await;
         self.shared.stages.recall.record(began.elapsed());
-        answer.unwrap_or_else(|_| {
-            Err(MemoryError::TimedOut {
-                budget_ms: budget.as_millis() as u64,
-            })
-        })
+        let budget_ms = budget.as_millis() as u64;
+        answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
     }
 }

@@ -50,9 +50,10 @@ impl Redactor {
     /// A text without its secrets. Applying it twice changes nothing more.
     #[must_use]
     pub fn redact_text(&self, text: &str) -> Redacted {
+        let patterns = PATTERNS.for_text(text);
         let mut text = text.to_owned();
         let mut count = 0;
-        for pattern in PATTERNS.iter() {
+        for pattern in patterns {
             if let Some((replaced, hits)) = pattern.replace(&text) {
                 text = replaced;
                 count += hits;

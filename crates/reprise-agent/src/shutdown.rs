@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ractor::{ActorCell, call_t};
+use ractor::{ActorCell, ActorRef, call_t};
 
 use crate::service::Shared;
 use crate::supervisor::{Children, MemorySupervisorMsg};
@@ -57,12 +57,12 @@ pub(crate) async fn run(shared: &Shared) -> ShutdownReport {
     note(ShutdownStep::Requests, requests_end(shared, patience).await);
     let supervisor = shared.directory.supervisor();
     let Children { relays, .. } = children(shared).await;
-    let relays = relays.iter().map(|relay| relay.get_cell()).collect();
+    let relays = relays.iter().map(ActorRef::get_cell).collect();
     note(ShutdownStep::Relays, drain(relays, patience).await);
     note(ShutdownStep::Pool, shared.pool.drain(patience).await);
     // Asked again: a relay may have woken a sleeping memory.
     let Children { agents, .. } = children(shared).await;
-    let agents = agents.iter().map(|agent| agent.get_cell()).collect();
+    let agents = agents.iter().map(ActorRef::get_cell).collect();
     note(ShutdownStep::Agents, drain(agents, patience).await);
     let supervisor = supervisor
         .iter()

@@ -104,10 +104,8 @@ impl Queue {
                 }
                 None if inner.closed => return None,
                 None => {
-                    inner = self
-                        .wake
-                        .wait(inner)
-                        .unwrap_or_else(PoisonError::into_inner)
+                    let woken = self.wake.wait(inner);
+                    inner = woken.unwrap_or_else(PoisonError::into_inner);
                 }
             }
         }

@@ -66,7 +66,7 @@ async fn questions_go_before_documents_and_the_longest_waiting_first() {
 async fn both_queues_are_bounded_and_cancelled_work_is_dropped() {
     let controls = Arc::new(Controls::default());
     let pool = pool(&controls, |options| {
-        (options.queries_max, options.documents_max) = (1, 2)
+        (options.queries_max, options.documents_max) = (1, 2);
     });
     controls.hold();
     let under_way = pool.document("under way").await;

@@ -43,14 +43,14 @@ fn run(shared: &Shared) {
         let began = Instant::now();
         let result = embed(shared, &mut embedder, &job.text);
         let took = began.elapsed().as_micros() as u64;
-        shared.queue.count(|stats| match &result {
-            Ok(_) if is_query => {
-                (stats.queries, stats.embed_us) = (stats.queries + 1, stats.embed_us + took)
-            }
-            Ok(_) => {
-                (stats.documents, stats.embed_us) = (stats.documents + 1, stats.embed_us + took)
-            }
-            Err(_) => stats.failed += 1,
+        shared.queue.count(|stats| {
+            let counter = match &result {
+                Ok(_) if is_query => &mut stats.queries,
+                Ok(_) => &mut stats.documents,
+                Err(_) => &mut stats.failed,
+            };
+            *counter += 1;
+            stats.embed_us += took;
         });
         // An asker that left meanwhile has no use for the answer.
         let _left = job.reply.send(result).is_err();

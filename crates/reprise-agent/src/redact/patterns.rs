@@ -6,7 +6,25 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::{Captures, Regex, RegexSet};
+
+/// Every shape, and all of them in one pass: most texts hold none.
+#[derive(Debug)]
+pub(super) struct Patterns {
+    any: RegexSet,
+    each: Vec<Pattern>,
+}
+
+impl Patterns {
+    /// The patterns to try on a text; none where none can match.
+    pub(super) fn for_text(&self, text: &str) -> &[Pattern] {
+        if self.any.is_match(text) {
+            &self.each
+        } else {
+            &[]
+        }
+    }
+}
 
 /// One shape of secret.
 #[derive(Debug)]
@@ -74,7 +92,7 @@ impl Proof {
 }
 
 /// In the order in which they are tried: the longer and the more certain shape first.
-pub(super) static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
+pub(super) static PATTERNS: LazyLock<Patterns> = LazyLock::new(|| {
     let key = r"(?:[A-Za-z0-9]+[_-])*(?:authorization|api[_-]?key|apikey|token|password|passwd|pwd|secret|credentials?|private[_-]?key|access[_-]?key|secret[_-]?key)";
     [
         (
@@ -113,12 +131,12 @@ pub(super) static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
         (
             "authorization",
             Proof::Shape,
-            r#"(?i)\bauthorization\\*"?\s*[:=]\s*\\*"?(?:(?:bearer|basic|token|digest)\s+)?(?P<secret>[A-Za-z0-9._~+/=:-]{6,})"#.to_owned(),
+            r#"(?i)(?-u:\b)authorization\\*"?\s*[:=]\s*\\*"?(?:(?:bearer|basic|token|digest)\s+)?(?P<secret>[A-Za-z0-9._~+/=:-]{6,})"#.to_owned(),
         ),
         (
             "bearer",
             Proof::Digit,
-            r"(?i)\bbearer\s+(?P<secret>[A-Za-z0-9._~+/=-]{8,})".to_owned(),
+            r"(?i)(?-u:\b)bearer\s+(?P<secret>[A-Za-z0-9._~+/=-]{8,})".to_owned(),
         ),
         (
             "url_password",
@@ -135,38 +153,47 @@ pub(super) static PATTERNS: LazyLock<Vec<Pattern>> = LazyLock::new(|| {
         (
             "assigned",
             Proof::Shape,
-            format!(r#"(?i)\b{key}\s*=\s*\\*["'](?P<secret>[^"'\\\s][^"'\\]*)"#),
+            format!(r#"(?i)(?-u:\b){key}\s*=\s*\\*["'](?P<secret>[^"'\\\s][^"'\\]*)"#),
         ),
         (
             "assigned",
             Proof::Shape,
-            format!(r#"(?i)\b{key}=(?P<secret>[^\s"'\\&;,]+)"#),
+            format!(r#"(?i)(?-u:\b){key}=(?P<secret>[^\s"'\\&;,]+)"#),
         ),
         (
             "assigned",
             Proof::DigitOrSign,
-            format!(r#"(?i)\b{key}\s+=\s+(?P<secret>[^\s"'\\&;,]{{4,}})"#),
+            format!(r#"(?i)(?-u:\b){key}\s+=\s+(?P<secret>[^\s"'\\&;,]{{4,}})"#),
         ),
         // password: ... as YAML and people write it; prose after a colon has no digits.
         (
             "assigned",
             Proof::DigitOrSign,
-            format!(r#"(?i)\b{key}\s*:\s*["']?(?P<secret>[^\s"'\\&;,]{{6,}})"#),
+            format!(r#"(?i)(?-u:\b){key}\s*:\s*["']?(?P<secret>[^\s"'\\&;,]{{6,}})"#),
         ),
     ]
-    .into_iter()
-    .map(|(kind, proof, text)| Pattern {
-        kind,
-        proof,
-        regex: compiled(&text),
-    })
-    .collect()
+    .into()
 });
 
-#[expect(
-    clippy::expect_used,
-    reason = "the expressions are constants; every redaction test compiles them all"
-)]
-fn compiled(text: &str) -> Regex {
-    Regex::new(text).expect("a constant expression compiles")
+/// A shape as it is written down.
+type Shape = (&'static str, Proof, String);
+
+impl<const N: usize> From<[Shape; N]> for Patterns {
+    #[expect(
+        clippy::expect_used,
+        reason = "the expressions are constants; every redaction test compiles them all"
+    )]
+    fn from(shapes: [Shape; N]) -> Self {
+        let texts = shapes.iter().map(|(_, _, text)| text.as_str());
+        let any = RegexSet::new(texts).expect("constant expressions compile");
+        let each = shapes.iter().map(|(kind, proof, text)| Pattern {
+            kind,
+            proof: *proof,
+            regex: Regex::new(text).expect("a constant expression compiles"),
+        });
+        Self {
+            any,
+            each: each.collect(),
+        }
+    }
 }
