@@ -7,51 +7,65 @@ use std::sync::Arc;
 
 use reprise_types::NewRecord;
 
-use crate::embedder::{EmbedPool, PoolError};
+use crate::embedder::{EmbedPool, Pending, PoolError};
 use crate::handle::AgentHandle;
+
+/// Vectors under way, with the places of their records.
+pub(crate) type Vectors = Vec<(usize, Pending)>;
 
 /// Gives every record that is not known yet its vector, where there is a model; answers how many
 /// are left without.
-pub(crate) async fn embed(
+pub(crate) async fn embed(pool: &EmbedPool, agent: &AgentHandle, records: &mut [NewRecord]) -> u64 {
+    let vectors = submit(pool, Some(agent), records).await;
+    collect(vectors, records).await
+}
+
+/// Hands the text of every record that is not known yet to the pool; waits only for room there.
+pub(crate) async fn submit(
     pool: &EmbedPool,
-    agent: Option<AgentHandle>,
-    records: &mut [NewRecord],
-) -> u64 {
+    agent: Option<&AgentHandle>,
+    records: &[NewRecord],
+) -> Vectors {
     let known = match agent {
-        Some(agent) if !records.is_empty() => known(&agent, records).await,
+        Some(agent) if !records.is_empty() => known(agent, records).await,
         _ => vec![false; records.len()],
     };
-    let mut pending = Vec::with_capacity(records.len());
-    for (index, record) in records.iter().enumerate() {
-        if record.embedding.is_none() && !known[index] && !record.text.trim().is_empty() {
-            pending.push((index, pool.document(&record.text).await));
+    let mut vectors = Vec::with_capacity(records.len());
+    for (index, (record, known)) in records.iter().zip(known).enumerate() {
+        if record.embedding.is_none() && !known && !record.text.trim().is_empty() {
+            vectors.push((index, pool.document(&record.text).await));
         }
     }
-    let mut waiting = 0;
-    for (index, vector) in pending {
+    vectors
+}
+
+/// Waits for the vectors and puts them into their records; answers how many did not come.
+pub(crate) async fn collect(vectors: Vectors, records: &mut [NewRecord]) -> u64 {
+    let mut missing = 0;
+    for (index, vector) in vectors {
         match vector.vector().await {
             Ok(embedded) => {
-                records[index].embedding = Some((embedded.space, embedded.vector));
+                if let Some(record) = records.get_mut(index) {
+                    record.embedding = Some((embedded.space, embedded.vector));
+                }
             }
             Err(PoolError::Failed(error)) => {
                 tracing::warn!(%error, "a text could not be embedded; words still find it");
-                waiting += 1;
+                missing += 1;
             }
-            Err(_) => waiting += 1,
+            Err(PoolError::Unavailable(_) | PoolError::Full { .. } | PoolError::Closed) => {
+                missing += 1;
+            }
         }
     }
-    waiting
+    missing
 }
 
 /// Which of the records are copies of kept ones and need no vector. When in doubt none is: the
 /// store itself decides.
 async fn known(agent: &AgentHandle, records: &[NewRecord]) -> Vec<bool> {
-    let ids: Arc<Vec<_>> = Arc::new(
-        records
-            .iter()
-            .map(|record| record.external_ids.clone())
-            .collect(),
-    );
+    let ids = records.iter().map(|record| record.external_ids.clone());
+    let ids: Arc<Vec<_>> = Arc::new(ids.collect());
     let asked = Arc::clone(&ids);
     agent
         .with_engine(move |engine| {

@@ -189,7 +189,7 @@ impl MemoryService {
         let _permit = self.0.admit_write(user, &records)?;
         let began = Instant::now();
         let agent = self.0.directory.agent(user).await?;
-        embed(&self.0.pool, Some(agent.clone()), &mut records).await;
+        embed(&self.0.pool, &agent, &mut records).await;
         let outcomes = agent.observe(records, None).await;
         self.0.stages.write.record(began.elapsed());
         outcomes

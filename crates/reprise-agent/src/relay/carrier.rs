@@ -17,7 +17,7 @@ use super::envelope::Event;
 use super::feed::{CatchUp, EventFeed, FeedError};
 use super::mapping::MapOutcome;
 use crate::handle::AgentHandle;
-use crate::ingest::embed;
+use crate::ingest::{Vectors, collect, submit};
 
 /// Events read from the log at a time.
 const PAGE: u32 = 512;
@@ -57,6 +57,7 @@ pub struct RelayProgress {
 #[derive(Debug, Default)]
 struct Parcel {
     records: Vec<NewRecord>,
+    vectors: Vectors,
     cursor: Option<u64>,
 }
 
@@ -68,7 +69,7 @@ pub(super) struct Carrier {
     seen: u64,
     /// The last position whose cursor was handed to the store.
     sent: u64,
-    /// Embedded and not yet written.
+    /// Being embedded and not yet written.
     ready: Parcel,
     /// A batch was given up because the relay was stopped: nothing after it may be written, or the
     /// cursor would pass it.
@@ -225,7 +226,7 @@ impl Carrier {
         }
     }
 
-    /// Maps and embeds these events while the ones before them are written.
+    /// Maps these events and has them embedded; meanwhile the ones before them are written.
     async fn carry(&mut self, events: Vec<Value>) {
         let mut next = Parcel::default();
         for value in events {
@@ -236,14 +237,11 @@ impl Carrier {
         if let Some(seq) = next.cursor {
             self.seen = seq;
         }
-        let before = std::mem::take(&mut self.ready);
-        let (pool, agent) = (self.arguments.pool.clone(), self.agent().await.ok());
-        let embedding = embed(&pool, agent, &mut next.records);
-        let (waiting, ()) = tokio::join!(embedding, self.write(before));
-        self.arguments
-            .handle
-            .change(|progress| progress.unembedded += waiting);
-        self.ready = next;
+        let agent = self.agent().await.ok();
+        let pool = &self.arguments.pool;
+        next.vectors = submit(pool, agent.as_ref(), &next.records).await;
+        let before = std::mem::replace(&mut self.ready, next);
+        self.write(before).await;
     }
 
     fn map(&self, value: Value) -> Vec<NewRecord> {
@@ -288,11 +286,16 @@ impl Carrier {
         self.write(parcel).await;
     }
 
-    async fn write(&mut self, parcel: Parcel) {
+    async fn write(&mut self, mut parcel: Parcel) {
         let nothing = parcel.records.is_empty() && parcel.cursor.is_none();
         if nothing || self.given_up {
             return;
         }
+        let vectors = std::mem::take(&mut parcel.vectors);
+        let missing = collect(vectors, &mut parcel.records).await;
+        self.arguments
+            .handle
+            .change(|progress| progress.unembedded += missing);
         match write(&self.arguments, &mut self.stopped, &parcel).await {
             Some(()) => self.sent = parcel.cursor.unwrap_or(self.sent),
             None => self.given_up = true,
