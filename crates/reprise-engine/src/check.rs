@@ -1,7 +1,7 @@
 //! `check`: hashes the whole file, then rebuilds the index from the log and compares it with the
 //! one in use. The index is a projection; this proves it.
 
-use reprise_store::{CommitSeq, Scrub};
+use reprise_store::{CommitSeq, Entry, Scrub};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -77,6 +77,17 @@ impl Engine {
             records_read,
             findings,
         })
+    }
+
+    /// Hands every text that the log still holds, forgotten or not, to `visit`: after a compaction
+    /// none of the forgotten is among them.
+    pub fn logged_texts(&self, visit: &mut dyn FnMut(&str)) -> Result<(), EngineError> {
+        self.log.replay(CommitSeq(0), &mut |_, entry| {
+            if let Entry::Record(record) = &entry {
+                visit(&record.text);
+            }
+        })?;
+        Ok(())
     }
 
     /// Throws the index away and folds the log again.

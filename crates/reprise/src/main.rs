@@ -1,2 +1,40 @@
-//! The binary.
-fn main() {}
+//! The one binary: parses what was typed, runs one command, turns its end into an exit code.
+//!
+//! Lives in this crate: the command line, its wire forms, directories, progress, exit codes. Must
+//! never live here: what is kept, what is answered, or a byte of the file format.
+
+mod args;
+mod cli;
+mod env;
+mod exit;
+mod lines;
+mod terminal;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let arguments = args::Arguments::parse();
+    let filter = tracing_subscriber::EnvFilter::try_from_env("REPRISE_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
+    let exit = cli::run(arguments).unwrap_or_else(|error| {
+        if terminal::is_broken_pipe(&error) {
+            return Exit::Success;
+        }
+        // Nothing is left to be done if stderr is gone.
+        drop(writeln!(
+            anstream::stderr(),
+            "{}",
+            terminal::failure(&error)
+        ));
+        Exit::Failed
+    });
+    exit.into()
+}

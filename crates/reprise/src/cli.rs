@@ -1,0 +1,68 @@
+//! One file per command; this one only says which.
+
+mod bench;
+mod check;
+mod compact;
+mod completions;
+mod demo;
+mod doctor;
+mod events;
+mod export;
+mod forget;
+pub(crate) mod host;
+mod ingest;
+mod inspect;
+pub(crate) mod model;
+mod models;
+mod recall;
+mod stats;
+pub(crate) mod store;
+
+use std::io::Write;
+
+use crate::args::{Arguments, Command};
+use crate::env::Places;
+use crate::exit::Exit;
+
+/// What every command needs to know.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) places: Places,
+    /// Print JSON instead of prose.
+    pub(crate) json: bool,
+    /// Leave the model alone.
+    pub(crate) no_model: bool,
+}
+
+/// A line for the person at the terminal, never part of the data.
+fn note(text: &str) {
+    // Nothing is left to be done if stderr is gone.
+    drop(writeln!(anstream::stderr(), "{text}"));
+}
+
+/// Runs one command to its end.
+pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
+    let common = arguments.common;
+    let places = Places::new(common.data_dir, common.models_dir)?;
+    let context = Context {
+        places,
+        json: common.json,
+        no_model: common.no_model,
+    };
+    match arguments.command {
+        Command::Demo(arguments) => demo::run(&context, &arguments),
+        Command::Ingest(arguments) => ingest::run(&context, &arguments),
+        Command::Recall(arguments) => recall::run(&context, &arguments),
+        Command::Export(arguments) => export::run(&context, &arguments),
+        Command::Forget(arguments) => forget::run(&context, &arguments),
+        Command::Stats(arguments) => stats::run(&context, &arguments),
+        Command::Check(arguments) => check::run(&context, &arguments),
+        Command::Compact(arguments) => compact::run(&context, &arguments),
+        Command::Inspect(arguments) => inspect::run(&context, &arguments),
+        Command::Events(command) => events::run(&context, &command),
+        Command::Models(command) => models::run(&context, &command),
+        Command::Doctor => doctor::run(&context),
+        Command::Bench(command) => bench::run(&context, &command),
+        Command::Completions { shell } => completions::run(shell),
+    }
+}

@@ -1,0 +1,132 @@
+//! A seeded corpus that looks like work: sentences from topics, with names, numbers and files; and
+//! vectors that cluster as texts do. No model is needed to make it.
+
+use reprise_types::{EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, normalize};
+
+const ACTS: [&str; 12] = [
+    "fixed",
+    "found",
+    "tested",
+    "deployed",
+    "reviewed",
+    "measured",
+    "moved",
+    "renamed",
+    "split",
+    "restored",
+    "traced",
+    "documented",
+];
+const THINGS: [&str; 24] = [
+    "the session manager",
+    "the invoice importer",
+    "the payment client",
+    "the search page",
+    "the nightly backup",
+    "the load balancer",
+    "the token refresh",
+    "the migration",
+    "the cache",
+    "the web socket",
+    "the release notes",
+    "the test harness",
+    "the event relay",
+    "the parser",
+    "the hotel table",
+    "the geocoder",
+    "the currency column",
+    "the login form",
+    "the job queue",
+    "the rate limiter",
+    "the image upload",
+    "the audit log",
+    "the feature flag",
+    "the changelog",
+];
+const ENDINGS: [&str; 16] = [
+    "because two requests wrote at the same moment",
+    "after the registry timed out twice",
+    "and all tests pass again",
+    "so that retries no longer charge twice",
+    "while the volume was almost full",
+    "and the customers noticed nothing",
+    "with a mutex per user",
+    "by adding a default before the constraint",
+    "because the idle timeout was sixty seconds",
+    "after a long afternoon of reading logs",
+    "and wrote down how to do it next time",
+    "with one idempotency key per purchase",
+    "although the first attempt had failed",
+    "in the order structure, dependencies, tests",
+    "which took the median from 41 ms to 12 ms",
+    "and asked for a second pair of eyes",
+];
+
+/// `SplitMix64`: the corpus of a seed is the same everywhere.
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    pub(super) fn pick<'a>(&mut self, list: &[&'a str]) -> &'a str {
+        let place = (self.roll() % list.len().max(1) as u64) as usize;
+        list.get(place).copied().unwrap_or_default()
+    }
+
+    fn unit(&mut self) -> f32 {
+        (self.roll() >> 40) as f32 / (1_u64 << 24) as f32
+    }
+
+    /// About normal: the sum of four uniform numbers.
+    fn normal(&mut self) -> f32 {
+        (0..4).map(|_| self.unit()).sum::<f32>() - 2.0
+    }
+}
+
+/// A sentence of about 200 bytes about `topic`.
+pub(super) fn sentence(dice: &mut Dice, topic: u64) -> String {
+    let thing = THINGS
+        .get((topic % THINGS.len() as u64) as usize)
+        .copied()
+        .unwrap_or_default();
+    let (first, second) = (dice.pick(&ACTS), dice.pick(&ACTS));
+    let (why, also) = (dice.pick(&ENDINGS), dice.pick(&ENDINGS));
+    let number = dice.roll() % 10_000;
+    format!(
+        "We {first} {thing} in module_{topic}.rs line {number}, ticket OPS-{}, {why}; then {second} \
+         {} {also}.",
+        dice.roll() % 5_000,
+        dice.pick(&THINGS)
+    )
+}
+
+/// A unit vector near its topic's centre: within a topic the cosine is about 0.6.
+pub(super) fn vector(dice: &mut Dice, topic: u64, dimensions: usize) -> Vec<f32> {
+    let mut centre = Dice(topic.wrapping_mul(7919) + 1);
+    let mut vector: Vec<f32> = (0..dimensions).map(|_| centre.normal()).collect();
+    normalize(&mut vector);
+    let scale = 0.8 / (dimensions as f32).sqrt() / 0.577;
+    for x in &mut vector {
+        *x += scale * dice.normal();
+    }
+    normalize(&mut vector);
+    vector
+}
+
+/// The `number`-th record of a synthetic store.
+pub(super) fn record(dice: &mut Dice, number: usize, space: &EmbeddingSpace) -> NewRecord {
+    let topic = dice.roll() % 200;
+    let text = sentence(dice, topic);
+    let mut record = NewRecord::new(text, MemorySource::WorkerResult, MemoryKind::Finding);
+    record.session_id = format!("session-{}", number / 25);
+    record.external_ids = vec![ExternalId::new(ExternalId::BATCH, number.to_string())];
+    let vector = vector(dice, topic, usize::from(space.dimensions));
+    record.embedding = Some((space.clone(), vector));
+    record
+}

@@ -1,0 +1,88 @@
+//! Resident memory of a store that answers, beyond the process before it was opened (M43, M44).
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use reprise_embed::Variant;
+use reprise_engine::{Engine, EngineOptions};
+use reprise_store::RealDisk;
+use reprise_types::{Clock, RecallId, RecallRequest, SystemClock, Unlearned};
+
+use super::corpus::{self, Dice};
+use super::{recall, resident_bytes};
+use crate::cli::store::DIMENSIONS;
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Fills a store, then starts a process that only opens it and answers: what the filling left in
+/// the allocator must not be counted.
+pub(super) fn run(records: usize, file: Option<&Path>) -> anyhow::Result<Exit> {
+    if let Some(file) = file {
+        return measure(file);
+    }
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("memory.rvf");
+    recall::filled(&path, records)?.close()?;
+    let status = std::process::Command::new(std::env::current_exe()?)
+        .args(["bench", "memory", "--file"])
+        .arg(&path)
+        .status()?;
+    anyhow::ensure!(status.success(), "the measuring process failed");
+    Ok(Exit::Success)
+}
+
+fn measure(path: &Path) -> anyhow::Result<Exit> {
+    let before = resident_bytes();
+    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
+    let (mut engine, _) = Engine::open(Arc::new(RealDisk), path, &options)?;
+    let space = Variant::Int8.space();
+    let mut dice = Dice(99);
+    let opened = resident_bytes();
+    for round in 0..50_u64 {
+        let topic = dice.roll() % 200;
+        let query = corpus::vector(&mut dice, topic, usize::from(DIMENSIONS));
+        let request = RecallRequest::new(corpus::sentence(&mut dice, topic));
+        let id = RecallId::from_u128(u128::from(round));
+        let recall = engine
+            .snapshot()
+            .recall(&request, Some((&space, &query)), id, &Unlearned);
+        anyhow::ensure!(!recall.results.is_empty(), "a recall found nothing");
+    }
+    let answered = resident_bytes();
+    for number in 0..100 {
+        let record = corpus::record(&mut dice, 10_000_000 + number, &space);
+        engine.observe(vec![record], None, SystemClock.now())?;
+    }
+    let written = resident_bytes();
+    let stats = engine.stats();
+    let beyond = |bytes: u64| terminal::bytes(bytes.saturating_sub(before));
+    let mut out = anstream::stdout().lock();
+    writeln!(
+        out,
+        "{} records, file {}",
+        stats.live,
+        terminal::bytes(stats.file_bytes)
+    )?;
+    writeln!(
+        out,
+        "  resident after open          {:>10} beyond an empty process",
+        beyond(opened)
+    )?;
+    writeln!(
+        out,
+        "  resident after 50 recalls    {:>10}",
+        beyond(answered)
+    )?;
+    writeln!(
+        out,
+        "  resident after 100 writes    {:>10}",
+        beyond(written)
+    )?;
+    writeln!(
+        out,
+        "  of that the index            {:>10}",
+        terminal::bytes(stats.index_bytes as u64)
+    )?;
+    Ok(Exit::Success)
+}

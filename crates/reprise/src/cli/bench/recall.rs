@@ -1,0 +1,119 @@
+//! Whole recalls against the embedding of their own queries: what memory adds to the model.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use reprise_embed::Variant;
+use reprise_engine::{Engine, EngineOptions, IndexOrigin};
+use reprise_store::{RealDisk, Verify};
+use reprise_types::{Clock, RecallId, RecallRequest, SystemClock, Unlearned};
+use serde_json::json;
+
+use super::corpus::{self, Dice};
+use super::percentile;
+use crate::cli::store::DIMENSIONS;
+use crate::cli::{Context, model};
+use crate::exit::Exit;
+
+const QUERIES: usize = 200;
+
+pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
+    let factory = model::factory(context).context("this bench needs the model")?;
+    let mut embedder = factory.open()?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("memory.rvf");
+    let mut engine = filled(&path, records)?;
+    engine.checkpoint()?;
+    drop(engine);
+
+    let started = Instant::now();
+    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
+    let (engine, report) = Engine::open(Arc::new(RealDisk), &path, &options)?;
+    anyhow::ensure!(
+        report.origin == IndexOrigin::Checkpoint,
+        "the checkpoint was not used"
+    );
+    let space = Variant::Int8.space();
+    let mut dice = Dice(99);
+    let query = corpus::vector(&mut dice, 3, usize::from(DIMENSIONS));
+    let snapshot = engine.snapshot();
+    let ask = |text: String, vector: &[f32]| {
+        let request = RecallRequest::new(text);
+        snapshot.recall(
+            &request,
+            Some((&space, vector)),
+            RecallId::from_u128(1),
+            &Unlearned,
+        )
+    };
+    let first = ask("first answer after opening".to_owned(), &query);
+    let open_ms = started.elapsed().as_secs_f64() * 1e3;
+    anyhow::ensure!(!first.results.is_empty(), "the first recall found nothing");
+
+    let (mut embed_ms, mut recall_ms) = (Vec::new(), Vec::new());
+    for round in 0..QUERIES + 20 {
+        let topic = dice.roll() % 200;
+        let sentence = corpus::sentence(&mut dice, topic);
+        let text: String = sentence.split(',').next().unwrap_or_default().to_owned();
+        let started = Instant::now();
+        let vector = embedder.embed(&text)?;
+        let embedded = started.elapsed().as_secs_f64() * 1e3;
+        let recall = ask(text, &vector);
+        let total = started.elapsed().as_secs_f64() * 1e3;
+        anyhow::ensure!(recall.results.len() == 5, "a recall found too little");
+        if round >= 20 {
+            embed_ms.push(embedded);
+            recall_ms.push(total);
+        }
+    }
+    embed_ms.sort_by(f64::total_cmp);
+    recall_ms.sort_by(f64::total_cmp);
+    let (embed, whole) = (percentile(&embed_ms, 0.5), percentile(&recall_ms, 0.5));
+    let ratio = whole / embed;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let row = json!({ "records": records, "open_to_first_answer_ms": open_ms,
+            "embed_ms_p50": embed, "recall_ms_p50": whole, "ratio": ratio,
+            "recall_ms_p99": percentile(&recall_ms, 0.99) });
+        writeln!(out, "{row}")?;
+    } else {
+        writeln!(out, "{records} records, {QUERIES} queries, one thread")?;
+        writeln!(
+            out,
+            "  open to first answer   {open_ms:8.2} ms (checkpoint, file in the cache)"
+        )?;
+        writeln!(out, "  embedding alone  p50   {embed:8.3} ms")?;
+        writeln!(
+            out,
+            "  whole recall     p50   {whole:8.3} ms = {ratio:.2} x its embedding"
+        )?;
+        writeln!(
+            out,
+            "  whole recall     p99   {:8.3} ms",
+            percentile(&recall_ms, 0.99)
+        )?;
+    }
+    Ok(Exit::Success)
+}
+
+/// A store of the synthetic corpus, written in groups.
+pub(super) fn filled(path: &std::path::Path, records: usize) -> anyhow::Result<Engine> {
+    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
+    let options = EngineOptions {
+        verify: Verify::Tail,
+        ..options
+    };
+    let (mut engine, _) = Engine::open(Arc::new(RealDisk), path, &options)?;
+    let space = Variant::Int8.space();
+    let mut dice = Dice(7);
+    let mut number = 0;
+    while number < records {
+        let count = 500.min(records - number);
+        let group = (number..number + count).map(|n| corpus::record(&mut dice, n, &space));
+        engine.observe(group.collect(), None, SystemClock.now())?;
+        number += count;
+    }
+    Ok(engine)
+}

@@ -1,0 +1,185 @@
+//! `reprise doctor`: the machine, the model, every store, and for each fault what to do.
+
+use std::io::Write;
+
+use reprise_embed::{EmbedderFactory, EngineKind, FileState, Variant};
+use reprise_store::Verify;
+use reprise_types::UserId;
+use serde_json::{Value, json};
+
+use super::store::{self, Access};
+use super::{Context, model};
+use crate::exit::Exit;
+use crate::terminal;
+
+/// One thing that was looked at.
+struct Finding {
+    good: bool,
+    what: &'static str,
+    says: String,
+}
+
+pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
+    let mut findings = vec![directory(context)];
+    findings.extend(model_files(context));
+    findings.push(engine(context));
+    findings.extend(stores(context)?);
+    let healthy = findings.iter().all(|finding| finding.good);
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let list: Vec<Value> = findings
+            .iter()
+            .map(|f| json!({ "good": f.good, "what": f.what, "says": f.says }))
+            .collect();
+        writeln!(out, "{}", json!({ "healthy": healthy, "findings": list }))?;
+    } else {
+        for finding in &findings {
+            let mark = if finding.good { "ok " } else { "!! " };
+            writeln!(
+                out,
+                "{} {:<8} {}",
+                terminal::title(mark),
+                finding.what,
+                finding.says
+            )?;
+        }
+    }
+    Ok(if healthy {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
+}
+
+fn directory(context: &Context) -> Finding {
+    let data = &context.places.data;
+    let (good, says) =
+        match fs_err::create_dir_all(data).and_then(|()| tempfile::tempfile_in(data).map(drop)) {
+            Ok(()) => (true, format!("{} can be written", data.display())),
+            Err(error) => (
+                false,
+                format!("{error}; pass --data-dir, or make it writable"),
+            ),
+        };
+    Finding {
+        good,
+        what: "data",
+        says,
+    }
+}
+
+fn model_files(context: &Context) -> Option<Finding> {
+    if context.no_model {
+        return None;
+    }
+    let files = model::models(context).list();
+    let damaged: Vec<&str> = files
+        .iter()
+        .filter(|file| file.state == FileState::Damaged)
+        .map(|file| file.name.as_str())
+        .collect();
+    let installed = model::models(context).installed().is_some();
+    let says = match (installed, damaged.is_empty()) {
+        (_, false) => format!("{} damaged; run `reprise models pull`", damaged.join(", ")),
+        (true, true) => format!("installed in {}", context.places.models.display()),
+        (false, true) => "not installed yet; run `reprise models pull`".to_owned(),
+    };
+    Some(Finding {
+        good: installed && damaged.is_empty(),
+        what: "model",
+        says,
+    })
+}
+
+fn engine(context: &Context) -> Finding {
+    if context.no_model {
+        let says = "left alone (--no-model): words and time answer".to_owned();
+        return Finding {
+            good: true,
+            what: "engine",
+            says,
+        };
+    }
+    match EmbedderFactory::from_store(&model::models(context), Variant::Int8, None) {
+        Ok(factory) => {
+            let report = factory.describe();
+            let says = match (report.engine, &report.library) {
+                (EngineKind::OnnxRuntime, Some(library)) => {
+                    format!("ONNX Runtime from {}", library.display())
+                }
+                _ => format!(
+                    "the built-in engine, because {}",
+                    report
+                        .why_not_onnx_runtime
+                        .as_deref()
+                        .unwrap_or("it was asked for")
+                ),
+            };
+            let space = format!("{}/{}", report.space.model, report.space.version);
+            Finding {
+                good: true,
+                what: "engine",
+                says: format!("{says}; {space}"),
+            }
+        }
+        Err(error) => Finding {
+            good: false,
+            what: "engine",
+            says: error.to_string(),
+        },
+    }
+}
+
+fn stores(context: &Context) -> anyhow::Result<Vec<Finding>> {
+    let mut findings = Vec::new();
+    let Ok(folders) = fs_err::read_dir(&context.places.data) else {
+        return Ok(findings);
+    };
+    let mut users: Vec<UserId> = folders
+        .filter_map(Result::ok)
+        .filter_map(|folder| folder.file_name().to_str()?.parse().ok())
+        .filter(|user| context.places.file_of(user).exists())
+        .collect();
+    users.sort();
+    if users.is_empty() {
+        let says = "no user has a memory yet: records 0, last ingest never".to_owned();
+        findings.push(Finding {
+            good: true,
+            what: "stores",
+            says,
+        });
+    }
+    for user in users {
+        findings.push(
+            match store::open(context, &user, Access::Read, Verify::Everything) {
+                Ok((engine, report)) => {
+                    let stats = engine.stats();
+                    let last = stats
+                        .last_ingest
+                        .map_or("never".to_owned(), |at| at.to_rfc3339());
+                    let whole = report.recovery.is_whole();
+                    let advice = if whole {
+                        ""
+                    } else {
+                        "; damaged: run `reprise check`"
+                    };
+                    let says = format!(
+                        "{user}: {} records, {} waiting for the model, last ingest {last}{advice}",
+                        stats.live, stats.unembedded
+                    );
+                    Finding {
+                        good: whole,
+                        what: "store",
+                        says,
+                    }
+                }
+                Err(error) => Finding {
+                    good: false,
+                    what: "store",
+                    says: format!("{user}: {error:#}"),
+                },
+            },
+        );
+    }
+    Ok(findings)
+}

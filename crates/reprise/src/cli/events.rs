@@ -1,0 +1,81 @@
+//! `reprise events replay`: a host's exported log, through store, bus and relay into memory.
+
+use std::io::Write;
+
+use reprise_agent::RelayProgress;
+use reprise_sandbox::ReplayCounts;
+use serde_json::json;
+
+use super::host::{self, Host};
+use super::{Context, model};
+use crate::args::EventsCommand;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<Exit> {
+    let EventsCommand::Replay { file, user } = command;
+    let factory = model::factory(context);
+    let events = context.places.data.join(user.as_str()).join("events.db");
+    let (counts, progress) = host::runtime()?.block_on(async {
+        let host = Host::start(context, user, events, factory).await?;
+        let done = host.replay(file).await;
+        host.shut_down().await?;
+        done
+    })?;
+    for bad in &counts.bad_lines {
+        super::note(&format!("line {} was passed over: {}", bad.number, bad.why));
+    }
+    print(context, &counts, &progress)?;
+    Ok(if counts.bad == 0 { Exit::Success } else { Exit::Refused })
+}
+
+fn print(
+    context: &Context,
+    counts: &ReplayCounts,
+    progress: &RelayProgress,
+) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let report = json!({
+            "lines": counts.lines,
+            "events": counts.inserted,
+            "repeated_events": counts.duplicates,
+            "bad_lines": counts.bad,
+            "records_inserted": progress.inserted,
+            "records_duplicate": progress.duplicates,
+            "records_rejected": progress.rejected,
+            "unembedded": progress.unembedded,
+            "topics": progress.topics,
+        });
+        writeln!(out, "{report}")?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{} lines: {} events, {} of them known already, {} unreadable",
+        counts.lines,
+        counts.inserted + counts.duplicates,
+        counts.duplicates,
+        counts.bad
+    )?;
+    writeln!(
+        out,
+        "memory: {} records kept, {} duplicates, {} refused",
+        progress.inserted, progress.duplicates, progress.rejected
+    )?;
+    for (topic, count) in progress.topics.topics() {
+        let fate = match (count.records, count.ignored, count.unknown, count.malformed) {
+            (0, _, 1.., _) => "unknown topic, not kept".to_owned(),
+            (0, _, _, 1..) => "could not be read".to_owned(),
+            (0, ..) => "left out by the table".to_owned(),
+            (records, ..) => format!("{records} records"),
+        };
+        let seen = count.mapped + count.ignored + count.unknown + count.malformed;
+        let redacted = match count.redacted {
+            0 => String::new(),
+            secrets => format!(", {secrets} secrets redacted"),
+        };
+        writeln!(out, "  {seen:>5} x {topic:<34} {fate}{}", terminal::faint(redacted))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! A whole host for one command: event log, bus, relay, supervisors, and memory under them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use reprise_agent::{
+    Mapper, MemoryConfig, MemoryService, OpenEmbedder, RelayProgress, SourceBinding,
+};
+use reprise_embed::EmbedderFactory;
+use reprise_engine::Engine;
+use reprise_sandbox::{AppConfig, AppState, MemoryBridge, ReplayCounts, replay_jsonl};
+use reprise_store::RealDisk;
+use reprise_types::{EmbedError, MemoryProvider, UserId};
+
+use super::Context;
+use super::store::DIMENSIONS;
+
+/// Name of the one event stream: a log is one user's, whatever its events say (C32).
+const STREAM: &str = "host";
+
+/// The running host.
+pub(super) struct Host {
+    app: AppState,
+    bridge: MemoryBridge,
+    user: UserId,
+    /// The port that the host itself uses.
+    pub(super) memory: Arc<dyn MemoryProvider>,
+}
+
+/// A runtime for one command.
+pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    builder.enable_all().build().context("the async runtime could not be started")
+}
+
+/// How the service opens embedders; without a model each attempt says so.
+pub(super) fn open_embedder(factory: Option<EmbedderFactory>) -> OpenEmbedder {
+    Arc::new(move || match &factory {
+        Some(factory) => factory.open(),
+        None => Err(EmbedError::Unavailable { message: "the model was not loaded".to_owned() }),
+    })
+}
+
+impl Host {
+    /// Starts the tree and waits until memory stands.
+    pub(super) async fn start(
+        context: &Context,
+        user: &UserId,
+        events: PathBuf,
+        factory: Option<EmbedderFactory>,
+    ) -> anyhow::Result<Self> {
+        if let Some(folder) = events.parent() {
+            fs_err::create_dir_all(folder)?;
+        }
+        let config = MemoryConfig::new(
+            context.places.data.clone(),
+            DIMENSIONS,
+            Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+            open_embedder(factory),
+        );
+        let binding = SourceBinding { stream: STREAM.to_owned(), user: user.clone() };
+        let bridge = MemoryBridge::with_memory(config, binding, Arc::new(Mapper::builtin()?));
+        let app = AppState::start(AppConfig::new(events, bridge.clone())).await?;
+        let memory = app.ensure_memory(user).await?;
+        let host = Self { app, bridge, user: user.clone(), memory };
+        host.service()?.open(user).await?;
+        Ok(host)
+    }
+
+    /// Feeds a log into the event store and waits until memory has all of it on disk.
+    pub(super) async fn replay(
+        &self,
+        file: &std::path::Path,
+    ) -> anyhow::Result<(ReplayCounts, RelayProgress)> {
+        let counts = replay_jsonl(file, self.app.event_store()).await?;
+        let progress = self.bridge.catch_up().await.context("the memory does not run")??;
+        Ok((counts, progress))
+    }
+
+    /// The service behind the host's memory.
+    pub(super) fn service(&self) -> anyhow::Result<MemoryService> {
+        self.bridge.service().context("the memory does not run; see the log for the first cause")
+    }
+
+    /// Runs work on the user's engine.
+    pub(super) async fn engine<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> anyhow::Result<T> {
+        Ok(self.service()?.with_engine(&self.user, work).await?)
+    }
+
+    /// Ends everything in order; what was accepted is on disk afterwards.
+    pub(super) async fn shut_down(self) -> anyhow::Result<()> {
+        drop(self.memory);
+        Ok(self.app.shut_down().await?)
+    }
+}

@@ -1,0 +1,198 @@
+//! `reprise ingest`: a JSONL file becomes records. Embedding runs on every core; each group is one
+//! commit, acknowledged only when it is on disk.
+
+use std::io::{BufReader, Write};
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use indicatif::ProgressBar;
+use reprise_embed::EmbedderFactory;
+use reprise_engine::Engine;
+use reprise_store::Verify;
+use reprise_types::{Clock, ExternalId, NewRecord, SystemClock, WriteOutcome};
+use serde_json::json;
+
+use super::store::{self, Access};
+use super::{Context, model, recall};
+use crate::args::IngestArguments;
+use crate::exit::Exit;
+use crate::lines::{Lines, record_of};
+
+/// Records of one commit. Small enough that `--ack` answers soon, large enough to share a sync.
+const GROUP: usize = 64;
+
+#[derive(Debug, Default)]
+struct Counts {
+    inserted: u64,
+    duplicate: u64,
+    rejected: u64,
+}
+
+/// A line's number and what it holds.
+type Numbered = (u64, NewRecord);
+
+pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Result<Exit> {
+    let input = BufReader::new(recall::open(&arguments.jsonl)?);
+    let (mut engine, _) = store::open(context, &arguments.user, Access::Create, Verify::Tail)?;
+    let factory = if arguments.later {
+        None
+    } else {
+        model::factory(context)
+    };
+    let mut counts = Counts::default();
+    let bar = ProgressBar::new_spinner();
+    let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);
+    let pool = factory.as_ref().map(Embedders::start).transpose()?;
+    for line in Lines::new(input) {
+        let (number, line) = line?;
+        match line.and_then(|line| record_of(&line)) {
+            Ok(record) => group.push((number, record)),
+            Err(why) => refuse(&mut counts, number, &why),
+        }
+        if group.len() == GROUP {
+            let full = std::mem::replace(&mut group, Vec::with_capacity(GROUP));
+            keep(&mut engine, pool.as_ref(), full, arguments, &mut counts)?;
+            bar.set_message(format!("{} kept", counts.inserted));
+            bar.tick();
+        }
+    }
+    keep(&mut engine, pool.as_ref(), group, arguments, &mut counts)?;
+    if let Some(pool) = &pool {
+        embed_waiting(&mut engine, pool)?;
+    }
+    engine.close()?;
+    bar.finish_and_clear();
+    let Counts {
+        inserted,
+        duplicate,
+        rejected,
+    } = counts;
+    let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected });
+    writeln!(std::io::stdout().lock(), "{report}")?;
+    Ok(if rejected == 0 {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
+}
+
+fn refuse(counts: &mut Counts, number: u64, why: &str) {
+    counts.rejected += 1;
+    super::note(&format!("line {number} was refused: {why}"));
+}
+
+fn keep(
+    engine: &mut Engine,
+    pool: Option<&Embedders>,
+    mut group: Vec<Numbered>,
+    arguments: &IngestArguments,
+    counts: &mut Counts,
+) -> anyhow::Result<()> {
+    if group.is_empty() {
+        return Ok(());
+    }
+    if let Some(pool) = pool {
+        pool.embed(engine, &mut group)?;
+    }
+    let (numbers, records): (Vec<u64>, Vec<NewRecord>) = group.into_iter().unzip();
+    let names: Vec<Option<String>> = records
+        .iter()
+        .map(|record| {
+            record
+                .external_ids
+                .first()
+                .map(|external| external.id.clone())
+        })
+        .collect();
+    let outcomes = engine.observe(records, None, SystemClock.now())?;
+    let mut out = std::io::stdout().lock();
+    for ((number, name), outcome) in numbers.into_iter().zip(names).zip(outcomes) {
+        match outcome {
+            WriteOutcome::Inserted { .. } => counts.inserted += 1,
+            WriteOutcome::Duplicate { .. } => counts.duplicate += 1,
+            WriteOutcome::Rejected { why } => {
+                refuse(counts, number, &why.to_string());
+                continue;
+            }
+        }
+        if let Some(name) = name.filter(|_| arguments.ack) {
+            writeln!(out, "{name}")?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Records that an earlier run kept without a vector get theirs now.
+fn embed_waiting(engine: &mut Engine, pool: &Embedders) -> anyhow::Result<()> {
+    loop {
+        let waiting = engine.unembedded(GROUP);
+        let mut vectors = Vec::with_capacity(waiting.len());
+        let texts = waiting.iter().map(|(_, text)| text.clone()).collect();
+        for ((id, _), vector) in waiting.iter().zip(pool.vectors(texts)?) {
+            vectors.push((*id, pool.space.clone(), vector));
+        }
+        if vectors.is_empty() || engine.embed_late(vectors)? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// One embedding thread per core; results come back in the order of the texts.
+struct Embedders {
+    space: reprise_types::EmbeddingSpace,
+    work: Sender<(usize, String)>,
+    done: Receiver<(usize, Result<Vec<f32>, reprise_types::EmbedError>)>,
+}
+
+impl Embedders {
+    fn start(factory: &EmbedderFactory) -> anyhow::Result<Self> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let (work, jobs) = bounded::<(usize, String)>(GROUP);
+        let (results, done) = bounded(GROUP);
+        let space = factory.describe().space;
+        for _ in 0..threads {
+            let (jobs, results) = (jobs.clone(), results.clone());
+            let mut embedder = factory.open()?;
+            thread::spawn(move || {
+                for (place, text) in jobs {
+                    if results.send((place, embedder.embed(&text))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Self { space, work, done })
+    }
+
+    /// Gives every record of the group that is new its vector. At most [`GROUP`] of them.
+    fn embed(&self, engine: &Engine, group: &mut [Numbered]) -> anyhow::Result<()> {
+        let known = |external: &ExternalId| engine.duplicate_of(external).is_some();
+        let mut wanted: Vec<&mut NewRecord> = group
+            .iter_mut()
+            .map(|(_, record)| record)
+            .filter(|record| record.embedding.is_none() && !record.text.trim().is_empty())
+            .filter(|record| !record.external_ids.iter().any(known))
+            .collect();
+        let texts = wanted.iter().map(|record| record.text.clone()).collect();
+        for (record, vector) in wanted.iter_mut().zip(self.vectors(texts)?) {
+            record.embedding = Some((self.space.clone(), vector));
+        }
+        Ok(())
+    }
+
+    fn vectors(&self, texts: Vec<String>) -> anyhow::Result<Vec<Vec<f32>>> {
+        let mut vectors = vec![Vec::new(); texts.len()];
+        let count = texts.len();
+        for job in texts.into_iter().enumerate() {
+            self.work.send(job)?;
+        }
+        for _ in 0..count {
+            let (place, vector) = self.done.recv()?;
+            if let Some(slot) = vectors.get_mut(place) {
+                *slot = vector?;
+            }
+        }
+        Ok(vectors)
+    }
+}

@@ -1,0 +1,57 @@
+//! The embedding model for a command: provisioned by itself on first use, with progress on a
+//! terminal; without it the command goes on with words and says so.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use reprise_embed::{EmbedderFactory, Installed, ModelStore, Progress, PullRequest, Variant};
+
+use super::Context;
+
+/// The models directory of this run.
+pub(super) fn models(context: &Context) -> ModelStore {
+    ModelStore::new(context.places.models.clone())
+}
+
+/// Brings what `request` names, drawing progress on stderr.
+pub(super) fn pull(context: &Context, request: &PullRequest) -> anyhow::Result<Installed> {
+    let bar = ProgressBar::no_length();
+    bar.set_style(ProgressStyle::with_template("{spinner} {msg}")?);
+    let mut last = String::new();
+    let installed = models(context).ensure_with(request, &mut |step: Progress| {
+        bar.enable_steady_tick(Duration::from_millis(120));
+        let text = step.to_string();
+        // Without a terminal there is no bar: each kind of step is said once.
+        let head = text.split(',').next().unwrap_or_default().to_owned();
+        if bar.is_hidden() && head != last {
+            super::note(&head);
+        }
+        last = head;
+        bar.set_message(text);
+    });
+    bar.finish_and_clear();
+    Ok(installed?)
+}
+
+/// The embedder of this machine, or `None` with the reason said on stderr.
+pub(super) fn factory(context: &Context) -> Option<EmbedderFactory> {
+    if context.no_model {
+        return None;
+    }
+    let opened = pull(context, &PullRequest::default()).and_then(|_| {
+        Ok(EmbedderFactory::from_store(
+            &models(context),
+            Variant::Int8,
+            None,
+        )?)
+    });
+    match opened {
+        Ok(factory) => Some(factory),
+        Err(error) => {
+            super::note(&format!(
+                "degraded: {error:#}; going on with words and time only"
+            ));
+            None
+        }
+    }
+}

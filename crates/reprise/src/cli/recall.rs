@@ -1,0 +1,189 @@
+//! `reprise recall`: one question for a person, or a file of questions for a program.
+
+use std::io::{BufReader, BufWriter, Read, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use reprise_engine::Snapshot;
+use reprise_store::Verify;
+use reprise_types::{
+    Clock, Degraded, Embedder, MemoryFilter, Recall, RecallId, RecallRequest, SystemClock,
+    Unlearned,
+};
+
+use super::store::{self, Access};
+use super::{Context, model};
+use crate::args::RecallArguments;
+use crate::exit::Exit;
+use crate::lines::{AnswerLine, Lines, QueryLine};
+use crate::terminal;
+
+pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
+    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let embedder = model::factory(context)
+        .map(|factory| factory.open())
+        .transpose()?;
+    let mut asker = Asker {
+        snapshot: engine.snapshot(),
+        embedder,
+    };
+    match (&arguments.text, &arguments.queries) {
+        (Some(text), _) => {
+            let started = Instant::now();
+            let recall = asker.ask(&request(arguments, text))?;
+            let elapsed_ms = started.elapsed().as_secs_f64() * 1e3;
+            let mut out = anstream::stdout().lock();
+            if context.json {
+                serde_json::to_writer(&mut out, &AnswerLine::new(None, recall, elapsed_ms))?;
+                writeln!(out)?;
+            } else {
+                print(&mut out, &recall, SystemClock.now())?;
+                let cost = format!("{elapsed_ms:.1} ms, {} considered", recall.considered);
+                writeln!(out, "{}", terminal::faint(cost))?;
+            }
+            Ok(Exit::Success)
+        }
+        (None, Some(file)) => batch(&mut asker, arguments, file),
+        (None, None) => anyhow::bail!("pass a text or --queries FILE"),
+    }
+}
+
+/// A snapshot and what embeds the questions to it.
+struct Asker {
+    snapshot: std::sync::Arc<Snapshot>,
+    embedder: Option<Box<dyn Embedder>>,
+}
+
+impl Asker {
+    fn ask(&mut self, request: &RecallRequest) -> anyhow::Result<Recall> {
+        let vector = match &mut self.embedder {
+            Some(embedder) => Some((embedder.space().clone(), embedder.embed(&request.query)?)),
+            None => None,
+        };
+        let query = vector
+            .as_ref()
+            .map(|(space, vector)| (space, vector.as_slice()));
+        let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
+        let id = RecallId::from_parts(now, store::entropy()?);
+        Ok(self.snapshot.recall(request, query, id, &Unlearned))
+    }
+}
+
+fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
+    let given = |list: &[_]| (!list.is_empty()).then(|| list.to_vec());
+    RecallRequest {
+        query: query.to_owned(),
+        top_k: arguments.top_k,
+        filter: MemoryFilter {
+            kinds: given(&arguments.kind),
+            sources: (!arguments.source.is_empty()).then(|| arguments.source.clone()),
+            since: arguments.since,
+            session_id: arguments.session.clone(),
+        },
+        as_of: arguments.as_of,
+    }
+}
+
+fn batch(asker: &mut Asker, arguments: &RecallArguments, file: &Path) -> anyhow::Result<Exit> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut refused = 0_u64;
+    for line in Lines::new(BufReader::new(open(file)?)) {
+        let (number, line) = line?;
+        let query = line.and_then(|line| {
+            serde_json::from_str::<QueryLine>(&line).map_err(|error| error.to_string())
+        });
+        match query {
+            Ok(QueryLine { query_id, query }) => {
+                let started = Instant::now();
+                let recall = asker.ask(&request(arguments, &query))?;
+                let elapsed_ms = started.elapsed().as_secs_f64() * 1e3;
+                let answer = AnswerLine::new(Some(query_id), recall, elapsed_ms);
+                serde_json::to_writer(&mut out, &answer)?;
+                out.write_all(b"\n")?;
+            }
+            Err(why) => {
+                refused += 1;
+                super::note(&format!("line {number} was passed over: {why}"));
+            }
+        }
+    }
+    out.flush()?;
+    Ok(if refused == 0 {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
+}
+
+/// A file, or standard input for `-`.
+pub(super) fn open(file: &Path) -> anyhow::Result<Box<dyn Read>> {
+    if file == Path::new("-") {
+        return Ok(Box::new(std::io::stdin()));
+    }
+    Ok(Box::new(fs_err::File::open(file)?))
+}
+
+/// An answer as a person reads it.
+pub(super) fn print(
+    out: &mut impl Write,
+    recall: &Recall,
+    now: DateTime<Utc>,
+) -> std::io::Result<()> {
+    if recall.results.is_empty() {
+        writeln!(out, "nothing comes to mind")?;
+    }
+    for (rank, found) in (1..).zip(&recall.results) {
+        let record = &found.record;
+        writeln!(
+            out,
+            "{rank:>2}  {}  {}",
+            terminal::score(found.sona_score),
+            terminal::title(terminal::one_line(&record.text, 76))
+        )?;
+        let mut facts = vec![
+            terminal::ago(record.timestamp, now),
+            record.kind.to_string(),
+        ];
+        if !record.session_id.is_empty() {
+            facts.push(format!("session {}", record.session_id));
+        }
+        facts.push(record.id.to_string());
+        writeln!(out, "      {}", terminal::faint(facts.join(" | ")))?;
+        writeln!(out, "      {}", terminal::faint(reason(found)))?;
+    }
+    for degraded in &recall.degraded {
+        writeln!(out, "{}", terminal::faint(degraded_line(*degraded)))?;
+    }
+    Ok(())
+}
+
+fn degraded_line(degraded: Degraded) -> String {
+    format!("degraded: {}", degraded.sentence())
+}
+
+/// `because meaning +2.1, session +0.9; words: auth, race`.
+fn reason(found: &reprise_types::RetrievedMemory) -> String {
+    let mut signals: Vec<_> = found
+        .why
+        .signals
+        .iter()
+        .filter(|signal| signal.name != "base_rate" && signal.contribution > 0.05)
+        .collect();
+    signals.sort_by(|a, b| b.contribution.total_cmp(&a.contribution));
+    let parts: Vec<String> = signals
+        .iter()
+        .map(|signal| {
+            format!(
+                "{} +{:.1}",
+                signal.name.replace('_', " "),
+                signal.contribution
+            )
+        })
+        .collect();
+    let mut text = format!("because {}", parts.join(", "));
+    if !found.why.matched_words.is_empty() {
+        text += &format!("; words: {}", found.why.matched_words.join(", "));
+    }
+    text
+}

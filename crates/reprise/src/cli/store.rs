@@ -1,0 +1,72 @@
+//! Opening a user's file from the command line: directly, under its lock, without actors.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use reprise_engine::{Engine, EngineOptions, OpenReport};
+use reprise_store::{RealDisk, Verify};
+use reprise_types::{Clock, SystemClock, UserId};
+
+use super::Context;
+
+/// Length of every vector of the model in use.
+pub(super) const DIMENSIONS: u16 = 384;
+
+/// How a command wants the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// No lock: works beside a running writer.
+    Read,
+    /// The lock; the file must exist.
+    Write,
+    /// The lock; a missing file is made.
+    Create,
+}
+
+/// Opens the user's store.
+pub(super) fn open(
+    context: &Context,
+    user: &UserId,
+    access: Access,
+    verify: Verify,
+) -> anyhow::Result<(Engine, OpenReport)> {
+    let path = context.places.file_of(user);
+    if access == Access::Create {
+        let folder = path.parent().context("the data directory has no parent")?;
+        fs_err::create_dir_all(folder)?;
+    } else if !path.exists() {
+        bail!(
+            "user `{user}` has no memory at `{}` yet; `reprise ingest --user {user}` makes one",
+            path.display()
+        );
+    }
+    open_file(&path, access, verify)
+}
+
+/// Opens a file by its path.
+pub(super) fn open_file(
+    path: &Path,
+    access: Access,
+    verify: Verify,
+) -> anyhow::Result<(Engine, OpenReport)> {
+    let mut options = EngineOptions::new(DIMENSIONS, entropy()?, SystemClock.now());
+    options.create = access == Access::Create;
+    options.read_only = access == Access::Read;
+    options.verify = verify;
+    let (engine, report) = Engine::open(Arc::new(RealDisk), path, &options)?;
+    for damage in &report.recovery.damage {
+        super::note(&format!(
+            "warning: {damage}; `reprise check` says what was lost"
+        ));
+    }
+    Ok((engine, report))
+}
+
+/// 128 bits from the operating system.
+pub(super) fn entropy() -> anyhow::Result<u128> {
+    let mut bytes = [0; 16];
+    fs_err::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u128::from_le_bytes(bytes))
+}

@@ -1,0 +1,53 @@
+//! Where things lie: the one file of the binary that asks the environment for directories.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use etcetera::BaseStrategy;
+use reprise_types::UserId;
+
+/// Overrides the data directory.
+pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
+/// Overrides the directory of the models.
+pub(crate) const MODELS_DIR: &str = "REPRISE_MODELS_DIR";
+
+/// The directories one run works in.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    /// One folder per user below it.
+    pub(crate) data: PathBuf,
+    /// Model files and ONNX Runtime.
+    pub(crate) models: PathBuf,
+}
+
+impl Places {
+    /// What the caller named, else the XDG directories.
+    pub(crate) fn new(data: Option<PathBuf>, models: Option<PathBuf>) -> anyhow::Result<Self> {
+        let base = || {
+            etcetera::choose_base_strategy().context(
+                "no home directory is known; set HOME, or pass --data-dir and --models-dir",
+            )
+        };
+        let data = match data {
+            Some(data) => data,
+            None => base()?.data_dir().join("reprise"),
+        };
+        let models = match models {
+            Some(models) => models,
+            None => base()?.cache_dir().join("reprise").join("models"),
+        };
+        Ok(Self {
+            data: absolute(&data)?,
+            models: absolute(&models)?,
+        })
+    }
+
+    /// The one file of one user (M25).
+    pub(crate) fn file_of(&self, user: &UserId) -> PathBuf {
+        self.data.join(user.as_str()).join("memory.rvf")
+    }
+}
+
+fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+    std::path::absolute(path).with_context(|| format!("`{}` is not a path", path.display()))
+}
