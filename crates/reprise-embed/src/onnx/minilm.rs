@@ -176,7 +176,7 @@ impl Writer<'_> {
 
     /// `y = x W^T + b` for the perceptron. Some tokens' activations are ten times those of others, so
     /// in int8 each token's row is brought to a peak of 1 before the product and back after it: the
-    /// shared activation scale then serves all of them. Takes about 5 % more time and brings the mean
+    /// shared activation scale then serves all of them. Takes 11 to 14 % more time and brings the mean
     /// cosine to the reference from 0.990 to 0.996.
     fn linear_even(
         &mut self,
