@@ -1,7 +1,7 @@
 //! The two inference engines and what every vector must pass before it leaves this room.
 //!
-//! `onnx` runs on ONNX Runtime, `built_in` on rten; both read the same model file and speak the same
-//! space. Which one is used is decided in `factory`.
+//! `onnx` runs on ONNX Runtime, `built_in` on rten; both read the same model file and speak the
+//! same space. Which one is used is decided in `factory`.
 
 pub(crate) mod built_in;
 pub(crate) mod library;

@@ -1,6 +1,7 @@
 //! `models/models.toml` as types: what may be installed, and the hash each file must have.
 //!
-//! The file is part of the program, so that what is installed and what is expected cannot part ways.
+//! The file is part of the program, so that what is installed and what is expected cannot part
+//! ways.
 
 use serde::Deserialize;
 

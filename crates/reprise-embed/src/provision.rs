@@ -1,7 +1,8 @@
 //! Puts the model and ONNX Runtime on this machine, once, and proves what is there.
 //!
 //! Every file is pinned by hash (`models/models.toml`) whatever brought it: pip, the Hugging Face
-//! hub, or a folder. Nothing unproven is ever installed, and once installed nothing is fetched again.
+//! hub, or a folder. Nothing unproven is ever installed, and once installed nothing is fetched
+//! again.
 
 mod carrier;
 mod command;

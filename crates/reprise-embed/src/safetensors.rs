@@ -1,7 +1,8 @@
 //! Reads the safetensors file format: an 8-byte header length, a JSON header, raw tensors.
 //!
-//! Every length and offset is checked against the bytes at hand before it is used, so a truncated or
-//! hostile file is an error, never a panic and never a huge allocation. Knows nothing of any model.
+//! Every length and offset is checked against the bytes at hand before it is used, so a truncated
+//! or hostile file is an error, never a panic and never a huge allocation. Knows nothing of any
+//! model.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Text to token ids: Hugging Face `tokenizers` with the model's own `tokenizer.json`.
 //!
-//! The shipped file truncates and pads at 128 tokens, which bends every vector; both are overridden.
-//! A literal `[SEP]` in a text becomes the control token, as it does in the reference: the golden
-//! token ids hold us to that. It can only move the vector of the text that says it.
+//! The shipped file truncates and pads at 128 tokens, which bends every vector; both are
+//! overridden. A literal `[SEP]` in a text becomes the control token, as it does in the reference:
+//! the golden token ids hold us to that. It can only move the vector of the text that says it.
 
 use reprise_types::EmbedError;
 use tokenizers::{Tokenizer, TruncationParams};

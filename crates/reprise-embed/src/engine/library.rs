@@ -53,7 +53,8 @@ pub enum LibraryError {
     },
     /// ONNX Runtime, but too old.
     #[error(
-        "{} is ONNX Runtime {got}, at least 1.{MINOR_VERSION_MIN} is needed; run `reprise models pull`",
+        "{} is ONNX Runtime {got}, at least 1.{MINOR_VERSION_MIN} is needed; run `reprise models \
+        pull`",
         path.display()
     )]
     TooOld {
@@ -71,7 +72,8 @@ pub enum LibraryError {
         loaded: PathBuf,
     },
     /// It loaded and then could not be started.
-    #[error("{} does not start ({message}); run `reprise models pull`, then restart", path.display())]
+    #[error("{} does not start ({message}); run `reprise models pull`, then \
+        restart", path.display())]
     Start {
         /// The file.
         path: PathBuf,

@@ -174,10 +174,10 @@ impl Writer<'_> {
         self.add_bias(&product, name, shape[0], factor)
     }
 
-    /// `y = x W^T + b` for the perceptron. Some tokens' activations are ten times those of others, so
-    /// in int8 each token's row is brought to a peak of 1 before the product and back after it: the
-    /// shared activation scale then serves all of them. Takes 11 to 14 % more time and brings the mean
-    /// cosine to the reference from 0.990 to 0.996.
+    /// `y = x W^T + b` for the perceptron. Some tokens' activations are ten times those of others,
+    /// so in int8 each token's row is brought to a peak of 1 before the product and back after it:
+    /// the shared activation scale then serves all of them. Takes 11 to 14 % more time and brings
+    /// the mean cosine to the reference from 0.990 to 0.996.
     fn linear_even(
         &mut self,
         input: &str,
@@ -202,9 +202,9 @@ impl Writer<'_> {
     /// `x W^T * factor`.
     ///
     /// In int8 the weights have one scale an output and `x` is quantised as it comes
-    /// (`DynamicQuantizeLinear`: one scale a tensor, which is why texts go one per call). Each product
-    /// has a zero point of its own: ONNX Runtime's precise mode rewrites them in place and fails
-    /// where they are shared.
+    /// (`DynamicQuantizeLinear`: one scale a tensor, which is why texts go one per call). Each
+    /// product has a zero point of its own: ONNX Runtime's precise mode rewrites them in place and
+    /// fails where they are shared.
     fn product(
         &mut self,
         input: &str,

@@ -1,5 +1,5 @@
-//! What a file can travel in: a wheel (a zip archive) or a plain folder. Every byte that leaves here
-//! has the pinned hash; reads are bounded by the pinned size.
+//! What a file can travel in: a wheel (a zip archive) or a plain folder. Every byte that leaves
+//! here has the pinned hash; reads are bounded by the pinned size.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read};

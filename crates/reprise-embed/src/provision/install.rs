@@ -204,8 +204,8 @@ fn place_model(
     Ok(())
 }
 
-/// Installs ONNX Runtime, or gives the reason why it could not: the built-in engine runs then. Bytes
-/// of a wrong hash are refused like any other.
+/// Installs ONNX Runtime, or gives the reason why it could not: the built-in engine runs then.
+/// Bytes of a wrong hash are refused like any other.
 fn place_library(
     dir: &Path,
     manifest: &Manifest,
