@@ -3,42 +3,78 @@
 //! Lives here: field names and conversions. Must never live here: what an event means.
 
 use chrono::{DateTime, Utc};
-use reprise_types::parse_timestamp;
-use serde::{Deserialize, Serialize};
+use reprise_types::{TimestampError, parse_timestamp};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// The user of events that the host itself emits.
 pub const SYSTEM_USER: &str = "system";
 
 /// An event before it is stored.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
     /// A second event with the same id is a duplicate.
-    #[serde(alias = "eventId", alias = "id")]
     pub event_id: String,
     /// When it happened.
-    #[serde(deserialize_with = "instant")]
     pub timestamp: DateTime<Utc>,
     /// For example `conductor.task.started`.
     pub event_type: String,
     /// Any JSON.
-    #[serde(default)]
     pub payload: Value,
     /// Who emitted it.
-    #[serde(default)]
     pub actor_id: String,
     /// For whom; [`SYSTEM_USER`] for the host itself.
-    #[serde(default = "system_user")]
     pub user_id: String,
 }
 
-fn system_user() -> String {
-    SYSTEM_USER.to_owned()
+/// Why a value is not an exported event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExportError {
+    /// Not a JSON object.
+    #[error("not an event: it is not a JSON object")]
+    NotAnObject,
+    /// A field that every export has.
+    #[error("not an event: `{0}` is missing or empty")]
+    Missing(&'static str),
+    /// A time in no known dialect.
+    #[error("not an event: {0}")]
+    Timestamp(#[from] TimestampError),
 }
 
-fn instant<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<DateTime<Utc>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    parse_timestamp(&text).map_err(serde::de::Error::custom)
+impl NewEvent {
+    /// Reads a record of `/logs/events`, a frame of its WebSocket, or a relayed bus event, whose
+    /// `committed_event` is then the truth and leaves the payload.
+    pub fn from_export(value: Value) -> Result<Self, ExportError> {
+        let Value::Object(mut record) = value else {
+            return Err(ExportError::NotAnObject);
+        };
+        let mut payload = record.remove("payload").unwrap_or(Value::Null);
+        if let Some(Value::Object(committed)) = payload
+            .as_object_mut()
+            .and_then(|map| map.remove("committed_event"))
+        {
+            record = committed;
+            let wrapped = payload.as_object().filter(|map| map.len() == 1);
+            if let Some(value) = wrapped.and_then(|map| map.get("value")).cloned()
+                && !value.is_object()
+            {
+                payload = value;
+            }
+        }
+        let text = |names: &[&'static str]| {
+            let mut texts = names.iter().filter_map(|name| record.get(*name)?.as_str());
+            texts.find(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let needed = |names: &[&'static str]| text(names).ok_or(ExportError::Missing(names[0]));
+        Ok(Self {
+            event_id: needed(&["event_id", "eventId", "id"])?,
+            timestamp: parse_timestamp(&needed(&["timestamp"])?)?,
+            event_type: needed(&["event_type", "topic"])?,
+            actor_id: text(&["actor_id"]).unwrap_or_default(),
+            user_id: text(&["user_id"]).unwrap_or_else(|| SYSTEM_USER.to_owned()),
+            payload,
+        })
+    }
 }
 
 /// A row of the log; serialised it is the record of `/logs/events`.

@@ -16,7 +16,7 @@ mod replay;
 mod supervisor;
 
 pub use app_state::{AppConfig, AppError, AppState};
-pub use event::{BusEvent, EventType, NewEvent, SYSTEM_USER, StoredEvent};
+pub use event::{BusEvent, EventType, ExportError, NewEvent, SYSTEM_USER, StoredEvent};
 pub use event_bus::{EventBusActor, EventBusMsg, EventBusState, Published, Subscription};
 pub use event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg, EventRelayState};
 pub use event_store::{

@@ -183,12 +183,8 @@ fn parse(line: &[u8]) -> Result<NewEvent, String> {
     }
     let text = std::str::from_utf8(line)
         .map_err(|error| format!("not UTF-8 from byte {} on", error.valid_up_to() + 1))?;
-    let event: NewEvent =
-        serde_json::from_str(text).map_err(|error| format!("not an event: {error}"))?;
-    if event.event_id.is_empty() || event.event_type.is_empty() {
-        return Err("not an event: `event_id` and `event_type` must not be empty".to_owned());
-    }
-    Ok(event)
+    let value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    NewEvent::from_export(value).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

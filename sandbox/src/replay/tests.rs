@@ -8,6 +8,8 @@ use crate::event_store::{EventQuery, EventStoreActor, EventStoreArguments, Event
 
 const EXPORT: &str = include_str!("../../../tests/fixtures/choiros_events.jsonl");
 
+const BUS_EXPORT: &str = include_str!("../../../tests/fixtures/choiros_bus_events.jsonl");
+
 async fn store() -> (TempDir, ActorRef<EventStoreMsg>) {
     let folder = tempfile::tempdir().unwrap();
     let arguments = EventStoreArguments {
@@ -91,16 +93,40 @@ async fn a_bad_line_is_named_and_the_rest_goes_on() {
         .map(|bad| (bad.number, bad.why.as_str()))
         .collect();
     for ((number, why), (line, words)) in told.iter().zip([
-        (2, "not an event"),
+        (2, "not JSON"),
         (4, "not UTF-8 from byte 14 on"),
-        (5, "event_id"),
+        (5, "`event_id` is missing or empty"),
         (6, "`yesterday` is not a timestamp"),
-        (7, "must not be empty"),
+        (7, "`event_id` is missing or empty"),
         (8, "more than"),
     ]) {
         assert_eq!(*number, line, "{why}");
         assert!(why.contains(words), "{why}");
     }
+}
+
+#[tokio::test]
+async fn relayed_bus_events_are_the_same_events() {
+    let (folder, store) = store().await;
+    replay(&folder, &store, EXPORT.as_bytes()).await;
+    let again = replay(&folder, &store, BUS_EXPORT.as_bytes()).await;
+    assert_eq!((again.inserted, again.duplicates, again.bad), (0, 8, 0));
+    let (folder, store) = self::store().await;
+    assert_eq!(
+        replay(&folder, &store, BUS_EXPORT.as_bytes())
+            .await
+            .inserted,
+        8
+    );
+    let query = EventQuery {
+        limit: 1,
+        ..EventQuery::default()
+    };
+    let stored = call_t!(store, |reply| EventStoreMsg::Query { query, reply }, 5_000)
+        .unwrap()
+        .unwrap();
+    let exported: serde_json::Value = serde_json::from_str(EXPORT.lines().next().unwrap()).unwrap();
+    assert_eq!(serde_json::to_value(&stored[0]).unwrap(), exported);
 }
 
 #[tokio::test]
