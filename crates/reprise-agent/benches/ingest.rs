@@ -1,7 +1,7 @@
 //! How much of an ingest is spent within the model: the rest of the way must cost next to nothing.
 //!
-//! A model that takes a fixed time per text stands in for the real one, so that the figure speaks of
-//! the actors alone. Run: `cargo bench -p reprise-agent`.
+//! A model that takes a fixed time per text stands in for the real one, so that the figure speaks
+//! of the actors alone. Run: `cargo bench -p reprise-agent`.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -82,7 +82,7 @@ impl MemoryAgentState {
         let idle = self.handle.idle();
         if idle >= self.config.limits.passivate_after {
             // The writer's last act is a checkpoint; the next question opens the file again.
-            tracing::debug!(user = %self.handle.user(), "idle for long; the memory is put to sleep");
+            tracing::debug!(user = %self.handle.user(), "idle for long; put to sleep");
             let _already = myself.drain().is_err();
             return;
         }

@@ -1,7 +1,7 @@
 //! What a memory service starts from: places, bounds, and the functions that open things.
 //!
-//! Lives here: options with their defaults. Must never live here: reading an environment variable or
-//! a file.
+//! Lives here: options with their defaults. Must never live here: reading an environment variable
+//! or a file.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

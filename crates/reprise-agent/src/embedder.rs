@@ -214,8 +214,8 @@ impl EmbedPool {
         }
     }
 
-    /// Takes nothing new, finishes what is waiting, ends the threads. `false` where they did not end
-    /// in time.
+    /// Takes nothing new, finishes what is waiting, ends the threads. `false` where they did not
+    /// end in time.
     pub async fn drain(&self, patience: Duration) -> bool {
         self.0.shared.queue.close();
         self.0.shared.room.close();

@@ -1,8 +1,8 @@
 //! Secrets out, before anything is kept.
 //!
-//! Lives here: which keys and which shapes are secrets, and their replacement. Must never live here:
-//! anything that sees a record after it was handed on. A false alarm costs a word, a miss is for
-//! ever: so shapes that only secrets have need no context, and words that prose has ("token",
+//! Lives here: which keys and which shapes are secrets, and their replacement. Must never live
+//! here: anything that sees a record after it was handed on. A false alarm costs a word, a miss is
+//! for ever: so shapes that only secrets have need no context, and words that prose has ("token",
 //! "secret") count only where a value is assigned to them.
 
 mod patterns;
@@ -107,8 +107,8 @@ impl Redactor {
         count
     }
 
-    /// Every text of a record that was written by somebody else. External ids stay: they are the key
-    /// of deduplication. Returns how many secrets were replaced.
+    /// Every text of a record that was written by somebody else. External ids stay: they are the
+    /// key of deduplication. Returns how many secrets were replaced.
     pub fn redact_record(&self, record: &mut NewRecord) -> u32 {
         let mut count = 0;
         let texts = std::iter::once(&mut record.text)

@@ -179,8 +179,8 @@ impl MemoryService {
         self.0.directory.agent(user).await.map(drop)
     }
 
-    /// Keeps records, answering one outcome each, in order, once they are on disk and findable. They
-    /// are kept without vectors where there is no model, and embedded later.
+    /// Keeps records, answering one outcome each, in order, once they are on disk and findable.
+    /// They are kept without vectors where there is no model, and embedded later.
     pub async fn observe(
         &self,
         user: &UserId,

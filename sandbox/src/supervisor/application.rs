@@ -125,7 +125,8 @@ impl ApplicationArguments {
 }
 
 impl ApplicationState {
-    /// Replaces whatever has ended. Returns an error, which ends the tree, when the budget is spent.
+    /// Replaces whatever has ended. Returns an error, which ends the tree, when the budget is
+    /// spent.
     async fn heal(
         &mut self,
         myself: &ActorRef<ApplicationSupervisorMsg>,

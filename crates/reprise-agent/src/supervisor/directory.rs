@@ -1,7 +1,7 @@
 //! Where the running memories are, for everyone who asks often.
 //!
-//! Lives here: a cache of addresses in front of the supervisor's mailbox, and the gate that lets one
-//! writer at a time into a user's file. Must never live here: starting anything.
+//! Lives here: a cache of addresses in front of the supervisor's mailbox, and the gate that lets
+//! one writer at a time into a user's file. Must never live here: starting anything.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -287,6 +287,44 @@ async fn a_writer_that_dies_in_between_loses_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_given_up_at_the_end_is_read_again_and_nothing_is_written_past_it() {
+    let mut bench = Bench::new();
+    let broken = Arc::new(AtomicBool::new(false));
+    let breaks = Arc::clone(&broken);
+    bench.config.open_engine = Arc::new(move |path, options| {
+        let elsewhere = path.join("not/a/folder");
+        let path = if breaks.load(Ordering::SeqCst) {
+            &elsewhere
+        } else {
+            path
+        };
+        Engine::open(Arc::new(RealDisk), path, options)
+    });
+    let host = Host::default();
+    let service = bench.start().await;
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    broken.store(true, Ordering::SeqCst);
+    let died = service
+        .with_engine(&ada(), |_| panic!("told to panic"))
+        .await;
+    assert!(died.is_err());
+    *host.log.lock().unwrap() = (1..=200).map(chat).collect();
+    let waiting = tokio::spawn({
+        let relay = relay.clone();
+        async move { relay.catch_up().await }
+    });
+    // By now the pauses are long, and the end falls into one of them.
+    until(async || relay.progress().retries >= 5).await;
+    broken.store(false, Ordering::SeqCst);
+    assert!(service.shut_down().await.is_clean());
+    waiting.abort();
+    let kept = relay.progress().inserted;
+    let next = one_run(&bench, &host).await;
+    assert_eq!((kept + next.inserted, next.durable_seq), (200, 200));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_relay_that_panics_is_started_again() {
     let bench = Bench::new();
     let host = Host::with_log(fixture());
