@@ -34,6 +34,15 @@ fn every_package_keeps_to_the_table() {
 }
 
 #[test]
+fn every_pinned_version_is_taken() {
+    let tree = Tree::read().expect("the workspace is readable");
+    let workspace = tree.text("Cargo.toml").expect("Cargo.toml is there");
+    let workspace = workspace.parse().expect("Cargo.toml is well-formed");
+    let complaints = idle_versions(&workspace, &tree.manifests);
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
 fn the_architecture_page_lists_every_package() {
     let tree = Tree::read().expect("the workspace is readable");
     let page = tree
@@ -170,6 +179,27 @@ fn loose_manifests(manifests: &[Manifest]) -> Vec<String> {
         }
     }
     complaints
+}
+
+/// Versions that the workspace pins and nobody takes: each was once a reason to read a changelog.
+fn idle_versions(workspace: &toml::Table, manifests: &[Manifest]) -> Vec<String> {
+    let pinned = workspace
+        .get("workspace")
+        .and_then(|table| table.get("dependencies"));
+    let taken: BTreeSet<&String> = manifests
+        .iter()
+        .flat_map(|manifest| SECTIONS.iter().map(|section| manifest.toml.get(*section)))
+        .flatten()
+        .filter_map(toml::Value::as_table)
+        .flat_map(toml::Table::keys)
+        .collect();
+    pinned
+        .and_then(toml::Value::as_table)
+        .into_iter()
+        .flat_map(toml::Table::keys)
+        .filter(|name| !taken.contains(name))
+        .map(|name| format!("Cargo.toml: nobody takes {name} from [workspace.dependencies]"))
+        .collect()
 }
 
 /// Paths in sources. The manifests already decide most of it; this sees renames and `extern crate`.

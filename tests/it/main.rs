@@ -7,5 +7,7 @@
 )]
 
 mod architecture;
+mod cli;
+mod demo;
 mod requirements;
 mod tidy;

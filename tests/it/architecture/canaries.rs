@@ -6,8 +6,8 @@ use reprise_tests::{Manifest, Source};
 
 use super::table::{COMPOSITION, FENCES, ROOMS};
 use super::{
-    broken_fences, cycles, forbidden_paths, forbidden_rooms, loose_manifests, missing_from_page,
-    scattered_composition, unlisted,
+    broken_fences, cycles, forbidden_paths, forbidden_rooms, idle_versions, loose_manifests,
+    missing_from_page, scattered_composition, unlisted,
 };
 
 fn manifest(package: &str, rest: &str) -> Manifest {
@@ -110,6 +110,16 @@ fn a_manifest_with_its_own_lints_or_versions_is_noticed() {
     assert!(loose_manifests(&[manifest("reprise-store", good)]).is_empty());
     let own = format!("{good}regex = \"1\"");
     assert_eq!(loose_manifests(&[manifest("reprise-store", &own)]).len(), 1);
+}
+
+#[test]
+fn a_pinned_version_that_nobody_takes_is_noticed() {
+    let workspace = "[workspace.dependencies]\nserde = \"1\"\nregex = \"1\"";
+    let workspace = workspace.parse().expect("well-formed");
+    let taken = with("reprise-store", "dependencies", "serde");
+    assert_eq!(idle_versions(&workspace, &taken).len(), 1);
+    let both = [taken, with("reprise-index", "dev-dependencies", "regex")].concat();
+    assert!(idle_versions(&workspace, &both).is_empty());
 }
 
 #[test]

@@ -76,7 +76,8 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-engine",
             "reprise-knowledge",
             "reprise-agent",
-            // The composition root chooses the disk, the model and, for the demo, the host: ADR 0003.
+            // The composition root chooses the disk, the model and, for the demo, the host: ADR
+            // 0003.
             "reprise-store",
             "reprise-embed",
             "reprise-sandbox",
