@@ -90,8 +90,9 @@ impl Engine {
         } = Log::open(disk, path, &open)?;
         let dimensions = usize::from(options.dimensions);
         let ready = derived.and_then(|set| {
-            let state = State::from_parts(dimensions, &set)?;
-            Some((state.replay(&log, set.covers).ok()?, set.covers))
+            let covers = set.covers;
+            let state = State::from_parts(dimensions, set)?;
+            Some((state.replay(&log, covers).ok()?, covers))
         });
         let (mut state, checkpointed, origin) = match ready {
             Some((state, covers)) => (state, covers, IndexOrigin::Checkpoint),

@@ -40,8 +40,9 @@ impl Snapshot {
     ) -> Recall {
         let plan = Plan::new(self, request, query_vector);
         SCRATCH.with_borrow_mut(|scratch| {
-            let signals = search::run(self, &plan, scratch);
-            let ranked = fuse::run(self, &plan, &signals);
+            let Scratch { fused, columns } = scratch;
+            let signals = search::run(self, &plan, columns);
+            let ranked = fuse::run(&plan, &signals, fused);
             let considered = ranked.considered;
             let (results, damaged) = explain::run(self, &plan, &signals, ranked.best, learning);
             let mut degraded = plan.degraded.clone();

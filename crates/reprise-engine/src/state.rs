@@ -31,10 +31,10 @@ impl State {
     }
 
     /// The state at a checkpoint; `None` where a part is missing or unreadable.
-    pub(crate) fn from_parts(dimensions: usize, set: &DerivedSet) -> Option<Self> {
+    pub(crate) fn from_parts(dimensions: usize, set: DerivedSet) -> Option<Self> {
         let keys = set.parts.iter().find(|part| part.0 == KEYS_TAG)?;
         let keys = Keys::from_part(&keys.1)?;
-        let index = IndexWriter::from_parts(dimensions, &set.parts).ok()?;
+        let index = IndexWriter::from_owned_parts(dimensions, set.parts).ok()?;
         let known_at = index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
         Some(Self {
             index,

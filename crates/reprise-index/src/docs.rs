@@ -66,6 +66,19 @@ impl Row {
     }
 }
 
+/// What a ranking asks of every document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DocTraits {
+    /// Alive at the view's instant.
+    pub live: bool,
+    /// May answer.
+    pub admitted: bool,
+    /// Has a vector.
+    pub embedded: bool,
+    /// Is the user's own words.
+    pub by_user: bool,
+}
+
 /// What the index knows of one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doc {

@@ -23,7 +23,7 @@ mod words;
 mod world;
 mod writer;
 
-pub use docs::Doc;
+pub use docs::{Doc, DocTraits};
 pub use error::IndexError;
 pub use lexical::{LexicalScratch, LexicalSignals, TermSignal};
 pub use parts::{PART_CODES, PART_DOCUMENTS, PART_WORDS};

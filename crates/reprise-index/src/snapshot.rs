@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{MemoryFilter, MemorySource, RecordId, VectorStore};
 
 use crate::cow::CowVec;
-use crate::docs::{Doc, NEVER, NO_SESSION, Row, Sessions, instant, micros};
+use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, instant, micros};
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
 use crate::vectors::Vectors;
@@ -91,10 +91,24 @@ impl IndexSnapshot {
         self.sessions.len() as u32
     }
 
-    /// Who a document came from, without the rest of [`Self::doc`].
-    #[must_use]
-    pub fn source(&self, ordinal: u32) -> Option<MemorySource> {
-        self.rows.get(ordinal as usize).map(|row| row.source)
+    /// Fills `out` with what a ranking asks of every document, by ordinal.
+    pub fn traits(&self, view: &View, out: &mut Vec<DocTraits>) {
+        out.clear();
+        let columns = self
+            .rows
+            .iter()
+            .zip(self.vectors.scales())
+            .zip(view.lives());
+        out.extend(
+            columns
+                .zip(0_u32..)
+                .map(|(((row, scale), live), ordinal)| DocTraits {
+                    live,
+                    admitted: live && view.admits(ordinal),
+                    embedded: scale != 0.0,
+                    by_user: row.source == MemorySource::UserInput,
+                }),
+        );
     }
 
     /// The name behind [`Doc::session`].

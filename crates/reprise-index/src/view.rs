@@ -74,6 +74,21 @@ impl View {
         self.world.is_live(ordinal)
     }
 
+    /// Whether each document is alive, by ordinal.
+    pub(crate) fn lives(&self) -> impl Iterator<Item = bool> {
+        self.world.lives()
+    }
+
+    /// The living documents before and after each document in its session, by ordinal; `u32::MAX`
+    /// where there is none.
+    pub fn links(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.world
+            .derived()
+            .hot
+            .iter()
+            .map(|hot| (hot.previous, hot.next))
+    }
+
     /// How many documents may answer.
     #[must_use]
     pub fn considered(&self) -> u32 {

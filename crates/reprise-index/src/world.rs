@@ -169,6 +169,10 @@ impl World {
         self.link(ordinal).is_some_and(|link| link.live)
     }
 
+    pub(crate) fn lives(&self) -> impl Iterator<Item = bool> {
+        self.links.iter().map(|link| link.live)
+    }
+
     pub(crate) fn derived(&self) -> &Derived {
         self.derived.get_or_init(|| self.derive())
     }

@@ -5,12 +5,9 @@
 
 use std::cmp::Ordering;
 
-use reprise_types::MemorySource;
-
 use super::plan::Plan;
 use super::search::Signals;
 use super::weights::{PRIOR_MEANING, PRIOR_RECORDS, PRIOR_WORDS, RECORDS_MIN, WEIGHTS};
-use crate::snapshot::Snapshot;
 
 /// The chosen records, best first, with the parts of their scores.
 #[derive(Debug)]
@@ -27,7 +24,7 @@ pub(super) struct Ranked {
 pub(super) struct Scored {
     pub(super) ordinal: u32,
     /// Value, weight and contribution to the logit of each signal, in the order of [`NAMES`].
-    pub(super) parts: [Part; 7],
+    pub(super) parts: [Part; SIGNALS + 1],
     pub(super) logit: f32,
 }
 
@@ -38,8 +35,11 @@ pub(super) struct Part {
     pub(super) weight: f32,
 }
 
+/// Signals that are fused; the base rate comes on top.
+const SIGNALS: usize = 6;
+
 /// The signals' names, as explanations print them.
-pub(super) const NAMES: [&str; 7] = [
+pub(super) const NAMES: [&str; SIGNALS + 1] = [
     "meaning",
     "words",
     "near_meaning",
@@ -58,14 +58,17 @@ pub(super) struct Spread {
 
 impl Spread {
     /// Sample mean and deviation of what `counts`, steadied by [`PRIOR_RECORDS`] pseudo-records.
-    pub(super) fn of(column: &[f32], prior: (f32, f32), counts: impl Fn(u32) -> bool) -> Self {
+    pub(super) fn of(column: &[f32], prior: (f32, f32), counts: impl Fn(usize) -> bool) -> Self {
         let (mut count, mut sum, mut squares) = (0_u32, 0.0_f64, 0.0_f64);
-        for (ordinal, value) in (0_u32..).zip(column) {
-            if counts(ordinal) {
-                count += 1;
-                sum += f64::from(*value);
-                squares += f64::from(*value) * f64::from(*value);
-            }
+        for (place, value) in column.iter().enumerate() {
+            let (one, value) = if counts(place) {
+                (1, f64::from(*value))
+            } else {
+                (0, 0.0)
+            };
+            count += one;
+            sum += value;
+            squares += value * value;
         }
         let (prior_mean, prior_deviation) = (f64::from(prior.0), f64::from(prior.1));
         let prior_square = prior_mean.mul_add(prior_mean, prior_deviation * prior_deviation);
@@ -84,14 +87,15 @@ impl Spread {
     }
 }
 
-pub(super) fn run(snapshot: &Snapshot, plan: &Plan<'_>, signals: &Signals<'_>) -> Ranked {
-    let fusion = Fusion::new(snapshot, plan, *signals);
+pub(super) fn run(plan: &Plan<'_>, signals: &Signals<'_>, fused: &mut Vec<f32>) -> Ranked {
+    let fusion = Fusion::new(plan, signals);
+    fusion.fuse(fused);
     let mut best = Best::new(plan.candidates);
     let mut unembedded = false;
-    for ordinal in plan.view.ordinals() {
-        unembedded |= !snapshot.index.has_vector(ordinal);
-        if fusion.has_evidence(ordinal) {
-            best.offer(ordinal, fusion.fused(ordinal));
+    for ((score, traits), ordinal) in fused.iter().zip(signals.traits).zip(0_u32..) {
+        unembedded |= traits.admitted && !traits.embedded;
+        if traits.admitted && *score >= best.threshold() && fusion.has_evidence(ordinal) {
+            best.offer(ordinal, *score);
         }
     }
     let best = best
@@ -99,112 +103,159 @@ pub(super) fn run(snapshot: &Snapshot, plan: &Plan<'_>, signals: &Signals<'_>) -
         .into_iter()
         .map(|ordinal| fusion.explained(ordinal))
         .collect();
-    let considered = plan.view.considered();
     Ranked {
         best,
-        considered,
+        considered: plan.view.considered(),
         unembedded: unembedded && plan.vector.is_some(),
     }
 }
 
 /// Everything that is the same for all records of one question.
 struct Fusion<'a> {
-    snapshot: &'a Snapshot,
-    signals: Signals<'a>,
-    with_vector: bool,
-    meaning: Spread,
-    near_meaning: Spread,
-    words: Spread,
-    near_words: Spread,
-    session: Spread,
-    own_words: f32,
+    signals: &'a Signals<'a>,
+    spreads: [Spread; SIGNALS],
+    weights: [f32; SIGNALS],
+    /// Weight over deviation, and what the means take away: the fused score as one dot product.
+    scales: [f32; SIGNALS],
     intercept: f32,
 }
 
 impl<'a> Fusion<'a> {
-    fn new(snapshot: &'a Snapshot, plan: &Plan<'_>, signals: Signals<'a>) -> Self {
-        let view = &plan.view;
-        let lexical = |column: &[f32]| Spread::of(column, PRIOR_WORDS, |o| view.is_live(o));
-        let embedded = |column: &[f32]| {
-            let counts = |o| view.is_live(o) && snapshot.index.has_vector(o);
-            Spread::of(column, PRIOR_MEANING, counts)
-        };
-        let prior_odds = (WEIGHTS.base_records / (view.live() as f32).max(RECORDS_MIN)).ln();
-        Self {
-            meaning: embedded(signals.meaning),
-            near_meaning: embedded(signals.near_meaning),
-            words: lexical(signals.lexical.head),
-            near_words: lexical(signals.lexical.around),
-            session: lexical(signals.lexical.session),
-            own_words: if is_mixed(snapshot, plan) {
-                WEIGHTS.own_words
+    fn new(plan: &Plan<'_>, signals: &'a Signals<'a>) -> Self {
+        let traits = signals.traits;
+        let live = |place: usize| traits.get(place).is_some_and(|t| t.live);
+        let embedded = |place: usize| traits.get(place).is_some_and(|t| t.live && t.embedded);
+        let all = traits.iter().all(|t| t.live && t.embedded);
+        let lexical = |column| {
+            if all {
+                Spread::of(column, PRIOR_WORDS, |_| true)
             } else {
-                0.0
-            },
-            intercept: WEIGHTS.intercept + prior_odds,
-            with_vector: plan.vector.is_some(),
-            snapshot,
+                Spread::of(column, PRIOR_WORDS, live)
+            }
+        };
+        let meaning = |column| {
+            if all {
+                Spread::of(column, PRIOR_MEANING, |_| true)
+            } else {
+                Spread::of(column, PRIOR_MEANING, embedded)
+            }
+        };
+        // The user's words weigh more only where they stand among those of others.
+        let mut by_user = traits.iter().filter(|t| t.live).map(|t| t.by_user);
+        let first = by_user.next();
+        let mixed = by_user.any(|other| Some(other) != first);
+        let weights = [
+            WEIGHTS.meaning,
+            WEIGHTS.words,
+            WEIGHTS.near_meaning,
+            WEIGHTS.near_words,
+            WEIGHTS.session,
+            if mixed { WEIGHTS.own_words } else { 0.0 },
+        ];
+        let spreads = [
+            meaning(signals.meaning),
+            lexical(signals.lexical.head),
+            meaning(signals.near_meaning),
+            lexical(signals.lexical.around),
+            lexical(signals.lexical.session),
+            UNIT,
+        ];
+        let mut scales = weights;
+        for (scale, spread) in scales.iter_mut().zip(spreads) {
+            *scale /= spread.deviation;
+        }
+        let prior_odds = (WEIGHTS.base_records / (plan.view.live() as f32).max(RECORDS_MIN)).ln();
+        Self {
             signals,
+            spreads,
+            weights,
+            scales,
+            intercept: WEIGHTS.intercept + prior_odds,
+        }
+    }
+
+    /// The raw columns, in the order of [`NAMES`]; the last one is a trait, not a column.
+    fn columns(&self) -> [&'a [f32]; SIGNALS - 1] {
+        let signals = self.signals;
+        let lexical = &signals.lexical;
+        [
+            signals.meaning,
+            lexical.head,
+            signals.near_meaning,
+            lexical.around,
+            lexical.session,
+        ]
+    }
+
+    /// The weighted sum of the standard scores of every record, column by column.
+    fn fuse(&self, out: &mut Vec<f32>) {
+        let [.., own] = self.scales;
+        let shift: f32 = self
+            .spreads
+            .iter()
+            .zip(self.scales)
+            .map(|(s, scale)| s.mean * scale)
+            .sum();
+        let traits = self.signals.traits;
+        out.clear();
+        out.extend(
+            traits
+                .iter()
+                .map(|t| if t.by_user { own - shift } else { -shift }),
+        );
+        let columns = self
+            .columns()
+            .into_iter()
+            .zip(self.spreads)
+            .zip(self.scales);
+        for (signal, ((column, spread), scale)) in columns.enumerate() {
+            if column.is_empty() {
+                // Without a query vector nothing is known of meaning: every record at the mean.
+                out.iter_mut()
+                    .for_each(|fused| *fused += spread.mean * scale);
+            } else if is_meaning(signal) {
+                // So is a record without a vector: it speaks neither for nor against itself.
+                for ((fused, value), t) in out.iter_mut().zip(column).zip(traits) {
+                    *fused += if t.embedded { *value } else { spread.mean } * scale;
+                }
+            } else {
+                for (fused, value) in out.iter_mut().zip(column) {
+                    *fused += value * scale;
+                }
+            }
         }
     }
 
     /// A record that shares neither meaning nor a word with the query is no answer.
     fn has_evidence(&self, ordinal: u32) -> bool {
-        value(self.signals.meaning, ordinal) > 0.0
-            || value(self.signals.lexical.around, ordinal) > 0.0
-            || value(self.signals.lexical.session, ordinal) > 0.0
-    }
-
-    fn parts(&self, ordinal: u32) -> [Part; 6] {
-        let lexical = &self.signals.lexical;
-        let vector = self.with_vector && self.snapshot.index.has_vector(ordinal);
-        let meaning = |spread: Spread, column: &[f32], weight: f32| {
-            let value = if vector {
-                spread.standard(value(column, ordinal))
-            } else {
-                0.0
-            };
-            Part { value, weight }
-        };
-        let words = |spread: Spread, column: &[f32], weight: f32| Part {
-            value: spread.standard(value(column, ordinal)),
-            weight,
-        };
-        let own = self.snapshot.index.source(ordinal) == Some(MemorySource::UserInput);
-        [
-            meaning(self.meaning, self.signals.meaning, WEIGHTS.meaning),
-            words(self.words, lexical.head, WEIGHTS.words),
-            meaning(
-                self.near_meaning,
-                self.signals.near_meaning,
-                WEIGHTS.near_meaning,
-            ),
-            words(self.near_words, lexical.around, WEIGHTS.near_words),
-            words(self.session, lexical.session, WEIGHTS.session),
-            Part {
-                value: f32::from(u8::from(own)),
-                weight: self.own_words,
-            },
-        ]
-    }
-
-    fn fused(&self, ordinal: u32) -> f32 {
-        self.parts(ordinal)
-            .iter()
-            .map(|part| part.value * part.weight)
-            .sum()
+        let place = ordinal as usize;
+        let [meaning, _, _, near_words, session] = self.columns();
+        let positive = |column: &[f32]| column.get(place).is_some_and(|value| *value > 0.0);
+        positive(meaning) || positive(near_words) || positive(session)
     }
 
     fn explained(&self, ordinal: u32) -> Scored {
+        let place = ordinal as usize;
+        let traits = self.signals.traits.get(place);
+        let embedded = traits.is_some_and(|t| t.embedded);
         let mut parts = [Part {
             value: 1.0,
             weight: self.intercept,
-        }; 7];
-        for (slot, part) in parts.iter_mut().zip(self.parts(ordinal)) {
-            *slot = Part {
-                value: part.value,
-                weight: part.weight * WEIGHTS.slope,
+        }; SIGNALS + 1];
+        let own = f32::from(u8::from(traits.is_some_and(|t| t.by_user)));
+        for (signal, part) in parts.iter_mut().take(SIGNALS).enumerate() {
+            let raw = self
+                .columns()
+                .get(signal)
+                .map(|column| column.get(place).copied());
+            let spread = self.spreads.get(signal).copied().unwrap_or(UNIT);
+            let value = match raw {
+                Some(Some(value)) if embedded || !is_meaning(signal) => spread.standard(value),
+                Some(_) => 0.0,
+                None => own,
             };
+            let weight = self.weights.get(signal).copied().unwrap_or(0.0) * WEIGHTS.slope;
+            *part = Part { value, weight };
         }
         let logit = parts.iter().map(|part| part.value * part.weight).sum();
         Scored {
@@ -215,19 +266,16 @@ impl<'a> Fusion<'a> {
     }
 }
 
-/// Whether the user's words stand among those of others: only then do they weigh more.
-fn is_mixed(snapshot: &Snapshot, plan: &Plan<'_>) -> bool {
-    let live = (0..snapshot.index.len() as u32).filter(|ordinal| plan.view.is_live(*ordinal));
-    let mut sources = live.filter_map(|ordinal| snapshot.index.source(ordinal));
-    let first = sources
-        .next()
-        .map(|source| source == MemorySource::UserInput);
-    sources.any(|source| Some(source == MemorySource::UserInput) != first)
+/// Whether the signal with this number needs a vector.
+fn is_meaning(signal: usize) -> bool {
+    signal == 0 || signal == 2
 }
 
-fn value(column: &[f32], ordinal: u32) -> f32 {
-    column.get(ordinal as usize).copied().unwrap_or(0.0)
-}
+/// The spread of a signal that is used as it is.
+const UNIT: Spread = Spread {
+    mean: 0.0,
+    deviation: 1.0,
+};
 
 /// The best k by score, ties by newer record; a binary heap with the worst on top.
 pub(super) struct Best {
@@ -264,6 +312,14 @@ impl Best {
         Self {
             k,
             heap: std::collections::BinaryHeap::with_capacity(k.saturating_add(1)),
+        }
+    }
+
+    /// A score below this one would not be taken.
+    fn threshold(&self) -> f32 {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() >= self.k => worst.score,
+            _ => f32::NEG_INFINITY,
         }
     }
 

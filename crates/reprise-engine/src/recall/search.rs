@@ -1,6 +1,6 @@
 //! Search: one raw number per signal and record. No weights here, and no choice of results.
 
-use reprise_index::{LexicalScratch, LexicalSignals};
+use reprise_index::{DocTraits, LexicalScratch, LexicalSignals};
 
 use super::plan::Plan;
 use crate::snapshot::Snapshot;
@@ -8,8 +8,17 @@ use crate::snapshot::Snapshot;
 /// Buffers, lent again and again.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
+    /// For the fusion.
+    pub(super) fused: Vec<f32>,
+    pub(super) columns: Columns,
+}
+
+/// The buffers behind [`Signals`].
+#[derive(Debug, Default)]
+pub(super) struct Columns {
     meaning: Vec<f32>,
     near_meaning: Vec<f32>,
+    traits: Vec<DocTraits>,
     lexical: LexicalScratch,
 }
 
@@ -20,6 +29,8 @@ pub(super) struct Signals<'a> {
     pub(super) meaning: &'a [f32],
     /// Cosine of query and record with its neighbours in the session; empty likewise.
     pub(super) near_meaning: &'a [f32],
+    /// Alive, admitted, embedded, the user's own.
+    pub(super) traits: &'a [DocTraits],
     /// BM25 over the record's first words, its neighbourhood and its session.
     pub(super) lexical: LexicalSignals<'a>,
 }
@@ -35,13 +46,15 @@ const NEIGHBOUR_LENGTH: f32 = 0.45;
 pub(super) fn run<'a>(
     snapshot: &Snapshot,
     plan: &Plan<'_>,
-    scratch: &'a mut Scratch,
+    columns: &'a mut Columns,
 ) -> Signals<'a> {
-    let Scratch {
+    let Columns {
         meaning,
         near_meaning,
+        traits,
         lexical,
-    } = scratch;
+    } = columns;
+    snapshot.index.traits(&plan.view, traits);
     match plan.vector {
         Some(vector) => {
             snapshot.index.scan(vector, meaning);
@@ -56,6 +69,7 @@ pub(super) fn run<'a>(
     Signals {
         meaning,
         near_meaning,
+        traits,
         lexical,
     }
 }
@@ -63,19 +77,22 @@ pub(super) fn run<'a>(
 /// `(d + s (d_previous + d_next)) / sqrt(1 + c n)`: the cosine with the sum of a record's vector
 /// and its neighbours', under the expected length of that sum.
 fn add_neighbours(plan: &Plan<'_>, meaning: &[f32], out: &mut Vec<f32>) {
-    let lengths = [
+    let shares = [
         1.0,
         1.0 + NEIGHBOUR_LENGTH,
         NEIGHBOUR_LENGTH.mul_add(2.0, 1.0),
     ]
-    .map(f32::sqrt);
+    .map(|square: f32| square.sqrt().recip());
     out.clear();
-    out.extend(meaning.iter().zip(0_u32..).map(|(own, ordinal)| {
-        let (previous, next) = plan.view.neighbours(ordinal);
-        let at = |neighbour: Option<u32>| neighbour.and_then(|n| meaning.get(n as usize)).copied();
-        let (previous, next) = (at(previous), at(next));
-        let count = usize::from(previous.is_some()) + usize::from(next.is_some());
-        let around = previous.unwrap_or(0.0) + next.unwrap_or(0.0);
-        NEIGHBOUR_SHARE.mul_add(around, *own) / lengths.get(count).copied().unwrap_or(1.0)
-    }));
+    out.extend(
+        meaning
+            .iter()
+            .zip(plan.view.links())
+            .map(|(own, (previous, next))| {
+                let (previous, next) = (meaning.get(previous as usize), meaning.get(next as usize));
+                let count = usize::from(previous.is_some()) + usize::from(next.is_some());
+                let around = previous.unwrap_or(&0.0) + next.unwrap_or(&0.0);
+                NEIGHBOUR_SHARE.mul_add(around, *own) * shares.get(count).copied().unwrap_or(1.0)
+            }),
+    );
 }

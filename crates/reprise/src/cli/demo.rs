@@ -37,14 +37,23 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     }
     let started = Instant::now();
     let temporary = tempfile::tempdir()?;
-    let folder = arguments.keep.clone().unwrap_or_else(|| temporary.path().to_owned());
+    let folder = arguments
+        .keep
+        .clone()
+        .unwrap_or_else(|| temporary.path().to_owned());
     ensure!(
         !folder.join("ada").exists(),
         "`{}` holds an earlier demo; name an empty directory",
         folder.display()
     );
-    let places = Places { data: std::path::absolute(&folder)?, ..context.places.clone() };
-    let context = Context { places, ..context.clone() };
+    let places = Places {
+        data: std::path::absolute(&folder)?,
+        ..context.places.clone()
+    };
+    let context = Context {
+        places,
+        ..context.clone()
+    };
     // Provisioned before the child needs it, so that the progress is seen once.
     let factory = model::factory(&context);
     let mut out = anstream::stdout().lock();
@@ -53,22 +62,40 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     let last = write_days(&folder, "friday.jsonl", |day| day >= LAST_DAY)?;
     let kept = kill_in_the_middle(&context, &first)?;
     writeln!(out, "  {kept}")?;
-    writeln!(out, "  the process was ended with kill -9; nothing was closed")?;
+    writeln!(
+        out,
+        "  the process was ended with kill -9; nothing was closed"
+    )?;
 
     let (survived, torn) = survey(&context, &user)?;
     writeln!(out, "{}", terminal::title("Friday"))?;
-    writeln!(out, "  reopened: {survived} records are there, {torn} torn bytes cut")?;
+    writeln!(
+        out,
+        "  reopened: {survived} records are there, {torn} torn bytes cut"
+    )?;
     let runtime = host::runtime()?;
     let day = runtime.block_on(friday(&context, &user, &last, factory, &arguments.request))?;
     writeln!(out, "  {} more records kept", day.progress.inserted)?;
     ensure!(day.stats.live as u64 >= survived, "records were lost");
 
-    writeln!(out, "\n{} {}", terminal::title("request:"), arguments.request)?;
+    writeln!(
+        out,
+        "\n{} {}",
+        terminal::title("request:"),
+        arguments.request
+    )?;
     recall::print(&mut out, &day.recall, parse_timestamp(NOW)?)?;
     figures(&mut out, &day, started.elapsed())?;
     if let Some(keep) = &arguments.keep {
-        let ask = format!("reprise recall --data-dir {} --user ada \"...\"", keep.display());
-        writeln!(out, "{}", terminal::faint(format!("the store is kept; ask it more: {ask}")))?;
+        let ask = format!(
+            "reprise recall --data-dir {} --user ada \"...\"",
+            keep.display()
+        );
+        writeln!(
+            out,
+            "{}",
+            terminal::faint(format!("the store is kept; ask it more: {ask}"))
+        )?;
     }
     Ok(Exit::Success)
 }
@@ -102,7 +129,9 @@ fn first_days(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
 
 /// Starts this program again for the first days and kills it when it has acknowledged them.
 fn kill_in_the_middle(context: &Context, first: &Path) -> anyhow::Result<String> {
-    let folder = first.parent().context("the demo's directory has no parent")?;
+    let folder = first
+        .parent()
+        .context("the demo's directory has no parent")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("--data-dir").arg(folder);
     command.arg("--models-dir").arg(&context.places.models);
@@ -112,7 +141,10 @@ fn kill_in_the_middle(context: &Context, first: &Path) -> anyhow::Result<String>
     command.args(["demo", "--first-days"]);
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut kept = String::new();
-    let output = child.stdout.take().context("the first days have no output")?;
+    let output = child
+        .stdout
+        .take()
+        .context("the first days have no output")?;
     for line in BufReader::new(output).lines() {
         match line?.as_str() {
             READY => break,
@@ -130,7 +162,10 @@ fn kill_in_the_middle(context: &Context, first: &Path) -> anyhow::Result<String>
 /// What stands in the file after the kill.
 fn survey(context: &Context, user: &UserId) -> anyhow::Result<(u64, u64)> {
     let (engine, report) = store::open(context, user, Access::Read, Verify::Everything)?;
-    ensure!(report.recovery.is_whole(), "the file is damaged after the kill");
+    ensure!(
+        report.recovery.is_whole(),
+        "the file is damaged after the kill"
+    );
     Ok((u64::from(engine.stats().live), report.recovery.torn_bytes))
 }
 
@@ -155,14 +190,26 @@ async fn friday(
     let host = Host::start(context, user, events, factory).await?;
     let (counts, progress) = host.replay(file).await?;
     // The first question of a process warms the model; the second is what a user waits for.
-    host.memory.recall_request(RecallRequest::new("good morning")).await?;
+    host.memory
+        .recall_request(RecallRequest::new("good morning"))
+        .await?;
     let asked = Instant::now();
-    let recall = host.memory.recall_request(RecallRequest::new(request)).await?;
+    let recall = host
+        .memory
+        .recall_request(RecallRequest::new(request))
+        .await?;
     let recall_ms = asked.elapsed().as_secs_f64() * 1e3;
     let stats = host.engine(|engine| engine.stats()).await?;
     let service = host.service()?.stats();
     host.shut_down().await?;
-    Ok(Friday { counts, progress, recall, stats, service, recall_ms })
+    Ok(Friday {
+        counts,
+        progress,
+        recall,
+        stats,
+        service,
+        recall_ms,
+    })
 }
 
 fn figures(out: &mut impl Write, day: &Friday, took: Duration) -> anyhow::Result<()> {
@@ -170,32 +217,46 @@ fn figures(out: &mut impl Write, day: &Friday, took: Duration) -> anyhow::Result
     let embedded = pool.documents + pool.queries;
     let embed_ms = pool.embed_us as f64 / 1e3 / embedded.max(1) as f64;
     writeln!(out, "\n{}", terminal::title("figures"))?;
-    writeln!(out, "  events on Friday   {}", day.counts.inserted + day.counts.duplicates)?;
-    writeln!(out, "  records kept       {} in {} sessions", day.stats.live, day.stats.sessions)?;
-    writeln!(out, "  duplicates         {}", day.progress.duplicates + day.counts.duplicates)?;
+    writeln!(
+        out,
+        "  events on Friday   {}",
+        day.counts.inserted + day.counts.duplicates
+    )?;
+    writeln!(
+        out,
+        "  records kept       {} in {} sessions",
+        day.stats.live, day.stats.sessions
+    )?;
+    writeln!(
+        out,
+        "  duplicates         {}",
+        day.progress.duplicates + day.counts.duplicates
+    )?;
     if embedded > 0 {
         writeln!(out, "  per embedding      {embed_ms:.1} ms")?;
     }
     writeln!(out, "  this recall        {:.1} ms", day.recall_ms)?;
     let file = day.stats.file_bytes;
     let each = terminal::bytes(file / u64::from(day.stats.live.max(1)));
-    writeln!(out, "  file               {}, {each} a record", terminal::bytes(file))?;
+    writeln!(
+        out,
+        "  file               {}, {each} a record",
+        terminal::bytes(file)
+    )?;
     writeln!(out, "  whole demo         {:.1} s", took.as_secs_f64())?;
     Ok(())
 }
 
 /// Writes the lines of the days that `wanted` admits; broken lines stay where they are.
-fn write_days(
-    folder: &Path,
-    name: &str,
-    wanted: impl Fn(&str) -> bool,
-) -> anyhow::Result<PathBuf> {
+fn write_days(folder: &Path, name: &str, wanted: impl Fn(&str) -> bool) -> anyhow::Result<PathBuf> {
     fs_err::create_dir_all(folder)?;
     let path = folder.join(name);
     let mut file = std::io::BufWriter::new(fs_err::File::create(&path)?);
     let mut day = "";
     for line in WEEK.lines() {
-        let stamp = line.split_once("\"timestamp\": \"").and_then(|(_, rest)| rest.get(..10));
+        let stamp = line
+            .split_once("\"timestamp\": \"")
+            .and_then(|(_, rest)| rest.get(..10));
         day = stamp.unwrap_or(day);
         if wanted(day) {
             writeln!(file, "{line}")?;

@@ -26,14 +26,14 @@ pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<
         super::note(&format!("line {} was passed over: {}", bad.number, bad.why));
     }
     print(context, &counts, &progress)?;
-    Ok(if counts.bad == 0 { Exit::Success } else { Exit::Refused })
+    Ok(if counts.bad == 0 {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
 }
 
-fn print(
-    context: &Context,
-    counts: &ReplayCounts,
-    progress: &RelayProgress,
-) -> anyhow::Result<()> {
+fn print(context: &Context, counts: &ReplayCounts, progress: &RelayProgress) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     if context.json {
         let report = json!({
@@ -75,7 +75,11 @@ fn print(
             0 => String::new(),
             secrets => format!(", {secrets} secrets redacted"),
         };
-        writeln!(out, "  {seen:>5} x {topic:<34} {fate}{}", terminal::faint(redacted))?;
+        writeln!(
+            out,
+            "  {seen:>5} x {topic:<34} {fate}{}",
+            terminal::faint(redacted)
+        )?;
     }
     Ok(())
 }

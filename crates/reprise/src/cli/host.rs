@@ -31,14 +31,19 @@ pub(super) struct Host {
 /// A runtime for one command.
 pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder.enable_all().build().context("the async runtime could not be started")
+    builder
+        .enable_all()
+        .build()
+        .context("the async runtime could not be started")
 }
 
 /// How the service opens embedders; without a model each attempt says so.
 pub(super) fn open_embedder(factory: Option<EmbedderFactory>) -> OpenEmbedder {
     Arc::new(move || match &factory {
         Some(factory) => factory.open(),
-        None => Err(EmbedError::Unavailable { message: "the model was not loaded".to_owned() }),
+        None => Err(EmbedError::Unavailable {
+            message: "the model was not loaded".to_owned(),
+        }),
     })
 }
 
@@ -59,11 +64,19 @@ impl Host {
             Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
             open_embedder(factory),
         );
-        let binding = SourceBinding { stream: STREAM.to_owned(), user: user.clone() };
+        let binding = SourceBinding {
+            stream: STREAM.to_owned(),
+            user: user.clone(),
+        };
         let bridge = MemoryBridge::with_memory(config, binding, Arc::new(Mapper::builtin()?));
         let app = AppState::start(AppConfig::new(events, bridge.clone())).await?;
         let memory = app.ensure_memory(user).await?;
-        let host = Self { app, bridge, user: user.clone(), memory };
+        let host = Self {
+            app,
+            bridge,
+            user: user.clone(),
+            memory,
+        };
         host.service()?.open(user).await?;
         Ok(host)
     }
@@ -74,13 +87,19 @@ impl Host {
         file: &std::path::Path,
     ) -> anyhow::Result<(ReplayCounts, RelayProgress)> {
         let counts = replay_jsonl(file, self.app.event_store()).await?;
-        let progress = self.bridge.catch_up().await.context("the memory does not run")??;
+        let progress = self
+            .bridge
+            .catch_up()
+            .await
+            .context("the memory does not run")??;
         Ok((counts, progress))
     }
 
     /// The service behind the host's memory.
     pub(super) fn service(&self) -> anyhow::Result<MemoryService> {
-        self.bridge.service().context("the memory does not run; see the log for the first cause")
+        self.bridge
+            .service()
+            .context("the memory does not run; see the log for the first cause")
     }
 
     /// Runs work on the user's engine.

@@ -17,8 +17,14 @@ pub(super) fn run(context: &Context, events: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("events.jsonl");
     write_events(&file, events)?;
-    let places = Places { data: folder.path().to_owned(), ..context.places.clone() };
-    let context = Context { places, ..context.clone() };
+    let places = Places {
+        data: folder.path().to_owned(),
+        ..context.places.clone()
+    };
+    let context = Context {
+        places,
+        ..context.clone()
+    };
     let user = "bench".parse()?;
     let (seconds, inserted, pool) = host::runtime()?.block_on(async {
         let log = folder.path().join("events.db");
@@ -31,7 +37,9 @@ pub(super) fn run(context: &Context, events: usize) -> anyhow::Result<Exit> {
         anyhow::Ok((seconds, progress.inserted, pool))
     })?;
     let model = pool.embed_us as f64 / 1e6;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(pool.threads);
+    let cores = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(pool.threads);
     let share = model / (seconds * cores as f64);
     let mut out = anstream::stdout().lock();
     if context.json {
@@ -40,8 +48,14 @@ pub(super) fn run(context: &Context, events: usize) -> anyhow::Result<Exit> {
         writeln!(out, "{row}")?;
     } else {
         let rate = inserted as f64 / seconds;
-        writeln!(out, "{events} events, {inserted} records in {seconds:.1} s: {rate:.0} a second")?;
-        writeln!(out, "  inside the model     {model:.1} s over {cores} sessions")?;
+        writeln!(
+            out,
+            "{events} events, {inserted} records in {seconds:.1} s: {rate:.0} a second"
+        )?;
+        writeln!(
+            out,
+            "  inside the model     {model:.1} s over {cores} sessions"
+        )?;
         writeln!(out, "  share of wall time   {:.1} %", share * 100.0)?;
         writeln!(out, "  most texts waiting   {}", pool.documents_waiting_max)?;
     }
