@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
@@ -146,9 +146,14 @@ pub(crate) fn note(text: &str) -> NewRecord {
     NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
 }
 
-/// Gives way until `holds`; the test's own time limit is the bound.
+/// Gives way until `holds`; what never holds ends the test after two minutes instead of never.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
     while !holds().await {
+        assert!(
+            began.elapsed() < Duration::from_mins(2),
+            "it never came true"
+        );
         tokio::task::yield_now().await;
     }
 }

@@ -64,7 +64,7 @@ impl Engine {
         // Both in their canonical form: one lexical segment, nothing of the forgotten.
         self.state.index.purge();
         rebuilt.index.purge();
-        for ((tag, kept), (_, fresh)) in self.state.to_parts().iter().zip(&rebuilt.to_parts()) {
+        for ((tag, kept), (_, fresh)) in self.state.parts().iter().zip(&rebuilt.parts()) {
             if kept != fresh {
                 findings.push(Finding {
                     what: format!("index part {tag:#04x}"),

@@ -27,7 +27,7 @@ impl Engine {
     pub fn finish_compaction(&mut self, done: Compacted) -> Result<CompactionReport, EngineError> {
         // The words and codes of forgotten records leave the derived parts as well.
         self.state.index.purge();
-        let parts = self.state.to_parts();
+        let parts = self.state.parts();
         let report = self.log.finish_compaction(done, &parts)?;
         self.checkpointed = self.log.seq();
         self.publish();

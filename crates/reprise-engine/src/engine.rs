@@ -60,7 +60,7 @@ impl Engine {
     /// Writes the derived parts and the stock-readable manifest, so that the next open is quick.
     pub fn checkpoint(&mut self) -> Result<(), EngineError> {
         if self.needs_checkpoint() {
-            let parts = self.state.to_parts();
+            let parts = self.state.parts();
             self.log.checkpoint(&parts)?;
             self.checkpointed = self.log.seq();
         }

@@ -94,12 +94,11 @@ impl Engine {
             let state = State::from_parts(dimensions, set)?;
             Some((state.replay(&log, covers).ok()?, covers))
         });
-        let (mut state, checkpointed, origin) = match ready {
-            Some((state, covers)) => (state, covers, IndexOrigin::Checkpoint),
-            None => {
-                let state = State::empty(dimensions).replay(&log, CommitSeq(0))?;
-                (state, CommitSeq(0), IndexOrigin::Rebuilt)
-            }
+        let (mut state, checkpointed, origin) = if let Some((state, covers)) = ready {
+            (state, covers, IndexOrigin::Checkpoint)
+        } else {
+            let state = State::empty(dimensions).replay(&log, CommitSeq(0))?;
+            (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.space = options.space.clone().or(state.space);
         let snapshot = Arc::new(Snapshot {

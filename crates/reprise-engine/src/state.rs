@@ -45,7 +45,7 @@ impl State {
     }
 
     /// The parts a checkpoint stores.
-    pub(crate) fn to_parts(&mut self) -> Vec<(u8, Vec<u8>)> {
+    pub(crate) fn parts(&mut self) -> Vec<(u8, Vec<u8>)> {
         let mut parts = self.index.to_parts();
         parts.push((KEYS_TAG, self.keys.to_part()));
         parts

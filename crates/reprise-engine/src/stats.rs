@@ -47,7 +47,7 @@ impl Engine {
             ..
         } = self.log.stats();
         let docs = || (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
-        let live = docs().filter(|doc| doc.is_live()).count() as u32;
+        let live = docs().filter(reprise_index::Doc::is_live).count() as u32;
         EngineStats {
             live,
             forgotten: docs().filter(|doc| doc.forgotten_at.is_some()).count() as u32,
@@ -55,7 +55,7 @@ impl Engine {
             unembedded: index.unembedded(usize::MAX).len() as u32,
             sessions: index.sessions(),
             external_ids: self.state.keys.len(),
-            last_ingest: docs().last().map(|doc| doc.known_at),
+            last_ingest: docs().next_back().map(|doc| doc.known_at),
             space: self
                 .state
                 .space

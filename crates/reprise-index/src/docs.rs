@@ -67,6 +67,10 @@ impl Row {
 }
 
 /// What a ranking asks of every document.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four independent yes-or-no columns, read in one pass"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocTraits {
     /// Alive at the view's instant.

@@ -1,5 +1,10 @@
 //! What may be typed: every command, flag and default, and nothing of what they do.
 
+#![expect(
+    clippy::doc_markdown,
+    reason = "these comments are help texts, shown as they are written"
+)]
+
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};

@@ -1,7 +1,7 @@
 //! The whole host with a real memory: from a recorded log to a recall, through every actor.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ractor::call_t;
 use reprise_engine::Engine;
@@ -103,7 +103,9 @@ async fn append(app: &AppState, from: u32, to: u32) {
 
 /// Waits until the memory holds so many live records.
 async fn holds(memory: &MemoryBridge, wanted: u32) {
+    let began = Instant::now();
     loop {
+        assert!(began.elapsed() < Duration::from_mins(2), "they never came");
         if let Some(service) = memory.service()
             && service
                 .with_engine(&ada(), |engine| engine.stats().live)

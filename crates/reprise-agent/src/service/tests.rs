@@ -124,14 +124,21 @@ async fn a_late_embedder_is_not_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_time_at_all_is_an_answer_too() {
+async fn a_file_that_opens_late_is_not_waited_for() {
     let mut bench = Bench::new();
-    bench.config.limits.recall_budget = Duration::ZERO;
+    bench.config.limits.recall_budget = Duration::from_millis(20);
+    let (open, opens) = std::sync::mpsc::channel::<()>();
+    let opens = std::sync::Mutex::new(opens);
+    bench.config.open_engine = Arc::new(move |path, options| {
+        // Closed by the test: only then the file is opened.
+        assert!(opens.lock().unwrap().recv().is_err());
+        Engine::open(Arc::new(RealDisk), path, options)
+    });
     let service = bench.start().await;
-    assert_eq!(
-        recall(&service, "x").await,
-        Err(MemoryError::TimedOut { budget_ms: 0 })
-    );
+    let late = recall(&service, "x").await;
+    assert_eq!(late, Err(MemoryError::TimedOut { budget_ms: 20 }));
+    drop(open);
+    service.open(&ada()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -211,8 +211,9 @@ impl<'a> Fusion<'a> {
         for (signal, ((column, spread), scale)) in columns.enumerate() {
             if column.is_empty() {
                 // Without a query vector nothing is known of meaning: every record at the mean.
-                out.iter_mut()
-                    .for_each(|fused| *fused += spread.mean * scale);
+                for fused in out.iter_mut() {
+                    *fused += spread.mean * scale;
+                }
             } else if is_meaning(signal) {
                 // So is a record without a vector: it speaks neither for nor against itself.
                 for ((fused, value), t) in out.iter_mut().zip(column).zip(traits) {

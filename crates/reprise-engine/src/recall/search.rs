@@ -55,15 +55,12 @@ pub(super) fn run<'a>(
         lexical,
     } = columns;
     snapshot.index.traits(&plan.view, traits);
-    match plan.vector {
-        Some(vector) => {
-            snapshot.index.scan(vector, meaning);
-            add_neighbours(plan, meaning, near_meaning);
-        }
-        None => {
-            meaning.clear();
-            near_meaning.clear();
-        }
+    if let Some(vector) = plan.vector {
+        snapshot.index.scan(vector, meaning);
+        add_neighbours(plan, meaning, near_meaning);
+    } else {
+        meaning.clear();
+        near_meaning.clear();
     }
     let lexical = snapshot.index.lexical(&plan.query, &plan.view, lexical);
     Signals {

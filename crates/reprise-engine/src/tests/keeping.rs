@@ -13,7 +13,11 @@ fn what_resonates_comes_first_and_says_why() {
     assert_eq!(first.record.external_id("batch"), Some("auth-2"));
     assert_eq!(first.why.matched_words, ["auth"]);
     assert!(first.why.raw_distance.unwrap() < 0.1);
-    assert_eq!(first.score, first.sona_score, "nothing was learned");
+    assert_eq!(
+        first.score.to_bits(),
+        first.sona_score.to_bits(),
+        "nothing was learned"
+    );
     let logit: f32 = first
         .why
         .signals

@@ -76,7 +76,7 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     let runtime = host::runtime()?;
     let day = runtime.block_on(friday(&context, &user, &last, factory, &arguments.request))?;
     writeln!(out, "  {} more records kept", day.progress.inserted)?;
-    ensure!(day.stats.live as u64 >= survived, "records were lost");
+    ensure!(u64::from(day.stats.live) >= survived, "records were lost");
 
     writeln!(
         out,

@@ -23,7 +23,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     let mut findings = vec![directory(context)];
     findings.extend(model_files(context));
     findings.push(engine(context));
-    findings.extend(stores(context)?);
+    findings.extend(stores(context));
     let healthy = findings.iter().all(|finding| finding.good);
     let mut out = anstream::stdout().lock();
     if context.json {
@@ -130,10 +130,10 @@ fn engine(context: &Context) -> Finding {
     }
 }
 
-fn stores(context: &Context) -> anyhow::Result<Vec<Finding>> {
+fn stores(context: &Context) -> Vec<Finding> {
     let mut findings = Vec::new();
     let Ok(folders) = fs_err::read_dir(&context.places.data) else {
-        return Ok(findings);
+        return findings;
     };
     let mut users: Vec<UserId> = folders
         .filter_map(Result::ok)
@@ -181,5 +181,5 @@ fn stores(context: &Context) -> anyhow::Result<Vec<Finding>> {
             },
         );
     }
-    Ok(findings)
+    findings
 }

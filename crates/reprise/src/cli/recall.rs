@@ -183,7 +183,8 @@ fn reason(found: &reprise_types::RetrievedMemory) -> String {
         .collect();
     let mut text = format!("because {}", parts.join(", "));
     if !found.why.matched_words.is_empty() {
-        text += &format!("; words: {}", found.why.matched_words.join(", "));
+        text.push_str("; words: ");
+        text.push_str(&found.why.matched_words.join(", "));
     }
     text
 }

@@ -1,0 +1,15 @@
+//! The binary starts. Being an integration test, it also makes `cargo test` build the binary that
+//! the tests of the whole product run.
+
+use std::process::Command;
+
+#[test]
+fn the_binary_says_its_version() {
+    let output = Command::new(env!("CARGO_BIN_EXE_reprise"))
+        .arg("--version")
+        .output()
+        .expect("the binary starts");
+    assert!(output.status.success());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains(env!("CARGO_PKG_VERSION")), "{text}");
+}
