@@ -112,6 +112,7 @@ impl MemoryBridge {
                 store: store.clone(),
                 bus: bus.clone(),
                 live: None,
+                missed: 0,
             })
         }));
         let binding = memory.binding.clone();
@@ -167,6 +168,8 @@ struct HostFeed {
     store: ActorRef<EventStoreMsg>,
     bus: watch::Receiver<ActorRef<EventBusMsg>>,
     live: Option<Subscription>,
+    /// Events that the subscription is known to have missed.
+    missed: u64,
 }
 
 impl HostFeed {
@@ -196,24 +199,27 @@ impl HostFeed {
 #[async_trait]
 impl EventFeed for HostFeed {
     async fn next(&mut self) -> Option<Vec<Value>> {
-        loop {
-            if self.live.is_none() {
-                self.live = Some(self.subscribe().await?);
-            }
-            let events = match &mut self.live {
-                Some(live) => live.next_batch(BATCH).await,
-                None => continue,
-            };
-            if events.is_empty() {
-                self.live = None;
-                self.bus.changed().await.ok()?;
-                continue;
-            }
-            let values = events
-                .iter()
-                .filter_map(|event| serde_json::to_value(&**event).ok());
-            return Some(values.collect());
+        let Some(live) = &mut self.live else {
+            self.live = Some(self.subscribe().await?);
+            self.missed = 0;
+            // What was published before is not heard here; it is in the log.
+            return Some(Vec::new());
+        };
+        // Events that found no room: told once those that did have been handed over.
+        let missed = live.missed();
+        if missed > self.missed {
+            self.missed = missed;
+            return Some(Vec::new());
         }
+        let events = live.next_batch(BATCH).await;
+        if events.is_empty() {
+            self.live = None;
+            self.bus.changed().await.ok()?;
+        }
+        let values = events
+            .iter()
+            .filter_map(|event| serde_json::to_value(&**event).ok());
+        Some(values.collect())
     }
 
     async fn history(&mut self, since_seq: u64, limit: u32) -> Result<Vec<Value>, FeedError> {

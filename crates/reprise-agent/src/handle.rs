@@ -20,6 +20,20 @@ pub(crate) enum Job {
     Run(Box<dyn FnOnce(&mut Engine) + Send>),
 }
 
+impl Job {
+    /// Work on the engine, and where its result arrives.
+    pub(crate) fn run<T: Send + 'static>(
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> (Self, oneshot::Receiver<T>) {
+        let (reply, answer) = oneshot::channel();
+        let work = move |engine: &mut Engine| {
+            // An asker that left has no use for the answer; the work is done all the same.
+            let _left = reply.send(work(engine)).is_err();
+        };
+        (Self::Run(Box::new(work)), answer)
+    }
+}
+
 /// Records to keep, with the place in a stream that they bring the store to.
 #[derive(Debug)]
 pub(crate) struct Observe {
@@ -96,33 +110,6 @@ impl AgentHandle {
             .ok_or_else(|| self.unavailable())
     }
 
-    /// Keeps records in one group commit with whatever else is waiting; answered when they are on
-    /// disk and findable. Waits while the writer's queue is full.
-    pub async fn observe(
-        &self,
-        records: Vec<NewRecord>,
-        cursor: Option<(String, u64)>,
-    ) -> Result<Vec<WriteOutcome>, MemoryError> {
-        self.touch();
-        let (reply, answer) = oneshot::channel();
-        self.send(Job::Observe(Observe {
-            records,
-            cursor,
-            reply,
-        }))
-        .await?;
-        answer.await.unwrap_or_else(|_| Err(self.unavailable()))
-    }
-
-    /// Runs work on the engine, between commits, on the writer's thread.
-    pub async fn with_engine<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> Result<T, MemoryError> {
-        self.touch();
-        self.housekeeping(work).await
-    }
-
     /// Waits until the file is open.
     pub(crate) async fn ready(&self) -> Result<(), MemoryError> {
         let mut ready = self.0.ready.subscribe();
@@ -173,29 +160,34 @@ impl AgentHandle {
         }
     }
 
-    /// As [`Self::with_engine`], without counting as use: for the agent's own chores.
+    /// Runs work on the engine without counting as use: for the agent's own chores.
     pub(crate) async fn housekeeping<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
-        let (reply, answer) = oneshot::channel();
-        let job = Job::Run(Box::new(move |engine| {
-            // An asker that left has no use for the answer; the work is done all the same.
-            let _left = reply.send(work(engine)).is_err();
-        }));
-        self.send(job).await?;
+        let (job, answer) = Job::run(work);
+        self.hand_over(job).await.map_err(|_| self.unavailable())?;
         answer.await.map_err(|_| self.unavailable())
     }
 
-    async fn send(&self, job: Job) -> Result<(), MemoryError> {
-        let sender = self
+    /// Hands a job to the writer; waits while its queue is full. Gives the job back, undone, where
+    /// the writer takes nothing any more.
+    pub(crate) async fn send(&self, job: Job) -> Result<(), Job> {
+        self.touch();
+        self.hand_over(job).await
+    }
+
+    async fn hand_over(&self, job: Job) -> Result<(), Job> {
+        let jobs = self
             .0
             .jobs
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let sender = sender.ok_or_else(|| self.unavailable())?;
-        sender.send(job).await.map_err(|_| self.unavailable())
+        match jobs {
+            Some(jobs) => jobs.send(job).await.map_err(|refused| refused.0),
+            None => Err(job),
+        }
     }
 
     fn touch(&self) {

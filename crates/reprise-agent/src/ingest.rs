@@ -5,31 +5,35 @@
 
 use std::sync::Arc;
 
-use reprise_types::NewRecord;
+use reprise_types::{NewRecord, UserId};
 
 use crate::embedder::{EmbedPool, Pending, PoolError};
-use crate::handle::AgentHandle;
+use crate::supervisor::Directory;
 
 /// Vectors under way, with the places of their records.
 pub(crate) type Vectors = Vec<(usize, Pending)>;
 
 /// Gives every record that is not known yet its vector, where there is a model; answers how many
 /// are left without.
-pub(crate) async fn embed(pool: &EmbedPool, agent: &AgentHandle, records: &mut [NewRecord]) -> u64 {
-    let vectors = submit(pool, Some(agent), records).await;
+pub(crate) async fn embed(
+    pool: &EmbedPool,
+    memory: (&Directory, &UserId),
+    records: &mut [NewRecord],
+) -> u64 {
+    let vectors = submit(pool, memory, records).await;
     collect(vectors, records).await
 }
 
 /// Hands the text of every record that is not known yet to the pool; waits only for room there.
 pub(crate) async fn submit(
     pool: &EmbedPool,
-    agent: Option<&AgentHandle>,
+    (directory, user): (&Directory, &UserId),
     records: &[NewRecord],
 ) -> Vectors {
-    let known = match agent {
-        Some(agent) if !records.is_empty() => known(agent, records).await,
-        _ => vec![false; records.len()],
-    };
+    if records.is_empty() {
+        return Vectors::new();
+    }
+    let known = known(directory, user, records).await;
     let mut vectors = Vec::with_capacity(records.len());
     for (index, (record, known)) in records.iter().zip(known).enumerate() {
         if record.embedding.is_none() && !known && !record.text.trim().is_empty() {
@@ -63,15 +67,13 @@ pub(crate) async fn collect(vectors: Vectors, records: &mut [NewRecord]) -> u64 
 
 /// Which of the records are copies of kept ones and need no vector. When in doubt none is: the
 /// store itself decides.
-async fn known(agent: &AgentHandle, records: &[NewRecord]) -> Vec<bool> {
+async fn known(directory: &Directory, user: &UserId, records: &[NewRecord]) -> Vec<bool> {
     let ids = records.iter().map(|record| record.external_ids.clone());
     let ids: Arc<Vec<_>> = Arc::new(ids.collect());
     let asked = Arc::clone(&ids);
-    agent
-        .with_engine(move |engine| {
-            let copy = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
-            asked.iter().map(copy).collect()
-        })
-        .await
-        .unwrap_or_else(|_| vec![false; ids.len()])
+    let answer = directory.with_engine(user, move |engine| {
+        let copy = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
+        asked.iter().map(copy).collect()
+    });
+    answer.await.unwrap_or_else(|_| vec![false; ids.len()])
 }

@@ -188,9 +188,11 @@ impl MemoryService {
     ) -> Result<Vec<WriteOutcome>, MemoryError> {
         let _permit = self.0.admit_write(user, &records)?;
         let began = Instant::now();
-        let agent = self.0.directory.agent(user).await?;
-        embed(&self.0.pool, &agent, &mut records).await;
-        let outcomes = agent.observe(records, None).await;
+        let directory = &self.0.directory;
+        // A memory that cannot be opened is known before anything is embedded.
+        directory.agent(user).await?;
+        embed(&self.0.pool, (directory, user), &mut records).await;
+        let outcomes = directory.observe(user, records, None).await;
         self.0.stages.write.record(began.elapsed());
         outcomes
     }
@@ -202,7 +204,7 @@ impl MemoryService {
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
         self.0.refuse_if_closing(user)?;
-        self.0.directory.agent(user).await?.with_engine(work).await
+        self.0.directory.with_engine(user, work).await
     }
 
     /// Binds a source of events to a user: from now on, and from where it was left, its events

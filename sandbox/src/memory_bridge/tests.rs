@@ -219,6 +219,7 @@ async fn a_burst_of_ten_thousand_events_arrives_whole() {
     let app = host(&folder, &memory).await;
     app.ensure_supervisor().await.unwrap();
     append(&app, 0, 10_000).await;
+    holds(&memory, 10_000).await;
     let progress = memory.catch_up().await.unwrap().unwrap();
     assert_eq!((progress.inserted, progress.duplicates), (10_000, 0));
     let pool = memory.stats().unwrap().pool;

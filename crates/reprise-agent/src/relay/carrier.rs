@@ -16,7 +16,6 @@ use super::counters::RelayCounters;
 use super::envelope::Event;
 use super::feed::{CatchUp, EventFeed, FeedError};
 use super::mapping::MapOutcome;
-use crate::handle::AgentHandle;
 use crate::ingest::{Vectors, collect, submit};
 
 /// Events read from the log at a time.
@@ -27,6 +26,9 @@ const CURSOR_LAG_MAX: u64 = 256;
 /// First and longest wait before a failed step is tried again.
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_LONGEST: Duration = Duration::from_secs(2);
+
+/// How long a log that could not be read is left alone.
+const READ_ON_AFTER: Duration = Duration::from_millis(500);
 
 /// What a relay has done since it was first started.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -71,6 +73,8 @@ pub(super) struct Carrier {
     sent: u64,
     /// Being embedded and not yet written.
     ready: Parcel,
+    /// The log holds something that this relay could not read yet.
+    behind: bool,
     /// A batch was given up because the relay was stopped: nothing after it may be written, or the
     /// cursor would pass it.
     given_up: bool,
@@ -90,6 +94,7 @@ impl Carrier {
             seen: 0,
             sent: 0,
             ready,
+            behind: false,
             given_up: false,
         }
     }
@@ -98,10 +103,7 @@ impl Carrier {
         if self.find_cursor().await.is_none() {
             return;
         }
-        let first = self.catch_up().await;
-        if let Err(error) = first {
-            tracing::warn!(%error, "the first catching up failed; the next event tries again");
-        }
+        self.read_on().await;
         while !self.is_stopped() {
             tokio::select! {
                 _ = self.stopped.changed() => {}
@@ -114,9 +116,11 @@ impl Carrier {
                     None => break,
                 },
                 events = self.feed.next() => match events {
+                    Some(events) if events.is_empty() => self.read_on().await,
                     Some(events) => self.take_live(events).await,
                     None => break,
                 },
+                () = tokio::time::sleep(READ_ON_AFTER), if self.behind => self.read_on().await,
             }
         }
         self.write_cursor().await;
@@ -131,15 +135,11 @@ impl Carrier {
         let stream = self.arguments.binding.stream.clone();
         let mut wait = RETRY_FIRST;
         loop {
-            let found = match self.agent().await {
-                Ok(agent) => {
-                    let stream = stream.clone();
-                    agent
-                        .with_engine(move |engine| engine.cursor(&stream))
-                        .await
-                }
-                Err(error) => Err(error),
-            };
+            let stream = stream.clone();
+            let directory = &self.arguments.directory;
+            let user = &self.arguments.binding.user;
+            let found = directory.with_engine(user, move |engine| engine.cursor(&stream));
+            let found = found.await;
             match found {
                 Ok(cursor) => {
                     let cursor = self.checked(cursor.unwrap_or_default()).await;
@@ -172,6 +172,7 @@ impl Carrier {
 
     /// Reads the log from where this relay is to its end, and writes what it finds.
     async fn catch_up(&mut self) -> Result<(), FeedError> {
+        self.behind = true;
         while !self.is_stopped() {
             let page = self.feed.history(self.seen, PAGE).await?;
             let Some(last) = page.iter().filter_map(Event::seq_of).max() else {
@@ -187,8 +188,17 @@ impl Carrier {
                 self.carry(events).await;
             }
         }
+        self.behind = false;
         self.flush().await;
         Ok(())
+    }
+
+    /// As [`Self::catch_up`] where nobody waits for the answer: what cannot be read now is read
+    /// later.
+    async fn read_on(&mut self) {
+        if let Err(error) = self.catch_up().await {
+            tracing::warn!(%error, "the relay reads on in a moment");
+        }
     }
 
     async fn take_live(&mut self, events: Vec<Value>) {
@@ -220,9 +230,7 @@ impl Carrier {
         }
         if gap {
             self.arguments.handle.change(|progress| progress.gaps += 1);
-            if let Err(error) = self.catch_up().await {
-                tracing::warn!(%error, "a gap could not be closed yet; the next event tries again");
-            }
+            self.read_on().await;
         }
     }
 
@@ -237,9 +245,8 @@ impl Carrier {
         if let Some(seq) = next.cursor {
             self.seen = seq;
         }
-        let agent = self.agent().await.ok();
-        let pool = &self.arguments.pool;
-        next.vectors = submit(pool, agent.as_ref(), &next.records).await;
+        let memory = (&*self.arguments.directory, &self.arguments.binding.user);
+        next.vectors = submit(&self.arguments.pool, memory, &next.records).await;
         let before = std::mem::replace(&mut self.ready, next);
         self.write(before).await;
     }
@@ -302,13 +309,6 @@ impl Carrier {
         }
     }
 
-    async fn agent(&self) -> Result<AgentHandle, MemoryError> {
-        self.arguments
-            .directory
-            .agent(&self.arguments.binding.user)
-            .await
-    }
-
     /// Waits before trying again; `None` where the relay was stopped meanwhile.
     async fn pause(&mut self, error: &MemoryError, wait: &mut Duration) -> Option<()> {
         self.arguments
@@ -341,10 +341,11 @@ async fn write(
     loop {
         let stream = arguments.binding.stream.clone();
         let cursor = parcel.cursor.map(|seq| (stream, seq));
-        let written = match arguments.directory.agent(&arguments.binding.user).await {
-            Ok(agent) => agent.observe(parcel.records.clone(), cursor).await,
-            Err(error) => Err(error),
-        };
+        let user = &arguments.binding.user;
+        let written = arguments
+            .directory
+            .observe(user, parcel.records.clone(), cursor);
+        let written = written.await;
         let error = match written {
             Ok(outcomes) => {
                 count(arguments, &outcomes, parcel.cursor);

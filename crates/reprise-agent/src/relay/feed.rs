@@ -34,8 +34,10 @@ pub struct FeedError {
 /// A host's events, in any envelope form that [`super::Event::read`] knows.
 #[async_trait]
 pub trait EventFeed: Send + Sync {
-    /// The next events as they happen, at least one; `None` once the host has ended. May lose and
-    /// repeat events: the log is the truth. Dropping the future loses nothing.
+    /// The next events as they happen; `None` once the host has ended. May lose and repeat events:
+    /// the log is the truth. An empty batch says that some may have been missed, as before the
+    /// first event of every new subscription: the relay then reads the log. Dropping the future
+    /// loses nothing.
     async fn next(&mut self) -> Option<Vec<Value>>;
 
     /// Logged events after `since_seq`, ascending, at most `limit`; empty at the end.

@@ -5,16 +5,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use ractor::{ActorRef, call_t};
-use reprise_types::{MemoryError, UserId};
+use reprise_engine::Engine;
+use reprise_types::{MemoryError, NewRecord, UserId, WriteOutcome};
+use tokio::sync::oneshot;
 
 use super::MemorySupervisorMsg;
-use crate::handle::AgentHandle;
+use crate::handle::{AgentHandle, Job, Observe};
 
 /// How long the supervisor may take to answer; it never waits for a file.
 const ANSWER_MS: u64 = 5_000;
+
+/// First and last wait for the successor of a memory that has just ended.
+const DELIVER_FIRST: Duration = Duration::from_millis(1);
+const DELIVER_LAST: Duration = Duration::from_millis(64);
 
 /// The addresses of one service.
 #[derive(Debug, Default)]
@@ -41,18 +48,61 @@ impl Directory {
         Ok(handle)
     }
 
-    async fn ask(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
-        let unavailable = || MemoryError::Unavailable {
-            user: user.to_string(),
+    /// Keeps records in one group commit with whatever else is waiting; answered when they are on
+    /// disk and findable. Waits while the writer's queue is full.
+    pub(crate) async fn observe(
+        &self,
+        user: &UserId,
+        records: Vec<NewRecord>,
+        cursor: Option<(String, u64)>,
+    ) -> Result<Vec<WriteOutcome>, MemoryError> {
+        let (reply, answer) = oneshot::channel();
+        let observe = Observe {
+            records,
+            cursor,
+            reply,
         };
-        let supervisor = self.supervisor.load_full().ok_or_else(unavailable)?;
+        self.deliver(user, Job::Observe(observe)).await?;
+        answer.await.unwrap_or_else(|_| Err(unavailable(user)))
+    }
+
+    /// Runs work on a user's engine, between commits, on the writer's thread.
+    pub(crate) async fn with_engine<T: Send + 'static>(
+        &self,
+        user: &UserId,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        let (job, answer) = Job::run(work);
+        self.deliver(user, job).await?;
+        answer.await.map_err(|_| unavailable(user))
+    }
+
+    /// Hands a job to the user's writer. A memory that falls asleep or is being replaced at this
+    /// moment gives the job back, and its successor gets it. A job that was taken is never repeated:
+    /// nobody knows how far it came.
+    async fn deliver(&self, user: &UserId, mut job: Job) -> Result<(), MemoryError> {
+        let mut wait = DELIVER_FIRST;
+        loop {
+            match self.agent(user).await?.send(job).await {
+                Ok(()) => return Ok(()),
+                Err(_) if wait > DELIVER_LAST => return Err(unavailable(user)),
+                Err(undone) => job = undone,
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+    }
+
+    async fn ask(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
+        let away = || unavailable(user);
+        let supervisor = self.supervisor.load_full().ok_or_else(away)?;
         let user = user.clone();
-        call_t!(
+        let asked = call_t!(
             supervisor,
             |reply| MemorySupervisorMsg::GetOrCreate { user, reply },
             ANSWER_MS
-        )
-        .unwrap_or_else(|_| Err(unavailable()))
+        );
+        asked.unwrap_or_else(|_| Err(away()))
     }
 
     pub(crate) fn supervisor(&self) -> Option<Arc<ActorRef<MemorySupervisorMsg>>> {
@@ -73,4 +123,9 @@ impl Directory {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(gates.entry(user.clone()).or_default())
     }
+}
+
+fn unavailable(user: &UserId) -> MemoryError {
+    let user = user.to_string();
+    MemoryError::Unavailable { user }
 }
