@@ -28,7 +28,7 @@ pub use error::IndexError;
 pub use lexical::{LexicalScratch, LexicalSignals, TermSignal};
 pub use parts::{PART_CODES, PART_DOCUMENTS, PART_WORDS};
 pub use snapshot::IndexSnapshot;
-pub use vectors::OVERSAMPLE_DEFAULT;
+pub use vectors::{OVERSAMPLE_DEFAULT, QueryCodes, Sample, VectorScratch};
 pub use view::View;
 pub use words::{HEAD_TERMS, Query, QueryTerm};
 pub use writer::{IndexWriter, NewDoc};

@@ -2,6 +2,7 @@
 //!
 //! Must never live here: f32 vectors (they stay in the store), filters, any other signal.
 
+mod query;
 mod signs;
 
 use std::sync::{Arc, OnceLock};
@@ -9,6 +10,8 @@ use std::sync::{Arc, OnceLock};
 use reprise_types::VectorStore;
 use signs::{Distances, Signs};
 use simsimd::SpatialSimilarity;
+
+pub use query::{QueryCodes, Sample, VectorScratch};
 
 use crate::codec::SharedBytes;
 use crate::cow::CowVec;

@@ -28,7 +28,7 @@ impl VectorStore for Plain {
 }
 
 /// `SplitMix64`: seeded, and the same for ever.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -45,14 +45,14 @@ impl Random {
         (0..4).map(|_| uniform(self)).sum::<f32>() * 1.732
     }
 
-    fn vector(&mut self, dimensions: usize) -> Vec<f32> {
+    pub(super) fn vector(&mut self, dimensions: usize) -> Vec<f32> {
         let mut vector: Vec<f32> = (0..dimensions).map(|_| self.normal()).collect();
         normalize(&mut vector);
         vector
     }
 }
 
-fn index(vectors: &[Vec<f32>], dimensions: usize) -> Vectors {
+pub(super) fn index(vectors: &[Vec<f32>], dimensions: usize) -> Vectors {
     let mut index = Vectors::new(dimensions);
     for vector in vectors {
         index.push((!vector.is_empty()).then_some(vector));
@@ -60,7 +60,7 @@ fn index(vectors: &[Vec<f32>], dimensions: usize) -> Vectors {
     index
 }
 
-fn everything(count: usize) -> View {
+pub(super) fn everything(count: usize) -> View {
     let row = Row {
         hole: false,
         forgotten_at: crate::docs::NEVER,
@@ -70,7 +70,7 @@ fn everything(count: usize) -> View {
     View::all(Arc::new(World::now(rows.iter())))
 }
 
-fn exact(query: &[f32], vectors: &[Vec<f32>]) -> Vec<(u32, f32)> {
+pub(super) fn exact(query: &[f32], vectors: &[Vec<f32>]) -> Vec<(u32, f32)> {
     let mut all: Vec<(u32, f32)> = (0..)
         .zip(vectors)
         .filter(|(_, v)| !v.is_empty())
