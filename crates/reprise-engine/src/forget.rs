@@ -28,8 +28,8 @@ pub struct Forgotten {
 }
 
 impl Engine {
-    /// Forgets what the selector names, in one commit; from then on no recall shows it. Answers what
-    /// was forgotten, which is nothing where nothing live was named.
+    /// Forgets what the selector names, in one commit; from then on no recall shows it. Answers
+    /// what was forgotten, which is nothing where nothing live was named.
     pub fn forget(
         &mut self,
         selector: &ForgetSelector,

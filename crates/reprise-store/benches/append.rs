@@ -1,8 +1,10 @@
-//! What a durable append costs as the log grows, what a record weighs, and how fast a file opens; beside
+//! What a durable append costs as the log grows, what a record weighs, and how fast a file opens;
+//! beside
 //! `RvfStore::ingest_batch`, one vector a call.
 //!
 //! `cargo bench -p reprise-store --bench append [records]`. Times are of this machine while it did
-//! whatever else it did: read the ratios, which come from one run. No assertion here depends on time.
+//! whatever else it did: read the ratios, which come from one run. No assertion here depends on
+//! time.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,

@@ -22,7 +22,8 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Reads what the functions above wrote. Every method answers `None` instead of reading past the end.
+/// Reads what the functions above wrote. Every method answers `None` instead of reading past the
+/// end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ByteReader<'a> {
     rest: &'a [u8],

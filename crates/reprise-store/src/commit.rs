@@ -1,7 +1,8 @@
-//! A commit in bytes: a `VEC_SEG` in rvf-runtime's dialect, where there are vectors, then the commit
-//! segment that makes it count.
+//! A commit in bytes: a `VEC_SEG` in rvf-runtime's dialect, where there are vectors, then the
+//! commit segment that makes it count.
 //!
-//! Lives here: the fixed part of a commit segment and the layout of `VEC_SEG`. Never here: the disk.
+//! Lives here: the fixed part of a commit segment and the layout of `VEC_SEG`. Never here: the
+//! disk.
 
 use std::io;
 
@@ -136,8 +137,8 @@ pub(crate) struct Built {
     pub(crate) placed: Vec<Placed>,
 }
 
-/// Lays out a commit at `base`. `head` brings all but the counts and sizes; `vectors` are the rvf ids
-/// and bytes, in the order of the entries that own them.
+/// Lays out a commit at `base`. `head` brings all but the counts and sizes; `vectors` are the rvf
+/// ids and bytes, in the order of the entries that own them.
 pub(crate) fn build(
     mut head: CommitHead,
     facts: &FileFacts,

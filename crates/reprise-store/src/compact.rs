@@ -1,8 +1,8 @@
 //! Compaction: a new file beside the old one, with what is live and nothing else.
 //!
-//! Lives here: starting, running and finishing. Never here: the packing itself (`compact/pack`). Until
-//! the rename at the very end the old file is the memory; a compaction that fails or is killed before
-//! changes nothing.
+//! Lives here: starting, running and finishing. Never here: the packing itself (`compact/pack`).
+//! Until the rename at the very end the old file is the memory; a compaction that fails or is
+//! killed before changes nothing.
 
 mod pack;
 
@@ -77,8 +77,8 @@ impl Log {
         })
     }
 
-    /// Adds to the new file what was committed meanwhile and a checkpoint with `derived`, and puts it
-    /// in the old one's place. Readers taken before go on with the old file.
+    /// Adds to the new file what was committed meanwhile and a checkpoint with `derived`, and puts
+    /// it in the old one's place. Readers taken before go on with the old file.
     pub fn finish_compaction(
         &mut self,
         done: Compacted,
@@ -89,7 +89,7 @@ impl Log {
         if finished.is_err()
             && let Err(error) = self.disk.remove(&temporary)
         {
-            tracing::warn!(path = %temporary.display(), %error, "cannot remove a failed compaction");
+            tracing::warn!(%error, path = %temporary.display(), "failed compaction left behind");
         }
         finished
     }

@@ -1,6 +1,7 @@
 //! The directory: where every record and vector stands, folded from the log, one slot an ordinal.
 //!
-//! Lives here: the fold of commits into slots. Never here: reading the disk; its bytes (`directory/codec`).
+//! Lives here: the fold of commits into slots. Never here: reading the disk; its bytes
+//! (`directory/codec`).
 
 mod codec;
 
@@ -231,8 +232,8 @@ impl Directory {
         u16::try_from(index + 1).unwrap_or(0)
     }
 
-    /// Takes over what a later directory knows of commits that are gone: their records are lost, but
-    /// what they forgot stays forgotten.
+    /// Takes over what a later directory knows of commits that are gone: their records are lost,
+    /// but what they forgot stays forgotten.
     pub(crate) fn adopt(&mut self, known: &Self) {
         for (ordinal, slot) in known.slots.iter().enumerate() {
             if ordinal == self.slots.len() {

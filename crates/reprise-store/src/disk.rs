@@ -1,7 +1,8 @@
 //! The one seam to the operating system: files that can be read at an offset, written, cut, synced,
 //! renamed and locked.
 //!
-//! Lives here: the `Disk` traits. Never here: the file format, or a path that the store did not name.
+//! Lives here: the `Disk` traits. Never here: the file format, or a path that the store did not
+//! name.
 
 mod real;
 #[cfg(feature = "testing")]

@@ -1,11 +1,11 @@
-//! Segment framing: RVF's 64-byte header, 64-byte alignment and XXH3-128, plus the preamble that every
-//! segment of our own carries inside its hashed payload.
+//! Segment framing: RVF's 64-byte header, 64-byte alignment and XXH3-128, plus the preamble that
+//! every segment of our own carries inside its hashed payload.
 //!
 //! Lives here: type numbers, header, preamble. Never here: what a payload says beyond its preamble.
 //!
-//! RVF's hash does not cover its header, so we accept a header only if it is, byte for byte, the one
-//! we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. And type and file id stand in
-//! the preamble, which is hashed.
+//! RVF's hash does not cover its header, so we accept a header only if it is, byte for byte, the
+//! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. And type and file id
+//! stand in the preamble, which is hashed.
 
 use rvf_types::{SEGMENT_ALIGNMENT, SEGMENT_HEADER_SIZE, SEGMENT_MAGIC_BYTES, SEGMENT_VERSION};
 use rvf_wire::hash::compute_content_hash;

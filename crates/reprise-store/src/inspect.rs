@@ -156,8 +156,8 @@ fn tail(scan: &Scan, end: u64) -> Damage {
     }
 }
 
-/// How far a scrub has come. Begins with the first [`LogReader::scrub`] it is given to, and stays with
-/// that snapshot's file.
+/// How far a scrub has come. Begins with the first [`LogReader::scrub`] it is given to, and stays
+/// with that snapshot's file.
 #[derive(Debug, Default)]
 pub struct Scrub {
     scan: Option<Scan>,
@@ -180,8 +180,8 @@ impl Scrub {
 }
 
 impl LogReader {
-    /// Hashes on where `scrub` stands, about `budget_bytes` further, and returns what it found damaged
-    /// on the way. Call until [`Scrub::is_done`].
+    /// Hashes on where `scrub` stands, about `budget_bytes` further, and returns what it found
+    /// damaged on the way. Call until [`Scrub::is_done`].
     pub fn scrub(&self, scrub: &mut Scrub, budget_bytes: u64) -> Result<Vec<Damage>, StoreError> {
         let snapshot = &*self.snapshot;
         let scan = scrub.scan.get_or_insert_with(|| {

@@ -28,8 +28,8 @@ use crate::squeeze::Squeezer;
 
 pub(crate) use open::{SUFFIX_COMPACT, beside};
 
-/// An open log: one writer, any number of readers. Dropping it releases the lock; it does not write a
-/// checkpoint, so a caller that closes in peace calls [`Log::checkpoint`] first.
+/// An open log: one writer, any number of readers. Dropping it releases the lock; it does not write
+/// a checkpoint, so a caller that closes in peace calls [`Log::checkpoint`] first.
 #[derive(Debug)]
 pub struct Log {
     pub(crate) disk: Arc<dyn Disk>,
@@ -169,8 +169,8 @@ impl Log {
     }
 
     /// Hands every entry behind commit `after` to `visit`, in log order, with the ordinal it takes
-    /// (records, stubs of records forgotten and compacted away, lost records) or `None`. Records come
-    /// with their vectors. `CommitSeq(0)` means everything.
+    /// (records, stubs of records forgotten and compacted away, lost records) or `None`. Records
+    /// come with their vectors. `CommitSeq(0)` means everything.
     pub fn replay(
         &self,
         after: CommitSeq,
@@ -194,8 +194,8 @@ impl Log {
         replay::run(&range, visit).map_err(StoreError::io("read", &self.path))
     }
 
-    /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47) as of the last commit, and
-    /// rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
+    /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47) as of the last commit,
+    /// and rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
     pub fn checkpoint(&mut self, derived: &[(u8, Vec<u8>)]) -> Result<(), StoreError> {
         self.check_writable()?;
         check_tags(derived)?;

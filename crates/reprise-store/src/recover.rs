@@ -1,7 +1,8 @@
-//! From a file to a directory: by its newest checkpoint and what follows, or by every commit there is.
+//! From a file to a directory: by its newest checkpoint and what follows, or by every commit there
+//! is.
 //!
-//! Lives here: what recovery believes, in which order, and what it reports. Never here: writing; the
-//! caller cuts the torn tail.
+//! Lives here: what recovery believes, in which order, and what it reports. Never here: writing;
+//! the caller cuts the torn tail.
 
 use std::io;
 use std::path::Path;
@@ -98,7 +99,8 @@ fn newer<T>(path: &Path, found: u16) -> Result<T, StoreError> {
     })
 }
 
-/// The payload of the segment at offset 0, where it is whole and not absurdly long for a file header.
+/// The payload of the segment at offset 0, where it is whole and not absurdly long for a file
+/// header.
 fn file_payload(file: &dyn DiskFile, size: u64) -> io::Result<Option<Vec<u8>>> {
     const PAYLOAD_MAX: u64 = 4096;
     if size < HEADER_SIZE {
@@ -180,8 +182,9 @@ struct Fold<'a> {
     seal: Option<(Seal, u64)>,
     /// End of the last segment that counts.
     kept: u64,
-    /// A commit whose vectors are not whole: torn if it is the last thing in the file, since its sync
-    /// may never have come; damaged if anything follows, since that was written after its sync.
+    /// A commit whose vectors are not whole: torn if it is the last thing in the file, since its
+    /// sync may never have come; damaged if anything follows, since that was written after its
+    /// sync.
     doubtful: Option<Box<ReadCommit>>,
 }
 

@@ -1,6 +1,7 @@
 //! Streaming the log's entries in order, with their vectors.
 //!
-//! Lives here: the walk behind `Log::replay`. Never here: the directory; a replay believes the log only.
+//! Lives here: the walk behind `Log::replay`. Never here: the directory; a replay believes the log
+//! only.
 
 use std::io;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Walking a file segment by segment, and finding the way again behind damage.
 //!
-//! Lives here: what counts as a segment of ours. Never here: what a commit means for the directory, and
-//! no writing. Nothing is believed for its magic alone: hash, file id and the segment's own place in
-//! the file must all agree.
+//! Lives here: what counts as a segment of ours. Never here: what a commit means for the directory,
+//! and no writing. Nothing is believed for its magic alone: hash, file id and the segment's own
+//! place in the file must all agree.
 
 use std::io;
 use std::sync::Arc;
@@ -231,8 +231,8 @@ fn preamble(window: &mut Window, offset: u64, header: &Header) -> io::Result<Opt
     Ok(back.filter(|p| is_derived(p.kind)))
 }
 
-/// The first place behind `from` where a segment that carries our file id is whole, or the `VEC_SEG`
-/// that belongs to it.
+/// The first place behind `from` where a segment that carries our file id is whole, or the
+/// `VEC_SEG` that belongs to it.
 fn find_own(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<u64>> {
     let mut at = align_up(from + 1);
     while let Some(bytes) = window.get(at, HEADER_SIZE)? {

@@ -73,7 +73,8 @@ impl fmt::Debug for Unsqueezer {
 }
 
 impl Unsqueezer {
-    /// The inverse of [`Squeezer::squeeze`]; `None` where the bytes are not `raw_size` when unpacked.
+    /// The inverse of [`Squeezer::squeeze`]; `None` where the bytes are not `raw_size` when
+    /// unpacked.
     pub(crate) fn unsqueeze(
         &self,
         encoding: u8,

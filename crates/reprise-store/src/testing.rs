@@ -1,4 +1,5 @@
-//! Workloads and the model they are held against, for this room's tests and for the engine's simulation.
+//! Workloads and the model they are held against, for this room's tests and for the engine's
+//! simulation.
 //!
 //! Lives here: seeded entries, steps, and what a log must serve after them. Never here: faults
 //! (`SimDisk` injects those), and nothing that a product build contains.

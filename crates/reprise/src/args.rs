@@ -106,7 +106,8 @@ pub(crate) struct IngestArguments {
     /// Whose memory
     #[arg(long)]
     pub(crate) user: UserId,
-    /// One record per line: {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads stdin
+    /// One record per line:
+    /// {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) jsonl: PathBuf,
     /// Print each external_id once its record is durable

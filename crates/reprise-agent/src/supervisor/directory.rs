@@ -78,8 +78,8 @@ impl Directory {
     }
 
     /// Hands a job to the user's writer. A memory that falls asleep or is being replaced at this
-    /// moment gives the job back, and its successor gets it. A job that was taken is never repeated:
-    /// nobody knows how far it came.
+    /// moment gives the job back, and its successor gets it. A job that was taken is never
+    /// repeated: nobody knows how far it came.
     async fn deliver(&self, user: &UserId, mut job: Job) -> Result<(), MemoryError> {
         let mut wait = DELIVER_FIRST;
         loop {

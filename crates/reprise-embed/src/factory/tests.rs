@@ -1,3 +1,5 @@
+//! Which models and engines a factory takes, and what it says where there is none.
+
 use super::*;
 use crate::testing::shared_models;
 

@@ -1,3 +1,5 @@
+//! Token ids of known texts, and where a long one is cut.
+
 use super::*;
 use crate::testing::shared_models;
 

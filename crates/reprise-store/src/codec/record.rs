@@ -1,6 +1,7 @@
 //! The bytes of a record: flags, vector mark, fixed fields, then every variable one.
 //!
-//! Lives here: the field order of format 1. Never here: the vector itself, which stands in `VEC_SEG`.
+//! Lives here: the field order of format 1. Never here: the vector itself, which stands in
+//! `VEC_SEG`.
 
 use reprise_types::{
     ContentHash, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,

@@ -3,8 +3,8 @@
 //! Lives here: what is carried over and in which shape. Never here: names, locks, renames.
 //!
 //! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; vectors
-//! embedded late move into their records; of each stream the last cursor stays; entries of kinds we do
-//! not know stay as they are, in their order.
+//! embedded late move into their records; of each stream the last cursor stays; entries of kinds we
+//! do not know stay as they are, in their order.
 
 use std::io;
 use std::sync::Arc;
@@ -128,8 +128,8 @@ impl Packer<'_> {
         }
     }
 
-    /// The newest vector of a live record; `None` where there is none or its checksum does not hold,
-    /// and then the record counts as not yet embedded.
+    /// The newest vector of a live record; `None` where there is none or its checksum does not
+    /// hold, and then the record counts as not yet embedded.
     fn vector(&self, slot: &Slot) -> io::Result<Option<(VectorMark, Vec<u8>)>> {
         let spaces = &self.source.directory.spaces;
         let space = usize::from(slot.space)

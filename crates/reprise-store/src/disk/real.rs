@@ -1,6 +1,7 @@
 //! The operating system's files, through `fs_err` so that every error names its path.
 //!
-//! Lives here: every call of this crate into the file system. Never here: anything the format knows.
+//! Lives here: every call of this crate into the file system. Never here: anything the format
+//! knows.
 
 use std::fs::TryLockError;
 use std::io;

@@ -2,16 +2,17 @@
 //!
 //! Faults it may inject, and why each is what a real machine does:
 //! - power loss at any sync: that sync and every later operation fail, as if the process were gone;
-//! - after a power loss, any prefix of what was not synced, torn at any byte: a write cache that was
-//!   flushed in order and stopped in the middle;
-//! - or any subset of the 512-byte sectors not synced: a drive that reorders, so that a later sector is
-//!   there and an earlier one is not;
-//! - names not synced (created, renamed, removed) as they were before or after: the folder is a file of
-//!   its own, with its own sync;
+//! - after a power loss, any prefix of what was not synced, torn at any byte: a write cache that
+//!   was flushed in order and stopped in the middle;
+//! - or any subset of the 512-byte sectors not synced: a drive that reorders, so that a later
+//!   sector is there and an earlier one is not;
+//! - names not synced (created, renamed, removed) as they were before or after: the folder is a
+//!   file of its own, with its own sync;
 //! - the n-th write fails after half of its bytes, or the n-th sync fails: full or failing disk;
 //! - a changed bit or a cut file: rot.
 //!
-//! Never here: faults that break a promise of the hardware, such as a change to synced bytes by a crash.
+//! Never here: faults that break a promise of the hardware, such as a change to synced bytes by a
+//! crash.
 
 use std::collections::BTreeMap;
 use std::io;

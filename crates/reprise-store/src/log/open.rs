@@ -154,8 +154,8 @@ fn acquire(
     Err(locked(path, None))
 }
 
-/// Makes the file under another name, locks it, and only then gives it its own; `None` where somebody
-/// else was faster.
+/// Makes the file under another name, locks it, and only then gives it its own; `None` where
+/// somebody else was faster.
 fn create(
     disk: &dyn Disk,
     path: &Path,

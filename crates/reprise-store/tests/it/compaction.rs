@@ -36,7 +36,8 @@ fn a_forgotten_text_is_gone_from_the_file() {
     assert!(report.bytes_after < report.bytes_before);
     model.check(&log).unwrap();
     assert!(!holds(&vector) && !holds(secret.as_bytes()) && !holds(external.as_bytes()));
-    // Compressed bytes hide a text from a plain search, so every entry is unpacked and searched too.
+    // Compressed bytes hide a text from a plain search, so every entry is unpacked and searched
+    // too.
     let mut seen = 0;
     log.replay(CommitSeq(0), &mut |_, entry| {
         seen += 1;

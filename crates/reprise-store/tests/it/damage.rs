@@ -1,5 +1,5 @@
-//! Every byte of a small file is changed and every length of it is cut: noticed or harmless, never a
-//! panic, never a wrong record.
+//! Every byte of a small file is changed and every length of it is cut: noticed or harmless, never
+//! a panic, never a wrong record.
 
 use reprise_store::testing::{self, Model, Step};
 use reprise_store::{Damage, Log, Opened, SimDisk, StoreError, Verify, inspect, verify};

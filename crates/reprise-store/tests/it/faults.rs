@@ -91,7 +91,8 @@ fn a_read_only_folder_is_a_typed_error() {
     assert!(matches!(error, StoreError::Io { .. }), "{error}");
     assert!(error.to_string().contains("memory.rvf"), "{error}");
 
-    // Root may write anywhere, so a folder without permission proves nothing; /proc refuses root too.
+    // Root may write anywhere, so a folder without permission proves nothing; /proc refuses root
+    // too.
     let path = std::path::Path::new("/proc/memory.rvf");
     let error = Log::open(Arc::new(RealDisk), path, &options).unwrap_err();
     assert!(matches!(error, StoreError::Io { .. }), "{error}");

@@ -1,8 +1,9 @@
-//! Files of every format version stay readable: `tests/fixtures/format-v1` at the root of the repository.
+//! Files of every format version stay readable: `tests/fixtures/format-v1` at the root of the
+//! repository.
 //!
-//! A fixture is a file as a crash or a close left it, and beside it as JSON what it must serve. To add
-//! one for a new version: `REPRISE_WRITE_FIXTURES=1 cargo test -p reprise-store --test it format`, which
-//! never replaces a file that is there.
+//! A fixture is a file as a crash or a close left it, and beside it as JSON what it must serve. To
+//! add one for a new version: `REPRISE_WRITE_FIXTURES=1 cargo test -p reprise-store --test it
+//! format`, which never replaces a file that is there.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

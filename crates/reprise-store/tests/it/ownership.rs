@@ -131,8 +131,9 @@ fn a_half_made_file_does_not_stand_in_the_way() {
     }
 }
 
-/// Texts that look like segments: a commit and a seal of this very file (as if the author had seen its
-/// bytes), and rvf's manifest; at every alignment, behind damage that makes recovery look for them.
+/// Texts that look like segments: a commit and a seal of this very file (as if the author had seen
+/// its bytes), and rvf's manifest; at every alignment, behind damage that makes recovery look for
+/// them.
 #[test]
 fn no_text_becomes_a_segment() {
     let disk = SimDisk::new();

@@ -1,4 +1,5 @@
-//! `reprise forget`: a tombstone now; with `--verify` a compaction, and proof that the text is gone.
+//! `reprise forget`: a tombstone now; with `--verify` a compaction, and proof that the text is
+//! gone.
 
 use std::collections::HashSet;
 use std::io::Write;

@@ -1,3 +1,5 @@
+//! What makes a file count as an ONNX Runtime, and what is said of one that does not.
+
 use std::fs;
 
 use super::*;
