@@ -19,6 +19,7 @@ impl MemoryProvider for NullMemory {
             degraded: Vec::new(),
             tier: SearchTier::None,
             considered: 0,
+            nothing_relevant: true,
         })
     }
 }

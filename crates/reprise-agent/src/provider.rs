@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use reprise_types::limits::QUERY_BYTES_MAX;
+use reprise_engine::subject;
 use reprise_types::{
     Degraded, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, UserId, system_entropy,
 };
@@ -53,12 +53,12 @@ impl ActorMemoryProvider {
     }
 
     async fn query_vector(&self, query: &str, patience: Duration) -> QueryVector {
-        let query = &query[..query.floor_char_boundary(QUERY_BYTES_MAX)];
+        let query = subject(query);
         if query.trim().is_empty() {
             return QueryVector::None;
         }
         let began = Instant::now();
-        let vector = timeout(patience, self.shared.pool.query(query)).await;
+        let vector = timeout(patience, self.shared.pool.query(&query)).await;
         self.shared.stages.embed.record(began.elapsed());
         match vector {
             Ok(Ok(embedded)) => QueryVector::Here(embedded),

@@ -28,6 +28,6 @@ pub use engine::Engine;
 pub use error::EngineError;
 pub use forget::{ForgetSelector, Forgotten};
 pub use open::{EngineOptions, IndexOrigin, OpenReport};
-pub use recall::weights::{WEIGHTS, Weights};
+pub use recall::{Ablation, UnknownSignal, subject};
 pub use snapshot::Snapshot;
 pub use stats::EngineStats;

@@ -1,13 +1,18 @@
-//! The read flow: plan, search, fuse, (learned) adjustment, explain.
+//! The read flow: plan, candidates, signals, fuse, (learned) adjustment, explain.
 //!
 //! A pure function of snapshot, question, query vector and learner: the same arguments give the
 //! same answer, bit for bit. Must never live here: a clock, a model, a lock.
 
+mod ablation;
+mod candidates;
 mod explain;
 mod fuse;
 mod plan;
-mod search;
-pub(crate) mod weights;
+mod question;
+mod scale;
+mod scene;
+mod signals;
+mod weights;
 
 #[cfg(test)]
 mod tests;
@@ -18,18 +23,30 @@ use reprise_types::{
     Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest, SearchTier,
 };
 
+pub use ablation::{Ablation, UnknownSignal};
+pub use question::subject;
+
 use crate::snapshot::Snapshot;
+use fuse::Fusion;
 use plan::Plan;
-use search::Scratch;
+use scene::Scene;
+
+/// Buffers, lent again and again: a recall allocates nothing per candidate.
+#[derive(Debug, Default)]
+struct Scratch {
+    search: candidates::Scratch,
+    looked_at: Vec<scene::Candidate>,
+    ranked: Vec<fuse::Scored>,
+}
 
 thread_local! {
-    /// Column buffers, reused by every recall of a thread: a recall allocates nothing per document.
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
 }
 
 impl Snapshot {
-    /// Answers one question. `query_vector` is the question's unit vector with its space; without
-    /// one, or with one of another space, words and context answer and `degraded` says so.
+    /// Answers one question. `query_vector` is the unit vector of the question's [`subject`] with
+    /// its space; without one, or with one of another space, words and context answer and
+    /// `degraded` says so.
     #[must_use]
     pub fn recall(
         &self,
@@ -38,31 +55,53 @@ impl Snapshot {
         recall_id: RecallId,
         learning: &dyn LearningEngine,
     ) -> Recall {
+        let all = Ablation::default();
+        self.recall_with(request, query_vector, recall_id, learning, &all)
+    }
+
+    /// As [`Self::recall`], with some signals left out.
+    #[must_use]
+    pub fn recall_with(
+        &self,
+        request: &RecallRequest,
+        query_vector: Option<(&EmbeddingSpace, &[f32])>,
+        recall_id: RecallId,
+        learning: &dyn LearningEngine,
+        ablation: &Ablation,
+    ) -> Recall {
         let plan = Plan::new(self, request, query_vector);
         SCRATCH.with_borrow_mut(|scratch| {
-            let Scratch { fused, columns } = scratch;
-            let signals = search::run(self, &plan, columns);
-            let ranked = fuse::run(&plan, &signals, fused);
-            let considered = ranked.considered;
-            let (results, damaged) = explain::run(self, &plan, &signals, ranked.best, learning);
+            let Scratch {
+                search,
+                looked_at,
+                ranked,
+            } = scratch;
+            let found = candidates::run(self, &plan, search);
+            let mut scene = Scene::new(self, &plan, &found);
+            scene.look(found.ordinals, looked_at);
+            let fusion = Fusion::new(plan.view.live(), ablation);
+            fuse::run(&scene, looked_at, &fusion, plan.ranked, ranked);
+            let (results, damaged) = explain::run(self, &scene, &fusion, ranked, learning);
             let mut degraded = plan.degraded.clone();
-            if ranked.unembedded {
+            let unembedded = plan.vector.is_some() && looked_at.iter().any(|c| !c.traits.embedded);
+            if unembedded {
                 degraded.push(Degraded::UnembeddedRecords);
             }
             if damaged {
                 degraded.push(Degraded::DamagedRecords);
             }
-            let tier = if plan.vector.is_some() {
-                SearchTier::Scan
-            } else {
-                SearchTier::None
-            };
+            let best = results.iter().map(|found| found.sona_score);
             Recall {
                 recall_id,
+                nothing_relevant: best.fold(0.0, f32::max) < weights::NOTHING_BELOW,
                 results,
                 degraded,
-                tier,
-                considered,
+                tier: if plan.vector.is_some() {
+                    SearchTier::Scan
+                } else {
+                    SearchTier::None
+                },
+                considered: plan.view.considered(),
             }
         })
     }

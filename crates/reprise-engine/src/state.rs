@@ -147,7 +147,15 @@ fn doc_of(record: &MemoryRecord) -> NewDoc<'_> {
         kind: record.kind,
         source: record.source,
         session_id: &record.session_id,
+        speaker: speaker_of(record),
         text: &record.text,
         vector: (!record.embedding.is_empty()).then_some(record.embedding.as_slice()),
     }
+}
+
+/// Who speaks, where the record's source told it beside the text.
+fn speaker_of(record: &MemoryRecord) -> &str {
+    let named = ["speaker", "author", "sender"].iter();
+    let named = named.filter_map(|key| record.metadata.get(*key)?.as_str());
+    named.into_iter().next().unwrap_or_default()
 }

@@ -9,6 +9,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{MemoryKind, MemorySource, RecordId};
 
 use crate::cow::CowVec;
+use crate::cues::Cues;
 
 /// The instant that never comes.
 pub(crate) const NEVER: i64 = i64::MAX;
@@ -30,6 +31,10 @@ pub(crate) struct Row {
     pub(crate) head_terms: u8,
     pub(crate) kind: MemoryKind,
     pub(crate) source: MemorySource,
+    /// What its text shows at a glance.
+    pub(crate) cues: Cues,
+    /// Number of its speaker's first name; 0 where it names none.
+    pub(crate) speaker: u32,
     /// Forgotten, and its words and vector are gone: no instant brings it back.
     pub(crate) hole: bool,
 }
@@ -48,6 +53,8 @@ impl Row {
             head_terms: 0,
             kind: MemoryKind::Episode,
             source: MemorySource::UserInput,
+            cues: Cues::default(),
+            speaker: 0,
             hole: true,
         }
     }
@@ -66,21 +73,29 @@ impl Row {
     }
 }
 
-/// What a ranking asks of every document.
+/// What a ranking asks of a document beside its scores.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four independent yes-or-no columns, read in one pass"
+    reason = "four independent yes-or-no columns"
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocTraits {
-    /// Alive at the view's instant.
-    pub live: bool,
-    /// May answer.
-    pub admitted: bool,
     /// Has a vector.
     pub embedded: bool,
     /// Is the user's own words.
     pub by_user: bool,
+    /// Its text tells a time.
+    pub dated: bool,
+    /// Its text is a standing instruction or preference.
+    pub instruction: bool,
+    /// Its speaker's first name, as [`crate::QueryTerm::number`] numbers words; 0 for none.
+    pub speaker: u32,
+    /// Its session, if it has one.
+    pub session: Option<u32>,
+    /// Analysed terms of its text.
+    pub terms: u32,
+    /// The living documents before and after it in its session.
+    pub neighbours: (Option<u32>, Option<u32>),
 }
 
 /// What the index knows of one document.

@@ -1,38 +1,49 @@
-//! The lexical signals of one question over every document, in one pass over its postings.
+//! The lexical signals of one question, in one pass over the postings of its terms.
 //!
 //! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 1.2, b = 0.75 and
-//! `idf = ln(1 + (N - df + 0.5) / (df + 0.5))`. N, df and lengths count the documents that are
-//! alive in the view. A repeated query term counts as often as it is repeated.
+//! `idf = ln(1 + (N - df + 0.5) / (df + 0.5))` over the heads of the documents that are alive in
+//! the view, and over their sessions as whole texts. A repeated query term counts as often as it is
+//! repeated. Only documents that hold a term are touched, and only they are cleaned up afterwards.
 //! Must never live here: how signals are weighed against each other.
-
-use std::ops::Range;
 
 use crate::lexicon::Lexicon;
 use crate::segment::Posting;
+use crate::top::Top;
 use crate::view::View;
 use crate::words::Query;
-use crate::world::{Derived, K1, World};
+use crate::world::{K1, World};
 
-/// A term that more than one in so many documents hold is spread over all of them at once.
-const DENSE_SHARE: usize = 16;
+/// Terms that a document's mask can name: the rarest of the question.
+pub const MASK_TERMS: usize = 32;
+/// What a term that stands only behind the head counts for, in occurrences. Less than one, so that
+/// a long text is found by its last word but not preferred for its length.
+const TAIL_COUNT: f32 = 0.3;
+/// Documents that are cleaned together.
+const BLOCK: usize = 64;
 
-/// Buffers of the lexical pass, to be lent again and again.
+/// Buffers of the lexical pass, to be lent again and again. Clean between two questions, but for
+/// the blocks that `touched` names.
 #[derive(Debug, Default)]
 pub struct LexicalScratch {
-    whole: Vec<f32>,
-    head: Vec<f32>,
-    around: Vec<f32>,
-    session: Vec<f32>,
-    coverage: Vec<f32>,
-    terms: Vec<TermSignal>,
-    /// The live postings of every term, end to end.
+    cells: Vec<Cell>,
+    /// One bit per block of documents.
+    touched: Vec<u64>,
     postings: Vec<Posting>,
-    /// Occurrences of one term in each document's head and its neighbours' heads.
-    around_counts: Vec<u8>,
-    around_touched: Vec<u32>,
+    terms: Vec<TermSignal>,
+    order: Vec<u32>,
     session_counts: Vec<u32>,
-    session_touched: Vec<u32>,
     session_scores: Vec<f32>,
+    sessions_counted: Vec<u32>,
+    sessions_scored: Vec<u32>,
+    best: Top,
+}
+
+/// One document in the pass.
+#[derive(Debug, Clone, Copy, Default)]
+struct Cell {
+    score: f32,
+    /// Which of the question's rarest terms it holds.
+    terms: u32,
 }
 
 /// What is known of one query term in this view.
@@ -40,265 +51,271 @@ pub struct LexicalScratch {
 pub struct TermSignal {
     /// Living documents that hold it.
     pub documents: u32,
-    /// Living documents that hold it in their head.
-    pub head_documents: u32,
-    /// Its weight over whole texts; 0 where no living document holds it.
+    /// Its weight over heads, or over whole texts where no living head holds it; 0 where no living
+    /// document does.
     pub idf: f32,
-    /// Its weight over heads; 0 where no living head holds it.
-    pub head_idf: f32,
-    /// Where its postings end in the scratch.
-    postings_end: usize,
+    /// Its bit in [`LexicalSignals::terms_of`]; `None` for all but the [`MASK_TERMS`] rarest.
+    pub bit: Option<u8>,
+    /// Where its postings begin and end in the scratch.
+    postings: (usize, usize),
 }
 
-/// One value per document and signal; 0 for documents that are not alive in the view. The view's
-/// filter is not applied here: ask [`View::admits`].
-#[derive(Debug, Clone, Copy)]
-pub struct LexicalSignals<'a> {
-    /// BM25 over the whole text.
-    pub whole: &'a [f32],
-    /// BM25 over the head (the first [`crate::HEAD_TERMS`] terms).
-    pub head: &'a [f32],
-    /// BM25 over the heads of the document and of its two neighbours in the session.
-    pub around: &'a [f32],
-    /// BM25 of the document's session as one text; 0 where it has no session.
-    pub session: &'a [f32],
-    /// IDF-weighted share of the query's distinct known terms that its head holds, 0..1.
-    pub coverage: &'a [f32],
-    /// Each query term, in the query's order.
-    pub terms: &'a [TermSignal],
-    postings: &'a [Posting],
+/// Mean and standard deviation of a signal over every living document of the view.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct SignalSpread {
+    /// The mean, documents that hold no term included.
+    pub mean: f32,
+    /// The standard deviation, not corrected.
+    pub deviation: f32,
 }
 
-impl LexicalSignals<'_> {
-    /// The words of the query that the document holds, as the query wrote them, in its order.
-    #[must_use]
-    pub fn matched_words(&self, ordinal: u32, query: &Query) -> Vec<String> {
-        let mut start = 0;
-        let mut words = Vec::new();
-        for (term, signal) in query.terms.iter().zip(self.terms) {
-            let postings = self
-                .postings
-                .get(start..signal.postings_end)
-                .unwrap_or_default();
-            if postings
-                .binary_search_by_key(&ordinal, |p| p.ordinal)
-                .is_ok()
-            {
-                words.push(term.surface.clone());
-            }
-            start = signal.postings_end;
+impl SignalSpread {
+    fn of(sum: f64, squares: f64, documents: u32) -> Self {
+        let documents = f64::from(documents.max(1));
+        let mean = sum / documents;
+        let variance = (squares / documents - mean * mean).max(0.0);
+        Self {
+            mean: mean as f32,
+            deviation: variance.sqrt() as f32,
         }
-        words
     }
 }
 
-/// See the head comment.
+/// What the words say, by document and by session; 0 for what is not alive in the view.
+#[derive(Debug, Clone, Copy)]
+pub struct LexicalSignals<'a> {
+    cells: &'a [Cell],
+    session_scores: &'a [f32],
+    /// The admitted documents with the highest scores, best first, ties by newer.
+    pub best: &'a [(u32, f32)],
+    /// How the documents' scores spread.
+    pub words: SignalSpread,
+    /// How the sessions' scores spread over the documents in them.
+    pub session_words: SignalSpread,
+    /// Each query term, in the query's order.
+    pub terms: &'a [TermSignal],
+}
+
+impl LexicalSignals<'_> {
+    /// BM25 over the document's head (the first [`crate::HEAD_TERMS`] terms).
+    #[must_use]
+    pub fn score(&self, ordinal: u32) -> f32 {
+        self.cells.get(ordinal as usize).map_or(0.0, |c| c.score)
+    }
+
+    /// BM25 of a session as one text.
+    #[must_use]
+    pub fn session_score(&self, session: Option<u32>) -> f32 {
+        let score = session.and_then(|session| self.session_scores.get(session as usize));
+        score.copied().unwrap_or(0.0)
+    }
+
+    /// One bit for each of the question's rarest terms that the document holds.
+    #[must_use]
+    pub fn terms_of(&self, ordinal: u32) -> u32 {
+        self.cells.get(ordinal as usize).map_or(0, |c| c.terms)
+    }
+
+    /// IDF-weighted share of the question's rarest known terms that `terms` names, 0..1.
+    #[must_use]
+    pub fn coverage(&self, terms: u32) -> f32 {
+        let (mut covered, mut known) = (0.0, 0.0);
+        for term in self.terms {
+            if let Some(bit) = term.bit {
+                known += term.idf;
+                covered += if terms >> bit & 1 == 1 { term.idf } else { 0.0 };
+            }
+        }
+        if known > 0.0 { covered / known } else { 0.0 }
+    }
+
+    /// The question's rarest words that the document holds, as the question wrote them, in its
+    /// order.
+    #[must_use]
+    pub fn matched_words(&self, ordinal: u32, query: &Query) -> Vec<String> {
+        let held = self.terms_of(ordinal);
+        let terms = query.terms.iter().zip(self.terms);
+        terms
+            .filter(|(_, signal)| signal.bit.is_some_and(|bit| held >> bit & 1 == 1))
+            .map(|(term, _)| term.surface.clone())
+            .collect()
+    }
+}
+
+/// See the head comment. `k` bounds [`LexicalSignals::best`].
 pub(crate) fn lexical<'s>(
     lexicon: &Lexicon,
     query: &Query,
     view: &View,
+    k: usize,
     scratch: &'s mut LexicalScratch,
 ) -> LexicalSignals<'s> {
     let world = view.world();
-    let derived = world.derived();
-    scratch.reset(world.len(), derived.session_norms.len());
-    scratch.gather(lexicon, query, world, derived);
-    let known: f32 = scratch.terms.iter().map(|term| term.head_idf).sum();
-    let share = if known > 0.0 { 1.0 / known } else { 0.0 };
-    let mut start = 0;
+    scratch.reset(world);
+    scratch.gather(lexicon, query, world);
+    scratch.number_terms();
     for (position, term) in query.terms.iter().enumerate() {
-        let signal = scratch.terms[position].clone();
-        let times = term.count as f32;
-        let range = start..signal.postings_end;
-        start = signal.postings_end;
-        scratch.score_texts(range.clone(), derived, &signal, times, share);
-        if signal.head_documents as usize > world.len() / DENSE_SHARE {
-            scratch.score_around_everywhere(range, derived, world.live_count(), times);
-        } else {
-            scratch.score_around(range, derived, world.live_count(), times);
-        }
-        scratch.score_sessions(derived, times);
+        scratch.score_term(position, term.count as f32, world);
     }
-    if scratch.session_scores.iter().any(|score| *score > 0.0) {
-        scratch.spread_sessions(derived);
-    }
+    let words = scratch.choose(view, k);
+    let session_words = scratch.spread_of_sessions(world);
     LexicalSignals {
-        whole: &scratch.whole,
-        head: &scratch.head,
-        around: &scratch.around,
-        session: &scratch.session,
-        coverage: &scratch.coverage,
+        cells: &scratch.cells,
+        session_scores: &scratch.session_scores,
+        best: scratch.best.sorted(),
+        words,
+        session_words,
         terms: &scratch.terms,
-        postings: &scratch.postings,
     }
 }
 
 impl LexicalScratch {
-    fn reset(&mut self, documents: usize, sessions: usize) {
-        for signal in [
-            &mut self.whole,
-            &mut self.head,
-            &mut self.around,
-            &mut self.session,
-            &mut self.coverage,
-        ] {
-            zeroed(signal, documents);
+    /// Cleans what the last question touched, and makes room.
+    fn reset(&mut self, world: &World) {
+        for block in set_bits(&self.touched) {
+            let until = ((block + 1) * BLOCK).min(self.cells.len());
+            self.cells[block * BLOCK..until].fill(Cell::default());
         }
-        zeroed(&mut self.around_counts, documents);
-        zeroed(&mut self.session_counts, sessions);
-        zeroed(&mut self.session_scores, sessions);
+        self.touched.fill(0);
+        for session in self.sessions_scored.drain(..) {
+            self.session_scores[session as usize] = 0.0;
+        }
+        self.cells.resize(world.len(), Cell::default());
+        let blocks = world.len().div_ceil(BLOCK);
+        self.touched.resize(blocks.div_ceil(64), 0);
+        self.session_counts.resize(world.sessions(), 0);
+        self.session_scores.resize(world.sessions(), 0.0);
         self.terms.clear();
         self.postings.clear();
     }
 
-    /// Collects the living postings of every term, and with them N, df and idf.
-    fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World, derived: &Derived) {
+    /// Collects the living postings of every term, and with them df and idf.
+    fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World) {
         let all_live = world.live_count() as usize == world.len();
-        let live = |ordinal: u32| {
-            derived
-                .live
-                .get(ordinal as usize / 64)
-                .is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
-        };
         for term in &query.terms {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
             if all_live {
                 lexicon.gather(stem, |_| true, &mut self.postings);
             } else {
-                lexicon.gather(stem, live, &mut self.postings);
+                lexicon.gather(stem, |ordinal| world.is_live(ordinal), &mut self.postings);
             }
             let found = &self.postings[start..];
+            let heads = found.iter().filter(|p| p.head > 0).count() as u32;
             let documents = found.len() as u32;
-            let head_documents = found.iter().filter(|p| p.head > 0).count() as u32;
+            let holding = if heads > 0 { heads } else { documents };
             self.terms.push(TermSignal {
                 documents,
-                head_documents,
-                idf: idf(world.live_count(), documents),
-                head_idf: idf(world.live_count(), head_documents),
-                postings_end: self.postings.len(),
+                idf: idf(world.live_count(), holding),
+                bit: None,
+                postings: (start, self.postings.len()),
             });
         }
     }
 
-    /// `whole`, `head` and `coverage`; counts the term for `session`.
-    fn score_texts(
-        &mut self,
-        range: Range<usize>,
-        derived: &Derived,
-        signal: &TermSignal,
-        times: f32,
-        share: f32,
-    ) {
-        let whole_weight = signal.idf * times * (K1 + 1.0);
-        let head_weight = signal.head_idf * times * (K1 + 1.0);
-        let covered = signal.head_idf * share;
-        self.session_touched.clear();
-        for posting in &self.postings[range] {
+    /// Gives the rarest known terms their bits; where two are as rare, the earlier comes first.
+    fn number_terms(&mut self) {
+        self.order.clear();
+        let known = (0_u32..)
+            .zip(&self.terms)
+            .filter(|(_, term)| term.idf > 0.0);
+        self.order.extend(known.map(|(position, _)| position));
+        let terms = &mut self.terms;
+        self.order.sort_by(|a, b| {
+            let (a, b) = (&terms[*a as usize], &terms[*b as usize]);
+            b.idf.total_cmp(&a.idf)
+        });
+        for (bit, position) in (0_u8..).zip(self.order.iter().take(MASK_TERMS)) {
+            terms[*position as usize].bit = Some(bit);
+        }
+    }
+
+    /// Adds one term to the scores of its documents and of their sessions.
+    fn score_term(&mut self, position: usize, times: f32, world: &World) {
+        let term = &self.terms[position];
+        let weight = term.idf * times * (K1 + 1.0);
+        let bit = term.bit.map_or(0, |bit| 1 << bit);
+        let norms = world.head_norms();
+        self.sessions_counted.clear();
+        for posting in &self.postings[term.postings.0..term.postings.1] {
             let at = posting.ordinal as usize;
-            let Some(hot) = derived.hot.get(at) else {
+            let (Some(link), Some(cell)) = (world.link(posting.ordinal), self.cells.get_mut(at))
+            else {
                 continue;
             };
-            let count = f32::from(posting.count);
-            self.whole[at] += whole_weight * count / (count + hot.whole_norm);
-            if posting.head > 0 {
-                let count = f32::from(posting.head);
-                self.head[at] += head_weight * count / (count + hot.head_norm);
-                self.coverage[at] += covered;
-            }
-            if let Some(count) = self.session_counts.get_mut(hot.session as usize) {
+            let count = match posting.head {
+                0 => TAIL_COUNT,
+                head => f32::from(head),
+            };
+            let norm = norms.get(usize::from(link.head_terms)).copied();
+            cell.score += weight * count / (count + norm.unwrap_or(K1));
+            cell.terms |= bit;
+            self.touched[at / (BLOCK * 64)] |= 1 << (at / BLOCK % 64);
+            if let Some(count) = self.session_counts.get_mut(link.session as usize) {
                 if *count == 0 {
-                    self.session_touched.push(hot.session);
+                    self.sessions_counted.push(link.session);
                 }
                 *count += u32::from(posting.count);
             }
         }
-    }
-
-    /// `around`: a head's occurrences count for the document and for both its neighbours.
-    fn score_around(&mut self, range: Range<usize>, derived: &Derived, documents: u32, times: f32) {
-        self.around_touched.clear();
-        for posting in self.postings[range].iter().filter(|p| p.head > 0) {
-            let Some(hot) = derived.hot.get(posting.ordinal as usize) else {
-                continue;
-            };
-            for near in [hot.previous, posting.ordinal, hot.next] {
-                // "None" lies beyond the end. At most three heads of 64 terms each: 192 fits.
-                if let Some(count) = self.around_counts.get_mut(near as usize) {
-                    if *count == 0 {
-                        self.around_touched.push(near);
-                    }
-                    *count += posting.head as u8;
-                }
-            }
-        }
-        let df = self.around_touched.len() as u32;
-        let weight = idf(documents, df) * times * (K1 + 1.0);
-        for &ordinal in &self.around_touched {
-            let at = ordinal as usize;
-            let count = f32::from(std::mem::take(&mut self.around_counts[at]));
-            self.around[at] += weight * count / (count + derived.around_norms[at]);
-        }
-    }
-
-    /// The same for a term that many documents hold: every document is visited, without a branch.
-    fn score_around_everywhere(
-        &mut self,
-        range: Range<usize>,
-        derived: &Derived,
-        documents: u32,
-        times: f32,
-    ) {
-        for posting in &self.postings[range] {
-            let Some(hot) = derived.hot.get(posting.ordinal as usize) else {
-                continue;
-            };
-            for near in [hot.previous, posting.ordinal, hot.next] {
-                if let Some(count) = self.around_counts.get_mut(near as usize) {
-                    *count += posting.head as u8;
-                }
-            }
-        }
-        let df = self
-            .around_counts
-            .iter()
-            .filter(|count| **count > 0)
-            .count() as u32;
-        let weight = idf(documents, df) * times * (K1 + 1.0);
-        let counts = self.around_counts.iter().zip(&derived.around_norms);
-        for (score, (count, norm)) in self.around.iter_mut().zip(counts) {
-            let count = f32::from(*count);
-            *score += weight * count / (count + norm);
-        }
-        self.around_counts.fill(0);
+        self.score_sessions(times, world);
     }
 
     /// Scores each counted session as one document.
-    fn score_sessions(&mut self, derived: &Derived, times: f32) {
-        let df = self.session_touched.len() as u32;
-        let weight = idf(derived.sessions, df) * times * (K1 + 1.0);
-        for &session in &self.session_touched {
+    fn score_sessions(&mut self, times: f32, world: &World) {
+        let df = self.sessions_counted.len() as u32;
+        let weight = idf(world.live_sessions(), df) * times * (K1 + 1.0);
+        for &session in &self.sessions_counted {
             let at = session as usize;
             let count = std::mem::take(&mut self.session_counts[at]) as f32;
-            self.session_scores[at] += weight * count / (count + derived.session_norms[at]);
+            if self.session_scores[at] == 0.0 {
+                self.sessions_scored.push(session);
+            }
+            self.session_scores[at] += weight * count / (count + world.session_norm(session));
         }
     }
 
-    /// Gives each living document the score of its session.
-    fn spread_sessions(&mut self, derived: &Derived) {
-        for (at, (score, hot)) in self.session.iter_mut().zip(&derived.hot).enumerate() {
-            if let Some(session) = self.session_scores.get(hot.session as usize)
-                && derived.live[at / 64] >> (at % 64) & 1 == 1
-            {
-                *score = *session;
+    /// The best `k` that may answer, and how all scores spread.
+    fn choose(&mut self, view: &View, k: usize) -> SignalSpread {
+        let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
+        self.best.clear(k);
+        for block in set_bits(&self.touched) {
+            let until = ((block + 1) * BLOCK).min(self.cells.len());
+            let cells = &self.cells[block * BLOCK..until];
+            for (cell, ordinal) in cells.iter().zip((block * BLOCK) as u32..) {
+                let score = f64::from(cell.score);
+                sum += score;
+                squares += score * score;
+                if cell.score > 0.0 && self.best.wants(cell.score) && view.admits(ordinal) {
+                    self.best.offer(ordinal, cell.score);
+                }
             }
         }
+        SignalSpread::of(sum, squares, view.live())
+    }
+
+    fn spread_of_sessions(&self, world: &World) -> SignalSpread {
+        let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
+        for &session in &self.sessions_scored {
+            let score = f64::from(self.session_scores[session as usize]);
+            let documents = f64::from(world.session_documents(session));
+            sum += score * documents;
+            squares += score * score * documents;
+        }
+        SignalSpread::of(sum, squares, world.live_count())
     }
 }
 
-fn zeroed<T: Clone + Default>(buffer: &mut Vec<T>, len: usize) {
-    buffer.clear();
-    buffer.resize(len, T::default());
+/// The places of the bits that are set, ascending.
+fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
+    words.iter().enumerate().flat_map(|(at, word)| {
+        let mut word = *word;
+        std::iter::from_fn(move || {
+            let bit = (word != 0).then(|| word.trailing_zeros())?;
+            word &= word - 1;
+            Some(at * 64 + bit as usize)
+        })
+    })
 }
 
 fn idf(documents: u32, holding: u32) -> f32 {

@@ -10,6 +10,7 @@
 
 mod codec;
 mod cow;
+mod cues;
 mod docs;
 mod error;
 mod lexical;
@@ -17,6 +18,7 @@ mod lexicon;
 mod parts;
 mod segment;
 mod snapshot;
+mod top;
 mod vectors;
 mod view;
 mod words;
@@ -25,7 +27,7 @@ mod writer;
 
 pub use docs::{Doc, DocTraits};
 pub use error::IndexError;
-pub use lexical::{LexicalScratch, LexicalSignals, TermSignal};
+pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, SignalSpread, TermSignal};
 pub use parts::{PART_CODES, PART_DOCUMENTS, PART_WORDS};
 pub use snapshot::IndexSnapshot;
 pub use vectors::{OVERSAMPLE_DEFAULT, QueryCodes, Sample, VectorScratch};

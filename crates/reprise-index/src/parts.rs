@@ -9,6 +9,7 @@ use reprise_types::{MemoryKind, MemorySource, RecordId};
 
 use crate::codec::{Reader, SharedBytes, open, put_u32, seal};
 use crate::cow::CowVec;
+use crate::cues::Cues;
 use crate::docs::{NEVER, NO_SESSION, Row, Sessions};
 use crate::error::IndexError;
 use crate::lexicon::Lexicon;
@@ -26,7 +27,7 @@ pub const PART_DOCUMENTS: u8 = 0x46;
 
 /// Version of all three parts: they are written and read together. It also stands for the
 /// analyser's rules; change it when a text would give other terms.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CODES: &str = "codes";
 const WORDS: &str = "words";
 const DOCUMENTS: &str = "documents";
@@ -140,10 +141,10 @@ fn read_words(mut reader: Reader<'_>, documents: usize) -> Result<Lexicon, Index
 }
 
 /// u32 documents | columns: u128 id, i64 timestamp, i64 `known_at`, u32 session, u32 terms, u8 head
-/// terms, u8 kind, u8 source, u8 hole | u32 ends | per end u32 ordinal, u8 0 forgotten or
+/// terms, u8 kind, u8 source, u8 hole, u8 cues, u32 speaker | u32 ends | per end u32 ordinal, u8 0 forgotten or
 /// 1 superseded, i64 instant | u32 sessions | per session u32 bytes, name.
 fn write_documents(rows: &CowVec<Row>, sessions: &Sessions) -> Vec<u8> {
-    let mut bytes = open(VERSION, 12 + rows.len() * 44);
+    let mut bytes = open(VERSION, 12 + rows.len() * 49);
     put_u32(&mut bytes, rows.len() as u32);
     bytes.extend(rows.iter().flat_map(|row| row.id.to_u128().to_le_bytes()));
     bytes.extend(rows.iter().flat_map(|row| row.timestamp.to_le_bytes()));
@@ -154,6 +155,8 @@ fn write_documents(rows: &CowVec<Row>, sessions: &Sessions) -> Vec<u8> {
     bytes.extend(rows.iter().map(|row| row.kind.number()));
     bytes.extend(rows.iter().map(|row| row.source.number()));
     bytes.extend(rows.iter().map(|row| u8::from(row.hole)));
+    bytes.extend(rows.iter().map(|row| row.cues.bits()));
+    bytes.extend(rows.iter().flat_map(|row| row.speaker.to_le_bytes()));
     let ends: Vec<(u32, u8, i64)> = (0_u32..)
         .zip(rows.iter())
         .flat_map(|(at, row)| [(at, 0, row.forgotten_at), (at, 1, row.superseded_at)])
@@ -180,18 +183,23 @@ fn read_documents(mut reader: Reader<'_>) -> Result<(CowVec<Row>, Sessions), Ind
     let known: &[[u8; 8]] = reader.column(count)?;
     let session_numbers: &[[u8; 4]] = reader.column(count)?;
     let terms: &[[u8; 4]] = reader.column(count)?;
-    let bytes: [&[u8]; 4] = [
+    let bytes: [&[u8]; 5] = [
+        reader.take(count)?,
         reader.take(count)?,
         reader.take(count)?,
         reader.take(count)?,
         reader.take(count)?,
     ];
+    let speakers: &[[u8; 4]] = reader.column(count)?;
     let row = |at: usize| {
         let (Some(kind), Some(source)) = (
             MemoryKind::from_number(bytes[1][at]),
             MemorySource::from_number(bytes[2][at]),
         ) else {
             return Err("a kind or source is not known");
+        };
+        let Some(cues) = Cues::from_bits(bytes[4][at]) else {
+            return Err("a cue is not known");
         };
         if usize::from(bytes[0][at]) > HEAD_TERMS {
             return Err("a head is too long");
@@ -207,6 +215,8 @@ fn read_documents(mut reader: Reader<'_>) -> Result<(CowVec<Row>, Sessions), Ind
             head_terms: bytes[0][at],
             kind,
             source,
+            cues,
+            speaker: u32::from_le_bytes(speakers[at]),
             hole: bytes[3][at] != 0,
         })
     };

@@ -91,24 +91,21 @@ impl IndexSnapshot {
         self.sessions.len() as u32
     }
 
-    /// Fills `out` with what a ranking asks of every document, by ordinal.
-    pub fn traits(&self, view: &View, out: &mut Vec<DocTraits>) {
-        out.clear();
-        let columns = self
-            .rows
-            .iter()
-            .zip(self.vectors.scales())
-            .zip(view.lives());
-        out.extend(
-            columns
-                .zip(0_u32..)
-                .map(|(((row, scale), live), ordinal)| DocTraits {
-                    live,
-                    admitted: live && view.admits(ordinal),
-                    embedded: scale != 0.0,
-                    by_user: row.source == MemorySource::UserInput,
-                }),
-        );
+    /// What a ranking asks of one document beside its scores; `view` is one of this snapshot's.
+    #[must_use]
+    pub fn traits(&self, ordinal: u32, view: &View) -> Option<DocTraits> {
+        let row = self.rows.get(ordinal as usize)?;
+        let known = |session| (session != NO_SESSION).then_some(session);
+        Some(DocTraits {
+            embedded: self.vectors.has(ordinal),
+            by_user: row.source == MemorySource::UserInput,
+            dated: row.cues.is_dated(),
+            instruction: row.cues.is_instruction(),
+            speaker: row.speaker,
+            session: known(row.session),
+            terms: row.terms,
+            neighbours: view.neighbours(ordinal),
+        })
     }
 
     /// The name behind [`Doc::session`].
@@ -218,15 +215,16 @@ impl IndexSnapshot {
         self.analyser.query(text)
     }
 
-    /// Every lexical signal of every document, in buffers that the caller lends. `view` is one of
-    /// this snapshot's.
+    /// What the words say of every document and session, and the `k` admitted documents that they
+    /// speak for most, in buffers that the caller lends. `view` is one of this snapshot's.
     pub fn lexical<'s>(
         &self,
         query: &Query,
         view: &View,
+        k: usize,
         scratch: &'s mut LexicalScratch,
     ) -> LexicalSignals<'s> {
-        lexical(&self.lexicon, query, view, scratch)
+        lexical(&self.lexicon, query, view, k, scratch)
     }
 
     /// The words of the query that the document holds, as the query wrote them. After a lexical

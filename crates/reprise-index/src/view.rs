@@ -52,7 +52,7 @@ impl View {
     /// One bit per document: whether it may answer.
     pub(crate) fn bits(&self) -> &[u64] {
         match &self.admitted {
-            None => &self.world.derived().live,
+            None => self.world.live_words(),
             Some(bits) => bits,
         }
     }
@@ -74,19 +74,10 @@ impl View {
         self.world.is_live(ordinal)
     }
 
-    /// Whether each document is alive, by ordinal.
-    pub(crate) fn lives(&self) -> impl Iterator<Item = bool> {
-        self.world.lives()
-    }
-
-    /// The living documents before and after each document in its session, by ordinal; `u32::MAX`
-    /// where there is none.
-    pub fn links(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.world
-            .derived()
-            .hot
-            .iter()
-            .map(|hot| (hot.previous, hot.next))
+    /// Whether some living documents are the user's own words and some are not.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        self.world.is_mixed()
     }
 
     /// How many documents may answer.

@@ -1,11 +1,15 @@
-//! Text to terms: words, parts of identifiers, single CJK characters; stop words out, stems kept.
+//! Text to terms: words, parts of identifiers, single CJK characters; stop words out, irregular
+//! forms traced to their word, stems kept.
 //!
 //! Must never live here: postings, statistics, scores.
+
+mod irregular;
 
 use std::collections::BTreeMap;
 
 use reprise_types::limits::QUERY_BYTES_MAX;
 use rust_stemmers::{Algorithm, Stemmer};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Terms of a text that count as its head.
 pub const HEAD_TERMS: usize = 64;
@@ -39,6 +43,8 @@ pub struct Query {
 pub struct QueryTerm {
     /// The form that documents are matched by.
     pub stem: String,
+    /// A hash of the stem, never 0: what [`crate::DocTraits::speaker`] is compared with.
+    pub number: u32,
     /// The word as the question first wrote it.
     pub surface: String,
     /// How often the question holds it.
@@ -65,6 +71,17 @@ impl Default for Analyser {
 }
 
 impl Analyser {
+    /// The number that a speaker's first name and the same word of a question share; 0 for none.
+    ///
+    /// A hash: two names may share one, which costs a rank and never a result.
+    pub(crate) fn name_number(&self, name: &str) -> u32 {
+        let mut words = name.split(|c: char| !c.is_alphanumeric());
+        let first = words.find(|word| !word.is_empty());
+        first.map_or(0, |word| {
+            term_number(&self.stemmer.stem(&word.to_lowercase()))
+        })
+    }
+
     /// The question's terms; what lies beyond [`QUERY_BYTES_MAX`] is ignored.
     pub(crate) fn query(&self, text: &str) -> Query {
         let text = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
@@ -76,6 +93,7 @@ impl Analyser {
             } else {
                 positions.insert(stem.to_owned(), terms.len());
                 terms.push(QueryTerm {
+                    number: term_number(stem),
                     stem: stem.to_owned(),
                     surface: surface.to_owned(),
                     count: 1,
@@ -114,11 +132,15 @@ impl Analyser {
             return;
         }
         if lower.bytes().all(|b| b.is_ascii_lowercase()) {
-            emit(&self.stemmer.stem(&lower), word);
+            emit(&self.stemmer.stem(irregular::base_form(&lower)), word);
         } else {
             emit(&lower, word);
         }
     }
+}
+
+fn term_number(stem: &str) -> u32 {
+    (xxh3_64(stem.as_bytes()) as u32).max(1)
 }
 
 fn is_stop_word(lower: &str) -> bool {

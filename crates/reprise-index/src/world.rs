@@ -4,10 +4,11 @@
 //! that its answer is the one that a store stopped at that instant would have given.
 //! Must never live here: filters, terms, scores.
 
-use std::sync::OnceLock;
+use reprise_types::MemorySource;
 
 use crate::cow::CowVec;
 use crate::docs::{NO_SESSION, Row};
+use crate::words::HEAD_TERMS;
 
 /// BM25's term saturation and length normalisation (Robertson and Zaragoza 2009, usual values).
 pub(crate) const K1: f32 = 1.2;
@@ -22,7 +23,8 @@ pub(crate) struct Link {
     pub(crate) previous: u32,
     pub(crate) next: u32,
     terms: u32,
-    head_terms: u8,
+    pub(crate) head_terms: u8,
+    by_user: bool,
     pub(crate) live: bool,
 }
 
@@ -34,6 +36,7 @@ impl Link {
             next: NONE,
             terms: row.terms,
             head_terms: row.head_terms,
+            by_user: row.source == MemorySource::UserInput,
             live,
         }
     }
@@ -43,35 +46,36 @@ impl Link {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct World {
     links: CowVec<Link>,
-    /// The last live document of each session.
-    tails: CowVec<u32>,
+    /// What is known of each session.
+    tallies: CowVec<Tally>,
     live: u32,
-    derived: OnceLock<Derived>,
-}
-
-/// What a lexical pass needs of a document, side by side.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Hot {
-    /// `K1 * (1 - B + B * length / average)` of the document's text and head.
-    pub(crate) whole_norm: f32,
-    pub(crate) head_norm: f32,
-    pub(crate) session: u32,
-    pub(crate) previous: u32,
-    pub(crate) next: u32,
-}
-
-/// Statistics of a world, computed once when first asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct Derived {
-    pub(crate) hot: Vec<Hot>,
-    /// The same norm of each document's head together with its neighbours' heads.
-    pub(crate) around_norms: Vec<f32>,
     /// One bit per document.
-    pub(crate) live: Vec<u64>,
-    /// BM25 norm of each session as one long document.
-    pub(crate) session_norms: Vec<f32>,
-    /// Sessions that hold a live document.
-    pub(crate) sessions: u32,
+    live_words: Vec<u64>,
+    /// Living documents that are the user's own words.
+    by_user: u32,
+    /// Sessions that hold a living document.
+    live_sessions: u32,
+    /// Analysed terms of all living heads, and of all living documents that are in a session.
+    head_terms: u64,
+    session_terms: u64,
+}
+
+/// The living documents of one session.
+#[derive(Debug, Clone, Copy)]
+struct Tally {
+    /// The last of them.
+    tail: u32,
+    documents: u32,
+    /// Analysed terms of their whole texts.
+    terms: u64,
+}
+
+impl Tally {
+    const EMPTY: Self = Self {
+        tail: NONE,
+        documents: 0,
+        terms: 0,
+    };
 }
 
 impl World {
@@ -85,45 +89,28 @@ impl World {
         Self::of(rows.map(|row| (row, row.is_live())))
     }
 
-    /// As if each had been pushed, in plain vectors until all are known.
     fn of<'a>(rows: impl Iterator<Item = (&'a Row, bool)>) -> Self {
-        let mut links: Vec<Link> = Vec::new();
-        let mut tails: Vec<u32> = Vec::new();
-        let mut alive = 0;
-        for (ordinal, (row, live)) in (0_u32..).zip(rows) {
-            let mut link = Link::new(row, live);
-            alive += u32::from(live);
-            if live && row.session != NO_SESSION {
-                let session = row.session as usize;
-                if tails.len() <= session {
-                    tails.resize(session + 1, NONE);
-                }
-                link.previous = std::mem::replace(&mut tails[session], ordinal);
-                if let Some(previous) = links.get_mut(link.previous as usize) {
-                    previous.next = ordinal;
-                }
-            }
-            links.push(link);
+        let mut world = Self::default();
+        for (row, live) in rows {
+            world.push(row, live);
         }
-        Self {
-            links: links.into_iter().collect(),
-            tails: tails.into_iter().collect(),
-            live: alive,
-            derived: OnceLock::new(),
-        }
+        world
     }
 
     pub(crate) fn push(&mut self, row: &Row, live: bool) {
         let ordinal = self.links.len() as u32;
         let mut link = Link::new(row, live);
-        self.live += u32::from(live);
-        if live && row.session != NO_SESSION {
-            while self.tails.len() <= row.session as usize {
-                self.tails.push(NONE);
+        if ordinal.is_multiple_of(64) {
+            self.live_words.push(0);
+        }
+        if let Some(word) = self.live_words.last_mut() {
+            *word |= u64::from(live) << (ordinal % 64);
+        }
+        if live {
+            if let Some(tally) = self.tally_of(row.session) {
+                link.previous = std::mem::replace(&mut tally.tail, ordinal);
             }
-            if let Some(tail) = self.tails.get_mut(row.session as usize) {
-                link.previous = std::mem::replace(tail, ordinal);
-            }
+            self.count(&link, true);
             if let Some(previous) = self.links.get_mut(link.previous as usize) {
                 previous.next = ordinal;
             }
@@ -142,14 +129,50 @@ impl World {
         let gone = *link;
         link.previous = NONE;
         link.next = NONE;
-        self.live -= 1;
+        self.count(&gone, false);
+        if let Some(word) = self.live_words.get_mut(ordinal as usize / 64) {
+            *word &= !(1 << (ordinal % 64));
+        }
         if let Some(previous) = self.links.get_mut(gone.previous as usize) {
             previous.next = gone.next;
         }
         if let Some(next) = self.links.get_mut(gone.next as usize) {
             next.previous = gone.previous;
-        } else if let Some(tail) = self.tails.get_mut(gone.session as usize) {
-            *tail = gone.previous;
+        } else if let Some(tally) = self.tallies.get_mut(gone.session as usize) {
+            tally.tail = gone.previous;
+        }
+    }
+
+    /// The tally of a session, made where it is new; `None` for no session.
+    fn tally_of(&mut self, session: u32) -> Option<&mut Tally> {
+        if session == NO_SESSION {
+            return None;
+        }
+        while self.tallies.len() <= session as usize {
+            self.tallies.push(Tally::EMPTY);
+        }
+        self.tallies.get_mut(session as usize)
+    }
+
+    /// Adds a document to every count, or takes it out of them.
+    fn count(&mut self, link: &Link, arrives: bool) {
+        let small = |count: &mut u32, by: u32| {
+            *count = if arrives { *count + by } else { *count - by };
+        };
+        let large = |count: &mut u64, by: u64| {
+            *count = if arrives { *count + by } else { *count - by };
+        };
+        small(&mut self.live, 1);
+        small(&mut self.by_user, u32::from(link.by_user));
+        large(&mut self.head_terms, u64::from(link.head_terms));
+        if let Some(tally) = self.tallies.get_mut(link.session as usize) {
+            let before = tally.documents;
+            small(&mut tally.documents, 1);
+            large(&mut tally.terms, u64::from(link.terms));
+            large(&mut self.session_terms, u64::from(link.terms));
+            if before.min(tally.documents) == 0 {
+                small(&mut self.live_sessions, 1);
+            }
         }
     }
 
@@ -169,83 +192,55 @@ impl World {
         self.link(ordinal).is_some_and(|link| link.live)
     }
 
-    pub(crate) fn lives(&self) -> impl Iterator<Item = bool> {
-        self.links.iter().map(|link| link.live)
+    /// One bit per document: whether it is alive.
+    pub(crate) fn live_words(&self) -> &[u64] {
+        &self.live_words
     }
 
-    pub(crate) fn derived(&self) -> &Derived {
-        self.derived.get_or_init(|| self.derive())
+    /// Whether some living documents are the user's own words and some are not.
+    pub(crate) fn is_mixed(&self) -> bool {
+        self.by_user > 0 && self.by_user < self.live
     }
 
-    fn derive(&self) -> Derived {
-        let len = self.links.len();
-        let mut live = vec![0_u64; len.div_ceil(64)];
-        let mut hot = Vec::with_capacity(len);
-        let mut around_norms = Vec::with_capacity(len);
-        let mut session_terms = vec![0_u64; self.tails.len()];
-        let (mut whole_total, mut head_total, mut around_total) = (0_u64, 0_u64, 0_u64);
-        let head_of = |ordinal: u32| {
-            self.link(ordinal)
-                .map_or(0, |link| u32::from(link.head_terms))
-        };
-        for (ordinal, link) in self.links.iter().enumerate() {
-            let mut around = 0;
-            if link.live {
-                live[ordinal / 64] |= 1 << (ordinal % 64);
-                around = u32::from(link.head_terms) + head_of(link.previous) + head_of(link.next);
-                whole_total += u64::from(link.terms);
-                head_total += u64::from(link.head_terms);
-                around_total += u64::from(around);
-                if let Some(terms) = session_terms.get_mut(link.session as usize) {
-                    *terms += u64::from(link.terms);
-                }
-            }
-            around_norms.push(around as f32);
-            hot.push(Hot {
-                whole_norm: link.terms as f32,
-                head_norm: f32::from(link.head_terms),
-                session: link.session,
-                previous: link.previous,
-                next: link.next,
-            });
-        }
-        let whole = norm_of(whole_total, self.live);
-        let head = norm_of(head_total, self.live);
-        let around = norm_of(around_total, self.live);
-        for hot in &mut hot {
-            hot.whole_norm = whole(hot.whole_norm);
-            hot.head_norm = head(hot.head_norm);
-        }
-        for norm in &mut around_norms {
-            *norm = around(*norm);
-        }
-        let sessions = self.tails.iter().filter(|tail| **tail != NONE).count() as u32;
-        let session = norm_of(session_terms.iter().sum(), sessions);
-        let session_norms = session_terms.iter().map(|t| session(*t as f32)).collect();
-        Derived {
-            hot,
-            around_norms,
-            live,
-            session_norms,
-            sessions,
-        }
+    /// Sessions that were ever named.
+    pub(crate) fn sessions(&self) -> usize {
+        self.tallies.len()
+    }
+
+    /// Sessions that hold a living document.
+    pub(crate) fn live_sessions(&self) -> u32 {
+        self.live_sessions
+    }
+
+    /// Living documents of a session.
+    pub(crate) fn session_documents(&self, session: u32) -> u32 {
+        let tally = self.tallies.get(session as usize);
+        tally.map_or(0, |tally| tally.documents)
+    }
+
+    /// BM25 norm of a session as one long document: `K1 * (1 - B + B * length / average)`.
+    pub(crate) fn session_norm(&self, session: u32) -> f32 {
+        let terms = self.tallies.get(session as usize).map_or(0, |t| t.terms);
+        norm(terms, self.session_terms, self.live_sessions)
+    }
+
+    /// The same norm of a head, by its number of terms.
+    pub(crate) fn head_norms(&self) -> [f32; HEAD_TERMS + 1] {
+        std::array::from_fn(|terms| norm(terms as u64, self.head_terms, self.live))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        let derived = self.derived.get().map_or(0, |derived| {
-            derived.hot.len() * (size_of::<Hot>() + size_of::<f32>()) + derived.live.len() * 8
-        });
-        self.links.memory_bytes() + self.tails.memory_bytes() + derived
+        self.links.memory_bytes() + self.tallies.memory_bytes()
     }
 }
 
-/// From a length in terms to its BM25 norm, for texts of `total` terms in `documents` documents.
-fn norm_of(total: u64, documents: u32) -> impl Fn(f32) -> f32 {
+/// The BM25 norm of a text of `terms` terms among `documents` texts of `total` terms together.
+fn norm(terms: u64, total: u64, documents: u32) -> f32 {
     let average = total as f64 / f64::from(documents.max(1));
-    let per_term = if total == 0 {
-        K1 * B
+    let length = if total == 0 {
+        terms as f64
     } else {
-        (f64::from(K1 * B) / average) as f32
+        terms as f64 / average
     };
-    move |length| K1 * (1.0 - B) + per_term * length
+    K1 * (1.0 - B) + K1 * B * length as f32
 }

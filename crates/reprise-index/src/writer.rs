@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{MemoryKind, MemorySource, RecordId};
 
 use crate::cow::CowVec;
+use crate::cues::Cues;
 use crate::docs::{Interner, NEVER, Row, Sessions, micros};
 use crate::lexicon::{Lexicon, Pending};
 use crate::snapshot::IndexSnapshot;
@@ -33,6 +34,8 @@ pub struct NewDoc<'a> {
     pub source: MemorySource,
     /// Its session; empty = none, and then it has no neighbours either.
     pub session_id: &'a str,
+    /// Who speaks, where the source says so; only the first name is looked at.
+    pub speaker: &'a str,
     /// What is analysed; not kept.
     pub text: &'a str,
     /// Its unit vector, where it has one. One of another width, or with a number that is not
@@ -129,6 +132,8 @@ impl IndexWriter {
             head_terms,
             kind: doc.kind,
             source: doc.source,
+            cues: Cues::of(doc.text),
+            speaker: self.analyser.name_number(doc.speaker),
             hole: false,
         };
         self.push_row(row, doc.vector)

@@ -46,6 +46,9 @@ pub struct Recall {
     pub tier: SearchTier,
     /// Live records that the filter admitted.
     pub considered: u32,
+    /// Not even the best result is likely to be relevant: take the answer for "nothing known".
+    #[serde(default)]
+    pub nothing_relevant: bool,
 }
 
 /// One remembered record with its scores (M30).

@@ -3,21 +3,25 @@
 
 use std::collections::HashSet;
 
-use reprise_types::{LearningEngine, RankSignal, RetrievedMemory, VectorStore, Why};
+use reprise_types::{LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Why};
 
-use super::fuse::{NAMES, Scored};
-use super::plan::Plan;
-use super::search::Signals;
+use super::fuse::{Fusion, Scored};
+use super::scene::Scene;
+use super::signals::SIGNALS;
 use crate::snapshot::Snapshot;
+
+/// Replaced versions that one result names, newest first.
+const HISTORY_MAX: usize = 16;
 
 /// The results, best first by the adjusted score, and whether a damaged record was left out.
 pub(super) fn run(
     snapshot: &Snapshot,
-    plan: &Plan<'_>,
-    signals: &Signals<'_>,
-    best: Vec<Scored>,
+    scene: &Scene<'_>,
+    fusion: &Fusion,
+    best: &[Scored],
     learning: &dyn LearningEngine,
 ) -> (Vec<RetrievedMemory>, bool) {
+    let plan = scene.plan;
     let mut damaged = false;
     let mut results = Vec::with_capacity(plan.top_k.min(best.len()));
     let mut seen = HashSet::new();
@@ -35,7 +39,8 @@ pub(super) fn run(
                 let sona_score = (score + moved).clamp(0.0, 1.0);
                 let why = Why {
                     taught_by: learning.taught_by(plan.vector, record.id),
-                    ..why(snapshot, plan, signals, &scored)
+                    supersedes: history(snapshot, &record),
+                    ..why(scene, fusion, scored)
                 };
                 results.push(RetrievedMemory {
                     record,
@@ -58,50 +63,55 @@ pub(super) fn run(
 }
 
 fn is_forgotten(snapshot: &Snapshot, ordinal: u32) -> bool {
-    snapshot
-        .index
-        .doc(ordinal)
-        .is_some_and(|doc| doc.forgotten_at.is_some())
+    let doc = snapshot.index.doc(ordinal);
+    doc.is_some_and(|doc| doc.forgotten_at.is_some())
 }
 
-fn why(snapshot: &Snapshot, plan: &Plan<'_>, signals: &Signals<'_>, scored: &Scored) -> Why {
-    let signals_of = NAMES
-        .iter()
-        .zip(&scored.parts)
-        .filter(|(_, part)| part.weight != 0.0);
+/// The versions that this record replaced, newest first: they never answer themselves.
+fn history(snapshot: &Snapshot, record: &MemoryRecord) -> Vec<RecordId> {
+    let mut history = Vec::new();
+    let mut next = record.supersedes;
+    while let Some(id) = next {
+        history.push(id);
+        if history.len() == HISTORY_MAX {
+            break;
+        }
+        let ordinal = snapshot.index.find(id);
+        let older = ordinal.and_then(|ordinal| snapshot.reader.record(ordinal).ok());
+        next = older.and_then(|record| record.supersedes);
+    }
+    history
+}
+
+fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored) -> Why {
+    let parts = SIGNALS.iter().zip(scored.values).zip(fusion.weights);
+    let mut signals: Vec<RankSignal> = parts
+        .filter(|(_, weight)| *weight != 0.0)
+        .map(|((signal, value), weight)| part(signal.name, value, weight))
+        .collect();
+    signals.push(part("base_rate", 1.0, fusion.base));
+    let codes = scene.plan.codes.as_ref();
+    let cosine = codes.and_then(|codes| scene.index.cosine(codes, scored.ordinal));
     Why {
-        signals: signals_of
-            .map(|(name, part)| RankSignal {
-                name: (*name).to_owned(),
-                value: part.value,
-                weight: part.weight,
-                contribution: part.value * part.weight,
-            })
-            .collect(),
-        raw_distance: raw_distance(snapshot, plan, signals, scored.ordinal),
-        matched_words: signals.lexical.matched_words(scored.ordinal, &plan.query),
+        signals,
+        raw_distance: cosine.map(|cosine| 1.0 - cosine),
+        matched_words: scene
+            .lexical
+            .matched_words(scored.ordinal, &scene.plan.query),
         taught_by: Vec::new(),
         supersedes: Vec::new(),
     }
 }
 
-/// One minus the cosine, from the full-precision vector; from the code where that cannot be read.
-fn raw_distance(
-    snapshot: &Snapshot,
-    plan: &Plan<'_>,
-    signals: &Signals<'_>,
-    ordinal: u32,
-) -> Option<f32> {
-    let query = plan.vector.filter(|_| snapshot.index.has_vector(ordinal))?;
-    let mut vector = vec![0.0; snapshot.reader.dimensions()];
-    let cosine = if snapshot.reader.vector(ordinal, &mut vector) {
-        vector.iter().zip(query).map(|(a, b)| a * b).sum()
-    } else {
-        signals.meaning.get(ordinal as usize).copied()?
-    };
-    Some(1.0 - cosine)
+fn part(name: &str, value: f32, weight: f32) -> RankSignal {
+    RankSignal {
+        name: name.to_owned(),
+        value,
+        weight,
+        contribution: value * weight,
+    }
 }
 
-fn logistic(logit: f32) -> f32 {
+pub(super) fn logistic(logit: f32) -> f32 {
     1.0 / (1.0 + (-logit).exp())
 }

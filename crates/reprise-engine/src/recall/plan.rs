@@ -1,27 +1,31 @@
 //! Plan: what is asked, of which records, and with what.
 
-use reprise_index::{Query, View};
-use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
+use reprise_index::{Query, QueryCodes, View};
+use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{Degraded, EmbeddingSpace, RecallRequest, check_unit_vector};
 
+use super::question::{Asked, subject};
 use crate::snapshot::Snapshot;
 
-/// Room for repeated texts beyond twice the results asked for.
+/// Room for repeated texts beyond the results asked for.
 const REPEATS: usize = 8;
 
 /// A question made ready for the search.
 #[derive(Debug)]
 pub(super) struct Plan<'a> {
-    /// The query's words as the index spells them.
+    /// The subject's words as the index spells them.
     pub(super) query: Query,
+    pub(super) asked: Asked,
     /// Which records may answer.
     pub(super) view: View,
-    /// The query's vector, if it can be compared with this store's.
+    /// The query's vector, if it can be compared with this store's ...
     pub(super) vector: Option<&'a [f32]>,
+    /// ... and its codes.
+    pub(super) codes: Option<QueryCodes>,
     /// Most results.
     pub(super) top_k: usize,
-    /// Records that are read back to fill them: some may repeat another's text.
-    pub(super) candidates: usize,
+    /// Ranked records that may be needed to fill them: some may repeat another's text.
+    pub(super) ranked: usize,
     /// What this answer has to do without.
     pub(super) degraded: Vec<Degraded>,
 }
@@ -32,19 +36,21 @@ impl<'a> Plan<'a> {
         request: &RecallRequest,
         query_vector: Option<(&EmbeddingSpace, &'a [f32])>,
     ) -> Self {
-        let text = &request.query[..request.query.floor_char_boundary(QUERY_BYTES_MAX)];
         let comparable = query_vector.filter(|(space, vector)| {
             let own = snapshot.space.as_ref().is_none_or(|own| own == *space);
             own && check_unit_vector(vector, usize::from(space.dimensions)).is_ok()
         });
+        let vector = comparable.map(|(_, vector)| vector);
         let top_k = request.top_k.min(TOP_K_MAX);
-        let missing = comparable.is_none() && !text.trim().is_empty();
+        let missing = vector.is_none() && !request.query.trim().is_empty();
         Self {
-            query: snapshot.index.analyse_query(text),
+            query: snapshot.index.analyse_query(&subject(&request.query)),
+            asked: Asked::of(&request.query),
             view: snapshot.index.view(&request.filter, request.as_of),
-            vector: comparable.map(|(_, vector)| vector),
+            codes: vector.and_then(|vector| snapshot.index.encode(vector)),
+            vector,
             top_k,
-            candidates: if top_k == 0 { 0 } else { 2 * top_k + REPEATS },
+            ranked: if top_k == 0 { 0 } else { 2 * top_k + REPEATS },
             degraded: if missing {
                 vec![Degraded::NoQueryVector]
             } else {

@@ -1,34 +1,50 @@
-//! The fusion's own rules: spread, ties, and that small stores are not over-read.
+//! The ranking's own rules: spread, ties, and that small stores are not over-read.
 
-use super::fuse::*;
+use super::ablation::Ablation;
+use super::scale::{BM25, COSINES, Scale, unit};
+use super::signals::{COUNT, SIGNALS};
 
 #[test]
 fn a_signal_that_separates_nothing_weighs_nothing() {
-    let flat = Spread::of(&[0.4; 500], (0.1, 0.12), |_| true);
+    let flat = Scale::new(COSINES, 0.4, 0.0, 500);
     assert!(flat.standard(0.4).abs() < 0.2);
 }
 
 #[test]
 fn a_small_store_is_read_with_care() {
-    let one = Spread::of(&[0.5], (0.1, 0.12), |_| true);
-    let many = Spread::of(
-        &[[0.1; 50].as_slice(), &[0.5]].concat(),
-        (0.1, 0.12),
-        |_| true,
-    );
+    let one = Scale::new(COSINES, 0.5, 0.0, 1);
+    let many = Scale::new(COSINES, 0.108, 0.056, 51);
     assert!(one.standard(0.5) > 0.0 && one.standard(0.5) < many.standard(0.5));
-    let none = Spread::of(&[], (0.1, 0.12), |_| true);
-    assert!((none.standard(0.1)).abs() < 1e-6);
+    let none = Scale::new(COSINES, 0.0, 0.0, 0);
+    assert!(none.standard(0.1).abs() < 1e-6);
+    assert!(Scale::new(BM25, 0.0, 0.0, 0).standard(0.0).abs() < 1e-6);
 }
 
 #[test]
-fn the_best_are_sorted_and_the_newer_wins_a_tie() {
-    let mut best = Best::new(3);
-    for (ordinal, score) in [(0, 0.2), (1, 0.9), (2, 0.5), (3, 0.9), (4, -1.0)] {
-        best.offer(ordinal, score);
+fn every_standard_score_is_a_signal_between_0_and_1() {
+    for (standard, expected) in [
+        (-9.0, 0.0),
+        (-2.0, 0.0),
+        (4.0, 0.5),
+        (10.0, 1.0),
+        (99.0, 1.0),
+    ] {
+        assert!((unit(standard) - expected).abs() < 1e-6, "{standard}");
     }
-    assert_eq!(best.into_sorted(), [3, 1, 2]);
-    let mut none = Best::new(0);
-    none.offer(1, 1.0);
-    assert!(none.into_sorted().is_empty());
+}
+
+#[test]
+fn signals_are_left_out_by_name_and_by_kind() {
+    let all = Ablation::default();
+    assert!((0..COUNT).all(|signal| all.takes_part(signal)));
+    let some = Ablation::without(["time", "own_words"]).unwrap();
+    for (at, signal) in SIGNALS.iter().enumerate() {
+        let out = signal.kinds.contains(&"time") || signal.name == "own_words";
+        assert_eq!(some.takes_part(at), !out, "{}", signal.name);
+    }
+    let error = Ablation::without(["tim"]).unwrap_err().to_string();
+    assert!(
+        error.contains("`tim`") && error.contains("time_asked"),
+        "{error}"
+    );
 }

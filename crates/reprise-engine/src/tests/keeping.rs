@@ -240,7 +240,7 @@ fn the_forgotten_do_not_answer_about_the_past_either() {
         .engine()
         .forget(&ForgetSelector::Session("mon".into()), "asked", now)
         .unwrap();
-    let mut request = RecallRequest::new("customers are charged twice");
+    let mut request = RecallRequest::new("customers are charged twice in Lisbon");
     request.as_of = Some(before);
     let recall = bench.ask_with(&request, Some(2));
     assert!(!recall.results.is_empty() && recall.degraded.is_empty());

@@ -81,6 +81,7 @@ fn push(writer: &mut IndexWriter, number: usize, text: &str, vector: &[f32]) {
         kind: MemoryKind::Episode,
         source: MemorySource::UserInput,
         session_id: &format!("session-{}", number / 20),
+        speaker: "",
         text,
         vector: Some(vector),
     });
@@ -215,7 +216,10 @@ fn lexical() {
             let query = snapshot.analyse_query(&question());
             let view = snapshot.view(&MemoryFilter::default(), None);
             timed(&mut first, || {
-                snapshot.lexical(&query, &view, &mut scratch).whole.len()
+                snapshot
+                    .lexical(&query, &view, 128, &mut scratch)
+                    .best
+                    .len()
             });
         }
         println!(
@@ -237,7 +241,7 @@ fn report(name: &str, snapshot: &IndexSnapshot, vector: &[f32]) {
         timed(&mut both, || {
             timed(&mut scan, || snapshot.scan(vector, &mut scores));
             timed(&mut lexical, || {
-                let signals = snapshot.lexical(&query, &view, &mut scratch);
+                let signals = snapshot.lexical(&query, &view, 128, &mut scratch);
                 postings = signals.terms.iter().map(|t| t.documents).sum();
             });
         });

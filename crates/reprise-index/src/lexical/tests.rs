@@ -8,6 +8,7 @@ use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
 use super::*;
 use crate::snapshot::IndexSnapshot;
+use crate::view::View;
 use crate::words::{Analyser, HEAD_TERMS};
 use crate::writer::{IndexWriter, NewDoc};
 
@@ -79,6 +80,7 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
                     kind: MemoryKind::Episode,
                     source: MemorySource::UserInput,
                     session_id: names[*session],
+                    speaker: "",
                     text: &text,
                     vector: None,
                 });
@@ -144,7 +146,16 @@ impl Naive {
 
     fn idf(&self, term: &str) -> f64 {
         let n = self.counts.len() as f64;
-        let df = self.counts.iter().filter(|c| c.contains_key(term)).count() as f64;
+        let held = |least: f64| {
+            let holds = |c: &&BTreeMap<String, f64>| c.get(term).is_some_and(|f| *f >= least);
+            self.counts.iter().filter(holds).count() as f64
+        };
+        // What stands only behind heads counts for little, but it is known.
+        let df = if held(1.0) > 0.0 {
+            held(1.0)
+        } else {
+            held(0.0)
+        };
         if df == 0.0 {
             0.0
         } else {
@@ -180,30 +191,21 @@ impl Naive {
     }
 }
 
-/// Whole, head, around, session and coverage of every document told of, as of `now`.
-fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 5] {
+/// Score, session score and coverage of every document told of, as of `now`.
+fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
     let live: Vec<usize> = (0..told.len())
         .filter(|i| told[*i].known <= now && told[*i].ended > now)
         .collect();
     let whole: Vec<Vec<String>> = live.iter().map(|i| told[*i].terms.clone()).collect();
-    let head_of = |i: &usize| told[*i].terms.iter().take(HEAD_TERMS).cloned().collect();
-    let heads: Vec<Vec<String>> = live.iter().map(head_of).collect();
+    let head_of = |terms: &Vec<String>| terms.iter().take(HEAD_TERMS).cloned().collect();
+    let heads: Vec<Vec<String>> = whole.iter().map(head_of).collect();
+    let mut heads = Naive::new(&heads);
+    for (counts, terms) in heads.counts.iter_mut().zip(&whole) {
+        for term in terms.iter().skip(HEAD_TERMS) {
+            counts.entry(term.clone()).or_insert(0.3);
+        }
+    }
     let session = |at: usize| told[live[at]].session;
-    let around: Vec<Vec<String>> = (0..live.len())
-        .map(|at| {
-            let same = |other: &usize| session(*other) == session(at) && session(at) != 0;
-            let before = (0..at).rev().find(same);
-            let after = (at + 1..live.len()).find(same);
-            let mut all = heads[at].clone();
-            all.extend(
-                before
-                    .into_iter()
-                    .chain(after)
-                    .flat_map(|n| heads[n].clone()),
-            );
-            all
-        })
-        .collect();
     let named: Vec<usize> = (1..4)
         .filter(|s| (0..live.len()).any(|at| session(at) == *s))
         .collect();
@@ -217,18 +219,11 @@ fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 5] {
         })
         .collect();
     let by_session = Naive::new(&sessions).scores(query);
-    let heads = Naive::new(&heads);
+    let of_session = |at: usize| named.iter().position(|s| *s == session(at));
     let compact = [
-        Naive::new(&whole).scores(query),
         heads.scores(query),
-        Naive::new(&around).scores(query),
         (0..live.len())
-            .map(|at| {
-                named
-                    .iter()
-                    .position(|s| *s == session(at))
-                    .map_or(0.0, |s| by_session[s])
-            })
+            .map(|at| of_session(at).map_or(0.0, |s| by_session[s]))
             .collect(),
         heads.coverage(query),
     ];
@@ -241,11 +236,71 @@ fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 5] {
     })
 }
 
-fn signals(snapshot: &IndexSnapshot, query: &str, as_of: Option<i64>) -> [Vec<f32>; 5] {
+fn signals(snapshot: &IndexSnapshot, query: &str, as_of: Option<i64>) -> [Vec<f32>; 3] {
     let view = snapshot.view(&MemoryFilter::default(), as_of.map(at));
     let mut scratch = LexicalScratch::default();
-    let s = snapshot.lexical(&snapshot.analyse_query(query), &view, &mut scratch);
-    [s.whole, s.head, s.around, s.session, s.coverage].map(<[f32]>::to_vec)
+    signals_in(snapshot, query, &view, &mut scratch)
+}
+
+/// Asked in buffers that may have served another question before.
+fn signals_in(
+    snapshot: &IndexSnapshot,
+    query: &str,
+    view: &View,
+    scratch: &mut LexicalScratch,
+) -> [Vec<f32>; 3] {
+    let query = snapshot.analyse_query(query);
+    let found = snapshot.lexical(&query, view, 5, scratch);
+    let all = 0..snapshot.len() as u32;
+    // A dead document has no session of its own to speak for it.
+    let session = |at: u32| {
+        let doc = snapshot.doc(at).filter(|_| view.is_live(at));
+        found.session_score(doc.and_then(|doc| doc.session))
+    };
+    let scores: Vec<f32> = all.clone().map(|at| found.score(at)).collect();
+    let mut best: Vec<(u32, f32)> = all
+        .clone()
+        .map(|at| (at, found.score(at)))
+        .filter(|(_, score)| *score > 0.0)
+        .collect();
+    best.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+    best.truncate(5);
+    assert_eq!(found.best, best);
+    let live: Vec<f32> = all
+        .clone()
+        .filter(|at| view.is_live(*at))
+        .map(session)
+        .collect();
+    check_spread(found.session_words, &live);
+    let live: Vec<f32> = all
+        .clone()
+        .filter(|at| view.is_live(*at))
+        .map(|at| found.score(at))
+        .collect();
+    check_spread(found.words, &live);
+    [
+        scores,
+        all.clone().map(session).collect(),
+        all.map(|at| found.coverage(found.terms_of(at))).collect(),
+    ]
+}
+
+fn check_spread(spread: SignalSpread, values: &[f32]) {
+    let n = values.len().max(1) as f64;
+    let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / n;
+    let square = values
+        .iter()
+        .map(|v| (f64::from(*v) - mean).powi(2))
+        .sum::<f64>()
+        / n;
+    assert!(
+        (f64::from(spread.mean) - mean).abs() < 1e-3,
+        "{spread:?} {mean}"
+    );
+    assert!(
+        (f64::from(spread.deviation) - square.sqrt()).abs() < 1e-2,
+        "{spread:?} {square}"
+    );
 }
 
 proptest! {
@@ -264,7 +319,7 @@ proptest! {
         Analyser::default().terms(&query, |stem, _| terms.push(stem.to_owned()));
         let expected = naive(&told, &terms, as_of.unwrap_or(i64::MAX - 1));
         let got = signals(&snapshot, &query, as_of);
-        let names = ["whole", "head", "around", "session", "coverage"];
+        let names = ["words", "session", "coverage"];
         for (name, (got, expected)) in names.iter().zip(got.iter().zip(&expected)) {
             prop_assert_eq!(got.len(), expected.len());
             for (g, e) in got.iter().zip(expected) {
@@ -303,7 +358,7 @@ proptest! {
         let query = snapshot.analyse_query("Auth races; painted TRAINS, auth!");
         let view = snapshot.view(&MemoryFilter::default(), None);
         let mut scratch = LexicalScratch::default();
-        let signals = snapshot.lexical(&query, &view, &mut scratch);
+        let signals = snapshot.lexical(&query, &view, 5, &mut scratch);
         for (ordinal, doc) in (0..).zip(&told) {
             let held = query.terms.iter().filter(|t| doc.terms.contains(&t.stem));
             let expected: Vec<String> = held.map(|t| t.surface.clone()).collect();
@@ -333,17 +388,25 @@ fn borrowed_buffers_carry_nothing_over() {
     let snapshot = writer.publish();
     let view = snapshot.view(&MemoryFilter::default(), None);
     let mut scratch = LexicalScratch::default();
-    snapshot.lexical(&snapshot.analyse_query("race kitten"), &view, &mut scratch);
+    let first = signals_in(&snapshot, "race kitten", &view, &mut scratch);
     for empty in ["", "the of and", "\u{1f600}\u{1f680}", "unheard"] {
-        let signals = snapshot.lexical(&snapshot.analyse_query(empty), &view, &mut scratch);
-        for signal in [
-            signals.whole,
-            signals.head,
-            signals.around,
-            signals.session,
-            signals.coverage,
-        ] {
+        for signal in signals_in(&snapshot, empty, &view, &mut scratch) {
             assert_eq!(signal, [0.0, 0.0], "{empty}");
         }
     }
+    // Nor do they when another, smaller store asks in between.
+    let (mut other, _) = play(
+        &[Op::Push {
+            words: vec![0],
+            session: 2,
+        }],
+        true,
+    );
+    let small = other.publish();
+    let other_view = small.view(&MemoryFilter::default(), None);
+    signals_in(&small, "race", &other_view, &mut scratch);
+    assert_eq!(
+        signals_in(&snapshot, "race kitten", &view, &mut scratch),
+        first
+    );
 }

@@ -28,6 +28,7 @@ fn sample() -> IndexWriter {
             kind: MemoryKind::ALL[number as usize % 4],
             source: MemorySource::ALL[number as usize % 5],
             session_id: ["one", "two", ""][number as usize % 3],
+            speaker: "",
             text: &text,
             vector: (number % 3 != 0).then_some(&vector[..]),
         });
@@ -58,7 +59,7 @@ fn answers(snapshot: &IndexSnapshot) -> String {
     ] {
         let view = snapshot.view(&filter, as_of);
         let ordinals: Vec<u32> = view.ordinals().collect();
-        let signals = snapshot.lexical(&query, &view, &mut scratch);
+        let signals = snapshot.lexical(&query, &view, 9, &mut scratch);
         all.extend([format!("{ordinals:?} {signals:?}\n")]);
     }
     let mut scores = Vec::new();
@@ -160,12 +161,14 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
         kind: MemoryKind::Episode,
         source: MemorySource::UserInput,
         session_id: "clandestine",
+        speaker: "",
         text: "the zebra moves at midnight",
         vector: Some(&[0.5, 0.5, 0.5, 0.5]),
     };
     writer.push(&doc);
     writer.push(&NewDoc {
         session_id: "open",
+        speaker: "",
         text: "midnight train",
         ..doc
     });

@@ -22,6 +22,7 @@ fn doc(number: u32) -> NewDoc<'static> {
         kind: MemoryKind::ALL[number as usize % 4],
         source: MemorySource::ALL[number as usize % 5],
         session_id: SESSIONS[number as usize % 3],
+        speaker: "",
         text: "race in the auth module",
         vector: None,
     }
@@ -91,7 +92,7 @@ fn a_snapshot_does_not_see_what_comes_later() {
         let view = snapshot.view(&MemoryFilter::default(), None);
         let mut scratch = LexicalScratch::default();
         let query = snapshot.analyse_query("auth race zebra");
-        let signals = format!("{:?}", snapshot.lexical(&query, &view, &mut scratch));
+        let signals = format!("{:?}", snapshot.lexical(&query, &view, 9, &mut scratch));
         let mut scores = Vec::new();
         snapshot.scan(&[1.0, 0.0], &mut scores);
         let docs: Vec<_> = (0..400).map(|o| snapshot.doc(o)).collect();
@@ -102,6 +103,7 @@ fn a_snapshot_does_not_see_what_comes_later() {
     };
     let seen = state(&before);
     writer.push(&NewDoc {
+        speaker: "",
         text: "zebra",
         vector: Some(&[1.0, 0.0]),
         ..doc(301)
@@ -166,8 +168,8 @@ fn an_empty_index_and_odd_questions_have_answers() {
     let empty = writer.publish();
     assert!(empty.is_empty() && empty.doc(0).is_none() && empty.unembedded(9).is_empty());
     let view = empty.view(&MemoryFilter::default(), None);
-    let signals = empty.lexical(&empty.analyse_query("race"), &view, &mut scratch);
-    assert!(signals.whole.is_empty() && signals.terms[0].idf == 0.0);
+    let signals = empty.lexical(&empty.analyse_query("race"), &view, 9, &mut scratch);
+    assert!(signals.best.is_empty() && signals.terms[0].idf == 0.0);
     for _ in 0..3 {
         writer.push(&doc(1));
     }
@@ -187,15 +189,14 @@ fn an_empty_index_and_odd_questions_have_answers() {
         "\0\u{feff}\u{202e}",
     ] {
         let query = snapshot.analyse_query(question);
-        let signals = snapshot.lexical(&query, &view, &mut scratch);
-        assert!(
-            signals.whole.iter().all(|x| x.is_finite()),
-            "{question:.20}"
-        );
-        assert_eq!(
-            signals.coverage,
-            [if question == long { 1.0 } else { 0.0 }; 3]
-        );
+        let signals = snapshot.lexical(&query, &view, 9, &mut scratch);
+        for ordinal in 0..3 {
+            let terms = signals.terms_of(ordinal);
+            assert!(signals.score(ordinal).is_finite(), "{question:.20}");
+            let all = if question == long { 1.0 } else { 0.0 };
+            let missed = (signals.coverage(terms) - all).abs();
+            assert!(missed < 1e-6, "{question:.20}");
+        }
     }
     // No vectors: everything is unembedded, nothing is near.
     assert_eq!(snapshot.unembedded(2), [0, 1]);

@@ -66,14 +66,7 @@ fn a_question_counts_its_repetitions_and_keeps_its_spelling() {
         .iter()
         .map(|t| (t.stem.as_str(), t.surface.as_str(), t.count))
         .collect();
-    assert_eq!(
-        seen,
-        [
-            ("run", "Running", 2),
-            ("ran", "ran", 1),
-            ("race", "RACE", 1)
-        ]
-    );
+    assert_eq!(seen, [("run", "Running", 3), ("race", "RACE", 1)]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::Snapshot;
+use reprise_engine::{Snapshot, subject};
 use reprise_store::Verify;
 use reprise_types::{
     Clock, Degraded, Embedder, MemoryFilter, Recall, RecallId, RecallRequest, SystemClock,
@@ -58,7 +58,10 @@ struct Asker {
 impl Asker {
     fn ask(&mut self, request: &RecallRequest) -> anyhow::Result<Recall> {
         let vector = match &mut self.embedder {
-            Some(embedder) => Some((embedder.space().clone(), embedder.embed(&request.query)?)),
+            Some(embedder) => Some((
+                embedder.space().clone(),
+                embedder.embed(&subject(&request.query))?,
+            )),
             None => None,
         };
         let query = vector

@@ -79,6 +79,7 @@ fn compare(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
             kind: MemoryKind::Episode,
             source: MemorySource::UserInput,
             session_id: "",
+            speaker: "",
             text: "",
             vector: Some(vector),
         });

@@ -20,7 +20,7 @@ fn candidates_are_the_best_by_code_and_admitted() {
     let expected = exact(&query, &vectors);
     let got = index.candidates(&codes, 40, &view, &mut scratch);
     assert_eq!(got.len(), 40);
-    assert!(got.is_sorted_by(|a, b| a.1 > b.1 || (a.1 == b.1 && a.0 > b.0)));
+    assert!(got.is_sorted_by(|a, b| (b.1, b.0) < (a.1, a.0)));
     let best: Vec<u32> = expected[..10].iter().map(|e| e.0).collect();
     assert!(best.iter().all(|o| got.iter().any(|g| g.0 == *o)));
     for (ordinal, cosine) in got {

@@ -1,0 +1,67 @@
+//! Candidates: the records worth a closer look. All of a small store; of a large one those that
+//! meaning or words speak for, and their neighbours in the session.
+//!
+//! Must never live here: weights, or an order among the candidates.
+
+use reprise_index::{LexicalScratch, LexicalSignals, VectorScratch};
+
+use super::plan::Plan;
+use crate::snapshot::Snapshot;
+
+/// A store of no more admitted records is looked at whole.
+const WHOLE_MAX: u32 = 1024;
+/// Candidates by meaning, and as many by words, in a larger one; more where more are asked for.
+const EACH_MIN: usize = 128;
+/// So many of the best of each bring their neighbours along.
+const WITH_NEIGHBOURS: usize = 64;
+
+/// Buffers, lent again and again.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    lexical: LexicalScratch,
+    vectors: VectorScratch,
+    ordinals: Vec<u32>,
+}
+
+/// What the search found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found<'a> {
+    /// Admitted records, ascending, each once.
+    pub(super) ordinals: &'a [u32],
+    pub(super) lexical: LexicalSignals<'a>,
+}
+
+pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scratch) -> Found<'a> {
+    let Scratch {
+        lexical,
+        vectors,
+        ordinals,
+    } = scratch;
+    let each = EACH_MIN.max(plan.ranked);
+    let lexical = snapshot
+        .index
+        .lexical(&plan.query, &plan.view, each, lexical);
+    ordinals.clear();
+    if plan.ranked == 0 {
+        return Found { ordinals, lexical };
+    }
+    if plan.view.considered() <= WHOLE_MAX {
+        ordinals.extend(plan.view.ordinals());
+        return Found { ordinals, lexical };
+    }
+    let mut take = |found: &[(u32, f32)]| {
+        ordinals.extend(found.iter().map(|best| best.0));
+        for (ordinal, _) in found.iter().take(WITH_NEIGHBOURS) {
+            let (previous, next) = plan.view.neighbours(*ordinal);
+            let near = [previous, next].into_iter().flatten();
+            ordinals.extend(near.filter(|near| plan.view.admits(*near)));
+        }
+    };
+    take(lexical.best);
+    if let Some(codes) = &plan.codes {
+        take(snapshot.index.candidates(codes, each, &plan.view, vectors));
+    }
+    ordinals.sort_unstable();
+    ordinals.dedup();
+    Found { ordinals, lexical }
+}

@@ -1,0 +1,64 @@
+//! From raw scores to standard scores: how far a record stands out in this store, for this query.
+//!
+//! Scores are normalised by their spread, so that a signal that separates nothing weighs nothing
+//! (DESIGN 6: merging ranks is worse than BM25 alone). Must never live here: weights.
+
+/// Pseudo-records that steady mean and deviation in a small store.
+const PRIOR_RECORDS: f64 = 8.0;
+/// Standard scores from here up to [`HIGHEST`] are told apart.
+const LOWEST: f32 = -2.0;
+const HIGHEST: f32 = 10.0;
+
+/// What is known of a signal's spread before a store has been seen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Prior {
+    mean: f64,
+    deviation: f64,
+}
+
+/// What MiniLM gives unrelated short texts.
+pub(super) const COSINES: Prior = Prior {
+    mean: 0.1,
+    deviation: 0.12,
+};
+
+/// BM25, of records and of sessions.
+pub(super) const BM25: Prior = Prior {
+    mean: 0.0,
+    deviation: 1.5,
+};
+
+/// Mean and deviation of a signal among the live records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    mean: f32,
+    per_deviation: f32,
+}
+
+impl Scale {
+    /// From mean and deviation over `count` records, steadied by the prior's pseudo-records.
+    pub(super) fn new(prior: Prior, mean: f32, deviation: f32, count: u32) -> Self {
+        let square_of = |mean: f64, deviation: f64| mean.mul_add(mean, deviation * deviation);
+        let (mean, deviation) = (f64::from(mean), f64::from(deviation));
+        let seen = f64::from(count);
+        let total = seen + PRIOR_RECORDS;
+        let square = seen * square_of(mean, deviation)
+            + PRIOR_RECORDS * square_of(prior.mean, prior.deviation);
+        let mean = seen.mul_add(mean, PRIOR_RECORDS * prior.mean) / total;
+        let variance = mean.mul_add(-mean, square / total).max(f64::EPSILON);
+        Self {
+            mean: mean as f32,
+            per_deviation: variance.sqrt().recip() as f32,
+        }
+    }
+
+    /// Deviations above the mean.
+    pub(super) fn standard(self, value: f32) -> f32 {
+        (value - self.mean) * self.per_deviation
+    }
+}
+
+/// A standard score as a signal: 0 at two deviations below the mean, 1 at ten above.
+pub(super) fn unit(standard: f32) -> f32 {
+    ((standard - LOWEST) / (HIGHEST - LOWEST)).clamp(0.0, 1.0)
+}

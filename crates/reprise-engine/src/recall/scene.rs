@@ -1,0 +1,154 @@
+//! The scene of one question: everything that its signals are computed from.
+//!
+//! Must never live here: a signal, a weight.
+
+use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals};
+
+use super::candidates::Found;
+use super::plan::Plan;
+use super::question::Asked;
+use super::scale::{BM25, COSINES, Scale};
+use crate::snapshot::Snapshot;
+
+/// Records whose cosines tell how the cosines spread.
+const SAMPLE: usize = 1024;
+/// The most meaningful records of a session that speak for it.
+const SPEAKERS: usize = 3;
+
+/// The same for all candidates of one question.
+#[derive(Debug)]
+pub(super) struct Scene<'a> {
+    pub(super) index: &'a IndexSnapshot,
+    pub(super) plan: &'a Plan<'a>,
+    pub(super) lexical: LexicalSignals<'a>,
+    pub(super) asked: Asked,
+    /// The user's words stand among those of others.
+    pub(super) mixed: bool,
+    /// The question names somebody who speaks in one of the candidates.
+    pub(super) named: bool,
+    cosines: Scale,
+    words: Scale,
+    session_words: Scale,
+}
+
+/// One candidate as every signal sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate {
+    pub(super) ordinal: u32,
+    pub(super) traits: DocTraits,
+    /// Standard scores of its cosine and of its words.
+    pub(super) meaning: f32,
+    pub(super) words: f32,
+    /// Mean standard score of its session's most meaningful candidates.
+    pub(super) session_meaning: f32,
+    /// `1 / (1 + terms / 16)`: near 1 for a short turn, near 0 for a page. Short turns are
+    /// understood with their neighbours, pages by themselves.
+    pub(super) brevity: f32,
+}
+
+/// Terms of a text that is half a turn, half a page.
+const BREVITY_TERMS: f32 = 16.0;
+
+impl<'a> Scene<'a> {
+    pub(super) fn new(snapshot: &'a Snapshot, plan: &'a Plan<'a>, found: &Found<'a>) -> Self {
+        let live = plan.view.live();
+        let lexical = found.lexical;
+        let sample = plan
+            .codes
+            .as_ref()
+            .map(|codes| snapshot.index.sample(codes, SAMPLE, &plan.view));
+        let sample = sample.unwrap_or_default();
+        let (words, session) = (lexical.words, lexical.session_words);
+        Self {
+            index: &snapshot.index,
+            plan,
+            lexical,
+            asked: plan.asked,
+            mixed: plan.view.is_mixed(),
+            named: false,
+            cosines: Scale::new(COSINES, sample.mean, sample.deviation, sample.count),
+            words: Scale::new(BM25, words.mean, words.deviation, live),
+            session_words: Scale::new(BM25, session.mean, session.deviation, live),
+        }
+    }
+
+    /// Looks at every candidate; fills `out` in their order.
+    pub(super) fn look(&mut self, ordinals: &[u32], out: &mut Vec<Candidate>) {
+        out.clear();
+        out.extend(ordinals.iter().filter_map(|&ordinal| {
+            let traits = self.index.traits(ordinal, &self.plan.view)?;
+            Some(Candidate {
+                ordinal,
+                traits,
+                meaning: self.meaning_of(ordinal),
+                words: self.words_of(ordinal),
+                session_meaning: 0.0,
+                brevity: 1.0 / (1.0 + traits.terms as f32 / BREVITY_TERMS),
+            })
+        }));
+        self.named = out
+            .iter()
+            .any(|candidate| self.names(candidate.traits.speaker));
+        speak_for_sessions(out);
+    }
+
+    /// Standard score of a record's cosine; 0, which is the mean, where one of the two has no
+    /// vector: it speaks neither for nor against.
+    pub(super) fn meaning_of(&self, ordinal: u32) -> f32 {
+        let codes = self.plan.codes.as_ref();
+        let cosine = codes.and_then(|codes| self.index.cosine(codes, ordinal));
+        cosine.map_or(0.0, |cosine| self.cosines.standard(cosine))
+    }
+
+    /// Standard score of a record's words.
+    pub(super) fn words_of(&self, ordinal: u32) -> f32 {
+        self.words.standard(self.lexical.score(ordinal))
+    }
+
+    /// Standard score of a session's words as one text.
+    pub(super) fn session_words_of(&self, session: Option<u32>) -> f32 {
+        self.session_words
+            .standard(self.lexical.session_score(session))
+    }
+
+    /// Whether the question holds this speaker's name.
+    pub(super) fn names(&self, speaker: u32) -> bool {
+        speaker != 0
+            && self
+                .plan
+                .query
+                .terms
+                .iter()
+                .any(|term| term.number == speaker)
+    }
+}
+
+/// Gives each candidate the mean of its session's best standard scores; a missing one counts as the
+/// store's mean. A record without a session is a session of its own.
+fn speak_for_sessions(candidates: &mut [Candidate]) {
+    let mut order: Vec<u32> = (0..candidates.len() as u32).collect();
+    let key = |at: &u32| {
+        let candidate = &candidates[*at as usize];
+        (candidate.traits.session, candidate.meaning)
+    };
+    order.sort_unstable_by(|a, b| {
+        let (a, b) = (key(a), key(b));
+        a.0.cmp(&b.0).then(b.1.total_cmp(&a.1))
+    });
+    let mut rest = order.as_slice();
+    while let Some(&first) = rest.first() {
+        let session = candidates[first as usize].traits.session;
+        let same = |at: &&u32| candidates[**at as usize].traits.session == session;
+        let count = match session {
+            Some(_) => rest.iter().take_while(same).count(),
+            None => 1,
+        };
+        let (members, others) = rest.split_at(count);
+        let best = members.iter().take(SPEAKERS);
+        let sum: f32 = best.map(|at| candidates[*at as usize].meaning).sum();
+        for at in members {
+            candidates[*at as usize].session_meaning = sum / SPEAKERS as f32;
+        }
+        rest = others;
+    }
+}

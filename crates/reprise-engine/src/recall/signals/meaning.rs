@@ -1,0 +1,14 @@
+//! Meaning: the record's own vector against the question's.
+
+use crate::recall::scale::unit;
+use crate::recall::scene::{Candidate, Scene};
+
+/// How far the record's cosine stands out.
+pub(super) fn meaning(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
+    unit(candidate.meaning)
+}
+
+/// The same, as far as the text is long: a short turn's vector says less of what it is about.
+pub(super) fn meaning_of_long_text(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
+    unit(candidate.meaning) * (1.0 - candidate.brevity)
+}
