@@ -189,6 +189,55 @@ vocabulary! {
     }
 }
 
+vocabulary! {
+    /// Who says that a run used a record.
+    Credit, "credit", {
+        /// The host named it.
+        Explicit = 1, "explicit";
+        /// Its text or id stood in the run's output: a weaker sign.
+        Implicit = 2, "implicit";
+    }
+}
+
+vocabulary! {
+    /// Why a run failed (C34).
+    FailKind, "failure kind", {
+        /// The work itself: what memory can help with.
+        Task = 1, "task";
+        /// Somebody's credentials.
+        Auth = 2, "auth";
+        /// Too many requests.
+        RateLimit = 3, "rate_limit";
+        /// The network.
+        Network = 4, "network";
+        /// The provider of a model or service.
+        Provider = 5, "provider";
+    }
+}
+
+impl FailKind {
+    /// Whether the cause lies outside the run, so that it says little about what the run used.
+    #[must_use]
+    pub fn is_exogenous(self) -> bool {
+        self != Self::Task
+    }
+}
+
+vocabulary! {
+    /// What was learned about a run after its end (C35). Where several hold, the first of this order
+    /// decides: approved or scored (the later one), retried, related run succeeded.
+    Revision, "revision", {
+        /// A person approved the result.
+        Approved = 1, "approved";
+        /// The same was asked again in other words.
+        Retried = 2, "retried";
+        /// A related run succeeded later.
+        RelatedSucceeded = 3, "related_succeeded";
+        /// A person or a test gave a quality.
+        Scored = 4, "scored";
+    }
+}
+
 /// How long a record stays (C2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -14,6 +14,7 @@ pub mod limits;
 mod ports;
 mod recall;
 mod record;
+mod run;
 mod time;
 mod user;
 mod write;
@@ -24,13 +25,15 @@ pub use error::{EmbedError, ErrorKind, MemoryError};
 pub use filter::MemoryFilter;
 pub use id::{IdError, RecallId, RecordId};
 pub use kind::{
-    ConfidenceLevel, Evidence, MemoryKind, MemorySource, Retention, UnknownName, Visibility,
+    ConfidenceLevel, Credit, Evidence, FailKind, MemoryKind, MemorySource, Retention, Revision,
+    UnknownName, Visibility,
 };
 pub use ports::{Clock, Embedder, LearningEngine, MemoryProvider, Unlearned, VectorStore};
 pub use recall::{
     Degraded, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier, TaughtBy, Why,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance};
+pub use run::{AdapterWeights, EndedRun, Expected, LearningEvent, QueryVector, Receipt};
 pub use time::{SystemClock, TimestampError, parse_timestamp};
 pub use user::{UserId, UserIdError};
 pub use write::{RejectReason, WriteOutcome};

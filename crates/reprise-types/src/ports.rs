@@ -73,6 +73,19 @@ pub trait LearningEngine: Send + Sync {
     /// How much to add to the score of `record` for this query; 0.0 without evidence.
     fn adjustment(&self, query_vector: Option<&[f32]>, record: RecordId) -> f32;
 
+    /// The adjustments of all candidates of one recall, in their order: one call costs far less than
+    /// one [`Self::adjustment`] each, and gives the same numbers.
+    fn adjustments(&self, query_vector: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
+        let one = |record: &RecordId| self.adjustment(query_vector, *record);
+        records.iter().map(one).collect()
+    }
+
+    /// The query moved towards what has helped (M61), of length 1, for a second search whose finds
+    /// join the candidates; `None` while there is no evidence that this helps.
+    fn adjusted_query(&self, _query_vector: &[f32]) -> Option<Vec<f32>> {
+        None
+    }
+
     /// The largest absolute adjustment in force now, 0..1.
     fn cap(&self) -> f32;
 

@@ -1,0 +1,203 @@
+//! What learning costs at ten thousand runs: `cargo bench -p reprise-learn`. Prints minima and ratios
+//! of one run; holds nothing to a figure.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a bench prints its table, and ends where its world is not as it was made"
+)]
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use chrono::DateTime;
+use reprise_learn::{Beginning, Ending, Learner, Learning, Outcome, Premises};
+use reprise_types::{Credit, EmbeddingSpace, LearningEngine, QueryVector, RecordId, normalize};
+
+const DIMENSIONS: u16 = 384;
+const RUNS: usize = 10_000;
+const TOPICS: usize = 200;
+const PER_TOPIC: usize = 50;
+
+/// Numbers from a counter: the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn unit(&mut self) -> f32 {
+        (self.roll() >> 40) as f32 / (1u32 << 24) as f32
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.roll() % bound as u64) as usize
+    }
+
+    fn near(&mut self, centre: &[f32], spread: f32) -> Vec<f32> {
+        let mut vector: Vec<f32> = centre
+            .iter()
+            .map(|x| x + spread * (self.unit() - 0.5))
+            .collect();
+        normalize(&mut vector);
+        vector
+    }
+}
+
+/// Topics with their records, and runs on them: even records help.
+struct World {
+    dice: Dice,
+    space: EmbeddingSpace,
+    topics: Vec<Vec<f32>>,
+    records: Vec<Vec<f32>>,
+}
+
+const STRIDE: u128 = 0x9e37_79b9_7f4a_7c15;
+
+fn id(record: usize) -> RecordId {
+    RecordId::from_u128((record as u128 + 1) * STRIDE)
+}
+
+impl World {
+    fn new() -> Self {
+        let mut dice = Dice(1);
+        let zero = vec![0.0; usize::from(DIMENSIONS)];
+        let topics: Vec<Vec<f32>> = (0..TOPICS).map(|_| dice.near(&zero, 1.0)).collect();
+        let records = (0..TOPICS * PER_TOPIC)
+            .map(|record| dice.near(&topics[record / PER_TOPIC], 0.15))
+            .collect();
+        let space = EmbeddingSpace {
+            model: "bench".to_owned(),
+            version: "1".to_owned(),
+            dimensions: DIMENSIONS,
+        };
+        Self {
+            dice,
+            space,
+            topics,
+            records,
+        }
+    }
+
+    fn outcome(&mut self, run: usize) -> Outcome {
+        let topic = self.dice.below(TOPICS);
+        let used: Vec<usize> = (0..3)
+            .map(|_| topic * PER_TOPIC + self.dice.below(PER_TOPIC))
+            .collect();
+        let good = used.iter().filter(|record| *record % 2 == 0).count() as f32 / 3.0;
+        Outcome {
+            begin: Beginning {
+                run_id: format!("run-{run}"),
+                query: Some(QueryVector {
+                    space: self.space.clone(),
+                    vector: self.dice.near(&self.topics[topic], 0.1),
+                }),
+                recall_id: None,
+            },
+            end: Ending {
+                run_id: String::new(),
+                used: used.iter().map(|record| id(*record)).collect(),
+                credit: Credit::Explicit,
+                quality: Some((0.1 + 0.8 * good + 0.1 * self.dice.unit()).min(1.0)),
+                fail: None,
+            },
+        }
+    }
+}
+
+fn main() {
+    let mut world = World::new();
+    let mut learning = Learning::new(usize::from(DIMENSIONS));
+    let live = |_: RecordId| true;
+    let (mut plan, mut fold) = (Vec::new(), Vec::new());
+    for run in 0..RUNS {
+        let outcome = world.outcome(run);
+        // A reader holds the last learner, as in the service: what changes is copied.
+        let reader = learning.learner();
+        let premises = Premises {
+            now: DateTime::UNIX_EPOCH,
+            space: Some(&world.space),
+            live: &live,
+        };
+        let began = Instant::now();
+        let events = learning
+            .outcome(&outcome, premises)
+            .expect("a fair outcome");
+        plan.push(began.elapsed());
+        let began = Instant::now();
+        for event in &events {
+            learning.fold(event, &live);
+        }
+        fold.push(began.elapsed());
+        drop(reader);
+    }
+    let (learner, consolidate) = consolidated(&world, &learning);
+    let mut adjust = adjusted(&mut world, &learner);
+    let began = Instant::now();
+    let part = learning.to_part();
+    let to_part = began.elapsed();
+    let began = Instant::now();
+    let back = Learning::from_part(usize::from(DIMENSIONS), &part).expect("its own part");
+    let from_part = began.elapsed();
+    assert_eq!(back.digest(), learning.digest(), "a part is the state");
+
+    let late = RUNS - 1_000..;
+    let records = world.records.len();
+    println!("{RUNS} runs, {records} records, {DIMENSIONS} dimensions");
+    println!("{:<44} {:>9} {:>9}", "", "min us", "median us");
+    row("adjust 50 candidates", &mut adjust);
+    row(
+        "check one outcome (of the last 1,000)",
+        &mut plan[late.clone()],
+    );
+    row("fold one outcome (of the last 1,000)", &mut fold[late]);
+    row("consolidate (background)", &mut [consolidate]);
+    row("write the checkpoint's part", &mut [to_part]);
+    row("read the checkpoint's part", &mut [from_part]);
+    let size = part.len() as f64 / 1e6;
+    println!("part: {size:.1} MB; gates {:?}", learner.gates());
+}
+
+/// The learner with its adapter fitted and every record placed.
+fn consolidated(world: &World, learning: &Learning) -> (Learner, Duration) {
+    let vector = |record: RecordId, out: &mut [f32]| {
+        let index = (record.to_u128() / STRIDE) as usize - 1;
+        out.copy_from_slice(&world.records[index]);
+        true
+    };
+    let began = Instant::now();
+    let weights = learning.learner().consolidate(&vector);
+    let took = began.elapsed();
+    let mut learner = (*learning.learner()).clone();
+    learner.adopt(weights);
+    for (record, vector) in world.records.iter().enumerate() {
+        learner.place(id(record), vector);
+    }
+    (learner, took)
+}
+
+fn adjusted(world: &mut World, learner: &Learner) -> Vec<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..2_000 {
+        let topic = world.dice.below(TOPICS);
+        let query = world.dice.near(&world.topics[topic], 0.1);
+        let candidates: Vec<RecordId> = (0..PER_TOPIC)
+            .map(|place| id(topic * PER_TOPIC + place))
+            .collect();
+        let began = Instant::now();
+        black_box(learner.adjustments(Some(&query), &candidates));
+        times.push(began.elapsed());
+    }
+    times
+}
+
+fn row(name: &str, times: &mut [Duration]) {
+    times.sort();
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    let (least, middle) = (us(times[0]), us(times[times.len() / 2]));
+    println!("{name:<44} {least:>9.1} {middle:>9.1}");
+}

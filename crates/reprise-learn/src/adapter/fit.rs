@@ -1,0 +1,250 @@
+//! Fitting the adapter: ridge regression, alternating between its two sides, always in the same order.
+//!
+//! `advantage of run i ~ sum over r of (down_r . qi) (up_r . xi)`, where xi is the mean of the records
+//! it used, less what runs nearby used. Weights that past runs depended on (Fisher information) are
+//! held to what they were: that is elastic weight consolidation for a linear model, and it is exact.
+//! Must never live here: where the runs come from.
+
+use reprise_types::AdapterWeights;
+
+use super::{RANK, dot};
+
+/// One run as the fit sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Row {
+    /// Its question's unit vector.
+    pub(crate) query: Vec<f32>,
+    /// What it used, less what runs nearby used.
+    pub(crate) used: Vec<f32>,
+    /// How much better than expected it went.
+    pub(crate) advantage: f32,
+    /// How much it counts, 0..1.
+    pub(crate) weight: f32,
+}
+
+/// Pull of `up` to zero, in runs' worth of squared length.
+const RIDGE_UP: f32 = 3.0;
+/// Pull of `down` to where it was.
+const RIDGE_DOWN: f32 = 20.0;
+/// Pull of `up` to the last consolidated weights, times its Fisher information.
+const HOLD: f32 = 0.5;
+/// Share of the Fisher information that a consolidation keeps of the one before.
+const FISHER_DECAY: f32 = 0.9;
+const SWEEPS: usize = 3;
+const STEPS_MAX: usize = 15;
+const POWER_STEPS: usize = 12;
+
+/// Fits weights to `rows`, held to `before`. Without rows the weights stay as they are.
+pub(crate) fn fit(
+    rows: &[Row],
+    before: &AdapterWeights,
+    dimensions: usize,
+    runs: u64,
+) -> AdapterWeights {
+    if rows.is_empty() {
+        return before.clone();
+    }
+    let size = RANK * dimensions;
+    let anew = before.up.len() != size;
+    let mut up = if anew {
+        vec![0.0; size]
+    } else {
+        before.up.clone()
+    };
+    let mut down = if anew {
+        first_down(rows, dimensions)
+    } else {
+        before.down.clone()
+    };
+    let zeros = vec![0.0; size];
+    let hold: Vec<f32> = if anew {
+        zeros.clone()
+    } else {
+        before.fisher.iter().map(|f| HOLD * f).collect()
+    };
+    let held = up.clone();
+    if anew {
+        // The first row alone explains what it can before the second looks for the rest.
+        let features = |row: &Row| feature(aims(&down, &row.query, true), &row.used);
+        solve(rows, features, RIDGE_UP, &zeros, &zeros, &mut up);
+        second_down(rows, &mut down, &up, dimensions);
+    }
+    let aimed = down.clone();
+    for sweep in 0..SWEEPS {
+        let features = |row: &Row| feature(aims(&down, &row.query, false), &row.used);
+        solve(rows, features, RIDGE_UP, &hold, &held, &mut up);
+        if sweep + 1 < SWEEPS {
+            let features = |row: &Row| feature(aims(&up, &row.used, false), &row.query);
+            let pull = vec![RIDGE_DOWN * scale(rows, &up); size];
+            solve(rows, features, 0.0, &pull, &aimed, &mut down);
+        }
+    }
+    let mut fisher = vec![0.0; size];
+    for row in rows {
+        let feature = feature(aims(&down, &row.query, false), &row.used);
+        for (fisher, x) in fisher.iter_mut().zip(&feature) {
+            *fisher += row.weight * x * x;
+        }
+    }
+    if !anew {
+        for (now, old) in fisher.iter_mut().zip(&before.fisher) {
+            *now = now.max(FISHER_DECAY * old);
+        }
+    }
+    AdapterWeights {
+        runs,
+        down,
+        up,
+        fisher,
+    }
+}
+
+/// Size of what `down` is multiplied with, so that its pull is in the same unit.
+fn scale(rows: &[Row], up: &[f32]) -> f32 {
+    let total: f32 = rows
+        .iter()
+        .map(|row| {
+            aims(up, &row.used, false)
+                .iter()
+                .map(|a| a * a)
+                .sum::<f32>()
+        })
+        .sum();
+    total / rows.len() as f32 + 1e-6
+}
+
+fn aims(rows: &[f32], vector: &[f32], only_first: bool) -> [f32; RANK] {
+    let mut aims = [0.0; RANK];
+    let count = if only_first { 1 } else { RANK };
+    for (aim, row) in aims
+        .iter_mut()
+        .zip(rows.chunks_exact(vector.len()))
+        .take(count)
+    {
+        *aim = dot(row, vector);
+    }
+    aims
+}
+
+fn feature(aims: [f32; RANK], vector: &[f32]) -> Vec<f32> {
+    aims.iter()
+        .flat_map(|aim| vector.iter().map(move |x| aim * x))
+        .collect()
+}
+
+/// The first row asks the same of every question: the mean question, sized so that the answer is
+/// about 1.
+fn first_down(rows: &[Row], dimensions: usize) -> Vec<f32> {
+    let mut down = vec![0.0; RANK * dimensions];
+    let mean = &mut down[..dimensions];
+    for row in rows {
+        add(mean, row.weight, &row.query);
+    }
+    let length = dot(mean, mean);
+    let aim: f32 = rows
+        .iter()
+        .map(|row| row.weight * dot(mean, &row.query))
+        .sum();
+    let count: f32 = rows.iter().map(|row| row.weight).sum();
+    if length > 0.0 && aim > 0.0 {
+        for x in mean {
+            *x *= count / aim;
+        }
+    }
+    down
+}
+
+/// The second row: the direction of questions along which what is left to explain varies most.
+fn second_down(rows: &[Row], down: &mut [f32], up: &[f32], dimensions: usize) {
+    let (first, second) = down.split_at_mut(dimensions);
+    let rest: Vec<f32> = rows
+        .iter()
+        .map(|row| {
+            row.weight
+                * (row.advantage - dot(first, &row.query) * dot(&up[..dimensions], &row.used))
+        })
+        .collect();
+    let along = dot(first, first);
+    let mut right: Vec<f32> = (0..dimensions)
+        .map(|i| if i % 2 == 0 { 1.0 } else { -1.0 })
+        .collect();
+    for _ in 0..POWER_STEPS {
+        second.fill(0.0);
+        for (row, rest) in rows.iter().zip(&rest) {
+            add(second, rest * dot(&row.used, &right), &row.query);
+        }
+        // What every question shares is the first row's.
+        let shared = if along > 0.0 {
+            dot(second, first) / along
+        } else {
+            0.0
+        };
+        add(second, -shared, first);
+        reprise_types::normalize(second);
+        right.fill(0.0);
+        for (row, rest) in rows.iter().zip(&rest) {
+            add(&mut right, rest * dot(&row.query, second), &row.used);
+        }
+        reprise_types::normalize(&mut right);
+    }
+    for x in second {
+        *x *= 4.0;
+    }
+}
+
+fn add(to: &mut [f32], factor: f32, vector: &[f32]) {
+    for (to, x) in to.iter_mut().zip(vector) {
+        *to += factor * x;
+    }
+}
+
+/// Ridge regression by conjugate gradients, started at `out`:
+/// minimises `sum w (y - f . v)^2 + ridge |v|^2 + sum hold (v - held)^2`.
+fn solve(
+    rows: &[Row],
+    feature: impl Fn(&Row) -> Vec<f32>,
+    ridge: f32,
+    hold: &[f32],
+    held: &[f32],
+    out: &mut [f32],
+) {
+    let features: Vec<Vec<f32>> = rows.iter().map(feature).collect();
+    let apply = |v: &[f32]| -> Vec<f32> {
+        let mut result: Vec<f32> = v
+            .iter()
+            .zip(hold)
+            .map(|(x, hold)| (ridge + hold) * x)
+            .collect();
+        for (row, feature) in rows.iter().zip(&features) {
+            add(&mut result, row.weight * dot(feature, v), feature);
+        }
+        result
+    };
+    let mut rest: Vec<f32> = hold
+        .iter()
+        .zip(held)
+        .map(|(hold, held)| hold * held)
+        .collect();
+    for (row, feature) in rows.iter().zip(&features) {
+        add(&mut rest, row.weight * row.advantage, feature);
+    }
+    let goal = dot(&rest, &rest) * 1e-8;
+    add(&mut rest, -1.0, &apply(out));
+    let mut direction = rest.clone();
+    let mut left = dot(&rest, &rest);
+    for _ in 0..STEPS_MAX {
+        if left <= goal || left <= f32::MIN_POSITIVE {
+            break;
+        }
+        let moved = apply(&direction);
+        let step = left / dot(&direction, &moved).max(f32::MIN_POSITIVE);
+        add(out, step, &direction);
+        add(&mut rest, -step, &moved);
+        let now = dot(&rest, &rest);
+        let keep = now / left;
+        for (direction, rest) in direction.iter_mut().zip(&rest) {
+            *direction = rest + keep * *direction;
+        }
+        left = now;
+    }
+}

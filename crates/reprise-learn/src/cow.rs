@@ -1,0 +1,195 @@
+//! Containers whose clones share what did not change: published learners cost little.
+//!
+//! Must never live here: anything that knows what the elements mean.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reprise_types::RecordId;
+
+/// Elements of one chunk.
+const CHUNK: usize = 64;
+/// Parts of a map; a change copies one.
+const SHARDS: usize = 256;
+
+/// Neighbours in a row, copied together.
+#[derive(Debug, Clone)]
+struct Chunk<T>(Vec<T>);
+
+/// A row of elements, numbered from the first one ever pushed; the oldest can be dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct CowRow<T> {
+    chunks: Vec<Arc<Chunk<T>>>,
+    /// Number of the first element held; a multiple of the chunk size.
+    first: u64,
+    len: usize,
+}
+
+impl<T> Default for CowRow<T> {
+    fn default() -> Self {
+        Self::starting_at(0)
+    }
+}
+
+impl<T> CowRow<T> {
+    /// An empty row whose next element gets this number, rounded down to a whole chunk.
+    pub(crate) fn starting_at(first: u64) -> Self {
+        Self {
+            chunks: Vec::new(),
+            first: first - first % CHUNK as u64,
+            len: 0,
+        }
+    }
+
+    /// Number of the oldest element held.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// Number that the next element gets.
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.len as u64
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&T> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        self.chunks.get(place / CHUNK)?.0.get(place % CHUNK)
+    }
+
+    /// The elements, oldest first.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.chunks.iter().flat_map(|chunk| chunk.0.iter())
+    }
+
+    /// The last `count` elements, oldest first.
+    pub(crate) fn last(&self, count: usize) -> impl Iterator<Item = &T> {
+        let skip = self.len.saturating_sub(count);
+        let chunks = self.chunks.iter().skip(skip / CHUNK);
+        chunks.flat_map(|chunk| chunk.0.iter()).skip(skip % CHUNK)
+    }
+}
+
+impl<T: Clone> CowRow<T> {
+    pub(crate) fn push(&mut self, value: T) {
+        if self.len.is_multiple_of(CHUNK) {
+            self.chunks.push(Arc::new(Chunk(Vec::with_capacity(CHUNK))));
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            Arc::make_mut(chunk).0.push(value);
+            self.len += 1;
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
+        let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        let chunk = self.chunks.get_mut(place / CHUNK)?;
+        Arc::make_mut(chunk).0.get_mut(place % CHUNK)
+    }
+
+    /// Drops the oldest chunk while more than `most` elements are held.
+    pub(crate) fn shrink_to(&mut self, most: usize) {
+        while self.len > most && self.chunks.len() > 1 {
+            let gone = self.chunks.remove(0).0.len();
+            self.len -= gone;
+            self.first += gone as u64;
+        }
+    }
+}
+
+/// A map from records, in parts by their ids.
+#[derive(Debug, Clone)]
+pub(crate) struct CowMap<T> {
+    shards: Vec<Arc<BTreeMap<RecordId, T>>>,
+}
+
+impl<T> Default for CowMap<T> {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| Arc::default()).collect();
+        Self { shards }
+    }
+}
+
+/// Ids of one millisecond differ in their low, random bits.
+fn shard_of(id: RecordId) -> usize {
+    let id = id.to_u128();
+    (id ^ (id >> 64) ^ (id >> 80)) as usize % SHARDS
+}
+
+impl<T> CowMap<T> {
+    pub(crate) fn get(&self, id: RecordId) -> Option<&T> {
+        self.shards.get(shard_of(id))?.get(&id)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.len()).sum()
+    }
+
+    /// Every entry, by shard and then by id: an order that depends on the keys alone.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&RecordId, &T)> {
+        self.shards.iter().flat_map(|shard| shard.iter())
+    }
+}
+
+impl<T: Clone> CowMap<T> {
+    pub(crate) fn entry(&mut self, id: RecordId) -> &mut T
+    where
+        T: Default,
+    {
+        Arc::make_mut(&mut self.shards[shard_of(id)])
+            .entry(id)
+            .or_default()
+    }
+
+    pub(crate) fn insert(&mut self, id: RecordId, value: T) {
+        Arc::make_mut(&mut self.shards[shard_of(id)]).insert(id, value);
+    }
+
+    pub(crate) fn remove(&mut self, id: RecordId) {
+        let shard = &mut self.shards[shard_of(id)];
+        if shard.contains_key(&id) {
+            Arc::make_mut(shard).remove(&id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_numbers_on_when_its_oldest_go() {
+        let mut row = CowRow::default();
+        for number in 0..200_u64 {
+            row.push(number);
+        }
+        let before = row.clone();
+        row.shrink_to(100);
+        assert_eq!((row.first(), row.len(), row.next()), (128, 72, 200));
+        assert_eq!(
+            (row.get(127), row.get(128), row.get(199)),
+            (None, Some(&128), Some(&199))
+        );
+        *row.get_mut(150).unwrap() = 7;
+        assert_eq!((row.get(150), before.get(150)), (Some(&7), Some(&150)));
+        assert_eq!(row.last(3).copied().collect::<Vec<_>>(), [197, 198, 199]);
+        assert_eq!(row.iter().count(), 72);
+    }
+
+    #[test]
+    fn a_maps_clone_keeps_what_it_had() {
+        let mut map = CowMap::default();
+        for id in 0..1000 {
+            map.insert(RecordId::from_u128(id), id);
+        }
+        let before = map.clone();
+        map.remove(RecordId::from_u128(5));
+        *map.entry(RecordId::from_u128(6)) = 0;
+        assert_eq!((map.len(), before.len()), (999, 1000));
+        assert_eq!(before.get(RecordId::from_u128(5)), Some(&5));
+        assert_eq!(map.iter().count(), 999);
+    }
+}

@@ -1,0 +1,135 @@
+//! Why something said about a run was refused. Nothing is logged and nothing is learned then.
+
+use reprise_types::{ErrorKind, RecallId, RecordId, VectorError};
+
+/// A refusal; the caller must say something else.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LearnError {
+    /// Empty or too long.
+    #[error("a run's id has {got} bytes; give it 1 to {limit}")]
+    RunId {
+        /// Its length.
+        got: usize,
+        /// The longest allowed.
+        limit: usize,
+    },
+    /// NaN, infinite, or outside 0..1.
+    #[error("the quality of run `{run_id}` is {got}; give a number from 0 to 1")]
+    Quality {
+        /// Which run.
+        run_id: String,
+        /// What was given.
+        got: f32,
+    },
+    /// The question's vector is not one.
+    #[error("the question of run `{run_id}` cannot be used: {error}")]
+    Query {
+        /// Which run.
+        run_id: String,
+        /// What is wrong with it.
+        error: VectorError,
+    },
+    /// The question's vector is of another model.
+    #[error(
+        "the question of run `{run_id}` was embedded with {got}, this memory with {expected}; embed \
+         it with the same model"
+    )]
+    OtherSpace {
+        /// Which run.
+        run_id: String,
+        /// Model and version of the question.
+        got: String,
+        /// Model and version of the store.
+        expected: String,
+    },
+    /// A step, an end or a revision of a run that never began.
+    #[error("run `{run_id}` has not begun; begin it first, or report its outcome as one")]
+    NotBegun {
+        /// Which run.
+        run_id: String,
+    },
+    /// Begun twice.
+    #[error("run `{run_id}` is already under way; end it first, or give the new run its own id")]
+    AlreadyBegun {
+        /// Which run.
+        run_id: String,
+    },
+    /// Begun, stepped or ended after its end.
+    #[error("run `{run_id}` has already ended; revise it, or give the new run its own id")]
+    AlreadyEnded {
+        /// Which run.
+        run_id: String,
+    },
+    /// A revision of a run that is still under way.
+    #[error("run `{run_id}` is still under way; end it before it is revised")]
+    StillOpen {
+        /// Which run.
+        run_id: String,
+    },
+    /// More runs under way than are kept track of.
+    #[error(
+        "{open} runs are under way and at most {limit} are kept track of; end some, or wait until \
+         those that nobody ends are given up"
+    )]
+    TooManyOpen {
+        /// Runs under way.
+        open: usize,
+        /// The most.
+        limit: usize,
+    },
+    /// More steps than a run may have.
+    #[error("run `{run_id}` has {limit} steps, the most one run may have; end it")]
+    TooManySteps {
+        /// Which run.
+        run_id: String,
+        /// The most.
+        limit: usize,
+    },
+    /// More records used than a run may name.
+    #[error("run `{run_id}` names {got} used records; name at most {limit}")]
+    TooManyUsed {
+        /// Which run.
+        run_id: String,
+        /// How many it names.
+        got: usize,
+        /// The most.
+        limit: usize,
+    },
+    /// No receipt of that recall.
+    #[error(
+        "recall {recall_id} is not known (only the last {limit} are remembered); report the outcome \
+         with its question instead"
+    )]
+    UnknownRecall {
+        /// Which recall.
+        recall_id: RecallId,
+        /// Receipts remembered.
+        limit: usize,
+    },
+    /// Credit for a record that the recall did not return.
+    #[error("recall {recall_id} did not return record {record}; credit only what it returned")]
+    NotRecalled {
+        /// Which recall.
+        recall_id: RecallId,
+        /// Which record.
+        record: RecordId,
+    },
+    /// Credit for a record that this memory does not hold.
+    #[error("there is no record {record} in this memory; credit only records it holds")]
+    UnknownRecord {
+        /// Which record.
+        record: RecordId,
+    },
+}
+
+impl LearnError {
+    /// Who must act.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::TooManyOpen { .. } => ErrorKind::Retry,
+            _ => ErrorKind::Caller,
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The evidence learner: how runs with similar questions went that used this very record.
+//!
+//! `est(q, m) = sum K(q, qi) wi ai / (sum K(q, qi) wi + 0.3)` over the runs i that used m, where ai is
+//! the run's quality minus what its neighbourhood let one expect, and wi falls with every later use of
+//! m, so that what changed is relearned while what rests is kept. Must never live here: the gate.
+
+use reprise_types::RecordId;
+
+use crate::code::{Code, kernel};
+use crate::cow::CowMap;
+use crate::journal::{Journal, Run};
+
+/// How much evidence halves the pull towards zero.
+const SHRINK: f32 = 0.3;
+/// Weight that a use keeps with every later use of the same record.
+const DECAY: f32 = 0.8;
+/// Uses remembered of one record; older ones weigh nothing any more.
+const USES_MAX: usize = 64;
+/// Runs that the baseline looks back at.
+const BASELINE_RUNS: usize = 768;
+/// Evidence for the overall mean in a baseline.
+const BASELINE_SHRINK: f32 = 1.0;
+
+/// Which runs used a record, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Uses(pub(crate) Vec<u64>);
+
+/// What is known of every record that a run has used.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Evidence {
+    pub(crate) uses: CowMap<Uses>,
+}
+
+/// One run's part in an estimate.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part<'a> {
+    pub(crate) run: &'a Run,
+    /// Cosine of its question and the asked one.
+    pub(crate) similarity: f32,
+    /// Its weight in the estimate.
+    pub(crate) weight: f32,
+}
+
+impl Evidence {
+    pub(crate) fn add(&mut self, record: RecordId, run: u64) {
+        let uses = &mut self.uses.entry(record).0;
+        if uses.last() == Some(&run) {
+            return;
+        }
+        if uses.len() == USES_MAX {
+            uses.remove(0);
+        }
+        uses.push(run);
+    }
+
+    pub(crate) fn forget(&mut self, record: RecordId) {
+        self.uses.remove(record);
+    }
+
+    /// How much better than usual runs like `query` went that used `record`, -1..1; exactly 0 where
+    /// none is known.
+    pub(crate) fn estimate(&self, journal: &Journal, query: &Code, record: RecordId) -> f32 {
+        self.sum(journal, record, |run| query.dot(&run.query))
+    }
+
+    /// The estimates of many records; each run's similarity is computed once.
+    pub(crate) fn estimates(
+        &self,
+        journal: &Journal,
+        query: &Code,
+        records: &[RecordId],
+    ) -> Vec<f32> {
+        let first = journal.runs.first();
+        let mut known = vec![f32::NAN; journal.runs.len()];
+        let one = |record: &RecordId| {
+            self.sum_numbered(journal, *record, |number, run| {
+                let Some(known) = known.get_mut((number - first) as usize) else {
+                    return query.dot(&run.query);
+                };
+                if known.is_nan() {
+                    *known = query.dot(&run.query);
+                }
+                *known
+            })
+        };
+        records.iter().map(one).collect()
+    }
+
+    /// The runs behind an estimate, newest first.
+    pub(crate) fn parts<'a>(
+        &'a self,
+        journal: &'a Journal,
+        query: &'a Code,
+        record: RecordId,
+    ) -> impl Iterator<Item = Part<'a>> {
+        let uses = self.uses.get(record).map_or(&[][..], |uses| &uses.0);
+        let mut fresh = 1.0 / DECAY;
+        uses.iter().rev().filter_map(move |number| {
+            fresh *= DECAY;
+            let run = journal.runs.get(*number)?;
+            let similarity = query.dot(&run.query);
+            let weight = kernel(similarity) * run.weight * fresh;
+            (weight > 0.0).then_some(Part {
+                run,
+                similarity,
+                weight,
+            })
+        })
+    }
+
+    fn sum(&self, journal: &Journal, record: RecordId, mut cosine: impl FnMut(&Run) -> f32) -> f32 {
+        self.sum_numbered(journal, record, |_, run| cosine(run))
+    }
+
+    fn sum_numbered(
+        &self,
+        journal: &Journal,
+        record: RecordId,
+        mut cosine: impl FnMut(u64, &Run) -> f32,
+    ) -> f32 {
+        let Some(uses) = self.uses.get(record) else {
+            return 0.0;
+        };
+        let (mut above, mut below, mut fresh) = (0.0_f32, SHRINK, 1.0_f32);
+        for number in uses.0.iter().rev() {
+            if let Some(run) = journal.runs.get(*number) {
+                let weight = kernel(cosine(*number, run)) * run.weight * fresh;
+                above += weight * run.advantage();
+                below += weight;
+            }
+            fresh *= DECAY;
+        }
+        above / below
+    }
+}
+
+/// What a run with this question may be expected to reach, whatever it uses, 0..1.
+pub(crate) fn baseline(journal: &Journal, query: Option<&Code>) -> f32 {
+    let (mut sum, mut count, mut near, mut weight) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
+    for run in journal.runs.last(BASELINE_RUNS) {
+        sum += run.quality * run.weight;
+        count += run.weight;
+        if let Some(query) = query {
+            let alike = kernel(query.dot(&run.query)) * run.weight;
+            near += alike * run.quality;
+            weight += alike;
+        }
+    }
+    let overall = if count > 0.0 { sum / count } else { 0.5 };
+    (near + BASELINE_SHRINK * overall) / (weight + BASELINE_SHRINK)
+}

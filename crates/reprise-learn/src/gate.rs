@@ -1,0 +1,151 @@
+//! The gate: has what a learner expected come true? A running regression of quality on expectation.
+//!
+//! It measures whether quality can be predicted from what was used, not whether the qualities are
+//! honest; what dishonest ones can do is bounded by the cap. Must never live here: a prediction.
+
+/// Weight that a run keeps with every later run: about two hundred runs count.
+const DECAY: f64 = 0.995;
+/// Runs below which nothing is believed.
+const RUNS_MIN: u32 = 15;
+/// The t value at which the gate begins to open; it is open a whole t later.
+const T_CLOSED: f64 = 1.8;
+
+/// Decayed moments of (1, baseline, expectation, quality).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Gate {
+    pub(crate) runs: u32,
+    /// Upper triangle, row by row: 11 1b 1e 1q bb be bq ee eq qq.
+    pub(crate) moments: [f64; 10],
+}
+
+/// One run as the gate sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) baseline: f32,
+    pub(crate) expected: f32,
+    pub(crate) quality: f32,
+    /// How much the run counts, 0..1.
+    pub(crate) weight: f32,
+}
+
+impl Gate {
+    /// Takes a finished run in.
+    pub(crate) fn add(&mut self, sample: Sample) {
+        self.runs = self.runs.saturating_add(1);
+        for moment in &mut self.moments {
+            *moment *= DECAY;
+        }
+        self.shift(sample, f64::from(sample.weight));
+    }
+
+    /// Puts `new` in the place of `old`, a run that `age` runs have followed.
+    pub(crate) fn replace(&mut self, old: Sample, new: Sample, age: u64) {
+        let kept = DECAY.powi(i32::try_from(age).unwrap_or(i32::MAX));
+        self.shift(old, -kept * f64::from(old.weight));
+        self.shift(new, kept * f64::from(new.weight));
+    }
+
+    fn shift(&mut self, sample: Sample, by: f64) {
+        let row = [
+            1.0,
+            f64::from(sample.baseline),
+            f64::from(sample.expected),
+            f64::from(sample.quality),
+        ];
+        let mut place = 0;
+        for (index, left) in row.iter().enumerate() {
+            for right in &row[index..] {
+                self.moments[place] += by * left * right;
+                place += 1;
+            }
+        }
+    }
+
+    /// The t value of the expectation's part in quality, the baseline's taken out; 0 where nothing
+    /// can be said.
+    pub(crate) fn t(&self) -> f64 {
+        let [n, b, e, q, bb, be, bq, ee, eq, qq] = self.moments;
+        if self.runs < RUNS_MIN || n <= 3.0 {
+            return 0.0;
+        }
+        // Centred sums of squares and products.
+        let (sbb, see, sqq) = (bb - b * b / n, ee - e * e / n, qq - q * q / n);
+        let (sbe, sbq, seq) = (be - b * e / n, bq - b * q / n, eq - e * q / n);
+        // The baseline's part is taken out of expectation and quality.
+        let out = |both: f64, left: f64, right: f64| {
+            if sbb > 1e-12 {
+                both - left * right / sbb
+            } else {
+                both
+            }
+        };
+        let (vee, veq, vqq) = (out(see, sbe, sbe), out(seq, sbe, sbq), out(sqq, sbq, sbq));
+        if vee <= 1e-9 || vqq <= 0.0 {
+            return 0.0;
+        }
+        let slope = veq / vee;
+        let rest = (vqq - slope * veq).max(1e-9);
+        slope / (rest / (n - 3.0) / vee).sqrt()
+    }
+
+    /// How far the learner is believed, 0..1.
+    pub(crate) fn open(&self) -> f32 {
+        (self.t() - T_CLOSED).clamp(0.0, 1.0) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(expected: f32, quality: f32) -> Sample {
+        Sample {
+            baseline: 0.5,
+            expected,
+            quality,
+            weight: 1.0,
+        }
+    }
+
+    #[test]
+    fn it_opens_for_what_comes_true_and_stays_shut_for_what_does_not() {
+        let (mut right, mut wrong, mut few) = (Gate::default(), Gate::default(), Gate::default());
+        for run in 0..40_u32 {
+            let expected = if run % 2 == 0 { 0.2 } else { -0.2 };
+            let noise = [0.05, -0.03, 0.01, -0.04, 0.02][run as usize % 5];
+            right.add(sample(expected, 0.5 + expected + noise));
+            wrong.add(sample(expected, 0.5 - expected + noise));
+            if run < 14 {
+                few.add(sample(expected, 0.5 + expected));
+            }
+        }
+        assert!(right.open() >= 1.0, "t is {}", right.t());
+        assert!(wrong.open() <= 0.0, "t is {}", wrong.t());
+        assert!(few.open() <= 0.0, "too few runs, t is {}", few.t());
+    }
+
+    #[test]
+    fn without_expectations_nothing_is_believed() {
+        let mut gate = Gate::default();
+        for run in 0..100_u32 {
+            gate.add(sample(0.0, (run % 7) as f32 / 7.0));
+        }
+        assert_eq!(gate.t().to_bits(), 0.0_f64.to_bits());
+    }
+
+    #[test]
+    fn a_revision_leaves_what_the_revised_run_would_have_left() {
+        let (mut revised, mut plain) = (Gate::default(), Gate::default());
+        for run in 0..30_u32 {
+            let expected = (run % 3) as f32 / 10.0;
+            let last = if run == 20 { 0.0 } else { 0.8 };
+            revised.add(sample(expected, 0.8));
+            plain.add(sample(expected, last));
+        }
+        let expected = (20 % 3) as f32 / 10.0;
+        revised.replace(sample(expected, 0.8), sample(expected, 0.0), 9);
+        for (one, other) in revised.moments.iter().zip(plain.moments) {
+            assert!((one - other).abs() < 1e-9);
+        }
+    }
+}

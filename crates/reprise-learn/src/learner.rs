@@ -1,0 +1,303 @@
+//! The learner: journal, evidence, adapter, their gates and the cap, as one value.
+//!
+//! A fold of the log: the same events give the same learner, bit for bit. Clones share what did not
+//! change, so one is published with every snapshot. Must never live here: open runs and receipts (see
+//! `trajectories`), time, files.
+
+use std::sync::Arc;
+
+use reprise_types::{AdapterWeights, Credit, EndedRun, Expected, FailKind, RecordId, Revision};
+
+use crate::adapter::Adapter;
+use crate::adapter::fit::{self, Row};
+use crate::code::{Code, kernel};
+use crate::evidence::{Evidence, baseline};
+use crate::gate::{Gate, Sample};
+use crate::journal::{Journal, Run};
+
+/// Score that one unit of the evidence's estimate is worth.
+pub(crate) const EVIDENCE_WORTH: f32 = 0.6;
+/// Score that one unit of the adapter's estimate is worth.
+pub(crate) const ADAPTER_WORTH: f32 = 0.6;
+/// The cap of a learner that has not proved itself for long.
+pub(crate) const CAP_MIN: f32 = 0.05;
+/// The cap after a gate was fully open for [`SUSTAINED_RUNS`].
+pub(crate) const CAP_MAX: f32 = 0.15;
+/// Runs in a row, with an open gate, that raise the cap all the way.
+const SUSTAINED_RUNS: u32 = 60;
+/// How much a run teaches whose use of records is only implied.
+const IMPLICIT_WEIGHT: f32 = 0.5;
+/// Runs from one consolidation to the next.
+const CONSOLIDATE_RUNS: u64 = 32;
+/// Runs that a fit looks at.
+const FIT_RUNS: usize = 1_024;
+
+/// How much a run teaches that failed from outside (C34), 0..1; 1 treats it as any other failure.
+pub const EXOGENOUS_WEIGHT: f32 = 0.25;
+
+/// What past runs teach about records.
+#[derive(Debug, Clone)]
+pub struct Learner {
+    pub(crate) dimensions: usize,
+    pub(crate) on: bool,
+    pub(crate) journal: Journal,
+    pub(crate) evidence: Evidence,
+    pub(crate) adapter: Arc<Adapter>,
+    pub(crate) evidence_gate: Gate,
+    pub(crate) adapter_gate: Gate,
+    /// Runs in a row that ended with a gate fully open, up to [`SUSTAINED_RUNS`].
+    pub(crate) sustained: u32,
+}
+
+impl Learner {
+    /// A learner that has learned nothing, for vectors of this length.
+    #[must_use]
+    pub fn new(dimensions: usize) -> Self {
+        Self {
+            dimensions,
+            on: true,
+            journal: Journal::default(),
+            evidence: Evidence::default(),
+            adapter: Adapter::empty(dimensions).into(),
+            evidence_gate: Gate::default(),
+            adapter_gate: Gate::default(),
+            sustained: 0,
+        }
+    }
+
+    /// What a run with this question that used these records may be expected to reach.
+    #[must_use]
+    pub fn expect(&self, query: Option<&[f32]>, used: &[RecordId]) -> Expected {
+        let query = query.filter(|query| query.len() == self.dimensions);
+        let code = query.map(Code::of);
+        let mut expected = Expected {
+            baseline: baseline(&self.journal, code.as_ref()),
+            ..Expected::default()
+        };
+        if let (Some(query), Some(code), false) = (query, code, used.is_empty()) {
+            let aim = self.adapter.aim(query);
+            for record in used {
+                expected.evidence += self.evidence.estimate(&self.journal, &code, *record);
+                expected.adapter += self.adapter.worth(aim, *record);
+            }
+            expected.evidence /= used.len() as f32;
+            expected.adapter /= used.len() as f32;
+        }
+        expected
+    }
+
+    /// Takes a finished run in; answers its number.
+    pub fn learn(&mut self, ended: &EndedRun, query: Option<&[f32]>) -> u64 {
+        let credit = match ended.credit {
+            Credit::Explicit => 1.0,
+            Credit::Implicit => IMPLICIT_WEIGHT,
+        };
+        let outside = ended.fail_kind.is_some_and(FailKind::is_exogenous);
+        let zeros = vec![0.0; self.dimensions];
+        let run = Run {
+            id: ended.run_id.clone(),
+            at_ms: ended.at.timestamp_millis(),
+            query: Code::of(query.unwrap_or(&zeros)),
+            used: ended.used.clone(),
+            quality: ended.quality,
+            scored: ended.scored,
+            revised: None,
+            weight: credit * if outside { EXOGENOUS_WEIGHT } else { 1.0 },
+            baseline: ended.expected.baseline,
+            evidence: ended.expected.evidence,
+            adapter: ended.expected.adapter,
+        };
+        self.evidence_gate.add(evidence_sample(&run));
+        self.adapter_gate.add(adapter_sample(&run));
+        let open = self.evidence_gate.open().max(self.adapter_gate.open());
+        self.sustained = if open >= 1.0 {
+            (self.sustained + 1).min(SUSTAINED_RUNS)
+        } else {
+            self.sustained.saturating_sub(2)
+        };
+        let used = run.used.clone();
+        let number = self.journal.push(run);
+        for record in used {
+            self.evidence.add(record, number);
+        }
+        number
+    }
+
+    /// Sets the quality in force of a run learned before; a run no longer held is left as it is.
+    pub fn revise(&mut self, number: u64, revision: Revision, quality: f32) {
+        let age = self.journal.runs.next().saturating_sub(number + 1);
+        let Some(run) = self.journal.change(number) else {
+            return;
+        };
+        let old = (evidence_sample(run), adapter_sample(run));
+        run.quality = quality;
+        run.revised = Some(revision);
+        let new = (evidence_sample(run), adapter_sample(run));
+        self.evidence_gate.replace(old.0, new.0, age);
+        self.adapter_gate.replace(old.1, new.1, age);
+    }
+
+    /// Fits the adapter anew to the last runs. `vector` writes a record's vector and says whether it
+    /// has one. Takes long: run it beside the writer, on a clone.
+    #[must_use]
+    pub fn consolidate(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> AdapterWeights {
+        let rows = self.rows(vector);
+        let runs = self.journal.runs.next();
+        fit::fit(&rows, self.adapter.weights(), self.dimensions, runs)
+    }
+
+    /// Whether enough was learned since the last consolidation.
+    #[must_use]
+    pub fn needs_consolidation(&self) -> bool {
+        self.journal.runs.next() >= self.adapter.weights().runs + CONSOLIDATE_RUNS
+    }
+
+    /// Puts consolidated weights in force. Every record has to be placed anew.
+    pub fn adopt(&mut self, weights: AdapterWeights) {
+        self.adapter = Adapter::new(self.dimensions, weights).into();
+    }
+
+    /// Whether the weights in force wait for records to be placed.
+    #[must_use]
+    pub fn needs_placing(&self) -> bool {
+        !self.adapter.is_empty() && self.adapter.places().len() == 0
+    }
+
+    /// Notes a record's vector, so that the adapter can speak of it.
+    pub fn place(&mut self, record: RecordId, vector: &[f32]) {
+        if !self.adapter.is_empty() {
+            Arc::make_mut(&mut self.adapter).place(record, vector);
+        }
+    }
+
+    /// Drops what is known of a forgotten record.
+    pub fn forget(&mut self, record: RecordId) {
+        self.evidence.forget(record);
+        self.journal.strike(record);
+        if !self.adapter.is_empty() {
+            Arc::make_mut(&mut self.adapter).forget(record);
+        }
+    }
+
+    /// The largest adjustment in force.
+    #[must_use]
+    pub fn cap_in_force(&self) -> f32 {
+        let share = self.sustained as f32 / SUSTAINED_RUNS as f32;
+        CAP_MIN + (CAP_MAX - CAP_MIN) * share
+    }
+
+    /// The adjustments of many records for one question.
+    pub(crate) fn adjust(&self, query: &[f32], records: &[RecordId]) -> Vec<f32> {
+        let (evidence, adapter) = (self.evidence_gate.open(), self.adapter_gate.open());
+        if !self.on || query.len() != self.dimensions || (evidence <= 0.0 && adapter <= 0.0) {
+            return vec![0.0; records.len()];
+        }
+        let cap = self.cap_in_force();
+        let estimates = if evidence > 0.0 {
+            self.evidence
+                .estimates(&self.journal, &Code::of(query), records)
+        } else {
+            vec![0.0; records.len()]
+        };
+        let aim = self.adapter.aim(query);
+        let pairs = records.iter().zip(estimates);
+        pairs
+            .map(|(record, estimate)| {
+                let learned = evidence * EVIDENCE_WORTH * estimate
+                    + adapter * ADAPTER_WORTH * self.adapter.worth(aim, *record);
+                learned.clamp(-cap, cap)
+            })
+            .collect()
+    }
+
+    /// The last runs as the fit wants them: each record's vector less what runs nearby used.
+    fn rows(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut codes = Vec::new();
+        let mut buffer = vec![0.0; self.dimensions];
+        for run in self.journal.runs.last(FIT_RUNS) {
+            let mut used = vec![0.0; self.dimensions];
+            let mut count = 0.0_f32;
+            for record in &run.used {
+                if self.evidence.uses.get(*record).is_some() && vector(*record, &mut buffer) {
+                    for (sum, x) in used.iter_mut().zip(&buffer) {
+                        *sum += x;
+                    }
+                    count += 1.0;
+                }
+            }
+            if count > 0.0 && run.query.scale() > 0.0 {
+                for x in &mut used {
+                    *x /= count;
+                }
+                let mut query = vec![0.0; self.dimensions];
+                run.query.decode(&mut query);
+                rows.push(Row {
+                    query,
+                    used,
+                    advantage: run.quality,
+                    weight: run.weight,
+                });
+                codes.push(run.query.clone());
+            }
+        }
+        centre(&mut rows, &codes);
+        rows
+    }
+}
+
+/// Takes from every row what its neighbourhood did: both what was used and how it went.
+fn centre(rows: &mut [Row], codes: &[Code]) {
+    /// Weight of the overall mean in a neighbourhood's.
+    const SHRINK: f32 = 1.0;
+    let Some(dimensions) = rows.first().map(|row| row.used.len()) else {
+        return;
+    };
+    let count: f32 = rows.iter().map(|row| row.weight).sum::<f32>().max(1e-6);
+    let mut mean = vec![0.0; dimensions];
+    let mut quality = 0.0;
+    for row in rows.iter() {
+        quality += row.weight * row.advantage / count;
+        for (mean, x) in mean.iter_mut().zip(&row.used) {
+            *mean += row.weight * x / count;
+        }
+    }
+    let raw: Vec<(Vec<f32>, f32)> = rows
+        .iter()
+        .map(|row| (row.used.clone(), row.advantage))
+        .collect();
+    for (index, row) in rows.iter_mut().enumerate() {
+        let mut near: Vec<f32> = mean.iter().map(|x| SHRINK * x).collect();
+        let (mut near_quality, mut total) = (SHRINK * quality, SHRINK);
+        for (other, code) in codes.iter().enumerate() {
+            let alike = kernel(codes[index].dot(code));
+            if other != index && alike > 0.0 {
+                for (near, x) in near.iter_mut().zip(&raw[other].0) {
+                    *near += alike * x;
+                }
+                near_quality += alike * raw[other].1;
+                total += alike;
+            }
+        }
+        for (x, near) in row.used.iter_mut().zip(&near) {
+            *x -= near / total;
+        }
+        row.advantage -= near_quality / total;
+    }
+}
+
+fn evidence_sample(run: &Run) -> Sample {
+    Sample {
+        baseline: run.baseline,
+        expected: run.evidence,
+        quality: run.quality,
+        weight: run.weight,
+    }
+}
+
+fn adapter_sample(run: &Run) -> Sample {
+    Sample {
+        expected: run.adapter,
+        ..evidence_sample(run)
+    }
+}

@@ -1,0 +1,165 @@
+//! Learning's part of the log, folded: the learner that recalls use, and the runs that teach it.
+//!
+//! Lives here: what each event means. What a caller may say is decided in `learning/plan`, before
+//! anything is written. Must never live here: time, files.
+
+mod plan;
+
+use std::sync::Arc;
+
+use reprise_types::{EndedRun, LearningEvent, QueryVector, Receipt, RecordId};
+
+use crate::learner::Learner;
+use crate::trajectories::{OpenRun, Trajectories};
+
+pub use plan::{Beginning, Ending, Outcome, Premises};
+
+/// The fold of every [`LearningEvent`] of one log.
+#[derive(Debug, Clone)]
+pub struct Learning {
+    pub(crate) learner: Arc<Learner>,
+    pub(crate) trajectories: Trajectories,
+}
+
+impl Learning {
+    /// Nothing learned yet, for vectors of this length.
+    #[must_use]
+    pub fn new(dimensions: usize) -> Self {
+        Self {
+            learner: Learner::new(dimensions).into(),
+            trajectories: Trajectories::default(),
+        }
+    }
+
+    /// The learner as of now, for readers: cheap to take, never changes.
+    #[must_use]
+    pub fn learner(&self) -> Arc<Learner> {
+        Arc::clone(&self.learner)
+    }
+
+    /// Applies an event. `live` says whether a record is held and not forgotten: on a replay records
+    /// may be gone that an event names.
+    pub fn fold(&mut self, event: &LearningEvent, live: &dyn Fn(RecordId) -> bool) {
+        match event {
+            LearningEvent::Recalled(receipt) => {
+                let mut receipt = receipt.clone();
+                receipt.records.retain(|record| live(*record));
+                self.trajectories.remember(receipt);
+            }
+            LearningEvent::Begun {
+                run_id,
+                at,
+                query,
+                recall_id,
+            } => {
+                let run = OpenRun {
+                    last: *at,
+                    query: query.clone(),
+                    recall_id: *recall_id,
+                    steps: 0,
+                    used: Vec::new(),
+                };
+                self.trajectories.open.insert(run_id.clone(), run);
+            }
+            LearningEvent::Stepped {
+                run_id, at, used, ..
+            } => {
+                if let Some(run) = self.trajectories.open.get_mut(run_id) {
+                    run.last = run.last.max(*at);
+                    run.steps += 1;
+                    for record in used {
+                        if live(*record) && !run.used.contains(record) {
+                            run.used.push(*record);
+                        }
+                    }
+                }
+            }
+            LearningEvent::Ended(ended) => self.fold_end(ended, live),
+            LearningEvent::Revised {
+                run_id,
+                revision,
+                quality,
+                ..
+            } => {
+                if let Some(number) = self.trajectories.ended.get(run_id) {
+                    Arc::make_mut(&mut self.learner).revise(*number, *revision, *quality);
+                }
+            }
+            LearningEvent::Abandoned { run_id, .. } => {
+                self.trajectories.open.remove(run_id);
+            }
+            LearningEvent::Consolidated(weights) => {
+                Arc::make_mut(&mut self.learner).adopt(weights.as_ref().clone());
+            }
+            LearningEvent::Switched { on, .. } => Arc::make_mut(&mut self.learner).on = *on,
+            LearningEvent::Reset { .. } => {
+                let mut fresh = Learner::new(self.learner.dimensions);
+                fresh.on = self.learner.on;
+                self.learner = fresh.into();
+                self.trajectories.ended.clear();
+            }
+            // Events of a later version mean nothing to this learner.
+            _ => {}
+        }
+    }
+
+    /// Drops what is known of a forgotten record.
+    pub fn forget(&mut self, record: RecordId) {
+        Arc::make_mut(&mut self.learner).forget(record);
+        self.trajectories.strike(record);
+    }
+
+    /// Notes a record's vector.
+    pub fn place(&mut self, record: RecordId, vector: &[f32]) {
+        if !self.learner.adapter.is_empty() {
+            Arc::make_mut(&mut self.learner).place(record, vector);
+        }
+    }
+
+    /// Puts in force, with its records placed, the adapter of a learner that was consolidated beside
+    /// the writer.
+    pub fn take_adapter(&mut self, consolidated: &Learner) {
+        Arc::make_mut(&mut self.learner).adapter = Arc::clone(&consolidated.adapter);
+    }
+
+    /// Remembers what a recall returned, for as long as this process runs.
+    pub fn remember(&mut self, receipt: Receipt) {
+        self.trajectories.remember(receipt);
+    }
+
+    /// The receipt of a recall, where it is remembered.
+    #[must_use]
+    pub fn receipt(&self, recall_id: reprise_types::RecallId) -> Option<&Receipt> {
+        self.trajectories.receipt(recall_id)
+    }
+
+    /// Runs under way.
+    #[must_use]
+    pub fn open_runs(&self) -> usize {
+        self.trajectories.open.len()
+    }
+
+    fn fold_end(&mut self, ended: &EndedRun, live: &dyn Fn(RecordId) -> bool) {
+        let begun = self.trajectories.open.remove(&ended.run_id);
+        let query = ended
+            .query
+            .as_ref()
+            .or(begun.as_ref().and_then(|run| run.query.as_ref()))
+            .map(|query: &QueryVector| query.vector.as_slice())
+            .filter(|query| query.len() == self.learner.dimensions);
+        let mut ended = ended.clone();
+        ended.used.retain(|record| live(*record));
+        let learner = Arc::make_mut(&mut self.learner);
+        let number = learner.learn(&ended, query);
+        let first = learner.journal.runs.first();
+        let ids = &mut self.trajectories.ended;
+        ids.insert(ended.run_id, number);
+        // Ids of runs that made room are free again, once they are many.
+        if ids.len() as u64 > 2 * (number + 1 - first) {
+            ids.retain(|_, number| *number >= first);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

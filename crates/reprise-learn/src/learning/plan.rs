@@ -1,0 +1,451 @@
+//! What a caller may say of a run, checked, and turned into the events that say it.
+//!
+//! Nothing here changes anything: the caller logs the events, then folds them. Must never live here:
+//! what an event means.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
+use reprise_types::{
+    Credit, EmbeddingSpace, EndedRun, FailKind, LearningEvent, QueryVector, RecallId, RecordId,
+    Revision, VectorError, check_unit_vector,
+};
+
+use super::Learning;
+use crate::code::Code;
+use crate::error::LearnError;
+use crate::journal::Run;
+use crate::trajectories::{OPEN_RUNS_MAX, OpenRun, RECEIPTS_MAX, STEPS_MAX};
+
+/// Quality of a run that completed, and of which nothing more is known (M65).
+const COMPLETED: f32 = 0.8;
+/// Quality of a run that failed.
+const FAILED: f32 = 0.0;
+/// Quality of a result that a person approved.
+const APPROVED: f32 = 1.0;
+/// Quality of a run after which the same was asked again in other words.
+const RETRIED: f32 = 0.4;
+/// Quality of a run after which a related one succeeded.
+const RELATED: f32 = 0.9;
+/// Cosine from which on two questions ask for the same.
+const SAME_REQUEST: f32 = 0.75;
+/// A question this soon after the end of a run that asked the same is a retry.
+const RETRY_WITHIN: TimeDelta = TimeDelta::minutes(10);
+/// A success this soon after a run that asked the same speaks for that run.
+const RELATED_WITHIN: TimeDelta = TimeDelta::days(7);
+/// Ended runs looked at for both.
+const RELATED_RUNS_MAX: usize = 256;
+/// Longest action that a step keeps, in bytes.
+const ACTION_BYTES_MAX: usize = 4_096;
+
+/// What is true of the memory that the events are for.
+#[derive(Clone, Copy)]
+pub struct Premises<'a> {
+    /// When the events are said.
+    pub now: DateTime<Utc>,
+    /// The space of the memory's vectors, once it has any.
+    pub space: Option<&'a EmbeddingSpace>,
+    /// Whether a record is held and not forgotten.
+    pub live: &'a dyn Fn(RecordId) -> bool,
+}
+
+impl std::fmt::Debug for Premises<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Premises")
+            .field("now", &self.now)
+            .field("space", &self.space)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A run begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Beginning {
+    /// The host's name for it, 1 to 512 bytes.
+    pub run_id: String,
+    /// Its question; where it is missing and the recall is known, the recall's.
+    pub query: Option<QueryVector>,
+    /// The recall whose answer it works with.
+    pub recall_id: Option<RecallId>,
+}
+
+/// A run that has begun ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ending {
+    /// Which run.
+    pub run_id: String,
+    /// Records it used, beside those its steps named.
+    pub used: Vec<RecordId>,
+    /// Who says that it used them.
+    pub credit: Credit,
+    /// How it went, 0..1; `None` follows from `fail`.
+    pub quality: Option<f32>,
+    /// Why it failed; `None` where it completed.
+    pub fail: Option<FailKind>,
+}
+
+/// A run that is reported when it is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// Question and recall.
+    pub begin: Beginning,
+    /// How it went; its run id is not looked at.
+    pub end: Ending,
+}
+
+impl Learning {
+    /// The events of a beginning.
+    pub fn begin(
+        &self,
+        beginning: &Beginning,
+        premises: Premises<'_>,
+    ) -> Result<Vec<LearningEvent>, LearnError> {
+        self.check_new(&beginning.run_id)?;
+        let open = self.trajectories.open.len();
+        if open >= OPEN_RUNS_MAX {
+            let limit = OPEN_RUNS_MAX;
+            return Err(LearnError::TooManyOpen { open, limit });
+        }
+        let query = self.question(beginning, premises)?;
+        let mut events = self.receipt_event(beginning.recall_id);
+        if let Some(query) = &query {
+            events.extend(self.retries(&query.vector, premises.now));
+        }
+        events.push(LearningEvent::Begun {
+            run_id: beginning.run_id.clone(),
+            at: premises.now,
+            query,
+            recall_id: beginning.recall_id,
+        });
+        Ok(events)
+    }
+
+    /// The event of a step.
+    pub fn step(
+        &self,
+        run_id: &str,
+        action: &str,
+        used: &[RecordId],
+        premises: Premises<'_>,
+    ) -> Result<Vec<LearningEvent>, LearnError> {
+        let run = self.open_run(run_id)?;
+        if run.steps >= STEPS_MAX {
+            return Err(LearnError::TooManySteps {
+                run_id: run_id.to_owned(),
+                limit: STEPS_MAX,
+            });
+        }
+        self.check_used(run_id, run.recall_id, used, premises)?;
+        let action = &action[..action.floor_char_boundary(ACTION_BYTES_MAX)];
+        Ok(vec![LearningEvent::Stepped {
+            run_id: run_id.to_owned(),
+            at: premises.now,
+            action: action.to_owned(),
+            used: used.to_vec(),
+        }])
+    }
+
+    /// The events of an end.
+    pub fn end(
+        &self,
+        ending: &Ending,
+        premises: Premises<'_>,
+    ) -> Result<Vec<LearningEvent>, LearnError> {
+        let run = self.open_run(&ending.run_id)?;
+        let mut used = run.used.clone();
+        used.extend(&ending.used);
+        let beginning = Beginning {
+            run_id: ending.run_id.clone(),
+            query: run.query.clone(),
+            recall_id: run.recall_id,
+        };
+        let (mut ended, events) = self.ended(&beginning, ending, used, premises)?;
+        // The beginning said it already.
+        ended.query = None;
+        Ok([vec![LearningEvent::Ended(ended.into())], events].concat())
+    }
+
+    /// The events of a run that is reported when it is over.
+    pub fn outcome(
+        &self,
+        outcome: &Outcome,
+        premises: Premises<'_>,
+    ) -> Result<Vec<LearningEvent>, LearnError> {
+        self.check_new(&outcome.begin.run_id)?;
+        let beginning = Beginning {
+            query: self.question(&outcome.begin, premises)?,
+            ..outcome.begin.clone()
+        };
+        let used = outcome.end.used.clone();
+        let (ended, events) = self.ended(&beginning, &outcome.end, used, premises)?;
+        let mut all = self.receipt_event(beginning.recall_id);
+        all.push(LearningEvent::Ended(ended.into()));
+        all.extend(events);
+        Ok(all)
+    }
+
+    /// The event of a revision; none where something stronger is known already. `quality` counts for
+    /// [`Revision::Scored`] alone.
+    pub fn revise(
+        &self,
+        run_id: &str,
+        revision: Revision,
+        quality: Option<f32>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<LearningEvent>, LearnError> {
+        let quality = match revision {
+            Revision::Approved => APPROVED,
+            Revision::Retried => RETRIED,
+            Revision::RelatedSucceeded => RELATED,
+            Revision::Scored => quality.unwrap_or(f32::NAN),
+        };
+        check_quality(run_id, quality)?;
+        if self.trajectories.open.contains_key(run_id) {
+            let run_id = run_id.to_owned();
+            return Err(LearnError::StillOpen { run_id });
+        }
+        let number = self.trajectories.ended.get(run_id);
+        let Some(run) = number.and_then(|number| self.learner.journal.runs.get(*number)) else {
+            let run_id = run_id.to_owned();
+            return Err(LearnError::NotBegun { run_id });
+        };
+        let known = if run.scored {
+            strength(Some(Revision::Scored))
+        } else {
+            strength(run.revised)
+        };
+        Ok(if strength(Some(revision)) < known {
+            Vec::new()
+        } else {
+            vec![revised(run, now, revision, quality)]
+        })
+    }
+
+    /// The events that give up every run that said nothing for a day.
+    #[must_use]
+    pub fn sweep(&self, now: DateTime<Utc>) -> Vec<LearningEvent> {
+        let stale = self.trajectories.stale(now);
+        stale
+            .map(|run_id| LearningEvent::Abandoned {
+                run_id: run_id.clone(),
+                at: now,
+            })
+            .collect()
+    }
+
+    fn ended(
+        &self,
+        beginning: &Beginning,
+        ending: &Ending,
+        mut used: Vec<RecordId>,
+        premises: Premises<'_>,
+    ) -> Result<(EndedRun, Vec<LearningEvent>), LearnError> {
+        let run_id = &beginning.run_id;
+        let natural = if ending.fail.is_some() {
+            FAILED
+        } else {
+            COMPLETED
+        };
+        let quality = ending.quality.unwrap_or(natural);
+        check_quality(run_id, quality)?;
+        let mut seen = Vec::new();
+        used.retain(|record| {
+            let new = !seen.contains(record);
+            seen.push(*record);
+            new
+        });
+        self.check_used(run_id, beginning.recall_id, &used, premises)?;
+        let query = beginning
+            .query
+            .as_ref()
+            .map(|query| query.vector.as_slice());
+        let related = match query {
+            Some(query) if ending.fail.is_none() && quality >= COMPLETED => {
+                self.related(query, premises.now)
+            }
+            _ => Vec::new(),
+        };
+        let ended = EndedRun {
+            run_id: run_id.clone(),
+            at: premises.now,
+            recall_id: beginning.recall_id,
+            query: beginning.query.clone(),
+            expected: self.learner.expect(query, &used),
+            used,
+            credit: ending.credit,
+            quality,
+            scored: ending.quality.is_some(),
+            fail_kind: ending.fail,
+        };
+        Ok((ended, related))
+    }
+
+    /// Runs that ended just now and asked for the same: this one retries them.
+    fn retries(&self, query: &[f32], now: DateTime<Utc>) -> Vec<LearningEvent> {
+        let asks_again = |run: &Run| {
+            let stronger = strength(run.revised) >= strength(Some(Revision::Retried));
+            !run.scored && !stronger && run.quality > RETRIED
+        };
+        self.alike(query, now, RETRY_WITHIN, asks_again)
+            .map(|run| revised(run, now, Revision::Retried, RETRIED))
+            .collect()
+    }
+
+    /// Completed runs that asked for the same: this success speaks for them.
+    fn related(&self, query: &[f32], now: DateTime<Utc>) -> Vec<LearningEvent> {
+        let waits = |run: &Run| !run.scored && run.revised.is_none() && run.quality >= COMPLETED;
+        self.alike(query, now, RELATED_WITHIN, waits)
+            .map(|run| revised(run, now, Revision::RelatedSucceeded, RELATED))
+            .collect()
+    }
+
+    fn alike(
+        &self,
+        query: &[f32],
+        now: DateTime<Utc>,
+        within: TimeDelta,
+        wanted: impl Fn(&Run) -> bool,
+    ) -> impl Iterator<Item = &Run> {
+        let code = Code::of(query);
+        let since = now.timestamp_millis() - within.num_milliseconds();
+        let last = self.learner.journal.runs.last(RELATED_RUNS_MAX);
+        last.map(AsRef::as_ref).filter(move |run: &&Run| {
+            run.at_ms >= since && wanted(run) && code.dot(&run.query) >= SAME_REQUEST
+        })
+    }
+
+    /// The receipt goes into the log with the first run that refers to it.
+    fn receipt_event(&self, recall_id: Option<RecallId>) -> Vec<LearningEvent> {
+        let receipt = recall_id.and_then(|id| self.trajectories.receipt(id));
+        receipt
+            .map(|receipt| LearningEvent::Recalled(receipt.clone()))
+            .into_iter()
+            .collect()
+    }
+
+    /// The run's question, checked: its own, or that of its recall.
+    fn question(
+        &self,
+        beginning: &Beginning,
+        premises: Premises<'_>,
+    ) -> Result<Option<QueryVector>, LearnError> {
+        let run_id = &beginning.run_id;
+        let receipt = match beginning.recall_id {
+            Some(recall_id) => Some(self.trajectories.receipt(recall_id).ok_or(
+                LearnError::UnknownRecall {
+                    recall_id,
+                    limit: RECEIPTS_MAX,
+                },
+            )?),
+            None => None,
+        };
+        let query = beginning
+            .query
+            .as_ref()
+            .or(receipt.and_then(|receipt| receipt.query.as_ref()));
+        let Some(query) = query else {
+            return Ok(None);
+        };
+        check_unit_vector(&query.vector, self.learner.dimensions).map_err(
+            |error: VectorError| LearnError::Query {
+                run_id: run_id.clone(),
+                error,
+            },
+        )?;
+        match premises.space {
+            Some(space) if *space != query.space => Err(LearnError::OtherSpace {
+                run_id: run_id.clone(),
+                got: format!("{} {}", query.space.model, query.space.version),
+                expected: format!("{} {}", space.model, space.version),
+            }),
+            _ => Ok(Some(query.clone())),
+        }
+    }
+
+    fn open_run(&self, run_id: &str) -> Result<&OpenRun, LearnError> {
+        let ended = self.trajectories.ended.contains_key(run_id);
+        self.trajectories.open.get(run_id).ok_or_else(|| {
+            let run_id = run_id.to_owned();
+            if ended {
+                LearnError::AlreadyEnded { run_id }
+            } else {
+                LearnError::NotBegun { run_id }
+            }
+        })
+    }
+
+    fn check_new(&self, run_id: &str) -> Result<(), LearnError> {
+        if run_id.is_empty() || run_id.len() > IDENTIFIER_BYTES_MAX {
+            return Err(LearnError::RunId {
+                got: run_id.len(),
+                limit: IDENTIFIER_BYTES_MAX,
+            });
+        }
+        let run_id = run_id.to_owned();
+        if self.trajectories.open.contains_key(&run_id) {
+            Err(LearnError::AlreadyBegun { run_id })
+        } else if self.trajectories.ended.contains_key(&run_id) {
+            Err(LearnError::AlreadyEnded { run_id })
+        } else {
+            Ok(())
+        }
+    }
+
+    fn check_used(
+        &self,
+        run_id: &str,
+        recall_id: Option<RecallId>,
+        used: &[RecordId],
+        premises: Premises<'_>,
+    ) -> Result<(), LearnError> {
+        if used.len() > LIST_ITEMS_MAX {
+            return Err(LearnError::TooManyUsed {
+                run_id: run_id.to_owned(),
+                got: used.len(),
+                limit: LIST_ITEMS_MAX,
+            });
+        }
+        let receipt = recall_id.and_then(|id| self.trajectories.receipt(id));
+        for record in used {
+            let record = *record;
+            if !(premises.live)(record) {
+                return Err(LearnError::UnknownRecord { record });
+            }
+            if let Some(receipt) = receipt
+                && !receipt.records.contains(&record)
+            {
+                let recall_id = receipt.recall_id;
+                return Err(LearnError::NotRecalled { recall_id, record });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of two revisions the stronger one holds; of two equally strong ones the later.
+fn strength(revision: Option<Revision>) -> u8 {
+    match revision {
+        None => 0,
+        Some(Revision::RelatedSucceeded) => 1,
+        Some(Revision::Retried) => 2,
+        Some(Revision::Approved | Revision::Scored) => 3,
+    }
+}
+
+fn revised(run: &Run, at: DateTime<Utc>, revision: Revision, quality: f32) -> LearningEvent {
+    LearningEvent::Revised {
+        run_id: run.id.clone(),
+        at,
+        revision,
+        quality,
+    }
+}
+
+fn check_quality(run_id: &str, quality: f32) -> Result<(), LearnError> {
+    if (0.0..=1.0).contains(&quality) {
+        return Ok(());
+    }
+    Err(LearnError::Quality {
+        run_id: run_id.to_owned(),
+        got: quality,
+    })
+}

@@ -1,0 +1,28 @@
+//! What outcomes teach: from finished runs to bounded, explained adjustments of a ranking.
+//!
+//! Lives here: the evidence learner, the adapter, their gates, the cap, trajectories, patterns. Must
+//! never live here: a clock, a random source, a file, the log (the engine folds it into this room).
+
+mod adapter;
+mod code;
+mod cow;
+mod error;
+mod evidence;
+mod gate;
+mod journal;
+mod learner;
+mod learning;
+mod part;
+mod patterns;
+mod port;
+mod sona;
+mod status;
+mod trajectories;
+
+pub use error::LearnError;
+pub use learner::{EXOGENOUS_WEIGHT, Learner};
+pub use learning::{Beginning, Ending, Learning, Outcome, Premises};
+pub use patterns::Pattern;
+pub use sona::{SonaFile, SonaState};
+pub use status::{Explained, ExplainedRun, LearningStatus};
+pub use trajectories::{OPEN_RUNS_MAX, RECEIPTS_MAX, STALE_AFTER, STEPS_MAX};

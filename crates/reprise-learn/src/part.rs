@@ -1,0 +1,301 @@
+//! Learning as bytes: the part a checkpoint stores, so that an open need not fold the whole log, and
+//! the digest by which two states are known to be the same.
+//!
+//! Little-endian, versioned; a part that cannot be read in full is no part, and the log is folded
+//! again. Must never live here: the disk.
+
+mod bytes;
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use reprise_types::{
+    AdapterWeights, EmbeddingSpace, QueryVector, RecallId, Receipt, RecordId, Revision,
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::adapter::Adapter;
+use crate::code::Code;
+use crate::cow::CowRow;
+use crate::evidence::Uses;
+use crate::gate::Gate;
+use crate::journal::Run;
+use crate::learner::Learner;
+use crate::learning::Learning;
+use crate::trajectories::OpenRun;
+use bytes::{Reader, Writer};
+
+/// First bytes of a part; the last is the version.
+const MAGIC: [u8; 8] = *b"RPLEARN\x01";
+
+impl Learning {
+    /// The part that a checkpoint stores.
+    #[must_use]
+    pub fn to_part(&self) -> Vec<u8> {
+        let mut out = self.truth();
+        let receipts = self.trajectories.receipts();
+        out.count(receipts.len());
+        for receipt in receipts {
+            out.u128(receipt.recall_id.to_u128());
+            out.instant(receipt.at);
+            put_query(&mut out, receipt.query.as_ref());
+            put_records(&mut out, &receipt.records);
+        }
+        let places = self.learner.adapter.places();
+        out.count(places.len());
+        for (record, place) in places.iter() {
+            out.u128(record.to_u128());
+            for number in place {
+                out.f32(*number);
+            }
+        }
+        out.0
+    }
+
+    /// The state that a part holds; `None` where it is damaged or of another version or dimension.
+    #[must_use]
+    pub fn from_part(dimensions: usize, part: &[u8]) -> Option<Self> {
+        let mut reader = Reader(part.strip_prefix(&MAGIC)?);
+        let r = &mut reader;
+        let mut learning = Self::new(dimensions);
+        if r.u32()? as usize != dimensions {
+            return None;
+        }
+        let mut learner = Learner::new(dimensions);
+        read_learner(r, &mut learner)?;
+        for _ in 0..r.count()? {
+            let (run_id, run) = (r.text()?, read_open(r)?);
+            learning.trajectories.open.insert(run_id, run);
+        }
+        for _ in 0..r.count()? {
+            let receipt = Receipt {
+                recall_id: RecallId::from_u128(r.u128()?),
+                at: r.instant()?,
+                query: read_query(r)?,
+                records: read_records(r)?,
+            };
+            learning.trajectories.remember(receipt);
+        }
+        let adapter = Arc::make_mut(&mut learner.adapter);
+        for _ in 0..r.count()? {
+            let record = RecordId::from_u128(r.u128()?);
+            adapter.set_place(record, [r.f32()?, r.f32()?]);
+        }
+        let first = learner.journal.runs.first();
+        for (run, number) in learner.journal.runs.iter().zip(first..) {
+            let run_id = run.id.clone();
+            learning.trajectories.ended.insert(run_id, number);
+        }
+        learning.learner = Arc::new(learner);
+        r.0.is_empty().then_some(learning)
+    }
+
+    /// What tells one learned state from another: SHA-256 of everything that was folded, in hex.
+    /// Receipts of unused recalls and what can be computed from weights and vectors stay out.
+    #[must_use]
+    pub fn digest(&self) -> String {
+        let hash = Sha256::digest(&self.truth().0);
+        hash.iter().fold(String::new(), |mut hex, byte| {
+            for half in [byte >> 4, byte & 15] {
+                hex.extend(char::from_digit(u32::from(half), 16));
+            }
+            hex
+        })
+    }
+
+    fn truth(&self) -> Writer {
+        let mut out = Writer(MAGIC.to_vec());
+        let learner = &self.learner;
+        out.u32(learner.dimensions as u32);
+        out.u8(u8::from(learner.on));
+        out.u32(learner.sustained);
+        for gate in [&learner.evidence_gate, &learner.adapter_gate] {
+            out.u32(gate.runs);
+            for moment in &gate.moments {
+                out.f64(*moment);
+            }
+        }
+        out.u64(learner.journal.runs.first());
+        out.count(learner.journal.runs.len());
+        for run in learner.journal.runs.iter() {
+            put_run(&mut out, run);
+        }
+        out.count(learner.evidence.uses.len());
+        for (record, Uses(runs)) in learner.evidence.uses.iter() {
+            out.u128(record.to_u128());
+            out.count(runs.len());
+            for run in runs {
+                out.u64(*run);
+            }
+        }
+        let weights = learner.adapter.weights();
+        out.u64(weights.runs);
+        for numbers in [&weights.down, &weights.up, &weights.fisher] {
+            out.count(numbers.len());
+            for number in numbers {
+                out.f32(*number);
+            }
+        }
+        out.count(self.trajectories.open.len());
+        for (run_id, run) in &self.trajectories.open {
+            out.text(run_id);
+            out.instant(run.last);
+            put_query(&mut out, run.query.as_ref());
+            out.u128(run.recall_id.map_or(0, RecallId::to_u128));
+            out.u32(run.steps as u32);
+            put_records(&mut out, &run.used);
+        }
+        out
+    }
+}
+
+fn read_learner(r: &mut Reader<'_>, learner: &mut Learner) -> Option<()> {
+    learner.on = r.u8()? != 0;
+    learner.sustained = r.u32()?;
+    for gate in [&mut learner.evidence_gate, &mut learner.adapter_gate] {
+        let runs = r.u32()?;
+        let mut moments = [0.0; 10];
+        for moment in &mut moments {
+            *moment = r.f64()?;
+        }
+        *gate = Gate { runs, moments };
+    }
+    learner.journal.runs = CowRow::starting_at(r.u64()?);
+    for _ in 0..r.count()? {
+        let run = read_run(r, learner.dimensions)?;
+        learner.journal.runs.push(Arc::new(run));
+    }
+    for _ in 0..r.count()? {
+        let record = RecordId::from_u128(r.u128()?);
+        let runs = (0..r.count()?).map(|_| r.u64()).collect::<Option<_>>()?;
+        learner.evidence.uses.insert(record, Uses(runs));
+    }
+    let runs = r.u64()?;
+    let mut numbers = || {
+        (0..r.count()?)
+            .map(|_| r.f32())
+            .collect::<Option<Vec<f32>>>()
+    };
+    let weights = AdapterWeights {
+        runs,
+        down: numbers()?,
+        up: numbers()?,
+        fisher: numbers()?,
+    };
+    learner.adapter = Adapter::new(learner.dimensions, weights).into();
+    Some(())
+}
+
+fn put_run(out: &mut Writer, run: &Run) {
+    out.text(&run.id);
+    out.i64(run.at_ms);
+    out.f32(run.query.scale());
+    for x in run.query.numbers() {
+        out.i16(*x);
+    }
+    put_records(out, &run.used);
+    out.u8(u8::from(run.scored));
+    out.u8(run.revised.map_or(0, Revision::number));
+    for number in [
+        run.quality,
+        run.weight,
+        run.baseline,
+        run.evidence,
+        run.adapter,
+    ] {
+        out.f32(number);
+    }
+}
+
+fn read_run(r: &mut Reader<'_>, dimensions: usize) -> Option<Run> {
+    let (id, at_ms, scale) = (r.text()?, r.i64()?, r.f32()?);
+    let numbers = (0..dimensions).map(|_| r.i16()).collect::<Option<_>>()?;
+    Some(Run {
+        id,
+        at_ms,
+        query: Code::from_parts(scale, numbers),
+        used: read_records(r)?,
+        scored: r.u8()? != 0,
+        revised: match r.u8()? {
+            0 => None,
+            number => Some(Revision::from_number(number)?),
+        },
+        quality: r.f32()?,
+        weight: r.f32()?,
+        baseline: r.f32()?,
+        evidence: r.f32()?,
+        adapter: r.f32()?,
+    })
+}
+
+fn read_open(r: &mut Reader<'_>) -> Option<OpenRun> {
+    Some(OpenRun {
+        last: r.instant()?,
+        query: read_query(r)?,
+        recall_id: match r.u128()? {
+            0 => None,
+            id => Some(RecallId::from_u128(id)),
+        },
+        steps: r.u32()? as usize,
+        used: read_records(r)?,
+    })
+}
+
+fn put_query(out: &mut Writer, query: Option<&QueryVector>) {
+    let Some(QueryVector { space, vector }) = query else {
+        return out.u8(0);
+    };
+    out.u8(1);
+    out.text(&space.model);
+    out.text(&space.version);
+    out.count(vector.len());
+    for x in vector {
+        out.f32(*x);
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "absent and damaged are two things, and `?` tells them apart"
+)]
+fn read_query(r: &mut Reader<'_>) -> Option<Option<QueryVector>> {
+    if r.u8()? == 0 {
+        return Some(None);
+    }
+    let (model, version) = (r.text()?, r.text()?);
+    let vector = (0..r.count()?)
+        .map(|_| r.f32())
+        .collect::<Option<Vec<_>>>()?;
+    let space = EmbeddingSpace {
+        model,
+        version,
+        dimensions: u16::try_from(vector.len()).ok()?,
+    };
+    Some(Some(QueryVector { space, vector }))
+}
+
+fn put_records(out: &mut Writer, records: &[RecordId]) {
+    out.count(records.len());
+    for id in records {
+        out.u128(id.to_u128());
+    }
+}
+
+fn read_records(r: &mut Reader<'_>) -> Option<Vec<RecordId>> {
+    (0..r.count()?)
+        .map(|_| r.u128().map(RecordId::from_u128))
+        .collect()
+}
+
+impl Writer {
+    fn instant(&mut self, at: DateTime<chrono::Utc>) {
+        self.i64(at.timestamp());
+        self.u32(at.timestamp_subsec_nanos());
+    }
+}
+
+impl Reader<'_> {
+    fn instant(&mut self) -> Option<DateTime<chrono::Utc>> {
+        DateTime::from_timestamp(self.i64()?, self.u32()?)
+    }
+}

@@ -1,0 +1,143 @@
+//! The reasoning bank: what successful runs have in common, as at most twenty clusters of questions.
+//!
+//! Rebuilt from the journal whenever it is asked for, so it is never stale and never stored. Farthest
+//! first, then Lloyd's steps, all in a fixed order. Must never live here: anything a ranking uses.
+
+use std::collections::BTreeMap;
+
+use reprise_types::{RecordId, normalize};
+use serde::Serialize;
+
+use crate::adapter::dot;
+use crate::journal::Run;
+use crate::learner::Learner;
+
+/// Most clusters.
+const PATTERNS_MAX: usize = 20;
+/// Runs looked at.
+const RUNS_MAX: usize = 2_048;
+/// Quality from which on a run counts as a success.
+const SUCCESS: f32 = 0.6;
+/// A question nearer than this to a centre needs no cluster of its own.
+const NEAR: f32 = 0.6;
+const STEPS: usize = 8;
+/// Records named by a pattern.
+const RECORDS_MAX: usize = 5;
+
+/// How a kind of question was answered well before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pattern {
+    /// The run whose question is nearest to the middle.
+    pub example_run: String,
+    /// Successful runs in it.
+    pub runs: usize,
+    /// Their mean quality, 0..1.
+    pub quality: f32,
+    /// The records they used most, most used first.
+    pub records: Vec<RecordId>,
+    /// Its middle: a unit vector.
+    #[serde(skip)]
+    pub centre: Vec<f32>,
+}
+
+impl Learner {
+    /// The patterns, largest first.
+    #[must_use]
+    pub fn patterns(&self) -> Vec<Pattern> {
+        let runs: Vec<(&Run, Vec<f32>)> = self
+            .journal
+            .runs
+            .last(RUNS_MAX)
+            .filter(|run| run.quality >= SUCCESS && run.query.scale() > 0.0)
+            .map(|run| {
+                let mut query = vec![0.0; self.dimensions];
+                run.query.decode(&mut query);
+                (run.as_ref(), query)
+            })
+            .collect();
+        let mut centres = seeds(&runs);
+        let mut of = vec![0; runs.len()];
+        for _ in 0..STEPS {
+            for (of, (_, query)) in of.iter_mut().zip(&runs) {
+                *of = nearest(&centres, query).0;
+            }
+            for (index, centre) in centres.iter_mut().enumerate() {
+                let mut sum = vec![0.0; centre.len()];
+                for ((_, query), _) in runs.iter().zip(&of).filter(|(_, of)| **of == index) {
+                    for (sum, x) in sum.iter_mut().zip(query) {
+                        *sum += x;
+                    }
+                }
+                normalize(&mut sum);
+                if sum.iter().any(|x| *x != 0.0) {
+                    *centre = sum;
+                }
+            }
+        }
+        let mut patterns: Vec<Pattern> = centres
+            .into_iter()
+            .enumerate()
+            .filter_map(|(index, centre)| {
+                let members = runs.iter().zip(&of).filter(|(_, of)| **of == index);
+                pattern(&members.map(|(run, _)| run).collect::<Vec<_>>(), centre)
+            })
+            .collect();
+        patterns.sort_by_key(|pattern| std::cmp::Reverse(pattern.runs));
+        patterns
+    }
+}
+
+/// Farthest first, from the oldest run on, until every question has a centre near it.
+fn seeds(runs: &[(&Run, Vec<f32>)]) -> Vec<Vec<f32>> {
+    let mut centres: Vec<Vec<f32>> = runs.first().map(|run| run.1.clone()).into_iter().collect();
+    let mut best = vec![f32::MIN; runs.len()];
+    while let (Some(last), true) = (centres.last(), centres.len() < PATTERNS_MAX) {
+        let mut farthest = (1.0_f32, 0);
+        for (index, (best, (_, query))) in best.iter_mut().zip(runs).enumerate() {
+            *best = best.max(dot(last, query));
+            if *best < farthest.0 {
+                farthest = (*best, index);
+            }
+        }
+        if farthest.0 >= NEAR {
+            break;
+        }
+        centres.push(runs[farthest.1].1.clone());
+    }
+    centres
+}
+
+/// The centre nearest to a question, and the cosine.
+fn nearest(centres: &[Vec<f32>], query: &[f32]) -> (usize, f32) {
+    let mut best = (0, f32::MIN);
+    for (index, centre) in centres.iter().enumerate() {
+        let cosine = dot(centre, query);
+        if cosine > best.1 {
+            best = (index, cosine);
+        }
+    }
+    best
+}
+
+fn pattern(members: &[&(&Run, Vec<f32>)], centre: Vec<f32>) -> Option<Pattern> {
+    let example = members
+        .iter()
+        .max_by(|a, b| dot(&centre, &a.1).total_cmp(&dot(&centre, &b.1)))?;
+    let mut uses: BTreeMap<RecordId, usize> = BTreeMap::new();
+    for record in members.iter().flat_map(|(run, _)| &run.used) {
+        *uses.entry(*record).or_default() += 1;
+    }
+    let mut records: Vec<(RecordId, usize)> = uses.into_iter().collect();
+    records.sort_by_key(|(_, uses)| std::cmp::Reverse(*uses));
+    Some(Pattern {
+        example_run: example.0.id.clone(),
+        runs: members.len(),
+        quality: members.iter().map(|(run, _)| run.quality).sum::<f32>() / members.len() as f32,
+        records: records
+            .into_iter()
+            .take(RECORDS_MAX)
+            .map(|(id, _)| id)
+            .collect(),
+        centre,
+    })
+}

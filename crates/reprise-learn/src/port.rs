@@ -1,0 +1,54 @@
+//! The learner behind the port that recalls know.
+
+use reprise_types::{LearningEngine, RecordId, TaughtBy};
+
+use crate::code::Code;
+use crate::learner::Learner;
+
+/// Runs named behind one adjustment.
+const TAUGHT_BY_MAX: usize = 5;
+
+impl LearningEngine for Learner {
+    fn adjustment(&self, query_vector: Option<&[f32]>, record: RecordId) -> f32 {
+        let all = self.adjustments(query_vector, &[record]);
+        all.first().copied().unwrap_or(0.0)
+    }
+
+    fn adjustments(&self, query_vector: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
+        match query_vector {
+            Some(query) => self.adjust(query, records),
+            None => vec![0.0; records.len()],
+        }
+    }
+
+    fn adjusted_query(&self, query_vector: &[f32]) -> Option<Vec<f32>> {
+        (self.on && self.adapter_gate.open() >= 1.0)
+            .then(|| self.adapter.adjusted(query_vector))
+            .flatten()
+    }
+
+    fn cap(&self) -> f32 {
+        if self.on { self.cap_in_force() } else { 0.0 }
+    }
+
+    /// The runs that weigh most, heaviest first. None where the evidence learner is not believed.
+    fn taught_by(&self, query_vector: Option<&[f32]>, record: RecordId) -> Vec<TaughtBy> {
+        let query = query_vector.filter(|query| query.len() == self.dimensions);
+        let Some(query) = query.filter(|_| self.on && self.evidence_gate.open() > 0.0) else {
+            return Vec::new();
+        };
+        let code = Code::of(query);
+        let mut parts: Vec<_> = self.evidence.parts(&self.journal, &code, record).collect();
+        // Stable: of equal weights the newer run is named first.
+        parts.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        parts.truncate(TAUGHT_BY_MAX);
+        parts
+            .into_iter()
+            .map(|part| TaughtBy {
+                run_id: part.run.id.clone(),
+                similarity: part.similarity,
+                quality: part.run.quality,
+            })
+            .collect()
+    }
+}

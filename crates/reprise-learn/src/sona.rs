@@ -1,0 +1,137 @@
+//! `sona.json`: the learned state for people and other programs to read (M66).
+//!
+//! A projection: it is compared with the log's state and never believed against it. Must never live
+//! here: the file itself.
+
+use reprise_types::{EmbeddingSpace, RecordId};
+use serde::{Deserialize, Serialize};
+
+use crate::learning::Learning;
+
+/// Version of the form.
+const VERSION: u32 = 1;
+/// Records listed, those with most uses first.
+const RECORDS_MAX: usize = 100;
+
+/// The content of `sona.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SonaFile {
+    /// Version of the form.
+    pub version: u32,
+    /// The embedding model that questions and records share, once there is one.
+    pub model: Option<EmbeddingSpace>,
+    /// The last commit of the log that it covers.
+    pub log_position: u64,
+    /// Finished runs learned from.
+    pub runs: u64,
+    /// The largest adjustment in force, 0..1.
+    pub cap: f32,
+    /// How far the evidence learner is believed, 0..1.
+    pub evidence_gate: f32,
+    /// How far the adapter is believed, 0..1.
+    pub adapter_gate: f32,
+    /// Down projection of the adapter: rank 2 times dimensions.
+    pub micro_lora_down: Vec<f32>,
+    /// Up projection of the adapter: rank 2 times dimensions.
+    pub micro_lora_up: Vec<f32>,
+    /// The records that runs used most.
+    pub most_used: Vec<UsedRecord>,
+    /// SHA-256 of the learned state, in hex.
+    pub digest: String,
+}
+
+/// A record that runs used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsedRecord {
+    /// Which.
+    pub id: RecordId,
+    /// Uses remembered.
+    pub uses: usize,
+}
+
+/// How a `sona.json` compares with the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SonaState {
+    /// It says what the log says.
+    Current,
+    /// There is none.
+    Missing,
+    /// It is not one: cut off, or something else.
+    Unreadable,
+    /// It covers an earlier state.
+    Old,
+    /// It claims this state and says something else.
+    Forged,
+}
+
+impl SonaState {
+    /// The sentence a person reads.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Current => "sona.json says what the log says",
+            Self::Missing => "sona.json was missing and has been written from the log",
+            Self::Unreadable => {
+                "sona.json could not be read and has been written anew from the log"
+            }
+            Self::Old => "sona.json was older than the log and has been written anew from it",
+            Self::Forged => {
+                "sona.json did not say what the log says and has been written anew from it"
+            }
+        }
+    }
+}
+
+impl SonaFile {
+    /// The file of a state.
+    #[must_use]
+    pub fn of(learning: &Learning, model: Option<EmbeddingSpace>, log_position: u64) -> Self {
+        let status = learning.status();
+        let weights = learning.learner.adapter.weights();
+        let uses = learning.learner.evidence.uses.iter();
+        let mut most_used: Vec<UsedRecord> = uses
+            .map(|(id, uses)| UsedRecord {
+                id: *id,
+                uses: uses.0.len(),
+            })
+            .collect();
+        most_used.sort_by_key(|used| (std::cmp::Reverse(used.uses), used.id));
+        most_used.truncate(RECORDS_MAX);
+        Self {
+            version: VERSION,
+            model,
+            log_position,
+            runs: status.runs,
+            cap: status.cap,
+            evidence_gate: status.evidence_gate,
+            adapter_gate: status.adapter_gate,
+            micro_lora_down: weights.down.clone(),
+            micro_lora_up: weights.up.clone(),
+            most_used,
+            digest: status.digest,
+        }
+    }
+
+    /// The text of the file.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        // Its numbers are finite and its keys are texts, so it has a text form.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+
+    /// How the text found on disk compares with this file, made from the log.
+    #[must_use]
+    pub fn compare(&self, found: Option<&str>) -> SonaState {
+        let Some(text) = found else {
+            return SonaState::Missing;
+        };
+        match serde_json::from_str::<Self>(text) {
+            Err(_) => SonaState::Unreadable,
+            Ok(_) if text == self.to_text() => SonaState::Current,
+            Ok(file) if file.version < VERSION || file.log_position < self.log_position => {
+                SonaState::Old
+            }
+            Ok(_) => SonaState::Forged,
+        }
+    }
+}

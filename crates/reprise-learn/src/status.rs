@@ -1,0 +1,146 @@
+//! What learning says of itself: how far it is believed, and why a record was moved.
+//!
+//! Must never live here: anything that changes it.
+
+use reprise_types::RecordId;
+use serde::Serialize;
+
+use crate::code::Code;
+use crate::learner::{ADAPTER_WORTH, EVIDENCE_WORTH, Learner};
+use crate::learning::Learning;
+
+/// The learner in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LearningStatus {
+    /// Whether adjustments are made.
+    pub on: bool,
+    /// Finished runs ever learned from since the last reset.
+    pub runs: u64,
+    /// Runs under way.
+    pub open_runs: usize,
+    /// Records that some run has used.
+    pub records: usize,
+    /// The largest adjustment in force, 0..1.
+    pub cap: f32,
+    /// t value of the evidence learner's predictions; the gate opens from 1.8 to 2.8.
+    pub evidence_t: f64,
+    /// How far the evidence learner is believed, 0..1.
+    pub evidence_gate: f32,
+    /// t value of the adapter's predictions.
+    pub adapter_t: f64,
+    /// How far the adapter is believed, 0..1.
+    pub adapter_gate: f32,
+    /// Runs that the adapter's weights rest on.
+    pub consolidated_runs: u64,
+    /// SHA-256 of the learned state, in hex.
+    pub digest: String,
+}
+
+/// Why one record is moved for one question.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explained {
+    /// The adjustment in force.
+    pub adjustment: f32,
+    /// The largest possible.
+    pub cap: f32,
+    /// What the evidence learner expects beyond the usual, -1..1.
+    pub evidence: f32,
+    /// How far it is believed, 0..1.
+    pub evidence_gate: f32,
+    /// Its part of the adjustment before the cap.
+    pub evidence_part: f32,
+    /// What the adapter expects beyond the usual.
+    pub adapter: f32,
+    /// How far it is believed, 0..1.
+    pub adapter_gate: f32,
+    /// Its part of the adjustment before the cap.
+    pub adapter_part: f32,
+    /// Every run with a part in the evidence, heaviest first.
+    pub runs: Vec<ExplainedRun>,
+}
+
+/// One run's part in the evidence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExplainedRun {
+    /// Which run.
+    pub run_id: String,
+    /// Cosine of its question and the asked one.
+    pub similarity: f32,
+    /// How it went, 0..1.
+    pub quality: f32,
+    /// How it was expected to go, 0..1.
+    pub expected: f32,
+    /// Its weight in the evidence.
+    pub weight: f32,
+}
+
+impl Learning {
+    /// The state in numbers.
+    #[must_use]
+    pub fn status(&self) -> LearningStatus {
+        let learner = &self.learner;
+        LearningStatus {
+            on: learner.on,
+            runs: learner.journal.runs.next(),
+            open_runs: self.open_runs(),
+            records: learner.evidence.uses.len(),
+            cap: learner.cap_in_force(),
+            evidence_t: learner.evidence_gate.t(),
+            evidence_gate: learner.evidence_gate.open(),
+            adapter_t: learner.adapter_gate.t(),
+            adapter_gate: learner.adapter_gate.open(),
+            consolidated_runs: learner.adapter.weights().runs,
+            digest: self.digest(),
+        }
+    }
+}
+
+impl Learner {
+    /// How far the two learners are believed, 0..1: evidence, adapter.
+    #[must_use]
+    pub fn gates(&self) -> (f32, f32) {
+        (self.evidence_gate.open(), self.adapter_gate.open())
+    }
+
+    /// Why `record` is moved for `query`, a unit vector.
+    #[must_use]
+    pub fn explain(&self, query: &[f32], record: RecordId) -> Explained {
+        let (evidence_gate, adapter_gate) = self.gates();
+        let code = Code::of(query);
+        let evidence = self.evidence.estimate(&self.journal, &code, record);
+        let adapter = self.adapter.worth(self.adapter.aim(query), record);
+        let mut runs: Vec<ExplainedRun> = self
+            .evidence
+            .parts(&self.journal, &code, record)
+            .map(|part| ExplainedRun {
+                run_id: part.run.id.clone(),
+                similarity: part.similarity,
+                quality: part.run.quality,
+                expected: part.run.baseline,
+                weight: part.weight,
+            })
+            .collect();
+        runs.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+        Explained {
+            adjustment: self
+                .adjust(query, &[record])
+                .first()
+                .copied()
+                .unwrap_or(0.0),
+            cap: self.cap_in_force(),
+            evidence,
+            evidence_gate,
+            evidence_part: evidence_gate * EVIDENCE_WORTH * evidence,
+            adapter,
+            adapter_gate,
+            adapter_part: adapter_gate * ADAPTER_WORTH * adapter,
+            runs,
+        }
+    }
+
+    /// Quality and what was expected of the runs held, oldest first: the curve of `learn plot`.
+    pub fn curve(&self) -> impl Iterator<Item = (f32, f32)> {
+        let runs = self.journal.runs.iter();
+        runs.map(|run| (run.quality, run.baseline + run.evidence + run.adapter))
+    }
+}

@@ -1,0 +1,148 @@
+//! What a run of the host tells learning: its trajectory, how it went, and what was said later.
+//!
+//! Lives here: the nouns that the log keeps and the learner folds. Must never live here: what an
+//! outcome does to a ranking.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::embedding::EmbeddingSpace;
+use crate::id::{RecallId, RecordId};
+use crate::kind::{Credit, FailKind, Revision};
+
+/// The vector of a run's question, with its space.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct QueryVector {
+    /// The coordinate system.
+    pub space: EmbeddingSpace,
+    /// A unit vector of `space.dimensions` numbers.
+    pub vector: Vec<f32>,
+}
+
+/// Which records a recall returned: credit for it may go to these only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The recall.
+    pub recall_id: RecallId,
+    /// When it was answered.
+    pub at: DateTime<Utc>,
+    /// Its question; `None` where there was no model.
+    pub query: Option<QueryVector>,
+    /// What it returned, best first.
+    pub records: Vec<RecordId>,
+}
+
+/// What the learner expected of a run before it ended. It is logged with the run, because it cannot
+/// be known again once records are forgotten or weights have moved on.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Expected {
+    /// Quality of past runs with similar questions, 0..1.
+    pub baseline: f32,
+    /// How much better than that the evidence learner expected it to go.
+    pub evidence: f32,
+    /// How much better than that the adapter expected it to go.
+    pub adapter: f32,
+}
+
+/// A finished run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndedRun {
+    /// The host's name for it.
+    pub run_id: String,
+    /// When it ended.
+    pub at: DateTime<Utc>,
+    /// The recall whose answer it worked with.
+    pub recall_id: Option<RecallId>,
+    /// Its question, where its beginning did not say.
+    pub query: Option<QueryVector>,
+    /// The records it used.
+    pub used: Vec<RecordId>,
+    /// Who says that it used them.
+    pub credit: Credit,
+    /// How it went, 0..1.
+    pub quality: f32,
+    /// Whether the caller gave that quality; one that follows from how the run ended may be revised
+    /// by what happens later.
+    pub scored: bool,
+    /// Why it failed, where it did.
+    pub fail_kind: Option<FailKind>,
+    /// What was expected of it.
+    pub expected: Expected,
+}
+
+/// The adapter's weights after a consolidation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AdapterWeights {
+    /// Finished runs that they were fitted on or before.
+    pub runs: u64,
+    /// Down projection, rank times dimensions: what a question is measured along.
+    pub down: Vec<f32>,
+    /// Up projection, rank times dimensions: what that measure prefers in a record.
+    pub up: Vec<f32>,
+    /// Fisher information of each number of `up`: how much past runs depend on it.
+    pub fisher: Vec<f32>,
+}
+
+/// One thing that learning's part of the log says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum LearningEvent {
+    /// A recall was answered.
+    Recalled(Receipt),
+    /// A run began.
+    Begun {
+        /// The host's name for it.
+        run_id: String,
+        /// When.
+        at: DateTime<Utc>,
+        /// Its question.
+        query: Option<QueryVector>,
+        /// The recall whose answer it works with.
+        recall_id: Option<RecallId>,
+    },
+    /// A run did something.
+    Stepped {
+        /// Which run.
+        run_id: String,
+        /// When.
+        at: DateTime<Utc>,
+        /// What it did, in the host's words.
+        action: String,
+        /// Records it used for that.
+        used: Vec<RecordId>,
+    },
+    /// A run ended.
+    Ended(Box<EndedRun>),
+    /// Something was learned later about a run that has ended.
+    Revised {
+        /// Which run.
+        run_id: String,
+        /// When.
+        at: DateTime<Utc>,
+        /// What was learned.
+        revision: Revision,
+        /// The quality in force from now on, 0..1.
+        quality: f32,
+    },
+    /// A run that nobody ended was given up. It teaches nothing.
+    Abandoned {
+        /// Which run.
+        run_id: String,
+        /// When.
+        at: DateTime<Utc>,
+    },
+    /// The adapter was fitted anew.
+    Consolidated(Box<AdapterWeights>),
+    /// Learning was switched on or off.
+    Switched {
+        /// When.
+        at: DateTime<Utc>,
+        /// Whether adjustments are made from now on.
+        on: bool,
+    },
+    /// Everything learned so far was thrown away.
+    Reset {
+        /// When.
+        at: DateTime<Utc>,
+    },
+}
