@@ -5,6 +5,7 @@ use reprise_store::{CommitSeq, Entry, Scrub};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::learning::LEARNING_TAG;
 use crate::state::State;
 
 /// One thing that is not as it should be.
@@ -64,8 +65,17 @@ impl Engine {
         // Both in their canonical form: one lexical segment, nothing of the forgotten.
         self.state.index.purge();
         rebuilt.index.purge();
+        let (kept, fresh) = (&self.state.learning, &rebuilt.learning);
+        if kept.digest() != fresh.digest() {
+            findings.push(Finding {
+                what: "learning".to_owned(),
+                detail: "it differs from what the log teaches; run `reprise check --repair`"
+                    .to_owned(),
+            });
+        }
         for ((tag, kept), (_, fresh)) in self.state.parts().iter().zip(&rebuilt.parts()) {
-            if kept != fresh {
+            // Learning's part holds receipts besides, which are in no log.
+            if *tag != LEARNING_TAG && kept != fresh {
                 findings.push(Finding {
                     what: format!("index part {tag:#04x}"),
                     detail: "it differs from what the log gives; run `reprise check --repair`"

@@ -84,6 +84,7 @@ impl Engine {
             index: self.state.index.publish(),
             reader: self.log.reader(),
             space: self.state.space.clone(),
+            learner: self.state.learning.learner(),
         });
     }
 }

@@ -1,6 +1,7 @@
 //! Why the engine could not do what was asked. Refused records are not errors: see `WriteOutcome`.
 
 use reprise_index::IndexError;
+use reprise_learn::LearnError;
 use reprise_store::StoreError;
 use reprise_types::ErrorKind;
 
@@ -14,6 +15,9 @@ pub enum EngineError {
     /// The index could not be built from the log, which is a defect.
     #[error("the index could not be built from the log ({0}); run `reprise check` and report this")]
     Index(#[from] IndexError),
+    /// What was said of a run was refused; nothing was written.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
     /// A damaged log left a hole that the index cannot number.
     #[error(
         "the index holds {index} records and the log {log}; run `reprise check` and report this"
@@ -32,6 +36,7 @@ impl EngineError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Store(_) => ErrorKind::Operator,
+            Self::Learn(error) => error.kind(),
             Self::Index(_) | Self::OutOfStep { .. } => ErrorKind::Bug,
         }
     }

@@ -79,6 +79,7 @@ impl Engine {
             return Ok(0);
         }
         self.commit(&entries)?;
+        self.place_late(&entries);
         self.publish();
         Ok(entries.len())
     }

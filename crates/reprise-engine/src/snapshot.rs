@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reprise_index::IndexSnapshot;
+use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{EmbeddingSpace, MemoryRecord, RecordId};
 
@@ -12,6 +13,7 @@ pub struct Snapshot {
     pub(crate) index: Arc<IndexSnapshot>,
     pub(crate) reader: LogReader,
     pub(crate) space: Option<EmbeddingSpace>,
+    pub(crate) learner: Arc<Learner>,
 }
 
 impl Snapshot {
@@ -19,6 +21,12 @@ impl Snapshot {
     #[must_use]
     pub fn space(&self) -> Option<&EmbeddingSpace> {
         self.space.as_ref()
+    }
+
+    /// What past runs teach, as of this moment: the learner that a recall is meant to use.
+    #[must_use]
+    pub fn learner(&self) -> &Arc<Learner> {
+        &self.learner
     }
 
     /// The log behind it, for background verification and inspection.

@@ -1,13 +1,17 @@
 //! The fold of the log: index, keys, clock and space. What an entry means is said here, once, for
 //! opening, writing and checking alike.
 
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use reprise_index::{IndexWriter, NewDoc};
+use reprise_learn::Learning;
 use reprise_store::{CommitSeq, DerivedSet, Entry, Log};
-use reprise_types::{EmbeddingSpace, MemoryRecord, RecordId};
+use reprise_types::{EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
 
 use crate::error::EngineError;
 use crate::keys::{KEYS_TAG, Keys, key_of};
+use crate::learning::LEARNING_TAG;
 
 /// Everything that can be rebuilt from the log.
 #[derive(Debug)]
@@ -18,6 +22,11 @@ pub(crate) struct State {
     pub(crate) known_at: DateTime<Utc>,
     /// The one space whose vectors the file holds.
     pub(crate) space: Option<EmbeddingSpace>,
+    pub(crate) learning: Learning,
+    /// Records forgotten in this fold: an older run of a compacted log may still name them.
+    gone: HashSet<RecordId>,
+    /// Whether records wait to be placed along the adapter's weights until the fold is done.
+    pub(crate) unplaced: bool,
 }
 
 impl State {
@@ -27,6 +36,9 @@ impl State {
             keys: Keys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
             space: None,
+            learning: Learning::new(dimensions),
+            gone: HashSet::new(),
+            unplaced: false,
         }
     }
 
@@ -34,6 +46,8 @@ impl State {
     pub(crate) fn from_parts(dimensions: usize, set: DerivedSet) -> Option<Self> {
         let keys = set.parts.iter().find(|part| part.0 == KEYS_TAG)?;
         let keys = Keys::from_part(&keys.1)?;
+        let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
+        let learning = Learning::from_part(dimensions, &learning.1)?;
         let index = IndexWriter::from_owned_parts(dimensions, set.parts).ok()?;
         let known_at = index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
         Some(Self {
@@ -41,6 +55,9 @@ impl State {
             keys,
             known_at,
             space: None,
+            learning,
+            gone: HashSet::new(),
+            unplaced: false,
         })
     }
 
@@ -48,6 +65,7 @@ impl State {
     pub(crate) fn parts(&mut self) -> Vec<(u8, Vec<u8>)> {
         let mut parts = self.index.to_parts();
         parts.push((KEYS_TAG, self.keys.to_part()));
+        parts.push((LEARNING_TAG, self.learning.to_part()));
         parts
     }
 
@@ -66,6 +84,9 @@ impl State {
         if self.space.is_none() {
             self.space = self.index_space(log);
         }
+        if self.unplaced {
+            self.place_all(&log.reader());
+        }
         Ok(self)
     }
 
@@ -80,6 +101,7 @@ impl State {
                     self.space.clone_from(&record.embedding_space);
                 }
                 let ordinal = self.index.push(&doc_of(record));
+                self.learning.place(record.id, &record.embedding);
                 for external in &record.external_ids {
                     self.keys.insert(key_of(external), ordinal);
                 }
@@ -94,6 +116,7 @@ impl State {
             } => {
                 self.space = Some(space.clone());
                 self.index.set_vector(*ordinal, vector);
+                self.unplaced |= self.learning.has_weights();
             }
             Entry::Forgotten {
                 ordinal,
@@ -110,6 +133,14 @@ impl State {
                 }
                 self.known_at = self.known_at.max(*at);
                 self.index.forget(*ordinal, *at);
+                self.learning.forget(*id);
+                self.gone.insert(*id);
+            }
+            Entry::Learning(event) => {
+                self.unplaced |= matches!(**event, LearningEvent::Consolidated(_));
+                let (index, gone) = (&self.index, &self.gone);
+                let live = |id| index.find(id).is_some() && !gone.contains(&id);
+                self.learning.fold(event, &live);
             }
             // Cursors are the log's; kinds of a later version mean nothing to this index.
             _ => {}

@@ -2,6 +2,7 @@
 //! restart changes nothing. Vectors are made by hand, so that no model is needed here.
 
 mod keeping;
+mod learning;
 mod restarts;
 
 use std::path::PathBuf;

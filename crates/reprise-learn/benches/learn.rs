@@ -11,8 +11,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
-use reprise_learn::{Beginning, Ending, Learner, Learning, Outcome, Premises};
-use reprise_types::{Credit, EmbeddingSpace, LearningEngine, QueryVector, RecordId, normalize};
+use reprise_learn::{Learner, Learning, Premises};
+use reprise_types::{
+    Credit, EmbeddingSpace, LearningEngine, QueryVector, RecordId, RunBeginning, RunEnding,
+    RunOutcome, normalize,
+};
 
 const DIMENSIONS: u16 = 384;
 const RUNS: usize = 10_000;
@@ -83,14 +86,14 @@ impl World {
         }
     }
 
-    fn outcome(&mut self, run: usize) -> Outcome {
+    fn outcome(&mut self, run: usize) -> RunOutcome {
         let topic = self.dice.below(TOPICS);
         let used: Vec<usize> = (0..3)
             .map(|_| topic * PER_TOPIC + self.dice.below(PER_TOPIC))
             .collect();
         let good = used.iter().filter(|record| *record % 2 == 0).count() as f32 / 3.0;
-        Outcome {
-            begin: Beginning {
+        RunOutcome {
+            begin: RunBeginning {
                 run_id: format!("run-{run}"),
                 query: Some(QueryVector {
                     space: self.space.clone(),
@@ -98,7 +101,7 @@ impl World {
                 }),
                 recall_id: None,
             },
-            end: Ending {
+            end: RunEnding {
                 run_id: String::new(),
                 used: used.iter().map(|record| id(*record)).collect(),
                 credit: Credit::Explicit,

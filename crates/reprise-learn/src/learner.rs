@@ -157,12 +157,6 @@ impl Learner {
         self.adapter = Adapter::new(self.dimensions, weights).into();
     }
 
-    /// Whether the weights in force wait for records to be placed.
-    #[must_use]
-    pub fn needs_placing(&self) -> bool {
-        !self.adapter.is_empty() && self.adapter.places().len() == 0
-    }
-
     /// Notes a record's vector, so that the adapter can speak of it.
     pub fn place(&mut self, record: RecordId, vector: &[f32]) {
         if !self.adapter.is_empty() {

@@ -12,7 +12,7 @@ use reprise_types::{EndedRun, LearningEvent, QueryVector, Receipt, RecordId};
 use crate::learner::Learner;
 use crate::trajectories::{OpenRun, Trajectories};
 
-pub use plan::{Beginning, Ending, Outcome, Premises};
+pub use plan::Premises;
 
 /// The fold of every [`LearningEvent`] of one log.
 #[derive(Debug, Clone)]
@@ -114,6 +114,12 @@ impl Learning {
         if !self.learner.adapter.is_empty() {
             Arc::make_mut(&mut self.learner).place(record, vector);
         }
+    }
+
+    /// Whether there are weights along which records are placed.
+    #[must_use]
+    pub fn has_weights(&self) -> bool {
+        !self.learner.adapter.is_empty()
     }
 
     /// Puts in force, with its records placed, the adapter of a learner that was consolidated beside

@@ -21,7 +21,7 @@ mod trajectories;
 
 pub use error::LearnError;
 pub use learner::{EXOGENOUS_WEIGHT, Learner};
-pub use learning::{Beginning, Ending, Learning, Outcome, Premises};
+pub use learning::{Learning, Premises};
 pub use patterns::Pattern;
 pub use sona::{SonaFile, SonaState};
 pub use status::{Explained, ExplainedRun, LearningStatus};

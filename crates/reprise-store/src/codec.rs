@@ -3,6 +3,7 @@
 //! Lives here: `Entry` to bytes and back, and the outline that the directory needs of each entry.
 //! Never here: segments, blocks, the disk. A number in this file never changes its meaning.
 
+mod learning;
 mod record;
 
 use chrono::{DateTime, Utc};
@@ -53,6 +54,7 @@ pub(crate) enum Outline {
     Embedded { ordinal: u32, mark: VectorMark },
     Forgotten { ordinal: u32, tombstone: Tombstone },
     Cursor { stream: String, seq: u64 },
+    Learning,
     Unknown,
 }
 
@@ -99,7 +101,8 @@ pub(crate) struct Encoded {
     pub(crate) vector: Option<Vec<u8>>,
 }
 
-/// Encodes an entry that was checked before; `None` for `Entry::Lost`, which no caller may write.
+/// Encodes an entry that was checked before; `None` for `Entry::Lost`, which no caller may write, and
+/// for events of a later version.
 pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
     let mut body = Vec::new();
     let mut vector = None;
@@ -159,6 +162,7 @@ pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
             let stream = stream.clone();
             (KIND_CURSOR, Outline::Cursor { stream, seq: *seq })
         }
+        Entry::Learning(event) => (learning::put(&mut body, event)?, Outline::Learning),
         Entry::Lost { .. } => return None,
     };
     Some(Encoded {
@@ -206,6 +210,7 @@ pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
             stream: reader.string()?,
             seq: reader.varint()?,
         },
+        kind if learning::knows(kind) => Outline::Learning,
         _ => Outline::Unknown,
     })
 }
@@ -234,6 +239,7 @@ pub(crate) fn decode(
         },
         Outline::Forgotten { ordinal, tombstone } => forgotten(ordinal, tombstone),
         Outline::Cursor { stream, seq } => Entry::Cursor { stream, seq },
+        Outline::Learning => Entry::Learning(Box::new(learning::decode(raw.kind, &raw.body)?)),
         Outline::Unknown => return None,
     })
 }

@@ -170,7 +170,7 @@ impl Directory {
             Outline::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
-            Outline::Unknown => {}
+            Outline::Learning | Outline::Unknown => {}
         }
     }
 

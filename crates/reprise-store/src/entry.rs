@@ -5,7 +5,7 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{ContentHash, EmbeddingSpace, MemoryRecord, RecordId};
+use reprise_types::{ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
 
 /// Number of a commit: 1 for the first, 0 for "before everything".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -57,6 +57,8 @@ pub enum Entry {
         /// The last sequence number that was taken from it.
         seq: u64,
     },
+    /// One thing said of a run, or of learning itself. The engine checks it; the log keeps it.
+    Learning(Box<LearningEvent>),
     /// An ordinal whose record is damaged beyond reading. Made by `replay` only, so that ordinals
     /// stay dense; `append` refuses it.
     Lost {

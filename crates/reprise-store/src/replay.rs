@@ -110,7 +110,10 @@ impl Walk<'_> {
             }
             None => match ordinal {
                 Some(ordinal) => (self.visit)(Some(ordinal), Entry::Lost { ordinal }),
-                None => self.report.unknown += u64::from(*outline == Outline::Unknown),
+                None => {
+                    self.report.unknown +=
+                        u64::from(matches!(outline, Outline::Learning | Outline::Unknown));
+                }
             },
         }
         if takes {

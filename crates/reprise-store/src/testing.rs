@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    ContentHash, EmbeddingSpace, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,
-    RecordId, Retention, VectorStore, Visibility, normalize,
+    ContentHash, EmbeddingSpace, ExternalId, LearningEvent, MemoryKind, MemoryRecord, MemorySource,
+    Provenance, QueryVector, RecordId, Retention, VectorStore, Visibility, normalize,
 };
 
 use crate::disk::Disk;
@@ -167,6 +167,7 @@ fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
                 stream: format!("stream-{}", dice / 16 % 2),
                 seq: dice % 1000,
             },
+            (3, _) => learning_entry(dice),
             _ => {
                 let text = format!("a memory of {} things in the garden", dice % 10_000);
                 let record = record(dice % 10_000, &text, DIMENSIONS, dice & 64 != 0);
@@ -177,6 +178,26 @@ fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
         entries.push(entry);
     }
     entries
+}
+
+/// Something said of a run, with a vector of its own.
+fn learning_entry(dice: u64) -> Entry {
+    let run_id = format!("run-{}", dice / 16 % 100);
+    let at = instant(8_000);
+    let event = if dice & 128 == 0 {
+        LearningEvent::Abandoned { run_id, at }
+    } else {
+        LearningEvent::Begun {
+            run_id,
+            at,
+            query: Some(QueryVector {
+                space: space(DIMENSIONS, "1"),
+                vector: unit_vector(dice, DIMENSIONS),
+            }),
+            recall_id: None,
+        }
+    };
+    Entry::Learning(Box::new(event))
 }
 
 /// Does a step. A reopen is the caller's: it owns the log.
@@ -208,6 +229,8 @@ pub struct Model {
     pub records: Vec<(MemoryRecord, bool)>,
     /// By stream.
     pub cursors: BTreeMap<String, u64>,
+    /// What was said of runs, in order.
+    pub learning: Vec<LearningEvent>,
 }
 
 impl Model {
@@ -250,6 +273,7 @@ impl Model {
             Entry::Cursor { stream, seq } => {
                 self.cursors.insert(stream.clone(), *seq);
             }
+            Entry::Learning(event) => self.learning.push((**event).clone()),
             Entry::Lost { .. } => {}
         }
     }
@@ -323,7 +347,8 @@ impl Model {
                 .iter()
                 .zip(&self.records)
                 .all(|(a, b)| same(a, b))
-            && replayed.cursors == self.cursors;
+            && replayed.cursors == self.cursors
+            && replayed.learning == self.learning;
         if dense && equal && report.damage.is_empty() && report.damaged_vectors == 0 {
             Ok(())
         } else {

@@ -33,7 +33,10 @@ pub use recall::{
     Degraded, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier, TaughtBy, Why,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance};
-pub use run::{AdapterWeights, EndedRun, Expected, LearningEvent, QueryVector, Receipt};
+pub use run::{
+    AdapterWeights, EndedRun, Expected, LearningEvent, QueryVector, Receipt, RunBeginning,
+    RunEnding, RunOutcome,
+};
 pub use time::{SystemClock, TimestampError, parse_timestamp};
 pub use user::{UserId, UserIdError};
 pub use write::{RejectReason, WriteOutcome};

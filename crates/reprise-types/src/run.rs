@@ -146,3 +146,38 @@ pub enum LearningEvent {
         at: DateTime<Utc>,
     },
 }
+
+/// A run begins.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunBeginning {
+    /// The host's name for it, 1 to 512 bytes.
+    pub run_id: String,
+    /// Its question; where it is missing and the recall is known, the recall's.
+    pub query: Option<QueryVector>,
+    /// The recall whose answer it works with.
+    pub recall_id: Option<RecallId>,
+}
+
+/// A run that has begun ends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunEnding {
+    /// Which run.
+    pub run_id: String,
+    /// Records it used, beside those its steps named.
+    pub used: Vec<RecordId>,
+    /// Who says that it used them.
+    pub credit: Credit,
+    /// How it went, 0..1; `None` follows from `fail`.
+    pub quality: Option<f32>,
+    /// Why it failed; `None` where it completed.
+    pub fail: Option<FailKind>,
+}
+
+/// A run that is reported when it is over.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOutcome {
+    /// Question and recall.
+    pub begin: RunBeginning,
+    /// How it went; its run id is not looked at.
+    pub end: RunEnding,
+}

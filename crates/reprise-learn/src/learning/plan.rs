@@ -6,8 +6,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
 use reprise_types::{
-    Credit, EmbeddingSpace, EndedRun, FailKind, LearningEvent, QueryVector, RecallId, RecordId,
-    Revision, VectorError, check_unit_vector,
+    EmbeddingSpace, EndedRun, LearningEvent, QueryVector, RecallId, RecordId, Revision,
+    RunBeginning, RunEnding, RunOutcome, VectorError, check_unit_vector,
 };
 
 use super::Learning;
@@ -57,46 +57,11 @@ impl std::fmt::Debug for Premises<'_> {
     }
 }
 
-/// A run begins.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Beginning {
-    /// The host's name for it, 1 to 512 bytes.
-    pub run_id: String,
-    /// Its question; where it is missing and the recall is known, the recall's.
-    pub query: Option<QueryVector>,
-    /// The recall whose answer it works with.
-    pub recall_id: Option<RecallId>,
-}
-
-/// A run that has begun ends.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Ending {
-    /// Which run.
-    pub run_id: String,
-    /// Records it used, beside those its steps named.
-    pub used: Vec<RecordId>,
-    /// Who says that it used them.
-    pub credit: Credit,
-    /// How it went, 0..1; `None` follows from `fail`.
-    pub quality: Option<f32>,
-    /// Why it failed; `None` where it completed.
-    pub fail: Option<FailKind>,
-}
-
-/// A run that is reported when it is over.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
-    /// Question and recall.
-    pub begin: Beginning,
-    /// How it went; its run id is not looked at.
-    pub end: Ending,
-}
-
 impl Learning {
     /// The events of a beginning.
     pub fn begin(
         &self,
-        beginning: &Beginning,
+        beginning: &RunBeginning,
         premises: Premises<'_>,
     ) -> Result<Vec<LearningEvent>, LearnError> {
         self.check_new(&beginning.run_id)?;
@@ -147,13 +112,13 @@ impl Learning {
     /// The events of an end.
     pub fn end(
         &self,
-        ending: &Ending,
+        ending: &RunEnding,
         premises: Premises<'_>,
     ) -> Result<Vec<LearningEvent>, LearnError> {
         let run = self.open_run(&ending.run_id)?;
         let mut used = run.used.clone();
         used.extend(&ending.used);
-        let beginning = Beginning {
+        let beginning = RunBeginning {
             run_id: ending.run_id.clone(),
             query: run.query.clone(),
             recall_id: run.recall_id,
@@ -167,11 +132,11 @@ impl Learning {
     /// The events of a run that is reported when it is over.
     pub fn outcome(
         &self,
-        outcome: &Outcome,
+        outcome: &RunOutcome,
         premises: Premises<'_>,
     ) -> Result<Vec<LearningEvent>, LearnError> {
         self.check_new(&outcome.begin.run_id)?;
-        let beginning = Beginning {
+        let beginning = RunBeginning {
             query: self.question(&outcome.begin, premises)?,
             ..outcome.begin.clone()
         };
@@ -234,8 +199,8 @@ impl Learning {
 
     fn ended(
         &self,
-        beginning: &Beginning,
-        ending: &Ending,
+        beginning: &RunBeginning,
+        ending: &RunEnding,
         mut used: Vec<RecordId>,
         premises: Premises<'_>,
     ) -> Result<(EndedRun, Vec<LearningEvent>), LearnError> {
@@ -325,7 +290,7 @@ impl Learning {
     /// The run's question, checked: its own, or that of its recall.
     fn question(
         &self,
-        beginning: &Beginning,
+        beginning: &RunBeginning,
         premises: Premises<'_>,
     ) -> Result<Option<QueryVector>, LearnError> {
         let run_id = &beginning.run_id;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{
     Credit, EmbeddingSpace, FailKind, LearningEngine, LearningEvent, QueryVector, RecallId,
-    Receipt, RecordId, Revision, normalize,
+    Receipt, RecordId, Revision, RunBeginning, RunEnding, RunOutcome, normalize,
 };
 
 use super::*;
@@ -55,23 +55,23 @@ fn with<T>(seconds: i64, say: impl FnOnce(Premises<'_>) -> T) -> T {
     })
 }
 
-fn outcome(run: &str, query: QueryVector, used: &[u128], quality: f32) -> Outcome {
-    Outcome {
+fn outcome(run: &str, query: QueryVector, used: &[u128], quality: f32) -> RunOutcome {
+    RunOutcome {
         begin: beginning(run, Some(query)),
         end: ending(run, used, Some(quality)),
     }
 }
 
-fn beginning(run: &str, query: Option<QueryVector>) -> Beginning {
-    Beginning {
+fn beginning(run: &str, query: Option<QueryVector>) -> RunBeginning {
+    RunBeginning {
         run_id: run.to_owned(),
         query,
         recall_id: None,
     }
 }
 
-fn ending(run: &str, used: &[u128], quality: Option<f32>) -> Ending {
-    Ending {
+fn ending(run: &str, used: &[u128], quality: Option<f32>) -> RunEnding {
+    RunEnding {
         run_id: run.to_owned(),
         used: used.iter().copied().map(id).collect(),
         credit: Credit::Explicit,
@@ -91,7 +91,7 @@ fn begin(learning: &mut Learning, run: &str, query: QueryVector, seconds: i64) {
     take(learning, events);
 }
 
-fn end(learning: &mut Learning, ending: &Ending, seconds: i64) {
+fn end(learning: &mut Learning, ending: &RunEnding, seconds: i64) {
     let events = with(seconds, |p| learning.end(ending, p));
     take(learning, events);
 }
@@ -408,7 +408,7 @@ fn a_failure_from_outside_teaches_less() {
     let weight = |fail, credit| {
         let mut learning = Learning::new(usize::from(SIDE));
         begin(&mut learning, "r", question(0, 0), 0);
-        let ending = Ending {
+        let ending = RunEnding {
             credit,
             fail,
             ..ending("r", &[1], None)

@@ -97,7 +97,7 @@ impl Packer<'_> {
     fn take(&mut self, raw: RawEntry) -> io::Result<()> {
         match outline(&raw) {
             Some(outline) if outline.takes_ordinal() => self.take_ordinal(&raw),
-            Some(outline @ Outline::Unknown) => self.put(raw, outline, None),
+            Some(outline @ (Outline::Learning | Outline::Unknown)) => self.put(raw, outline, None),
             None if raw.kind == KIND_RECORD => self.lose_until(self.next + 1),
             // Merged into its record, its stub or the last cursor.
             Some(_) | None => Ok(()),

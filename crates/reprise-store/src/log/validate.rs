@@ -92,7 +92,7 @@ fn check_entry(
             ))
         }
         Entry::Forgotten { ordinal, .. } => check_ordinal(*ordinal),
-        Entry::Cursor { .. } => Ok(()),
+        Entry::Cursor { .. } | Entry::Learning(_) => Ok(()),
         Entry::Lost { .. } => Err("a lost record cannot be written".to_owned()),
     }
 }

@@ -1,0 +1,239 @@
+//! Learning from runs: each thing said of a run is checked, logged in one commit, folded, published.
+//!
+//! Lives here: the engine's side of `reprise-learn`. Must never live here: what an outcome teaches.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_learn::{LearnError, Learner, Learning, Premises, SonaFile};
+use reprise_store::{Entry, LogReader};
+use reprise_types::{
+    AdapterWeights, LearningEvent, Receipt, RecordId, Revision, RunBeginning, RunEnding,
+    RunOutcome, VectorStore,
+};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::snapshot::Snapshot;
+use crate::state::State;
+
+/// Tag of the checkpoint's part that holds what was learned.
+pub(crate) const LEARNING_TAG: u8 = 0x45;
+
+/// A fit of the adapter, to be run off the writer.
+#[derive(Debug)]
+pub struct ConsolidationJob(Arc<Snapshot>);
+
+/// Weights fitted to the runs of one moment, and the records of that moment placed along them.
+#[derive(Debug)]
+pub struct Consolidated {
+    weights: AdapterWeights,
+    learner: Learner,
+    /// Ordinals placed.
+    records: u32,
+}
+
+impl ConsolidationJob {
+    /// Fits and places. Takes as long as reading every vector once; the store serves and writes
+    /// meanwhile.
+    #[must_use]
+    pub fn run(self) -> Consolidated {
+        let snapshot = self.0;
+        let vector = |record: RecordId, out: &mut [f32]| {
+            let ordinal = snapshot.index.find(record);
+            ordinal.is_some_and(|ordinal| snapshot.reader.vector(ordinal, out))
+        };
+        let weights = snapshot.learner.consolidate(&vector);
+        let mut learner = Learner::clone(&snapshot.learner);
+        learner.adopt(weights.clone());
+        let records = snapshot.index.len() as u32;
+        place(&snapshot, 0, |record, vector| learner.place(record, vector));
+        Consolidated {
+            weights,
+            learner,
+            records,
+        }
+    }
+}
+
+impl Engine {
+    /// What was learned, and the runs under way.
+    #[must_use]
+    pub fn learning(&self) -> &Learning {
+        &self.state.learning
+    }
+
+    /// Remembers what a recall returned, so that a run can give credit to it. The receipt goes into
+    /// the log with the first run that refers to it.
+    pub fn remember_recall(&mut self, receipt: Receipt) {
+        self.state.learning.remember(receipt);
+    }
+
+    /// A run begins.
+    pub fn begin_run(&mut self, run: &RunBeginning, now: DateTime<Utc>) -> Result<(), EngineError> {
+        self.say(now, |learning, premises| learning.begin(run, premises))
+    }
+
+    /// A run under way does something, with records that it used for it.
+    pub fn step_run(
+        &mut self,
+        run_id: &str,
+        action: &str,
+        used: &[RecordId],
+        now: DateTime<Utc>,
+    ) -> Result<(), EngineError> {
+        self.say(now, |learning, premises| {
+            learning.step(run_id, action, used, premises)
+        })
+    }
+
+    /// A run under way ends, and teaches.
+    pub fn end_run(&mut self, run: &RunEnding, now: DateTime<Utc>) -> Result<(), EngineError> {
+        self.say(now, |learning, premises| learning.end(run, premises))
+    }
+
+    /// A run that is over is reported, and teaches.
+    pub fn outcome(&mut self, run: &RunOutcome, now: DateTime<Utc>) -> Result<(), EngineError> {
+        self.say(now, |learning, premises| learning.outcome(run, premises))
+    }
+
+    /// Something is learned about a run that has ended. `quality` counts for
+    /// [`Revision::Scored`] alone.
+    pub fn revise_run(
+        &mut self,
+        run_id: &str,
+        revision: Revision,
+        quality: Option<f32>,
+        now: DateTime<Utc>,
+    ) -> Result<(), EngineError> {
+        self.say(now, |learning, premises| {
+            learning.revise(run_id, revision, quality, premises.now)
+        })
+    }
+
+    /// Gives up the runs that said nothing for a day; they teach nothing. Answers how many.
+    pub fn sweep_runs(&mut self, now: DateTime<Utc>) -> Result<usize, EngineError> {
+        let before = self.state.learning.open_runs();
+        self.say(now, |learning, premises| Ok(learning.sweep(premises.now)))?;
+        Ok(before - self.state.learning.open_runs())
+    }
+
+    /// Switches adjustments on or off; outcomes are learned from in both cases.
+    pub fn switch_learning(&mut self, on: bool, now: DateTime<Utc>) -> Result<(), EngineError> {
+        self.say(now, |_, premises| {
+            let at = premises.now;
+            Ok(vec![LearningEvent::Switched { at, on }])
+        })
+    }
+
+    /// Throws away everything learned so far. The log keeps what happened.
+    pub fn reset_learning(&mut self, now: DateTime<Utc>) -> Result<(), EngineError> {
+        self.say(now, |_, premises| {
+            Ok(vec![LearningEvent::Reset { at: premises.now }])
+        })
+    }
+
+    /// The adapter's next fit, once enough runs have ended since the last one.
+    #[must_use]
+    pub fn start_consolidation(&self) -> Option<ConsolidationJob> {
+        let due = self.snapshot.learner.needs_consolidation();
+        due.then(|| ConsolidationJob(self.snapshot()))
+    }
+
+    /// Logs fitted weights and puts them in force.
+    pub fn finish_consolidation(&mut self, done: Consolidated) -> Result<(), EngineError> {
+        let event = LearningEvent::Consolidated(done.weights.into());
+        self.commit(&[Entry::Learning(Box::new(event))])?;
+        self.state.unplaced = false;
+        self.state.learning.take_adapter(&done.learner);
+        // What was kept while the fit ran.
+        let snapshot = self.snapshot();
+        let learning = &mut self.state.learning;
+        place(&snapshot, done.records, |record, vector| {
+            learning.place(record, vector);
+        });
+        self.publish();
+        Ok(())
+    }
+
+    /// The content of `sona.json` as of now.
+    #[must_use]
+    pub fn sona_file(&self) -> SonaFile {
+        let space = self.state.space.clone();
+        SonaFile::of(&self.state.learning, space, self.log.seq().0)
+    }
+
+    /// Places records along the adapter's rows whose vectors came late.
+    pub(crate) fn place_late(&mut self, entries: &[Entry]) {
+        for entry in entries {
+            if let Entry::Embedded {
+                ordinal, vector, ..
+            } = entry
+                && let Some(doc) = self.snapshot.index.doc(*ordinal)
+            {
+                self.state.learning.place(doc.id, vector);
+            }
+        }
+        self.state.unplaced = false;
+    }
+
+    /// Checks what is said, writes it in one commit, folds it and shows it to readers.
+    fn say(
+        &mut self,
+        now: DateTime<Utc>,
+        events: impl FnOnce(&Learning, Premises<'_>) -> Result<Vec<LearningEvent>, LearnError>,
+    ) -> Result<(), EngineError> {
+        let now = self.advance_clock(now);
+        let index = &self.snapshot.index;
+        let live = |record| {
+            let doc = index.find(record).and_then(|ordinal| index.doc(ordinal));
+            doc.is_some_and(|doc| doc.forgotten_at.is_none())
+        };
+        let premises = Premises {
+            now,
+            space: self.state.space.as_ref(),
+            live: &live,
+        };
+        let events = events(&self.state.learning, premises)?;
+        if events.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<Entry> = events
+            .into_iter()
+            .map(|event| Entry::Learning(Box::new(event)))
+            .collect();
+        self.commit(&entries)?;
+        self.publish();
+        Ok(())
+    }
+}
+
+impl State {
+    /// Places every record along the adapter's rows, after a fold that adopted weights.
+    pub(crate) fn place_all(&mut self, reader: &LogReader) {
+        let index = self.index.publish();
+        let mut vector = vec![0.0; reader.dimensions()];
+        for ordinal in 0..index.len() as u32 {
+            if let Some(doc) = index.doc(ordinal)
+                && index.has_vector(ordinal)
+                && reader.vector(ordinal, &mut vector)
+            {
+                self.learning.place(doc.id, &vector);
+            }
+        }
+        self.unplaced = false;
+    }
+}
+
+/// Hands every vector from ordinal `first` on to `take`.
+fn place(snapshot: &Snapshot, first: u32, mut take: impl FnMut(RecordId, &[f32])) {
+    let mut vector = vec![0.0; snapshot.reader.dimensions()];
+    for ordinal in first..snapshot.index.len() as u32 {
+        if let Some(doc) = snapshot.index.doc(ordinal)
+            && snapshot.index.has_vector(ordinal)
+            && snapshot.reader.vector(ordinal, &mut vector)
+        {
+            take(doc.id, &vector);
+        }
+    }
+}

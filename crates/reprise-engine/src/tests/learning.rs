@@ -1,0 +1,254 @@
+//! Outcomes through the engine: they move a ranking, survive every way to stop and start, and leave a
+//! state that a clean replay gives again.
+
+use std::path::Path;
+
+use super::*;
+use crate::{EngineError, ForgetSelector};
+use reprise_store::{Crash, SimDisk, Verify};
+use reprise_types::{
+    Credit, LearningEngine, QueryVector, Receipt, Revision, RunBeginning, RunEnding, RunOutcome,
+};
+
+fn query(axis: usize, nudge: f32) -> QueryVector {
+    QueryVector {
+        space: space(),
+        vector: vector(axis, nudge),
+    }
+}
+
+fn outcome(run: usize, used: &[RecordId], quality: f32) -> RunOutcome {
+    RunOutcome {
+        begin: RunBeginning {
+            run_id: format!("run-{run}"),
+            query: Some(query(0, run as f32 % 5.0 * 0.04)),
+            recall_id: None,
+        },
+        end: RunEnding {
+            run_id: String::new(),
+            used: used.to_vec(),
+            credit: Credit::Explicit,
+            quality: Some(quality),
+            fail: None,
+        },
+    }
+}
+
+/// Forty runs in which the second record about logins helps and the first and third do not.
+fn teach(bench: &mut Bench, ids: &[RecordId]) {
+    for run in 0..40 {
+        bench.now += Duration::seconds(30);
+        let (now, used) = (bench.now, run % 3);
+        let quality = if used == 1 { 0.9 } else { 0.2 };
+        let said = outcome(run, &ids[used..=used], quality);
+        bench.engine().outcome(&said, now).unwrap();
+    }
+}
+
+fn moved(bench: &mut Bench, id: RecordId) -> f32 {
+    let snapshot = bench.engine().snapshot();
+    snapshot.learner().adjustment(Some(&vector(0, 0.0)), id)
+}
+
+fn digest(engine: &Engine) -> String {
+    engine.learning().digest()
+}
+
+#[test]
+fn outcomes_move_a_ranking_and_every_way_to_start_gives_the_same_learner() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    assert_eq!(moved(&mut bench, ids[1]).to_bits(), 0);
+    teach(&mut bench, &ids);
+    let job = bench
+        .engine()
+        .start_consolidation()
+        .expect("forty runs are enough");
+    let done = job.run();
+    bench.engine().finish_consolidation(done).unwrap();
+    assert!(
+        bench.engine().start_consolidation().is_none(),
+        "nothing new"
+    );
+    let expected = digest(bench.engine());
+    let before: Vec<f32> = ids.iter().map(|id| moved(&mut bench, *id)).collect();
+    assert!(before[1] > 0.02 && before[0] < -0.02, "{before:?}");
+    let same = |bench: &mut Bench, how: &str| {
+        assert_eq!(digest(bench.engine()), expected, "{how}");
+        let now: Vec<f32> = ids.iter().map(|id| moved(bench, *id)).collect();
+        assert_eq!(now, before, "{how}");
+    };
+    bench.reopen();
+    same(&mut bench, "from the bare log");
+    bench.engine().checkpoint().unwrap();
+    bench.reopen();
+    same(&mut bench, "from a checkpoint");
+    bench.engine().compact().unwrap();
+    bench.reopen();
+    same(&mut bench, "after a compaction");
+    bench.engine().rebuild().unwrap();
+    same(&mut bench, "rebuilt");
+    assert!(bench.engine().check().unwrap().is_sound());
+}
+
+#[test]
+fn a_forgotten_record_is_no_longer_known_to_learning_even_after_compaction() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    teach(&mut bench, &ids);
+    let now = bench.now;
+    bench
+        .engine()
+        .forget(&ForgetSelector::Id(ids[1]), "asked", now)
+        .unwrap();
+    assert_eq!(moved(&mut bench, ids[1]).to_bits(), 0);
+    let expected = digest(bench.engine());
+    bench.engine().compact().unwrap();
+    bench.engine().rebuild().unwrap();
+    assert_eq!(digest(bench.engine()), expected);
+    let said = outcome(99, &ids[1..2], 0.9);
+    let refused = bench.engine().outcome(&said, now).unwrap_err();
+    assert!(matches!(refused, EngineError::Learn(_)), "{refused}");
+    assert!(bench.engine().check().unwrap().is_sound());
+}
+
+#[test]
+fn a_refused_outcome_writes_nothing() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let bytes = std::fs::metadata(bench.path()).unwrap().len();
+    let now = bench.now;
+    let said = outcome(1, &ids[..1], f32::NAN);
+    assert!(bench.engine().outcome(&said, now).is_err());
+    let said = outcome(1, &[RecordId::from_u128(3)], 0.5);
+    assert!(bench.engine().outcome(&said, now).is_err());
+    let ending = outcome(1, &ids[..1], 0.5).end;
+    assert!(bench.engine().end_run(&ending, now).is_err());
+    assert_eq!(std::fs::metadata(bench.path()).unwrap().len(), bytes);
+    assert_eq!(bench.engine().learning().status().runs, 0);
+}
+
+#[test]
+fn a_receipt_is_remembered_over_a_close_and_credit_outside_it_is_refused() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let recall_id = RecallId::from_u128(5);
+    let at = bench.now;
+    bench.engine().remember_recall(Receipt {
+        recall_id,
+        at,
+        query: Some(query(0, 0.0)),
+        records: ids[..2].to_vec(),
+    });
+    let engine = bench.engine.take().unwrap();
+    engine.close().unwrap();
+    bench.reopen();
+    let mut said = outcome(1, &ids[2..3], 0.9);
+    said.begin.recall_id = Some(recall_id);
+    said.begin.query = None;
+    let refused = bench.engine().outcome(&said, at).unwrap_err().to_string();
+    assert!(refused.contains("did not return"), "{refused}");
+    said.end.used = vec![ids[0]];
+    bench.engine().outcome(&said, at).unwrap();
+    assert_eq!(bench.engine().learning().status().records, 1);
+}
+
+/// Everything that learning writes, one act after the other; answers the digest after each.
+fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
+    let mut now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let mut digests = vec![Ok(digest(engine))];
+    let mut ids = Vec::new();
+    for act in 0..66 {
+        now += Duration::minutes(7);
+        let done = match act {
+            0 => engine
+                .observe(week(), None, now)
+                .map(|kept| ids = inserted(&kept)),
+            1..=40 => {
+                let used = act % 3;
+                let quality = if used == 1 { 0.9 } else { 0.2 };
+                engine.outcome(&outcome(act, &ids[used..=used], quality), now)
+            }
+            41 => engine.checkpoint(),
+            42 | 60 => match engine.start_consolidation() {
+                Some(job) => {
+                    let done = job.run();
+                    engine.finish_consolidation(done)
+                }
+                None => Ok(()),
+            },
+            43 | 49 => engine.begin_run(&outcome(act, &[], 0.0).begin, now),
+            44 => engine.step_run("run-43", "look", &ids[..1], now),
+            45 => {
+                let mut ending = outcome(43, &ids[1..2], 0.0).end;
+                ending.run_id = "run-43".to_owned();
+                ending.quality = None;
+                engine.end_run(&ending, now)
+            }
+            46 => engine.revise_run("run-43", Revision::Approved, None, now),
+            47 => engine
+                .forget(&ForgetSelector::Id(ids[2]), "asked", now)
+                .map(drop),
+            48 => engine.compact().map(drop),
+            50 => engine.sweep_runs(now + Duration::days(2)).map(drop),
+            51 => engine.switch_learning(false, now),
+            52 => engine.switch_learning(true, now),
+            _ => engine.outcome(&outcome(act, &ids[..1], 0.3), now),
+        };
+        let failed = done.is_err();
+        digests.push(done.map(|()| digest(engine)));
+        if failed {
+            break;
+        }
+    }
+    digests
+}
+
+fn open(disk: &SimDisk) -> Engine {
+    let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let mut options = EngineOptions::new(DIMENSIONS as u16, 42, now);
+    options.verify = Verify::Tail;
+    let opened = Engine::open(Arc::new(disk.clone()), Path::new("/m/memory.rvf"), &options);
+    opened.unwrap().0
+}
+
+#[test]
+fn after_a_crash_anywhere_the_digest_is_that_of_a_clean_replay() {
+    let dry = SimDisk::new();
+    let expected: Vec<String> = acts(&mut open(&dry))
+        .into_iter()
+        .map(|digest| digest.unwrap())
+        .collect();
+    assert_eq!(expected.len(), 67);
+    let first = {
+        let disk = SimDisk::new();
+        drop(open(&disk));
+        disk.syncs()
+    };
+    let mut tried = 0;
+    for sync in first..dry.syncs() {
+        let disk = SimDisk::new();
+        disk.cut_power_at_sync(sync);
+        let mut engine = open(&disk);
+        let digests = acts(&mut engine);
+        drop(engine);
+        let acked = digests.iter().filter(|digest| digest.is_ok()).count();
+        for crash in [
+            Crash::Prefix(0),
+            Crash::Prefix(disk.pending()),
+            Crash::Scattered(sync),
+        ] {
+            let mut engine = open(&disk.crash(crash));
+            let found = digest(&engine);
+            let place = format!("sync {sync}, {crash:?}, after act {acked}");
+            assert!(
+                expected[acked - 1..=acked.min(66)].contains(&found),
+                "{place}: neither what was acknowledged nor what was under way"
+            );
+            engine.rebuild().unwrap();
+            assert_eq!(digest(&engine), found, "{place}: a clean replay differs");
+            tried += 1;
+        }
+    }
+    assert!(tried > 200, "only {tried} crashes tried");
+}

@@ -1,0 +1,268 @@
+//! The bytes of learning's entries: kinds 7 to 15, one for each thing that can be said of a run.
+//!
+//! Lives here: their field order. Never here: what they teach. The vectors in them are not records'
+//! vectors: they stand in the body and take no place in `VEC_SEG`.
+
+use reprise_types::{
+    AdapterWeights, Credit, EndedRun, Expected, FailKind, LearningEvent, QueryVector, RecallId,
+    Receipt, RecordId, Revision,
+};
+
+use super::{instant, put_instant, put_space, space};
+use crate::bytes::{ByteReader, put_bytes, put_varint};
+
+const RECALLED: u8 = 7;
+const BEGUN: u8 = 8;
+const STEPPED: u8 = 9;
+const ENDED: u8 = 10;
+const REVISED: u8 = 11;
+const ABANDONED: u8 = 12;
+const CONSOLIDATED: u8 = 13;
+const SWITCHED: u8 = 14;
+const RESET: u8 = 15;
+
+/// Whether a kind is one of learning's.
+pub(super) fn knows(kind: u8) -> bool {
+    (RECALLED..=RESET).contains(&kind)
+}
+
+/// Writes the body; answers the kind, or `None` for an event that this version cannot write.
+pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
+    Some(match event {
+        LearningEvent::Recalled(receipt) => {
+            out.extend_from_slice(&receipt.recall_id.to_u128().to_le_bytes());
+            put_instant(out, receipt.at);
+            put_query(out, receipt.query.as_ref());
+            put_records(out, &receipt.records);
+            RECALLED
+        }
+        LearningEvent::Begun {
+            run_id,
+            at,
+            query,
+            recall_id,
+        } => {
+            put_bytes(out, run_id.as_bytes());
+            put_instant(out, *at);
+            put_query(out, query.as_ref());
+            put_recall(out, *recall_id);
+            BEGUN
+        }
+        LearningEvent::Stepped {
+            run_id,
+            at,
+            action,
+            used,
+        } => {
+            put_bytes(out, run_id.as_bytes());
+            put_instant(out, *at);
+            put_bytes(out, action.as_bytes());
+            put_records(out, used);
+            STEPPED
+        }
+        LearningEvent::Ended(ended) => {
+            put_ended(out, ended);
+            ENDED
+        }
+        LearningEvent::Revised {
+            run_id,
+            at,
+            revision,
+            quality,
+        } => {
+            put_bytes(out, run_id.as_bytes());
+            put_instant(out, *at);
+            out.push(revision.number());
+            out.extend_from_slice(&quality.to_le_bytes());
+            REVISED
+        }
+        LearningEvent::Abandoned { run_id, at } => {
+            put_bytes(out, run_id.as_bytes());
+            put_instant(out, *at);
+            ABANDONED
+        }
+        LearningEvent::Consolidated(weights) => {
+            put_varint(out, weights.runs);
+            for numbers in [&weights.down, &weights.up, &weights.fisher] {
+                put_numbers(out, numbers);
+            }
+            CONSOLIDATED
+        }
+        LearningEvent::Switched { at, on } => {
+            put_instant(out, *at);
+            out.push(u8::from(*on));
+            SWITCHED
+        }
+        LearningEvent::Reset { at } => {
+            put_instant(out, *at);
+            RESET
+        }
+        _ => return None,
+    })
+}
+
+/// The event of a body; `None` where its bytes make no sense.
+pub(super) fn decode(kind: u8, body: &[u8]) -> Option<LearningEvent> {
+    let mut reader = ByteReader::new(body);
+    let r = &mut reader;
+    let event = match kind {
+        RECALLED => LearningEvent::Recalled(Receipt {
+            recall_id: RecallId::from_u128(r.u128()?),
+            at: instant(r)?,
+            query: query(r)?,
+            records: records(r)?,
+        }),
+        BEGUN => LearningEvent::Begun {
+            run_id: r.string()?,
+            at: instant(r)?,
+            query: query(r)?,
+            recall_id: recall(r)?,
+        },
+        STEPPED => LearningEvent::Stepped {
+            run_id: r.string()?,
+            at: instant(r)?,
+            action: r.string()?,
+            used: records(r)?,
+        },
+        ENDED => LearningEvent::Ended(Box::new(ended(r)?)),
+        REVISED => LearningEvent::Revised {
+            run_id: r.string()?,
+            at: instant(r)?,
+            revision: Revision::from_number(r.u8()?)?,
+            quality: r.f32()?,
+        },
+        ABANDONED => LearningEvent::Abandoned {
+            run_id: r.string()?,
+            at: instant(r)?,
+        },
+        CONSOLIDATED => LearningEvent::Consolidated(Box::new(AdapterWeights {
+            runs: r.varint()?,
+            down: numbers(r)?,
+            up: numbers(r)?,
+            fisher: numbers(r)?,
+        })),
+        SWITCHED => LearningEvent::Switched {
+            at: instant(r)?,
+            on: r.u8()? != 0,
+        },
+        RESET => LearningEvent::Reset { at: instant(r)? },
+        _ => return None,
+    };
+    Some(event)
+}
+
+const SCORED: u8 = 1;
+
+fn put_ended(out: &mut Vec<u8>, ended: &EndedRun) {
+    put_bytes(out, ended.run_id.as_bytes());
+    put_instant(out, ended.at);
+    put_recall(out, ended.recall_id);
+    put_query(out, ended.query.as_ref());
+    put_records(out, &ended.used);
+    out.push(ended.credit.number());
+    out.push(if ended.scored { SCORED } else { 0 });
+    out.push(ended.fail_kind.map_or(0, FailKind::number));
+    let Expected {
+        baseline,
+        evidence,
+        adapter,
+    } = ended.expected;
+    for number in [ended.quality, baseline, evidence, adapter] {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn ended(r: &mut ByteReader<'_>) -> Option<EndedRun> {
+    Some(EndedRun {
+        run_id: r.string()?,
+        at: instant(r)?,
+        recall_id: recall(r)?,
+        query: query(r)?,
+        used: records(r)?,
+        credit: Credit::from_number(r.u8()?)?,
+        scored: r.u8()? & SCORED != 0,
+        fail_kind: match r.u8()? {
+            0 => None,
+            number => Some(FailKind::from_number(number)?),
+        },
+        quality: r.f32()?,
+        expected: Expected {
+            baseline: r.f32()?,
+            evidence: r.f32()?,
+            adapter: r.f32()?,
+        },
+    })
+}
+
+fn put_query(out: &mut Vec<u8>, query: Option<&QueryVector>) {
+    out.push(u8::from(query.is_some()));
+    if let Some(query) = query {
+        put_space(out, &query.space);
+        put_numbers(out, &query.vector);
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "absent and malformed are two things, and `?` tells them apart"
+)]
+fn query(r: &mut ByteReader<'_>) -> Option<Option<QueryVector>> {
+    if r.u8()? == 0 {
+        return Some(None);
+    }
+    let (space, vector) = (space(r)?, numbers(r)?);
+    Some(Some(QueryVector { space, vector }))
+}
+
+fn put_recall(out: &mut Vec<u8>, recall_id: Option<RecallId>) {
+    out.push(u8::from(recall_id.is_some()));
+    if let Some(id) = recall_id {
+        out.extend_from_slice(&id.to_u128().to_le_bytes());
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "absent and malformed are two things, and `?` tells them apart"
+)]
+fn recall(r: &mut ByteReader<'_>) -> Option<Option<RecallId>> {
+    if r.u8()? == 0 {
+        return Some(None);
+    }
+    Some(Some(RecallId::from_u128(r.u128()?)))
+}
+
+fn put_records(out: &mut Vec<u8>, records: &[RecordId]) {
+    put_varint(out, records.len() as u64);
+    for record in records {
+        out.extend_from_slice(&record.to_u128().to_le_bytes());
+    }
+}
+
+fn records(r: &mut ByteReader<'_>) -> Option<Vec<RecordId>> {
+    let count = r.varint()?;
+    if count > r.remaining() as u64 {
+        return None;
+    }
+    (0..count)
+        .map(|_| r.u128().map(RecordId::from_u128))
+        .collect()
+}
+
+fn put_numbers(out: &mut Vec<u8>, numbers: &[f32]) {
+    put_varint(out, numbers.len() as u64);
+    for number in numbers {
+        out.extend_from_slice(&number.to_le_bytes());
+    }
+}
+
+fn numbers(r: &mut ByteReader<'_>) -> Option<Vec<f32>> {
+    let count = r.varint()?;
+    if count > r.remaining() as u64 {
+        return None;
+    }
+    (0..count).map(|_| r.f32()).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Every event comes back from its bytes, and bytes that are not one are refused.
+
+use chrono::{DateTime, Utc};
+use reprise_types::EmbeddingSpace;
+
+use super::*;
+
+fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::from_timestamp(1_771_234_567 + seconds, 890).unwrap()
+}
+
+fn query() -> QueryVector {
+    QueryVector {
+        space: EmbeddingSpace {
+            model: "m".to_owned(),
+            version: "1".to_owned(),
+            dimensions: 2,
+        },
+        vector: vec![0.6, -0.8],
+    }
+}
+
+fn ended(query: Option<QueryVector>) -> LearningEvent {
+    LearningEvent::Ended(Box::new(EndedRun {
+        run_id: "run".to_owned(),
+        at: at(2),
+        recall_id: Some(RecallId::from_u128(u128::MAX)),
+        query,
+        used: vec![RecordId::from_u128(7), RecordId::from_u128(1 << 100)],
+        credit: Credit::Implicit,
+        quality: 0.8,
+        scored: true,
+        fail_kind: Some(FailKind::RateLimit),
+        expected: Expected {
+            baseline: 0.5,
+            evidence: -0.1,
+            adapter: 0.25,
+        },
+    }))
+}
+
+fn every_event() -> Vec<LearningEvent> {
+    let run_id = "run".to_owned();
+    vec![
+        LearningEvent::Recalled(Receipt {
+            recall_id: RecallId::from_u128(5),
+            at: at(0),
+            query: Some(query()),
+            records: vec![RecordId::from_u128(9)],
+        }),
+        LearningEvent::Begun {
+            run_id: run_id.clone(),
+            at: at(1),
+            query: None,
+            recall_id: None,
+        },
+        LearningEvent::Stepped {
+            run_id: run_id.clone(),
+            at: at(1),
+            action: "terminal".to_owned(),
+            used: vec![RecordId::from_u128(9)],
+        },
+        ended(Some(query())),
+        ended(None),
+        LearningEvent::Revised {
+            run_id: run_id.clone(),
+            at: at(3),
+            revision: Revision::Retried,
+            quality: 0.4,
+        },
+        LearningEvent::Abandoned { run_id, at: at(4) },
+        LearningEvent::Consolidated(Box::new(AdapterWeights {
+            runs: 300,
+            down: vec![1.0, f32::MIN_POSITIVE],
+            up: vec![-0.0, 2.0],
+            fisher: Vec::new(),
+        })),
+        LearningEvent::Switched {
+            at: at(5),
+            on: true,
+        },
+        LearningEvent::Reset { at: at(6) },
+    ]
+}
+
+#[test]
+fn every_event_comes_back_and_a_cut_one_does_not() {
+    for event in every_event() {
+        let mut body = Vec::new();
+        let kind = put(&mut body, &event).unwrap();
+        assert!(knows(kind));
+        assert_eq!(decode(kind, &body), Some(event));
+        for length in 0..body.len() {
+            assert_eq!(
+                decode(kind, &body[..length]),
+                None,
+                "kind {kind} cut at {length}"
+            );
+        }
+    }
+}
+
+#[test]
+fn counts_that_lie_cost_nothing() {
+    let mut body = Vec::new();
+    put_varint(&mut body, 3);
+    put_varint(&mut body, u64::MAX);
+    assert_eq!(decode(CONSOLIDATED, &body), None);
+    assert_eq!(decode(77, &[]), None);
+}
