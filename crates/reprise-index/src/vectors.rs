@@ -2,14 +2,14 @@
 //!
 //! Must never live here: f32 vectors (they stay in the store), filters, any other signal.
 
+mod closest;
+mod kernels;
 mod query;
 mod signs;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use reprise_types::VectorStore;
-use signs::{Distances, Signs};
-use simsimd::SpatialSimilarity;
 
 pub use query::{QueryCodes, Sample, VectorScratch};
 
@@ -19,18 +19,12 @@ use crate::view::View;
 
 /// Candidates that are scored in full precision for each result wanted. Measured: recall@10 against
 /// the exact answer is 1.0 on clustered and on text-like data at 100K (`benches/search.rs`).
-pub const OVERSAMPLE_DEFAULT: usize = 8;
-/// Documents whose codes are looked at after the pass over the signs: one in so many, ...
-const SIGN_SHARE: usize = 48;
-/// ... but at least so many, ...
-const SIGN_CANDIDATES_MIN: usize = 1024;
-/// ... and so many for each that is scored in full precision.
-const SIGN_OVERSAMPLE: usize = 16;
+pub const OVERSAMPLE_DEFAULT: usize = 5;
 /// Documents per shared chunk of codes; small, because an append copies one chunk.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
 /// The codes of one chunk: our own, or still in the part they were loaded from.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Codes {
     Own(Vec<i8>),
     Saved(SharedBytes),
@@ -46,23 +40,52 @@ impl Codes {
 }
 
 /// The documents of one chunk.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Chunk {
     codes: Codes,
-    /// Made from the codes by the first query that wants them.
-    signs: OnceLock<Signs>,
+    signs: Vec<u64>,
+    /// One bit for each document that has a vector.
+    present: [u64; CHUNK_DOCUMENTS / 64],
 }
 
 impl Chunk {
-    fn new(codes: Codes) -> Arc<Self> {
-        Arc::new(Self {
-            codes,
-            signs: OnceLock::new(),
-        })
+    fn new(dimensions: usize) -> Self {
+        Self {
+            codes: Codes::Own(Vec::with_capacity(CHUNK_DOCUMENTS * dimensions)),
+            signs: vec![0; signs::chunk_words(dimensions)],
+            present: [0; CHUNK_DOCUMENTS / 64],
+        }
+    }
+
+    fn signs(&self) -> &[u64] {
+        &self.signs
+    }
+
+    /// Codes `vector` (none: zeros) as document `place`; answers its scale.
+    fn put(&mut self, place: usize, dimensions: usize, vector: Option<&[f32]>) -> f32 {
+        let Codes::Own(codes) = &mut self.codes else {
+            return 0.0;
+        };
+        let range = place * dimensions..(place + 1) * dimensions;
+        if codes.len() < range.end {
+            codes.resize(range.end, 0);
+        }
+        let Some(codes) = codes.get_mut(range) else {
+            return 0.0;
+        };
+        codes.fill(0);
+        let scale = vector.map_or(0.0, |vector| quantise(vector, codes));
+        signs::put(&mut self.signs, place, codes);
+        let bit = 1 << (place % 64);
+        self.present[place / 64] &= !bit;
+        if scale != 0.0 {
+            self.present[place / 64] |= bit;
+        }
+        scale
     }
 }
 
-/// Codes and scales of every document; a scale of 0 marks a document without a vector.
+/// Codes, signs and scales of every document; a scale of 0 marks a document without a vector.
 #[derive(Debug, Clone)]
 pub(crate) struct Vectors {
     dimensions: usize,
@@ -96,42 +119,28 @@ impl Vectors {
 
     /// Adds a document. A vector that cannot be coded counts as none.
     pub(crate) fn push(&mut self, vector: Option<&[f32]>) {
-        if self.len().is_multiple_of(CHUNK_DOCUMENTS) {
-            let room = Vec::with_capacity(CHUNK_DOCUMENTS * self.dimensions);
-            self.chunks.push(Chunk::new(Codes::Own(room)));
+        let place = self.len() % CHUNK_DOCUMENTS;
+        if place == 0 {
+            self.chunks.push(Arc::new(Chunk::new(self.dimensions)));
         }
-        let dimensions = self.dimensions;
         let vector = vector.filter(|vector| self.is_usable(vector));
-        let Some(chunk) = self.chunks.last_mut() else {
-            return;
-        };
-        let Some(codes) = own(chunk, CHUNK_DOCUMENTS * dimensions) else {
-            return;
-        };
-        let from = codes.len();
-        codes.resize(from + dimensions, 0);
-        let scale = vector.map_or(0.0, |vector| quantise(vector, &mut codes[from..]));
-        self.scales.push(scale);
+        if let Some(chunk) = self.chunks.last_mut() {
+            let scale = own(chunk, self.dimensions).put(place, self.dimensions, vector);
+            self.scales.push(scale);
+        }
     }
 
     /// Replaces a document's vector; `None`, or one that cannot be coded, takes it away.
     pub(crate) fn set(&mut self, ordinal: u32, vector: Option<&[f32]>) {
         let index = ordinal as usize;
         let vector = vector.filter(|vector| self.is_usable(vector));
-        let (Some(chunk), Some(scale)) = (
+        if let (Some(chunk), Some(scale)) = (
             self.chunks.get_mut(index / CHUNK_DOCUMENTS),
             self.scales.get_mut(index),
-        ) else {
-            return;
-        };
-        let from = index % CHUNK_DOCUMENTS * self.dimensions;
-        let codes = own(chunk, CHUNK_DOCUMENTS * self.dimensions);
-        let place = from..from + self.dimensions;
-        let Some(codes) = codes.and_then(|codes| codes.get_mut(place)) else {
-            return;
-        };
-        codes.fill(0);
-        *scale = vector.map_or(0.0, |vector| quantise(vector, codes));
+        ) {
+            let place = index % CHUNK_DOCUMENTS;
+            *scale = own(chunk, self.dimensions).put(place, self.dimensions, vector);
+        }
     }
 
     pub(crate) fn has(&self, ordinal: u32) -> bool {
@@ -142,28 +151,23 @@ impl Vectors {
     /// is not usable scores 0 everywhere.
     pub(crate) fn scan(&self, query: &[f32], out: &mut Vec<f32>) {
         out.clear();
+        out.resize(self.len(), 0.0);
         if !self.is_usable(query) {
-            out.resize(self.len(), 0.0);
             return;
         }
         let mut codes = vec![0; self.dimensions];
         let query_scale = quantise(query, &mut codes);
-        out.resize(self.len(), 0.0);
         let mut places = out.iter_mut().zip(self.scales.iter());
         for chunk in &self.chunks {
             let documents = chunk.codes.as_slice().chunks_exact(self.dimensions);
             for (document, (score, scale)) in documents.zip(&mut places) {
-                // Both have `dimensions` codes, the one case in which there is no answer. The sum
-                // is a whole number, the same on every machine.
-                let dot = i8::dot(&codes, document).unwrap_or(0.0);
-                *score = dot as f32 * (query_scale * scale);
+                *score = kernels::dot(&codes, document) as f32 * (query_scale * scale);
             }
         }
     }
 
-    /// The `k` documents of `view` nearest to `query`, best first, ties by newer. Three passes,
-    /// each over fewer documents and with more precision: the signs of all, the codes of those
-    /// that agree best, the full vectors of the best `k * oversample` of these.
+    /// The `k` documents of `view` nearest to `query`, best first, ties by newer: the best
+    /// `k * oversample` by code are scored in full precision.
     pub(crate) fn nearest(
         &self,
         query: &[f32],
@@ -172,26 +176,21 @@ impl Vectors {
         store: &dyn VectorStore,
         oversample: usize,
     ) -> Vec<(u32, f32)> {
-        if k == 0 || !self.is_usable(query) || store.dimensions() != self.dimensions {
+        let Some(codes) = self.encode(query) else {
+            return Vec::new();
+        };
+        if k == 0 || store.dimensions() != self.dimensions {
             return Vec::new();
         }
         let rescored = k.saturating_mul(oversample.max(1)).min(self.len());
-        let mut codes = vec![0; self.dimensions];
-        quantise(query, &mut codes);
-        let wanted = (self.len() / SIGN_SHARE)
-            .max(SIGN_CANDIDATES_MIN)
-            .max(rescored.saturating_mul(SIGN_OVERSAMPLE));
-        let scored = self
-            .closest_by_signs(&codes, wanted, view.bits())
-            .into_iter()
-            .map(|ordinal| (ordinal, self.approximate(&codes, ordinal)));
-        let candidates = best(scored, rescored);
+        let mut scratch = VectorScratch::default();
+        let candidates = self.candidates(&codes, rescored, view, &mut scratch);
         let mut vector = vec![0.0; self.dimensions];
         let mut exact: Vec<(u32, f32)> = candidates
-            .into_iter()
-            .filter_map(|ordinal| {
-                let known = store.vector(ordinal, &mut vector);
-                known.then(|| (ordinal, dot(query, &vector)))
+            .iter()
+            .filter_map(|(ordinal, _)| {
+                let known = store.vector(*ordinal, &mut vector);
+                known.then(|| (*ordinal, dot(query, &vector)))
             })
             .collect();
         exact.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
@@ -199,47 +198,12 @@ impl Vectors {
         exact
     }
 
-    /// The documents marked in `admitted` that have a vector: all of them where they are no more
-    /// than `wanted`, else at least so many, those whose signs agree best with the query's.
-    fn closest_by_signs(&self, query: &[i8], wanted: usize, admitted: &[u64]) -> Vec<u32> {
-        let admit = |ordinal: usize, scale: f32| {
-            let word = admitted.get(ordinal / 64).copied().unwrap_or(0);
-            scale != 0.0 && word >> (ordinal % 64) & 1 == 1
-        };
-        let marked: u64 = admitted.iter().map(|w| u64::from(w.count_ones())).sum();
-        if marked <= wanted as u64 {
-            let all = (0..self.len()).zip(self.scales());
-            return all
-                .filter(|(ordinal, scale)| admit(*ordinal, *scale))
-                .map(|(ordinal, _)| ordinal as u32)
-                .collect();
-        }
-        let query = Signs::of(query, self.dimensions);
-        let mut distances = Distances::new(self.len(), self.dimensions);
-        let mut scales = self.scales().enumerate();
-        for chunk in &self.chunks {
-            let signs = || Signs::of(chunk.codes.as_slice(), self.dimensions);
-            for document in chunk.signs.get_or_init(signs).documents() {
-                let Some((ordinal, scale)) = scales.next() else {
-                    break;
-                };
-                if admit(ordinal, scale) {
-                    distances.add(ordinal as u32, query.distance(document));
-                }
-            }
-        }
-        distances.closest(wanted)
-    }
-
-    /// The inner product of the codes times the document's scale: in the order of the approximate
-    /// cosine.
-    fn approximate(&self, query: &[i8], ordinal: u32) -> f32 {
+    /// The codes of one document; of one without a vector they mean nothing.
+    fn codes(&self, ordinal: u32) -> Option<&[i8]> {
         let index = ordinal as usize;
         let from = index % CHUNK_DOCUMENTS * self.dimensions;
-        let chunk = self.chunks.get(index / CHUNK_DOCUMENTS);
-        let codes = chunk.and_then(|c| c.codes.as_slice().get(from..from + self.dimensions));
-        let dot = codes.and_then(|codes| i8::dot(query, codes)).unwrap_or(0.0);
-        dot as f32 * self.scales.get(index).copied().unwrap_or(0.0)
+        let chunk = self.chunks.get(index / CHUNK_DOCUMENTS)?;
+        chunk.codes.as_slice().get(from..from + self.dimensions)
     }
 
     pub(crate) fn scales(&self) -> impl Iterator<Item = f32> {
@@ -254,13 +218,23 @@ impl Vectors {
     /// The inverse of [`Self::code_chunks`] and [`Self::scales`], lengths already checked.
     pub(crate) fn from_saved(dimensions: usize, codes: &SharedBytes, scales: CowVec<f32>) -> Self {
         let chunk_bytes = CHUNK_DOCUMENTS * dimensions;
-        let chunks = (0..codes.len().div_ceil(chunk_bytes.max(1)))
-            .map(|chunk| codes.piece(chunk * chunk_bytes, (chunk + 1) * chunk_bytes))
-            .map(|bytes| Chunk::new(Codes::Saved(bytes)))
-            .collect();
+        let chunks = (0..codes.len().div_ceil(chunk_bytes.max(1))).map(|number| {
+            let bytes = codes.piece(number * chunk_bytes, (number + 1) * chunk_bytes);
+            let mut chunk = Chunk::new(0);
+            chunk.signs = vec![0; signs::chunk_words(dimensions)];
+            let rows: &[i8] = bytemuck::cast_slice(&bytes);
+            for (place, row) in rows.chunks_exact(dimensions.max(1)).enumerate() {
+                signs::put(&mut chunk.signs, place, row);
+                let scale = scales.get(number * CHUNK_DOCUMENTS + place);
+                let has = scale.is_some_and(|scale| *scale != 0.0);
+                chunk.present[place / 64] |= u64::from(has) << (place % 64);
+            }
+            chunk.codes = Codes::Saved(bytes);
+            Arc::new(chunk)
+        });
         Self {
             dimensions,
-            chunks,
+            chunks: chunks.collect(),
             scales,
         }
     }
@@ -272,21 +246,19 @@ impl Vectors {
     }
 }
 
-/// The codes of the chunk, to be changed: unshared, and without signs that would no longer be true.
-/// A copy gets room for `capacity` codes at once.
-fn own(chunk: &mut Arc<Chunk>, capacity: usize) -> Option<&mut Vec<i8>> {
+/// The chunk, to be changed: unshared, its codes our own, with room for all of them.
+fn own(chunk: &mut Arc<Chunk>, dimensions: usize) -> &mut Chunk {
     let is_own = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk.codes, Codes::Own(_)));
     if !is_own {
-        let mut copy = Vec::with_capacity(capacity);
-        copy.extend_from_slice(chunk.codes.as_slice());
-        *chunk = Chunk::new(Codes::Own(copy));
+        let mut codes = Vec::with_capacity(CHUNK_DOCUMENTS * dimensions);
+        codes.extend_from_slice(chunk.codes.as_slice());
+        *chunk = Arc::new(Chunk {
+            codes: Codes::Own(codes),
+            signs: chunk.signs.clone(),
+            present: chunk.present,
+        });
     }
-    let chunk = Arc::get_mut(chunk)?;
-    chunk.signs = OnceLock::new();
-    match &mut chunk.codes {
-        Codes::Own(codes) => Some(codes),
-        Codes::Saved(_) => None,
-    }
+    Arc::make_mut(chunk)
 }
 
 /// Writes `round(x / scale)`, half to even, with `scale = max |x| / 127`; answers the scale.
@@ -304,33 +276,6 @@ fn quantise(vector: &[f32], codes: &mut [i8]) -> f32 {
         *code = ((x / scale + LAST_BIT_IS_ONE) - LAST_BIT_IS_ONE) as i8;
     }
     scale
-}
-
-/// The ordinals of the `wanted` highest scores, ties by newer; unordered.
-fn best(scored: impl Iterator<Item = (u32, f32)>, wanted: usize) -> Vec<u32> {
-    // Twice the room: candidates pile up above a bar that rises each time they are thinned out.
-    let mut kept: Vec<(u32, f32)> = Vec::with_capacity(2 * wanted);
-    let mut bar = f32::NEG_INFINITY;
-    for (ordinal, score) in scored {
-        if score >= bar {
-            kept.push((ordinal, score));
-            if kept.len() == 2 * wanted {
-                bar = thin_out(&mut kept, wanted);
-            }
-        }
-    }
-    if kept.len() > wanted {
-        thin_out(&mut kept, wanted);
-    }
-    kept.into_iter().map(|(ordinal, _)| ordinal).collect()
-}
-
-/// Keeps the `wanted` best; answers the lowest score among them.
-fn thin_out(kept: &mut Vec<(u32, f32)>, wanted: usize) -> f32 {
-    let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0));
-    let (_, &mut (_, bar), _) = kept.select_nth_unstable_by(wanted - 1, order);
-    kept.truncate(wanted);
-    bar
 }
 
 /// Inner product in sixteen fixed lanes: fast, and the same on every machine.

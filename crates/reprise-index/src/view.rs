@@ -104,6 +104,13 @@ impl View {
 
     /// The ordinals that may answer, ascending.
     pub fn ordinals(&self) -> impl Iterator<Item = u32> {
-        (0..self.world.len() as u32).filter(|ordinal| self.admits(*ordinal))
+        (0_u32..).zip(self.bits()).flat_map(|(number, word)| {
+            let mut word = *word;
+            std::iter::from_fn(move || {
+                let bit = (word != 0).then(|| word.trailing_zeros())?;
+                word &= word - 1;
+                Some(number * 64 + bit)
+            })
+        })
     }
 }

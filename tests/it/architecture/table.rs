@@ -101,7 +101,7 @@ pub(super) const FENCES: &[Fence] = &[
         tests_of: &[],
     },
     Fence {
-        outside: &["numkong", "simsimd", "rust-stemmers", "rvf-index"],
+        outside: &["multiversion", "rust-stemmers", "rvf-index"],
         rooms: &["reprise-index"],
         tests_of: &[],
     },

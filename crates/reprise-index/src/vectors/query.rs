@@ -2,22 +2,32 @@
 //!
 //! Must never live here: full vectors, storage, any other signal.
 
-use simsimd::SpatialSimilarity;
-
-use super::{CHUNK_DOCUMENTS, SIGN_CANDIDATES_MIN, SIGN_OVERSAMPLE, SIGN_SHARE, Vectors, quantise};
+use super::closest::Closest;
+use super::kernels::{LANES, dot, within};
+use super::signs::{GROUPS, Planes};
+use super::{CHUNK_DOCUMENTS, Vectors, quantise};
 use crate::view::View;
 use crate::world::World;
 
-/// A query as the codes see it: one signed byte per number.
+/// Documents whose codes are looked at after the pass over the signs: one in so many, ...
+const SIGN_SHARE: usize = 256;
+/// ... but at least so many, ...
+const SIGN_CANDIDATES_MIN: usize = 256;
+/// ... and so many for each that is wanted.
+const SIGN_OVERSAMPLE: usize = 4;
+
+/// A query as the codes see it: one signed byte per number, and four bits.
 #[derive(Debug)]
 pub struct QueryCodes {
-    pub(super) codes: Vec<i8>,
-    pub(super) scale: f32,
+    codes: Vec<i8>,
+    scale: f32,
+    planes: Planes,
 }
 
 /// Buffers of the vector questions, to be lent again and again.
 #[derive(Debug, Default)]
 pub struct VectorScratch {
+    close: Closest,
     best: Vec<(u32, f32)>,
 }
 
@@ -39,9 +49,15 @@ impl Vectors {
         }
         let mut codes = vec![0; self.dimensions];
         let scale = quantise(query, &mut codes);
-        (scale > 0.0).then_some(QueryCodes { codes, scale })
+        let planes = Planes::of(&codes);
+        (scale > 0.0).then_some(QueryCodes {
+            codes,
+            scale,
+            planes,
+        })
     }
 
+    /// Two passes: the signs of all, then the codes of those whose signs agree best.
     pub(crate) fn candidates<'s>(
         &self,
         query: &QueryCodes,
@@ -49,7 +65,7 @@ impl Vectors {
         view: &View,
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
-        let best = &mut scratch.best;
+        let VectorScratch { close, best } = scratch;
         best.clear();
         let k = k.min(self.len());
         if k == 0 {
@@ -58,12 +74,13 @@ impl Vectors {
         let wanted = (self.len() / SIGN_SHARE)
             .max(SIGN_CANDIDATES_MIN)
             .max(k.saturating_mul(SIGN_OVERSAMPLE));
-        let close = self.closest_by_signs(&query.codes, wanted, view.bits());
-        best.extend(
-            close
-                .into_iter()
-                .filter_map(|ordinal| Some((ordinal, self.cosine(query, ordinal)?))),
-        );
+        if (view.considered() as usize) <= wanted {
+            best.extend(view.ordinals().filter_map(|o| self.scored(query, o)));
+        } else {
+            self.close_by_signs(query, wanted, view, close);
+            let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
+            best.extend(ordinals.filter_map(|o| self.scored(query, o)));
+        }
         let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0));
         if best.len() > k {
             best.select_nth_unstable_by(k - 1, order);
@@ -73,14 +90,38 @@ impl Vectors {
         best
     }
 
+    fn scored(&self, query: &QueryCodes, ordinal: u32) -> Option<(u32, f32)> {
+        Some((ordinal, self.cosine(query, ordinal)?))
+    }
+
+    /// Collects the `wanted` admitted documents nearest by signs, ties by newer, ordinals ascending.
+    fn close_by_signs(&self, query: &QueryCodes, wanted: usize, view: &View, close: &mut Closest) {
+        close.start(wanted, query.planes.farthest());
+        let mut distances = [[0; LANES]; GROUPS];
+        let mut near = [0; CHUNK_DOCUMENTS / 64];
+        let admitted = view.bits();
+        for (number, chunk) in self.chunks.iter().enumerate() {
+            query.planes.distances(chunk.signs(), &mut distances);
+            let distances = distances.as_flattened();
+            within(distances, close.bar, &mut near);
+            for (part, near) in near.iter().enumerate() {
+                let word = number * (CHUNK_DOCUMENTS / 64) + part;
+                let mut found = near & chunk.present[part] & admitted.get(word).copied().unwrap_or(0);
+                while found != 0 {
+                    let place = part * 64 + found.trailing_zeros() as usize;
+                    found &= found - 1;
+                    let ordinal = (number * CHUNK_DOCUMENTS + place) as u32;
+                    close.offer(ordinal, distances[place]);
+                }
+            }
+        }
+        close.finish();
+    }
+
     pub(crate) fn cosine(&self, query: &QueryCodes, ordinal: u32) -> Option<f32> {
-        let index = ordinal as usize;
-        let scale = self.scales.get(index).filter(|scale| **scale != 0.0)?;
-        let from = index % CHUNK_DOCUMENTS * self.dimensions;
-        let chunk = self.chunks.get(index / CHUNK_DOCUMENTS)?;
-        let codes = chunk.codes.as_slice().get(from..from + self.dimensions)?;
-        let dot = i8::dot(&query.codes, codes)?;
-        Some(dot as f32 * (query.scale * scale))
+        let scale = self.scales.get(ordinal as usize).filter(|s| **s != 0.0)?;
+        let codes = self.codes(ordinal)?;
+        Some(dot(&query.codes, codes) as f32 * (query.scale * scale))
     }
 
     /// Looks at evenly spread places first; where too few of them hold anything, walks over all.

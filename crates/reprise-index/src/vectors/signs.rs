@@ -1,89 +1,71 @@
-//! The signs of vectors, one bit per number, and the documents whose signs agree best.
+//! The signs of a chunk of vectors, one bit per number, and a query cut to four bits per number.
 //!
-//! The angle between two vectors shows in the share of their numbers that differ in sign (Charikar
-//! 2002). Too coarse to rank by, cheap enough to leave most documents out.
-//! Must never live here: codes, scales, anything that is saved.
+//! The inner product of a vector's signs with the query follows the cosine closely enough to leave
+//! most documents out (Gao and Long 2024, "`RaBitQ`", without the rotation); an eighth of the codes is
+//! read for it. Must never live here: codes, scales, a choice of documents.
 
-use simsimd::BinarySimilarity;
+use super::CHUNK_DOCUMENTS;
+use super::kernels::{LANES, PLANES, distances};
 
-/// Signs of one or more vectors, eight to a byte, each vector from a byte of its own.
-#[derive(Debug)]
-pub(super) struct Signs {
-    bytes: Vec<u8>,
-    /// Bytes of one vector.
-    width: usize,
+/// Groups of documents in one chunk.
+pub(super) const GROUPS: usize = CHUNK_DOCUMENTS / LANES;
+
+/// 64-bit words that the signs of one vector take.
+pub(super) fn words_of(dimensions: usize) -> usize {
+    dimensions.div_ceil(64)
 }
 
-impl Signs {
-    /// The signs of all vectors in `codes`, each `dimensions` long.
-    pub(super) fn of(codes: &[i8], dimensions: usize) -> Self {
-        let dimensions = dimensions.max(1);
-        let width = dimensions.div_ceil(8);
-        let mut bytes = Vec::with_capacity(codes.len() / dimensions * width);
-        for vector in codes.chunks_exact(dimensions) {
-            let (eights, rest) = vector.as_chunks::<8>();
-            bytes.extend(eights.iter().copied().map(eight_signs));
-            if !rest.is_empty() {
-                let mut last = [0; 8];
-                last[..rest.len()].copy_from_slice(rest);
-                bytes.push(eight_signs(last));
+/// Words that the signs of one chunk take, full or not.
+pub(super) fn chunk_words(dimensions: usize) -> usize {
+    words_of(dimensions) * CHUNK_DOCUMENTS
+}
+
+/// Writes the signs of the vector in `codes` as the chunk's document `place`. Word `w` of document
+/// `8 g + l` stands at `(g * words + w) * 8 + l`; a bit is 1 for a number of 0 or more.
+pub(super) fn put(signs: &mut [u64], place: usize, codes: &[i8]) {
+    let words = words_of(codes.len());
+    let first = place / LANES * words * LANES + place % LANES;
+    for (word, codes) in codes.chunks(64).enumerate() {
+        let bits = codes
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (bit, code)| bits | u64::from(*code >= 0) << bit);
+        if let Some(word) = signs.get_mut(first + word * LANES) {
+            *word = bits;
+        }
+    }
+}
+
+/// A query in four bits per number: `level = round((q / (2 max) + 1/2) * 15)`, so that 0 falls
+/// between two levels as it falls between two signs. One row per word of signs, one word per plane.
+#[derive(Debug)]
+pub(super) struct Planes(Vec<[u64; PLANES]>);
+
+impl Planes {
+    /// Of a query already coded, where the largest number has the code 127.
+    pub(super) fn of(codes: &[i8]) -> Self {
+        let level = |code: i8| ((i32::from(code) + 127) * 15 + 127) / 254;
+        let row = |codes: &[i8]| {
+            let mut row = [0; PLANES];
+            for (bit, code) in codes.iter().enumerate() {
+                let level = level(*code) as u64;
+                for (plane, word) in row.iter_mut().enumerate() {
+                    *word |= (level >> plane & 1) << bit;
+                }
             }
-        }
-        Self { bytes, width }
+            row
+        };
+        Self(codes.chunks(64).map(row).collect())
     }
 
-    /// Each vector's bytes.
-    pub(super) fn documents(&self) -> impl Iterator<Item = &[u8]> {
-        self.bytes.chunks_exact(self.width)
+    /// No distance is greater.
+    pub(super) fn farthest(&self) -> u32 {
+        (self.0.len() * 64 * ((1 << PLANES) - 1)) as u32
     }
 
-    /// Numbers of the (one) vector here that differ in sign from `other`'s.
-    pub(super) fn distance(&self, other: &[u8]) -> u16 {
-        u8::hamming(&self.bytes, other).map_or(u16::MAX, |bits| bits as u16)
-    }
-}
-
-/// The eight sign bits, side by side: each is moved to its place in the highest byte by one of the
-/// multiplier's bits.
-fn eight_signs(codes: [i8; 8]) -> u8 {
-    let word = u64::from_le_bytes(codes.map(i8::cast_unsigned));
-    let signs = (word >> 7) & 0x0101_0101_0101_0101;
-    (signs.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
-}
-
-/// Collects distances and finds the lowest by counting.
-#[derive(Debug)]
-pub(super) struct Distances {
-    all: Vec<(u32, u16)>,
-    counts: Vec<u32>,
-}
-
-impl Distances {
-    /// For up to `documents` distances of up to `dimensions` each.
-    pub(super) fn new(documents: usize, dimensions: usize) -> Self {
-        Self {
-            all: Vec::with_capacity(documents),
-            counts: vec![0; dimensions + 1],
-        }
-    }
-
-    pub(super) fn add(&mut self, ordinal: u32, distance: u16) {
-        if let Some(count) = self.counts.get_mut(usize::from(distance)) {
-            *count += 1;
-        }
-        self.all.push((ordinal, distance));
-    }
-
-    /// The documents at the lowest distances, whole distances at a time until there are `wanted`.
-    pub(super) fn closest(&self, wanted: usize) -> Vec<u32> {
-        let mut found = 0;
-        let enough = self.counts.iter().position(|count| {
-            found += *count as usize;
-            found >= wanted
-        });
-        let limit = enough.unwrap_or(usize::from(u16::MAX));
-        let close = self.all.iter().filter(|(_, d)| usize::from(*d) <= limit);
-        close.map(|(ordinal, _)| *ordinal).collect()
+    /// The distance of each document in a chunk's signs: lower is nearer. Cosines fall as it grows.
+    pub(super) fn distances(&self, signs: &[u64], out: &mut [[u32; LANES]; GROUPS]) {
+        distances(&self.0, signs.as_chunks().0, out);
     }
 }
 
@@ -92,33 +74,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signs_are_packed_in_order() {
-        let codes = [-1, 0, 5, -7, 127, -127, 3, -2, -9, 1];
-        let signs = Signs::of(&codes, 10);
-        assert_eq!(signs.bytes, [0b1010_1001, 0b0000_0001]);
-        let two = Signs::of(&codes, 5);
-        assert_eq!(two.bytes, [0b0_1001, 0b0_1101]);
-        assert_eq!(two.documents().count(), 2);
-    }
-
-    #[test]
-    fn distance_counts_differing_signs() {
-        let a = Signs::of(&[1, -1, 1, -1], 4);
-        let b = Signs::of(&[1, 1, 1, 1], 4);
-        assert_eq!(
-            b.documents().map(|d| a.distance(d)).collect::<Vec<_>>(),
-            [2]
-        );
-    }
-
-    #[test]
-    fn the_closest_come_by_whole_distances() {
-        let mut distances = Distances::new(5, 10);
-        for (ordinal, distance) in [(0, 4), (1, 2), (2, 4), (3, 9), (4, 0)] {
-            distances.add(ordinal, distance);
+    fn the_nearer_the_lower() {
+        let dimensions = 70;
+        let mut signs = vec![0; chunk_words(dimensions)];
+        let query: Vec<i8> = (0..70)
+            .map(|x| if x % 3 == 0 { 127 } else { -40 })
+            .collect();
+        let opposite: Vec<i8> = query.iter().map(|x| -x).collect();
+        let mut nearly = query.clone();
+        nearly[1] = 40;
+        let mut less = query.clone();
+        less[0] = -127;
+        for (place, codes) in [(0, &query), (9, &nearly), (77, &less), (255, &opposite)] {
+            put(&mut signs, place, codes);
         }
-        assert_eq!(distances.closest(1), [4]);
-        assert_eq!(distances.closest(3), [0, 1, 2, 4]);
-        assert_eq!(distances.closest(99), [0, 1, 2, 3, 4]);
+        let mut out = [[0; LANES]; GROUPS];
+        Planes::of(&query).distances(&signs, &mut out);
+        let out = out.as_flattened();
+        let agree = out[0];
+        // Levels 15 and 5: each number of a differing sign costs `2 level - 15`.
+        assert_eq!((out[9] - agree, out[77] - agree), (5, 15));
+        assert_eq!(out[255] - agree, 24 * 15 + 46 * 5);
     }
 }

@@ -108,20 +108,6 @@ proptest! {
         expected.truncate(k);
         prop_assert_eq!(got, expected);
     }
-
-    #[test]
-    fn the_best_are_the_best(
-        scores in prop::collection::vec(0_u8..20, 0..400), wanted in 1_usize..50,
-    ) {
-        let scores: Vec<f32> = scores.into_iter().map(f32::from).collect();
-        let mut all: Vec<u32> = (0..scores.len() as u32).collect();
-        all.sort_by(|a, b| scores[*b as usize].total_cmp(&scores[*a as usize]).then(b.cmp(a)));
-        all.truncate(wanted);
-        let mut got = best((0..).zip(scores.iter().copied()), wanted);
-        all.sort_unstable();
-        got.sort_unstable();
-        prop_assert_eq!(got, all);
-    }
 }
 
 /// Share of the exact ten that `nearest` finds.

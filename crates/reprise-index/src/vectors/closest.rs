@@ -1,0 +1,55 @@
+//! The lowest of a stream of whole-number distances, by counting: a bar that falls with every one
+//! taken in.
+//!
+//! Must never live here: where distances come from.
+
+/// Collects documents, in ascending order of ordinals, whose distance is among the lowest.
+#[derive(Debug, Default)]
+pub(super) struct Closest {
+    /// Documents and their distances; after [`Self::finish`] no more than were wanted.
+    pub(super) found: Vec<(u32, u32)>,
+    /// What lies above it is not among the lowest any more.
+    pub(super) bar: u32,
+    /// How many were found at each distance.
+    counts: Vec<u32>,
+    /// How many were found at or below the bar.
+    within: usize,
+    wanted: usize,
+}
+
+impl Closest {
+    /// Begins anew, for the `wanted` (at least 1) lowest of distances up to `farthest`.
+    pub(super) fn start(&mut self, wanted: usize, farthest: u32) {
+        self.found.clear();
+        self.counts.clear();
+        self.counts.resize(farthest as usize + 1, 0);
+        self.bar = farthest;
+        self.within = 0;
+        self.wanted = wanted.max(1);
+    }
+
+    pub(super) fn offer(&mut self, ordinal: u32, distance: u32) {
+        if distance > self.bar {
+            return;
+        }
+        self.found.push((ordinal, distance));
+        self.counts[distance as usize] += 1;
+        self.within += 1;
+        // The bar may stay where lowering it would leave too few.
+        while self.within - self.counts[self.bar as usize] as usize >= self.wanted {
+            self.within -= self.counts[self.bar as usize] as usize;
+            self.bar -= 1;
+        }
+    }
+
+    /// Drops what was overtaken, and the oldest of those at the bar that are too many.
+    pub(super) fn finish(&mut self) {
+        let mut surplus = self.within.saturating_sub(self.wanted);
+        let bar = self.bar;
+        self.found.retain(|(_, distance)| {
+            let extra = *distance == bar && surplus > 0;
+            surplus -= usize::from(extra);
+            *distance <= bar && !extra
+        });
+    }
+}
