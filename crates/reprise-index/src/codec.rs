@@ -172,6 +172,11 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.damaged("it ends early"))
     }
 
+    /// Bytes not yet taken.
+    pub(crate) fn left(&self) -> usize {
+        self.bytes.len().saturating_sub(self.at)
+    }
+
     /// Fails where bytes are left over.
     pub(crate) fn end(&self) -> Result<(), IndexError> {
         if self.at == self.bytes.len() {

@@ -12,6 +12,7 @@ use crate::cow::CowVec;
 use crate::cues::Cues;
 use crate::docs::{NEVER, NO_SESSION, Row, Sessions};
 use crate::error::IndexError;
+use crate::growth::GraphState;
 use crate::lexicon::Lexicon;
 use crate::segment::Segment;
 use crate::vectors::Vectors;
@@ -20,6 +21,10 @@ use crate::writer::IndexWriter;
 
 /// Segment type of the quantised vectors.
 pub const PART_CODES: u8 = 0x41;
+/// Segment type of a graph over the newest documents (Layer B).
+pub const PART_HOT_GRAPH: u8 = 0x42;
+/// Segment type of a graph over all documents (Layer C).
+pub const PART_GRAPH: u8 = 0x43;
 /// Segment type of the lexical segments.
 pub const PART_WORDS: u8 = 0x44;
 /// Segment type of the document columns and session names.
@@ -37,11 +42,13 @@ impl IndexWriter {
     /// [`Self::purge`] came first.
     pub fn to_parts(&mut self) -> Vec<(u8, Vec<u8>)> {
         self.seal();
-        vec![
+        let mut parts = vec![
             (PART_CODES, write_codes(&self.vectors)),
             (PART_WORDS, write_words(&self.lexicon)),
             (PART_DOCUMENTS, write_documents(&self.rows, &self.sessions)),
-        ]
+        ];
+        parts.extend(self.graph.part(self.rows.len() as u32));
+        parts
     }
 
     /// The index that [`Self::to_parts`] wrote, in any order of parts; unknown parts are skipped.
@@ -68,7 +75,12 @@ impl IndexWriter {
         let (rows, sessions) = read_documents(find(PART_DOCUMENTS, DOCUMENTS)?)?;
         let vectors = read_codes(find(PART_CODES, CODES)?, dimensions, rows.len())?;
         let lexicon = read_words(find(PART_WORDS, WORDS)?, rows.len())?;
-        Ok(Self::from_columns(rows, sessions, vectors, lexicon))
+        let mut index = Self::from_columns(rows, sessions, vectors, lexicon);
+        let graph = |tag: u8| parts.iter().find(|(known, _)| *known == tag);
+        if let Some((_, bytes)) = graph(PART_GRAPH).or_else(|| graph(PART_HOT_GRAPH)) {
+            index.graph = GraphState::saved(bytes.clone());
+        }
+        Ok(index)
     }
 }
 

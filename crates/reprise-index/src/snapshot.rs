@@ -9,6 +9,7 @@ use reprise_types::{MemoryFilter, MemorySource, RecordId, VectorStore};
 
 use crate::cow::CowVec;
 use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, instant, micros};
+use crate::graph::Graph;
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
 use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
@@ -22,12 +23,26 @@ pub struct IndexSnapshot {
     pub(crate) rows: CowVec<Row>,
     pub(crate) sessions: Sessions,
     pub(crate) vectors: Vectors,
+    pub(crate) graph: Graph,
     pub(crate) lexicon: Lexicon,
     pub(crate) world: Arc<World>,
     pub(crate) analyser: Analyser,
 }
 
 impl IndexSnapshot {
+    /// The same state with another graph.
+    pub(crate) fn with_graph(&self, graph: Graph) -> Self {
+        Self {
+            rows: self.rows.clone(),
+            sessions: self.sessions.clone(),
+            vectors: self.vectors.clone(),
+            graph,
+            lexicon: self.lexicon.clone(),
+            world: Arc::clone(&self.world),
+            analyser: Analyser::default(),
+        }
+    }
+
     /// Documents, forgotten ones included: ordinals are `0..len()`.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -163,7 +178,8 @@ impl IndexSnapshot {
         store: &dyn VectorStore,
         oversample: usize,
     ) -> Vec<(u32, f32)> {
-        self.vectors.nearest(query, k, view, store, oversample)
+        self.vectors
+            .nearest(query, k, view, &self.graph, store, oversample)
     }
 
     /// The codes of a query, made once and used for every question about its meaning. `None` where
@@ -183,7 +199,8 @@ impl IndexSnapshot {
         view: &View,
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
-        self.vectors.candidates(query, k, view, scratch)
+        self.vectors
+            .candidates(query, k, view, &self.graph, scratch)
     }
 
     /// The approximate cosine of one document, as in [`Self::candidates`]; `None` where it has no
@@ -263,6 +280,7 @@ impl IndexSnapshot {
         self.rows.memory_bytes()
             + self.sessions.memory_bytes()
             + self.vectors.memory_bytes()
+            + self.graph.memory_bytes()
             + self.lexicon.memory_bytes()
             + self.world.memory_bytes()
     }

@@ -15,6 +15,7 @@ pub use query::{QueryCodes, Sample, VectorScratch};
 
 use crate::codec::SharedBytes;
 use crate::cow::CowVec;
+use crate::graph::{Graph, Metric};
 use crate::view::View;
 
 /// Candidates that are scored in full precision for each result wanted. Measured: recall@10 against
@@ -173,6 +174,7 @@ impl Vectors {
         query: &[f32],
         k: usize,
         view: &View,
+        graph: &Graph,
         store: &dyn VectorStore,
         oversample: usize,
     ) -> Vec<(u32, f32)> {
@@ -184,7 +186,7 @@ impl Vectors {
         }
         let rescored = k.saturating_mul(oversample.max(1)).min(self.len());
         let mut scratch = VectorScratch::default();
-        let candidates = self.candidates(&codes, rescored, view, &mut scratch);
+        let candidates = self.candidates(&codes, rescored, view, graph, &mut scratch);
         let mut vector = vec![0.0; self.dimensions];
         let mut exact: Vec<(u32, f32)> = candidates
             .iter()
@@ -243,6 +245,17 @@ impl Vectors {
         let codes = self.chunks.len() * CHUNK_DOCUMENTS * self.dimensions;
         // With the signs, an eighth of the codes.
         codes + codes / 8 + self.scales.memory_bytes()
+    }
+}
+
+impl Metric for Vectors {
+    /// The approximate cosine; 0 where either has no vector.
+    fn similarity(&self, a: u32, b: u32) -> f32 {
+        let scale = |ordinal: u32| self.scales.get(ordinal as usize).copied().unwrap_or(0.0);
+        match (self.codes(a), self.codes(b)) {
+            (Some(left), Some(right)) => kernels::dot(left, right) as f32 * (scale(a) * scale(b)),
+            _ => 0.0,
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use reprise_types::{MemoryKind, MemorySource, RecordId};
 use crate::cow::CowVec;
 use crate::cues::Cues;
 use crate::docs::{Interner, NEVER, Row, Sessions, micros};
+use crate::growth::GraphState;
 use crate::lexicon::{Lexicon, Pending};
 use crate::snapshot::IndexSnapshot;
 use crate::vectors::Vectors;
@@ -49,6 +50,7 @@ pub struct IndexWriter {
     pub(crate) rows: CowVec<Row>,
     pub(crate) sessions: Sessions,
     pub(crate) vectors: Vectors,
+    pub(crate) graph: GraphState,
     pub(crate) lexicon: Lexicon,
     interner: Interner,
     world: World,
@@ -83,6 +85,7 @@ impl IndexWriter {
             rows,
             sessions,
             vectors,
+            graph: GraphState::default(),
             lexicon,
         }
     }
@@ -161,6 +164,7 @@ impl IndexWriter {
     pub fn set_vector(&mut self, ordinal: u32, vector: &[f32]) {
         if self.rows.get(ordinal as usize).is_some_and(|row| !row.hole) {
             self.vectors.set(ordinal, Some(vector));
+            self.graph.moved(ordinal);
         }
     }
 
@@ -192,6 +196,7 @@ impl IndexWriter {
             rows: self.rows.clone(),
             sessions: self.sessions.clone(),
             vectors: self.vectors.clone(),
+            graph: self.graph.published(),
             lexicon: self.lexicon.clone(),
             world: Arc::new(self.world.clone()),
             analyser: Analyser::default(),
@@ -211,6 +216,10 @@ impl IndexWriter {
         self.rows = CowVec::default();
         for (ordinal, mut row) in (0_u32..).zip(rows) {
             if forgotten(&row) {
+                if self.vectors.has(ordinal) {
+                    // Without its codes nobody finds the way past it any more.
+                    self.graph.drop_graph();
+                }
                 row = Row::hole(row.id);
                 self.vectors.set(ordinal, None);
             } else {

@@ -152,11 +152,18 @@ impl Degraded {
 }
 
 /// Which structure answered the vector part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchTier {
     /// No vectors took part.
+    #[default]
     None,
     /// Every code was scanned: exact in practice.
     Scan,
+    /// The same, with most codes still in the file: the first answers after an open.
+    LayerA,
+    /// A graph over the newest records, and a scan of the others.
+    LayerB,
+    /// A graph over all records.
+    LayerC,
 }

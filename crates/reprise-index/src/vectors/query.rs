@@ -3,9 +3,14 @@
 //! Must never live here: full vectors, storage, any other signal.
 
 use super::closest::Closest;
+use std::ops::Range;
+
+use reprise_types::SearchTier;
+
 use super::kernels::{LANES, dot, within};
 use super::signs::{GROUPS, Planes};
 use super::{CHUNK_DOCUMENTS, Vectors, quantise};
+use crate::graph::{Graph, GraphScratch, key_parts};
 use crate::view::View;
 use crate::world::World;
 
@@ -15,6 +20,19 @@ const SIGN_SHARE: usize = 256;
 const SIGN_CANDIDATES_MIN: usize = 256;
 /// ... and so many for each that is wanted.
 const SIGN_OVERSAMPLE: usize = 4;
+
+/// What a scan costs for each document, in nanoseconds; from the table "crossover" of
+/// `benches/search`, as the next one is.
+const SCAN_NS: f64 = 5.0;
+/// What the graph costs for each document that its beam holds, in nanoseconds.
+const GRAPH_NS: f64 = 2_500.0;
+/// Width of the graph's beam: at least so many documents, ...
+const BEAM_MIN: usize = 128;
+/// ... and so many for each that is wanted.
+const BEAM_PER_RESULT: usize = 2;
+/// Where fewer of the documents may answer than one in so many, the graph is not asked: nearly all
+/// that it visits would not count.
+const GRAPH_SHARE: usize = 4;
 
 /// A query as the codes see it: one signed byte per number, and four bits.
 #[derive(Debug)]
@@ -28,7 +46,17 @@ pub struct QueryCodes {
 #[derive(Debug, Default)]
 pub struct VectorScratch {
     close: Closest,
+    graph: GraphScratch,
     best: Vec<(u32, f32)>,
+    tier: SearchTier,
+}
+
+impl VectorScratch {
+    /// How the last candidates were found.
+    #[must_use]
+    pub fn tier(&self) -> SearchTier {
+        self.tier
+    }
 }
 
 /// How the cosines of a query spread over a store.
@@ -40,6 +68,22 @@ pub struct Sample {
     pub deviation: f32,
     /// How many were looked at.
     pub count: u32,
+}
+
+/// How the vector part is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route {
+    /// The codes of every document that may answer: few may.
+    Each,
+    /// The signs of all, then the codes of those whose signs agree best.
+    Signs,
+    /// The graph for what it covers, the signs for the rest.
+    Graph,
+}
+
+/// Width of the graph's beam.
+fn beam(k: usize) -> usize {
+    BEAM_MIN.max(k.saturating_mul(BEAM_PER_RESULT))
 }
 
 impl Vectors {
@@ -57,30 +101,72 @@ impl Vectors {
         })
     }
 
-    /// Two passes: the signs of all, then the codes of those whose signs agree best.
     pub(crate) fn candidates<'s>(
         &self,
         query: &QueryCodes,
         k: usize,
         view: &View,
+        graph: &Graph,
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
-        let VectorScratch { close, best } = scratch;
-        best.clear();
+        let route = self.route(k, view, graph);
+        self.take(route, query, k, view, graph, scratch)
+    }
+
+    /// The quickest way to the `k` best that loses none of them in practice.
+    fn route(&self, k: usize, view: &View, graph: &Graph) -> Route {
+        let (all, admitted) = (self.len(), view.considered() as usize);
+        if admitted <= self.wanted(k) {
+            return Route::Each;
+        }
+        if graph.is_empty() || admitted.saturating_mul(GRAPH_SHARE) < all {
+            return Route::Signs;
+        }
+        let visits = beam(k) as f64 * all as f64 / admitted as f64;
+        if visits * GRAPH_NS < graph.covered().len() as f64 * SCAN_NS {
+            Route::Graph
+        } else {
+            Route::Signs
+        }
+    }
+
+    /// Documents whose codes are looked at after the pass over the signs.
+    fn wanted(&self, k: usize) -> usize {
+        (self.len() / SIGN_SHARE)
+            .max(SIGN_CANDIDATES_MIN)
+            .max(k.saturating_mul(SIGN_OVERSAMPLE))
+    }
+
+    fn take<'s>(
+        &self,
+        route: Route,
+        query: &QueryCodes,
+        k: usize,
+        view: &View,
+        graph: &Graph,
+        scratch: &'s mut VectorScratch,
+    ) -> &'s [(u32, f32)] {
+        scratch.best.clear();
+        scratch.tier = SearchTier::Scan;
         let k = k.min(self.len());
         if k == 0 {
-            return best;
+            return &scratch.best;
         }
-        let wanted = (self.len() / SIGN_SHARE)
-            .max(SIGN_CANDIDATES_MIN)
-            .max(k.saturating_mul(SIGN_OVERSAMPLE));
-        if (view.considered() as usize) <= wanted {
-            best.extend(view.ordinals().filter_map(|o| self.scored(query, o)));
-        } else {
-            self.close_by_signs(query, wanted, view, close);
-            let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
-            best.extend(ordinals.filter_map(|o| self.scored(query, o)));
+        match route {
+            Route::Each => {
+                let all = view.ordinals().filter_map(|o| self.scored(query, o));
+                scratch.best.extend(all);
+            }
+            Route::Signs => self.ask_signs(query, self.wanted(k), view, &(0..0), scratch),
+            Route::Graph => {
+                self.ask_graph(query, beam(k), view, graph, scratch);
+                let covered = graph.covered();
+                if covered.len() < self.len() {
+                    self.ask_signs(query, self.wanted(k), view, &covered, scratch);
+                }
+            }
         }
+        let best = &mut scratch.best;
         let order = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0));
         if best.len() > k {
             best.select_nth_unstable_by(k - 1, order);
@@ -90,17 +176,73 @@ impl Vectors {
         best
     }
 
+    /// Adds what the graph finds among the documents it covers. Those that moved are looked at one
+    /// by one.
+    fn ask_graph(
+        &self,
+        query: &QueryCodes,
+        beam: usize,
+        view: &View,
+        graph: &Graph,
+        scratch: &mut VectorScratch,
+    ) {
+        let moved = graph.loose();
+        let similarity = |ordinal| self.cosine(query, ordinal).unwrap_or(0.0);
+        let admit = |o: u32| view.admits(o) && self.has(o) && !moved.contains(&o);
+        graph.search(similarity, beam, admit, &mut scratch.graph);
+        let found = scratch.graph.best.iter().map(|found| key_parts(*found));
+        scratch.best.extend(found);
+        let moved = moved.iter().filter(|o| view.admits(**o));
+        scratch
+            .best
+            .extend(moved.filter_map(|o| self.scored(query, *o)));
+        scratch.tier = if graph.covered().start == 0 {
+            SearchTier::LayerC
+        } else {
+            SearchTier::LayerB
+        };
+    }
+
+    /// Adds the documents outside `skip` whose signs agree best.
+    fn ask_signs(
+        &self,
+        query: &QueryCodes,
+        wanted: usize,
+        view: &View,
+        skip: &Range<u32>,
+        scratch: &mut VectorScratch,
+    ) {
+        let close = &mut scratch.close;
+        self.close_by_signs(query, wanted, view, skip, close);
+        let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
+        scratch
+            .best
+            .extend(ordinals.filter_map(|o| self.scored(query, o)));
+    }
+
     fn scored(&self, query: &QueryCodes, ordinal: u32) -> Option<(u32, f32)> {
         Some((ordinal, self.cosine(query, ordinal)?))
     }
 
-    /// Collects the `wanted` admitted documents nearest by signs, ties by newer, ordinals ascending.
-    fn close_by_signs(&self, query: &QueryCodes, wanted: usize, view: &View, close: &mut Closest) {
+    /// Collects the `wanted` admitted documents outside `skip` nearest by signs, ties by newer,
+    /// ordinals ascending.
+    fn close_by_signs(
+        &self,
+        query: &QueryCodes,
+        wanted: usize,
+        view: &View,
+        skip: &Range<u32>,
+        close: &mut Closest,
+    ) {
         close.start(wanted, query.planes.farthest());
         let mut distances = [[0; LANES]; GROUPS];
         let mut near = [0; CHUNK_DOCUMENTS / 64];
         let admitted = view.bits();
         for (number, chunk) in self.chunks.iter().enumerate() {
+            let first = (number * CHUNK_DOCUMENTS) as u32;
+            if skip.start <= first && first + CHUNK_DOCUMENTS as u32 <= skip.end {
+                continue;
+            }
             query.planes.distances(chunk.signs(), &mut distances);
             let distances = distances.as_flattened();
             within(distances, close.bar, &mut near);
@@ -110,8 +252,10 @@ impl Vectors {
                 while found != 0 {
                     let place = part * 64 + found.trailing_zeros() as usize;
                     found &= found - 1;
-                    let ordinal = (number * CHUNK_DOCUMENTS + place) as u32;
-                    close.offer(ordinal, distances[place]);
+                    let ordinal = first + place as u32;
+                    if !skip.contains(&ordinal) {
+                        close.offer(ordinal, distances[place]);
+                    }
                 }
             }
         }

@@ -7,6 +7,7 @@ use reprise_types::normalize;
 
 use super::*;
 use crate::docs::Row;
+use crate::graph::Graph;
 use crate::world::World;
 use reprise_types::RecordId;
 
@@ -104,7 +105,7 @@ proptest! {
         let mut expected = exact(&query, &vectors);
         let store = Plain(vectors, dimensions);
         // With every document rescored, the answer is the exact one, order and ties included.
-        let got = index.nearest(&query, k, &everything(count), &store, 1_000);
+        let got = index.nearest(&query, k, &everything(count), &Graph::default(), &store, 1_000);
         expected.truncate(k);
         prop_assert_eq!(got, expected);
     }
@@ -118,7 +119,14 @@ fn recall_at_10(vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) -> f64 {
     let mut found = 0;
     for query in queries {
         let expected = exact(query, &store.0);
-        let got = index.nearest(query, 10, &view, &store, OVERSAMPLE_DEFAULT);
+        let got = index.nearest(
+            query,
+            10,
+            &view,
+            &Graph::default(),
+            &store,
+            OVERSAMPLE_DEFAULT,
+        );
         found += expected[..10].iter().filter(|e| got.contains(e)).count();
     }
     found as f64 / (10 * queries.len()) as f64
@@ -189,7 +197,10 @@ fn only_the_admitted_are_near() {
         let mut expected = exact(&query, &store.0);
         expected.retain(|(ordinal, _)| ordinal % every == 1);
         expected.truncate(20);
-        assert_eq!(index.nearest(&query, 20, &view, &store, 8), expected);
+        assert_eq!(
+            index.nearest(&query, 20, &view, &Graph::default(), &store, 8),
+            expected
+        );
     }
 }
 
@@ -202,7 +213,14 @@ fn signs_follow_the_codes_they_are_made_from() {
     let before = live.clone();
     let query = random.vector(64);
     let near = |index: &Vectors, store: &Plain| {
-        index.nearest(&query, 5, &everything(index.len()), store, 8)
+        index.nearest(
+            &query,
+            5,
+            &everything(index.len()),
+            &Graph::default(),
+            store,
+            8,
+        )
     };
     let first = near(&before, &store);
     // The query itself moves in where another vector was, and at the end.
@@ -266,10 +284,16 @@ fn what_cannot_be_coded_counts_as_no_vector() {
     index.set(99, Some(&[1.0, 0.0]));
     let store = Plain(vec![vec![1.0, 0.0]], 2);
     let view = everything(6);
-    assert_eq!(index.nearest(&[1.0, 0.0], 0, &view, &store, 8), []);
-    assert_eq!(index.nearest(&[1.0], 3, &view, &store, 8), []);
     assert_eq!(
-        index.nearest(&[1.0, 0.0], usize::MAX, &view, &store, 8),
+        index.nearest(&[1.0, 0.0], 0, &view, &Graph::default(), &store, 8),
+        []
+    );
+    assert_eq!(
+        index.nearest(&[1.0], 3, &view, &Graph::default(), &store, 8),
+        []
+    );
+    assert_eq!(
+        index.nearest(&[1.0, 0.0], usize::MAX, &view, &Graph::default(), &store, 8),
         [(0, 1.0)]
     );
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::tests::{Random, everything, exact, index};
 use super::*;
 use crate::docs::Row;
-use reprise_types::RecordId;
+use reprise_types::{RecordId, normalize};
 
 #[test]
 fn candidates_are_the_best_by_code_and_admitted() {
@@ -18,24 +18,57 @@ fn candidates_are_the_best_by_code_and_admitted() {
     let mut scratch = VectorScratch::default();
     let view = everything(3_000);
     let expected = exact(&query, &vectors);
-    let got = index.candidates(&codes, 40, &view, &mut scratch);
+    let got = index.candidates(&codes, 40, &view, &Graph::default(), &mut scratch);
     assert_eq!(got.len(), 40);
-    assert!(got.is_sorted_by(|a, b| (b.1, b.0) < (a.1, a.0)));
+    assert!(got.is_sorted_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)).is_gt()));
     let best: Vec<u32> = expected[..10].iter().map(|e| e.0).collect();
     assert!(best.iter().all(|o| got.iter().any(|g| g.0 == *o)));
     for (ordinal, cosine) in got {
         let exact = expected.iter().find(|e| e.0 == *ordinal).unwrap().1;
         assert!((exact - cosine).abs() < 0.02);
-        assert_eq!(index.cosine(&codes, *ordinal), Some(*cosine));
+        assert_eq!(
+            index.cosine(&codes, *ordinal).map(f32::to_bits),
+            Some(cosine.to_bits())
+        );
     }
     // All there are, and nothing that has no vector.
-    let all = index.candidates(&codes, usize::MAX, &view, &mut scratch);
+    let all = index.candidates(&codes, usize::MAX, &view, &Graph::default(), &mut scratch);
     assert_eq!(all.len(), 2_999);
     assert_eq!(index.cosine(&codes, 5), None);
     assert_eq!(index.cosine(&codes, 3_000), None);
-    assert!(index.candidates(&codes, 0, &view, &mut scratch).is_empty());
+    assert!(
+        index
+            .candidates(&codes, 0, &view, &Graph::default(), &mut scratch)
+            .is_empty()
+    );
     assert!(index.encode(&[0.0; 96]).is_none());
     assert!(index.encode(&query[1..]).is_none());
+}
+
+#[test]
+fn the_close_are_those_that_a_full_sort_finds() {
+    let mut random = Random(13);
+    // Few dimensions: many documents at the same distance.
+    let vectors: Vec<Vec<f32>> = (0..2_500).map(|_| random.vector(6)).collect();
+    let index = index(&vectors, 6);
+    let codes = index.encode(&random.vector(6)).unwrap();
+    let mut sorted: Vec<(u32, u32)> = Vec::new();
+    for (number, chunk) in index.chunks.iter().enumerate() {
+        let mut distances = [[0; LANES]; GROUPS];
+        codes.planes.distances(chunk.signs(), &mut distances);
+        let first = number * CHUNK_DOCUMENTS;
+        let known = distances.as_flattened().iter().zip(first as u32..2_500);
+        sorted.extend(known.map(|(distance, ordinal)| (*distance, ordinal)));
+    }
+    sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+    for wanted in [1, 7, 300, 2_500, 3_000] {
+        let mut close = Closest::default();
+        index.close_by_signs(&codes, wanted, &everything(2_500), &(0..0), &mut close);
+        let got: Vec<u32> = close.found.iter().map(|found| found.0).collect();
+        let mut expected: Vec<u32> = sorted.iter().take(wanted).map(|s| s.1).collect();
+        expected.sort_unstable();
+        assert_eq!(got, expected, "{wanted}");
+    }
 }
 
 #[test]
@@ -63,4 +96,116 @@ fn a_sample_is_even_and_over_the_living_alone() {
     }
     assert_eq!(index.sample(&codes, 500, &world).count, 5);
     assert_eq!(index.sample(&codes, 0, &world).count, 0);
+}
+
+/// Clusters of 50, as the topics of one user's memory are.
+fn clusters(random: &mut Random, count: usize) -> Vec<Vec<f32>> {
+    let mut fixed = Random(14);
+    let centres: Vec<Vec<f32>> = (0..60).map(|_| fixed.vector(192)).collect();
+    let near = |at: usize| {
+        let noise = random.vector(192);
+        let centre = &centres[at % 60];
+        let mut vector: Vec<f32> = centre.iter().zip(noise).map(|(c, n)| c + 0.8 * n).collect();
+        normalize(&mut vector);
+        vector
+    };
+    (0..count).map(near).collect()
+}
+
+/// Share of the exact ten, among those of `rows` that live and `admits`, that a route finds.
+fn recall(
+    route: Route,
+    index: &Vectors,
+    graph: &Graph,
+    rows: &[Row],
+    admits: impl Fn(&Row) -> bool,
+) -> (f64, SearchTier) {
+    let world = Arc::new(World::now(rows.iter()));
+    let view = View::filtered(world, rows.iter(), admits);
+    let mut scratch = VectorScratch::default();
+    let mut hits = 0;
+    for query in clusters(&mut Random(16), 60) {
+        let query = index.encode(&query).unwrap();
+        let mut exact: Vec<(u32, f32)> = view
+            .ordinals()
+            .filter_map(|o| index.scored(&query, o))
+            .collect();
+        exact.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        let got = index.take(route, &query, 10, &view, graph, &mut scratch);
+        assert!(got.is_sorted_by(|a, b| a.1.total_cmp(&b.1).then(a.0.cmp(&b.0)).is_gt()));
+        assert!(got.iter().all(|(ordinal, _)| view.admits(*ordinal)));
+        hits += exact[..10].iter().filter(|e| got.contains(e)).count();
+    }
+    (hits as f64 / 600.0, scratch.tier())
+}
+
+#[test]
+fn filtered_and_deleted_records_cost_no_recall_on_any_tier() {
+    let vectors = clusters(&mut Random(15), 3_000);
+    let index = index(&vectors, 192);
+    let row = |at: u32| Row {
+        hole: false,
+        forgotten_at: crate::docs::NEVER,
+        terms: at,
+        ..Row::hole(RecordId::from_u128(0))
+    };
+    let mut rows: Vec<Row> = (0..3_000).map(row).collect();
+    let mut graph = Graph::default();
+    let mut scratch = GraphScratch::default();
+    for (budget, tier) in [(1_200, SearchTier::LayerB), (9_999, SearchTier::LayerC)] {
+        graph.advance(&index, |_| true, 3_000, budget, &mut scratch);
+        for every in [1, 2, 100] {
+            let admits = |row: &Row| row.terms.is_multiple_of(every);
+            for route in [Route::Graph, Route::Signs, Route::Each] {
+                let (found, by) = recall(route, &index, &graph, &rows, admits);
+                assert!(found >= 0.99, "{route:?} one in {every}, {by:?}: {found}");
+                let scan = route != Route::Graph;
+                assert_eq!(by, if scan { SearchTier::Scan } else { tier });
+            }
+        }
+    }
+    // Half of each cluster is gone; the graph still leads through them.
+    for row in rows
+        .iter_mut()
+        .filter(|row| (row.terms / 60).is_multiple_of(2))
+    {
+        row.forgotten_at = 7;
+    }
+    for route in [Route::Graph, Route::Signs] {
+        let (found, _) = recall(route, &index, &graph, &rows, |_| true);
+        assert!(found >= 0.99, "{route:?}, half deleted: {found}");
+    }
+}
+
+#[test]
+fn the_planner_asks_the_graph_where_it_is_quicker() {
+    let mut random = Random(17);
+    let one = random.vector(8);
+    let mut index = Vectors::new(8);
+    for _ in 0..70_000 {
+        index.push(Some(&one));
+    }
+    let view = everything(70_000);
+    assert_eq!(index.route(10, &view, &Graph::default()), Route::Signs);
+    let whole = Graph::covering(0..70_000);
+    assert_eq!(index.route(10, &view, &whole), Route::Graph);
+    assert_eq!(index.route(500, &view, &whole), Route::Signs);
+    assert_eq!(
+        index.route(10, &view, &Graph::covering(50_000..70_000)),
+        Route::Signs
+    );
+    let row = Row {
+        hole: false,
+        forgotten_at: crate::docs::NEVER,
+        ..Row::hole(RecordId::from_u128(0))
+    };
+    let rows: Vec<Row> = (0..70_000).map(|terms| Row { terms, ..row }).collect();
+    let view = |every| {
+        let world = Arc::new(World::now(rows.iter()));
+        View::filtered(world, rows.iter(), move |row| {
+            row.terms.is_multiple_of(every)
+        })
+    };
+    assert_eq!(index.route(10, &view(5), &whole), Route::Signs);
+    assert_eq!(index.route(10, &view(1_000), &whole), Route::Each);
 }

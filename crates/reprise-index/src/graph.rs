@@ -1,0 +1,188 @@
+//! A navigable small world over the codes (Malkov and Yashunin 2018), for stores too large to scan.
+//!
+//! It covers the ordinals `low..high`, grown from the newest downward, so that the records most
+//! asked for come first; what it does not cover is scanned. Chunks are shared with published
+//! snapshots and copied when changed. Must never live here: vectors, filters, files.
+
+mod build;
+mod saved;
+mod search;
+
+use std::sync::Arc;
+
+pub(crate) use search::{GraphScratch, key, key_parts};
+
+use crate::cow::CowVec;
+
+/// Links of a node on an upper layer, and those that an insert chooses on every layer.
+const M: usize = 16;
+/// Links of a node on layer 0.
+const M0: usize = 32;
+/// Nodes that an insert looks for before it chooses.
+const EF_CONSTRUCTION: usize = 200;
+/// Nodes per shared chunk: what the change of one of them copies.
+const CHUNK: usize = 64;
+/// "No upper layer" in a node.
+const FLAT: u32 = u32::MAX;
+
+/// Where the graph finds out how near two documents are; it keeps no vector itself.
+pub(crate) trait Metric {
+    /// Higher is nearer.
+    fn similarity(&self, a: u32, b: u32) -> f32;
+}
+
+/// A node on layer 0: its links, ascending, and where its upper layers stand.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    links: Links<M0>,
+    upper: u32,
+}
+
+/// Up to `N` ordinals, ascending, so that a graph read back answers exactly as the one saved.
+#[derive(Debug, Clone, Copy)]
+struct Links<const N: usize> {
+    count: u32,
+    ids: [u32; N],
+}
+
+impl<const N: usize> Links<N> {
+    const NONE: Self = Self {
+        count: 0,
+        ids: [0; N],
+    };
+
+    fn of(ids: &[u32]) -> Self {
+        let mut links = Self::NONE;
+        for (place, id) in links.ids.iter_mut().zip(ids) {
+            *place = *id;
+            links.count += 1;
+        }
+        links.ids[..links.count as usize].sort_unstable();
+        links
+    }
+
+    fn as_slice(&self) -> &[u32] {
+        self.ids.get(..self.count as usize).unwrap_or_default()
+    }
+}
+
+type Chunk = [Node; CHUNK];
+
+/// The upper layers of one node, from layer 1 up.
+type Upper = Vec<Links<M>>;
+
+/// Cheap to clone; a clone never changes.
+#[expect(
+    clippy::rc_buffer,
+    reason = "the lists grow in place while no clone shares them"
+)]
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Graph {
+    chunks: Arc<Vec<Option<Arc<Chunk>>>>,
+    uppers: CowVec<Arc<Upper>>,
+    /// Where a search begins, and the highest layer.
+    entry: Option<(u32, usize)>,
+    low: u32,
+    high: u32,
+    /// Covered documents whose vector came or changed afterwards: not where they should be.
+    loose: Arc<Vec<u32>>,
+}
+
+/// The layer of a document: `floor(-ln(r) / ln(M))` for `r = hash / 2^64`, which with M = 16 is a
+/// quarter of the hash's leading zeros. The hash is of the ordinal alone.
+fn level_of(ordinal: u32) -> usize {
+    let mut z = u64::from(ordinal).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)).leading_zeros() as usize / 4
+}
+
+impl Graph {
+    /// Whether nothing can be found through it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entry.is_none()
+    }
+
+    /// A graph that says it covers what it does not.
+    #[cfg(test)]
+    pub(crate) fn covering(range: std::ops::Range<u32>) -> Self {
+        Self {
+            entry: Some((range.start, 0)),
+            low: range.start,
+            high: range.end,
+            ..Self::default()
+        }
+    }
+
+    /// The ordinals it covers.
+    pub(crate) fn covered(&self) -> std::ops::Range<u32> {
+        self.low..self.high
+    }
+
+    /// Covered documents that it may not find.
+    pub(crate) fn loose(&self) -> &[u32] {
+        &self.loose
+    }
+
+    /// Takes note that a document has another vector.
+    pub(crate) fn moved(&mut self, ordinal: u32) {
+        if self.covered().contains(&ordinal) && !self.loose.contains(&ordinal) {
+            Arc::make_mut(&mut self.loose).push(ordinal);
+        }
+    }
+
+    fn node(&self, ordinal: u32) -> Option<&Node> {
+        let chunk = self.chunks.get(ordinal as usize / CHUNK)?.as_ref()?;
+        chunk.get(ordinal as usize % CHUNK)
+    }
+
+    fn links(&self, ordinal: u32, layer: usize) -> &[u32] {
+        let Some(node) = self.node(ordinal) else {
+            return &[];
+        };
+        if layer == 0 {
+            return node.links.as_slice();
+        }
+        let upper = self.uppers.get(node.upper as usize);
+        upper
+            .and_then(|upper| upper.get(layer - 1))
+            .map_or(&[], Links::as_slice)
+    }
+
+    fn set_links(&mut self, ordinal: u32, layer: usize, ids: &[u32]) {
+        let place = ordinal as usize;
+        let chunks = Arc::make_mut(&mut self.chunks);
+        if chunks.len() <= place / CHUNK {
+            chunks.resize(place / CHUNK + 1, None);
+        }
+        let empty = Node {
+            links: Links::NONE,
+            upper: FLAT,
+        };
+        let chunk = chunks[place / CHUNK].get_or_insert_with(|| Arc::new([empty; CHUNK]));
+        let node = &mut Arc::make_mut(chunk)[place % CHUNK];
+        if layer == 0 {
+            node.links = Links::of(ids);
+            return;
+        }
+        if node.upper == FLAT {
+            node.upper = self.uppers.len() as u32;
+            self.uppers.push(Arc::default());
+        }
+        if let Some(upper) = self.uppers.get_mut(node.upper as usize) {
+            let upper = Arc::make_mut(upper);
+            if upper.len() < layer {
+                upper.resize(layer, Links::NONE);
+            }
+            upper[layer - 1] = Links::of(ids);
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let chunks = self.chunks.iter().flatten().count() * size_of::<Chunk>();
+        chunks + self.uppers.len() * (size_of::<Links<M>>() + size_of::<Upper>())
+    }
+}
+
+#[cfg(test)]
+mod tests;

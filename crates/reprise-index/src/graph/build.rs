@@ -1,0 +1,115 @@
+//! Growth: one document at a time, linked both ways, links beyond the limit chosen by the heuristic.
+//!
+//! Must never live here: when to grow; the owner calls it between commits.
+
+use std::sync::Arc;
+
+use super::{EF_CONSTRUCTION, Graph, GraphScratch, M, M0, Metric, key, key_parts, level_of};
+
+impl Graph {
+    /// Takes in up to `budget` of the `len` documents for which `has` holds: those that moved, then
+    /// new ones, then older ones downward. Answers how many are still to be looked at.
+    pub(crate) fn advance(
+        &mut self,
+        metric: &impl Metric,
+        has: impl Fn(u32) -> bool,
+        len: u32,
+        budget: usize,
+        scratch: &mut GraphScratch,
+    ) -> usize {
+        if self.low == self.high {
+            (self.low, self.high) = (len, len);
+        }
+        let mut taken = 0;
+        while taken < budget {
+            let next = if self.loose.is_empty() {
+                let next = if self.high < len {
+                    self.high += 1;
+                    self.high - 1
+                } else if self.low > 0 {
+                    self.low -= 1;
+                    self.low
+                } else {
+                    break;
+                };
+                Some(next)
+            } else {
+                Arc::make_mut(&mut self.loose).pop()
+            };
+            if let Some(next) = next.filter(|next| has(*next)) {
+                self.insert(metric, next, scratch);
+                taken += 1;
+            }
+        }
+        self.loose.len() + (len - self.high) as usize + self.low as usize
+    }
+
+    fn insert(&mut self, metric: &impl Metric, node: u32, scratch: &mut GraphScratch) {
+        let level = level_of(node);
+        let similarity = |other| metric.similarity(node, other);
+        let Some((mut at, top)) = self.entry else {
+            self.set_links(node, 0, &[]);
+            self.entry = Some((node, level));
+            return;
+        };
+        for layer in (level + 1..=top).rev() {
+            at = self.descend(similarity, at, layer);
+        }
+        for layer in (0..=level.min(top)).rev() {
+            self.beam(similarity, at, EF_CONSTRUCTION, layer, |_| true, scratch);
+            // A node that moved is in the graph already and finds itself.
+            scratch.best.retain(|found| *found as u32 != node);
+            at = scratch.best.first().map_or(at, |best| *best as u32);
+            let chosen = choose(metric, &scratch.best, M);
+            self.set_links(node, layer, &chosen);
+            for neighbour in chosen {
+                self.link_back(metric, neighbour, node, layer);
+            }
+        }
+        if level > top {
+            self.entry = Some((node, level));
+        }
+    }
+
+    /// Adds `node` to the links of `neighbour`, which may cost it another one.
+    fn link_back(&mut self, metric: &impl Metric, neighbour: u32, node: u32, layer: usize) {
+        let links = self.links(neighbour, layer);
+        if links.contains(&node) {
+            return;
+        }
+        let most = if layer == 0 { M0 } else { M };
+        let mut ids: Vec<u32> = Vec::with_capacity(most + 1);
+        ids.extend_from_slice(links);
+        ids.push(node);
+        if ids.len() > most {
+            let score = |id: &u32| key(metric.similarity(neighbour, *id), *id);
+            let mut scored: Vec<u64> = ids.iter().map(score).collect();
+            scored.sort_unstable_by(|a, b| b.cmp(a));
+            ids = choose(metric, &scored, most);
+        }
+        self.set_links(neighbour, layer, &ids);
+    }
+
+    /// Whether a node has upper layers.
+    #[cfg(test)]
+    pub(super) fn is_flat(&self, ordinal: u32) -> bool {
+        self.node(ordinal)
+            .is_none_or(|node| node.upper == super::FLAT)
+    }
+}
+
+/// Up to `most` of `scored` (best first): each that is nearer to the node than to any chosen before
+/// it, so that links lead in all directions (select-neighbours heuristic, alpha 1.0).
+fn choose(metric: &impl Metric, scored: &[u64], most: usize) -> Vec<u32> {
+    let mut chosen: Vec<u32> = Vec::with_capacity(most);
+    for (id, similarity) in scored.iter().map(|scored| key_parts(*scored)) {
+        if chosen.len() == most {
+            break;
+        }
+        let nearer = |other: &u32| metric.similarity(id, *other) > similarity;
+        if !chosen.iter().any(nearer) {
+            chosen.push(id);
+        }
+    }
+    chosen
+}

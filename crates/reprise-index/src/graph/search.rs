@@ -1,0 +1,144 @@
+//! Search: greedy steps down the upper layers, a beam on the layer wanted.
+//!
+//! Must never live here: changes to the graph.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Graph, M0};
+
+/// Buffers of a search, to be lent again and again.
+#[derive(Debug, Default)]
+pub(crate) struct GraphScratch {
+    /// One bit per document.
+    visited: Vec<u64>,
+    frontier: BinaryHeap<u64>,
+    found: BinaryHeap<Reverse<u64>>,
+    /// What the last search found, best first.
+    pub(crate) best: Vec<u64>,
+}
+
+/// A similarity and an ordinal as one number that compares as they rank: higher first, then newer.
+pub(crate) fn key(similarity: f32, ordinal: u32) -> u64 {
+    let bits = similarity.to_bits();
+    let sign = 1_u32 << 31;
+    let ordered = if bits & sign == 0 { bits | sign } else { !bits };
+    u64::from(ordered) << 32 | u64::from(ordinal)
+}
+
+/// The inverse of [`key`].
+pub(crate) fn key_parts(key: u64) -> (u32, f32) {
+    let ordered = (key >> 32) as u32;
+    let sign = 1_u32 << 31;
+    let bits = if ordered & sign == 0 {
+        !ordered
+    } else {
+        ordered & !sign
+    };
+    (key as u32, f32::from_bits(bits))
+}
+
+impl Graph {
+    /// Leaves in `scratch.best` the `ef` admitted nodes that are most similar, as far as a beam of
+    /// `ef` finds them. Nodes that are not admitted lead on, but do not count.
+    pub(crate) fn search(
+        &self,
+        similarity: impl Fn(u32) -> f32,
+        ef: usize,
+        admit: impl Fn(u32) -> bool,
+        scratch: &mut GraphScratch,
+    ) {
+        scratch.best.clear();
+        if let Some((entry, top)) = self.entry {
+            let start = (1..=top)
+                .rev()
+                .fold(entry, |at, layer| self.descend(&similarity, at, layer));
+            self.beam(similarity, start, ef, 0, admit, scratch);
+        }
+    }
+
+    /// The node of `layer` from which no link leads nearer.
+    pub(super) fn descend(&self, similarity: impl Fn(u32) -> f32, from: u32, layer: usize) -> u32 {
+        let mut best = key(similarity(from), from);
+        loop {
+            let links = self.links(best as u32, layer);
+            let next = links.iter().map(|id| key(similarity(*id), *id)).max();
+            match next {
+                Some(next) if next > best => best = next,
+                _ => return best as u32,
+            }
+        }
+    }
+
+    pub(super) fn beam(
+        &self,
+        similarity: impl Fn(u32) -> f32,
+        start: u32,
+        ef: usize,
+        layer: usize,
+        admit: impl Fn(u32) -> bool,
+        scratch: &mut GraphScratch,
+    ) {
+        let GraphScratch {
+            visited,
+            frontier,
+            found,
+            best,
+        } = scratch;
+        visited.clear();
+        visited.resize(self.high as usize / 64 + 1, 0);
+        frontier.clear();
+        found.clear();
+        // The worst that still counts; nothing below it is looked at once `ef` are found.
+        let mut bar = 0;
+        let first = key(similarity(start), start);
+        visit(visited, start);
+        frontier.push(first);
+        if admit(start) {
+            found.push(Reverse(first));
+        }
+        while let Some(nearest) = frontier.pop() {
+            if found.len() >= ef && nearest < bar {
+                break;
+            }
+            // The unseen first, then their codes: so the processor fetches several at a time.
+            let mut unseen = [0; M0];
+            let mut count = 0;
+            for id in self.links(nearest as u32, layer) {
+                unseen[count] = *id;
+                count += usize::from(visit(visited, *id));
+                if count == M0 {
+                    break;
+                }
+            }
+            for id in &unseen[..count] {
+                let next = key(similarity(*id), *id);
+                if found.len() >= ef && next < bar {
+                    continue;
+                }
+                frontier.push(next);
+                if admit(*id) {
+                    found.push(Reverse(next));
+                    if found.len() > ef {
+                        found.pop();
+                    }
+                    bar = found.peek().map_or(0, |worst| worst.0);
+                }
+            }
+        }
+        best.clear();
+        best.extend(found.drain().map(|found| found.0));
+        best.sort_unstable_by(|a, b| b.cmp(a));
+    }
+}
+
+/// Marks a node; `true` the first time.
+fn visit(visited: &mut [u64], node: u32) -> bool {
+    let Some(word) = visited.get_mut(node as usize / 64) else {
+        return false;
+    };
+    let bit = 1 << (node % 64);
+    let first = *word & bit == 0;
+    *word |= bit;
+    first
+}

@@ -1,0 +1,214 @@
+//! The graph against the exact answer, against itself saved, and against bytes that are none.
+
+use super::*;
+use crate::codec::SharedBytes;
+
+/// `SplitMix64`: seeded, and the same for ever.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self, dimensions: usize) -> Vec<f32> {
+        let uniform = |r: &mut Self| (r.next() >> 40) as f32 / (1_u64 << 23) as f32 - 1.0;
+        let mut vector: Vec<f32> = (0..dimensions).map(|_| uniform(self)).collect();
+        reprise_types::normalize(&mut vector);
+        vector
+    }
+}
+
+struct Points(Vec<Vec<f32>>);
+
+impl Points {
+    fn dot(a: &[f32], b: &[f32]) -> f32 {
+        a.iter().zip(b).map(|(a, b)| a * b).sum()
+    }
+
+    /// `count` points around few centres, as the topics of one user's memory are.
+    fn clustered(random: &mut Random, count: usize) -> Self {
+        let centres: Vec<Vec<f32>> = (0..20).map(|_| random.unit(32)).collect();
+        let near = |random: &mut Random| {
+            let centre = &centres[random.next() as usize % 20];
+            let noise = random.unit(32);
+            let mut point: Vec<f32> = centre.iter().zip(noise).map(|(c, n)| c + 0.8 * n).collect();
+            reprise_types::normalize(&mut point);
+            point
+        };
+        Self((0..count).map(|_| near(random)).collect())
+    }
+
+    fn grow(&self, budget: usize) -> Graph {
+        let mut graph = Graph::default();
+        let mut scratch = GraphScratch::default();
+        let len = self.0.len() as u32;
+        while graph.advance(self, |_| true, len, budget, &mut scratch) > 0 {}
+        graph
+    }
+
+    /// Share of the exact ten, among the admitted, that a beam of 128 finds.
+    fn recall(&self, graph: &Graph, queries: &[Vec<f32>], admit: impl Fn(u32) -> bool) -> f64 {
+        let mut scratch = GraphScratch::default();
+        let mut hits = 0;
+        for query in queries {
+            let score = |id: u32| Self::dot(query, &self.0[id as usize]);
+            let mut exact: Vec<u64> = (0..self.0.len() as u32)
+                .filter(|id| admit(*id))
+                .map(|id| key(score(id), id))
+                .collect();
+            exact.sort_unstable_by(|a, b| b.cmp(a));
+            graph.search(score, 128, &admit, &mut scratch);
+            hits += exact[..10]
+                .iter()
+                .filter(|e| scratch.best.contains(e))
+                .count();
+        }
+        hits as f64 / (10 * queries.len()) as f64
+    }
+}
+
+impl Metric for Points {
+    fn similarity(&self, a: u32, b: u32) -> f32 {
+        Self::dot(&self.0[a as usize], &self.0[b as usize])
+    }
+}
+
+fn near(points: &Points, graph: &Graph, query: &[f32]) -> Vec<u64> {
+    let mut scratch = GraphScratch::default();
+    let score = |id: u32| Points::dot(query, &points.0[id as usize]);
+    graph.search(score, 20, |_| true, &mut scratch);
+    scratch.best
+}
+
+#[test]
+fn it_finds_the_nearest_on_clusters_whoever_may_answer() {
+    let mut random = Random(21);
+    let points = Points::clustered(&mut random, 4_000);
+    let queries = Points::clustered(&mut Random(22), 50).0;
+    let graph = points.grow(64);
+    assert_eq!(graph.covered(), 0..4_000);
+    let all = points.recall(&graph, &queries, |_| true);
+    let half = points.recall(&graph, &queries, |id| id % 2 == 0);
+    assert!(all >= 0.99 && half >= 0.99, "{all} {half}");
+}
+
+#[test]
+fn layers_follow_the_formula() {
+    let count = |layer| (0..65_536_u32).filter(|o| level_of(*o) >= layer).count();
+    // One in 16 for each layer more: 4,096 and 256 expected, with a deviation of 62 and 16.
+    assert!((3_850..4_350).contains(&count(1)), "{}", count(1));
+    assert!((190..320).contains(&count(2)), "{}", count(2));
+}
+
+#[test]
+fn links_stay_within_bounds_and_lead_both_ways_at_first() {
+    let mut random = Random(23);
+    let points = Points::clustered(&mut random, 1_500);
+    let graph = points.grow(7);
+    for id in 0..1_500 {
+        let links = graph.links(id, 0);
+        assert!(!links.is_empty() && links.len() <= M0 && links.is_sorted());
+        assert!(!links.contains(&id));
+        assert_eq!(graph.is_flat(id), graph.links(id, 1).is_empty());
+    }
+    let two = Points(points.0[..2].to_vec()).grow(1);
+    assert_eq!((two.links(0, 0), two.links(1, 0)), (&[1][..], &[0][..]));
+}
+
+#[test]
+fn the_newest_come_first_and_what_moves_is_found_again() {
+    let mut random = Random(24);
+    let mut points = Points::clustered(&mut random, 600);
+    let mut graph = Graph::default();
+    let mut scratch = GraphScratch::default();
+    assert_eq!(
+        graph.advance(&points, |_| true, 500, 100, &mut scratch),
+        400
+    );
+    assert_eq!(graph.covered(), 400..500);
+    let before = graph.clone();
+    // New documents are taken before old ones; one without a vector costs nothing.
+    assert_eq!(
+        graph.advance(&points, |id| id != 510, 600, 99, &mut scratch),
+        400
+    );
+    assert_eq!(graph.covered(), 400..600);
+    assert_eq!(before.covered(), 400..500);
+    assert!(graph.links(510, 0).is_empty());
+    // It moves to the other side, and what was not there comes.
+    points.0[450] = points.0[450].iter().map(|x| -x).collect();
+    for ordinal in [450, 510, 450, 3] {
+        graph.moved(ordinal);
+    }
+    assert_eq!(graph.loose(), [450, 510]);
+    assert_eq!(graph.advance(&points, |_| true, 600, 2, &mut scratch), 400);
+    for id in [450, 510] {
+        let found = near(&points, &graph, &points.0[id as usize]);
+        assert_eq!(key_parts(found[0]).0, id);
+    }
+}
+
+#[test]
+fn a_graph_comes_back_as_it_was() {
+    let mut random = Random(25);
+    let points = Points::clustered(&mut random, 1_000);
+    let mut graph = Graph::default();
+    let mut scratch = GraphScratch::default();
+    graph.advance(&points, |id| id % 9 != 0, 1_000, 500, &mut scratch);
+    graph.moved(999);
+    let bytes = graph.to_part();
+    let mut back = Graph::from_part(&SharedBytes::from(bytes.clone()), 1_000).unwrap();
+    assert_eq!(back.to_part(), bytes);
+    assert_eq!(
+        (back.covered(), back.loose()),
+        (graph.covered(), graph.loose())
+    );
+    for query in Points::clustered(&mut Random(26), 20).0 {
+        assert_eq!(near(&points, &back, &query), near(&points, &graph, &query));
+    }
+    // It goes on growing as the other does.
+    for graph in [&mut back, &mut graph] {
+        graph.advance(&points, |_| true, 1_000, 200, &mut scratch);
+    }
+    assert_eq!(back.to_part(), graph.to_part());
+    assert!(Graph::from_part(&SharedBytes::from(bytes), 999).is_err());
+    let empty = Graph::default().to_part();
+    assert!(
+        Graph::from_part(&SharedBytes::from(empty), 0)
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn other_bytes_are_no_graph_and_never_panic() {
+    let mut random = Random(27);
+    let bytes = Points::clustered(&mut random, 200).grow(200).to_part();
+    let read = |bytes: Vec<u8>| Graph::from_part(&SharedBytes::from(bytes), 200);
+    for cut in (0..bytes.len()).step_by(37) {
+        assert!(read(bytes[..cut].to_vec()).is_err());
+    }
+    for at in 9..bytes.len() {
+        let mut forged = bytes.clone();
+        forged[at] ^= 1 << (random.next() % 8);
+        // A checksum that holds, so that the content itself is judged.
+        let forged = crate::codec::seal(forged);
+        if let Ok(graph) = read(forged) {
+            assert!((0..200).all(|id| graph.links(id, 0).iter().all(|id| *id < 200)));
+        }
+    }
+}
+
+#[test]
+fn keys_rank_by_similarity_then_newer() {
+    let ascending = [-1.0, -0.5, -0.0, 0.0, 1e-9, 0.7];
+    let keys: Vec<u64> = ascending.iter().map(|s| key(*s, 7)).collect();
+    assert!(keys.is_sorted_by(|a, b| a < b));
+    assert!(key(0.5, 8) > key(0.5, 7));
+    assert_eq!(key_parts(key(-0.25, 9)), (9, -0.25));
+}

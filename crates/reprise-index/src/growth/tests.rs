@@ -1,0 +1,119 @@
+//! The graph's life within the index: grown between commits, saved, read back, dropped.
+
+use chrono::DateTime;
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
+
+use super::*;
+use crate::vectors::VectorScratch;
+use crate::writer::NewDoc;
+
+const DIMENSIONS: usize = 16;
+
+/// A unit vector of its own for every number.
+fn vector(number: u32) -> Vec<f32> {
+    let mut z = u64::from(number);
+    let mut next = || {
+        z = z
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        (z >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
+    };
+    let mut vector: Vec<f32> = (0..DIMENSIONS).map(|_| next()).collect();
+    reprise_types::normalize(&mut vector);
+    vector
+}
+
+fn push(writer: &mut IndexWriter, number: u32, vector: Option<&[f32]>) {
+    let at = DateTime::from_timestamp(i64::from(number), 0).unwrap();
+    writer.push(&NewDoc {
+        id: RecordId::from_parts(u64::from(number), 0),
+        timestamp: at,
+        known_at: at,
+        kind: MemoryKind::Episode,
+        source: MemorySource::UserInput,
+        session_id: "",
+        text: "",
+        vector,
+    });
+}
+
+fn writer(count: u32) -> IndexWriter {
+    let mut writer = IndexWriter::new(DIMENSIONS);
+    writer.set_graph_from(100);
+    for number in 0..count {
+        push(&mut writer, number, Some(&vector(number)));
+    }
+    writer
+}
+
+#[test]
+fn it_grows_from_a_size_on_and_published_states_stay_as_they_are() {
+    let mut small = writer(99);
+    assert_eq!(small.advance_graph(50), 0);
+    assert!(small.publish().graph.is_empty());
+    let mut writer = writer(300);
+    let before = writer.publish();
+    assert_eq!(writer.advance_graph(50), 250);
+    let after = writer.republish(&before);
+    assert!(before.graph.is_empty());
+    assert_eq!(after.graph.covered(), 250..300);
+    assert_eq!(after.len(), 300);
+    assert_eq!(writer.advance_graph(usize::MAX), 0);
+    assert_eq!(after.graph.covered(), 250..300);
+    assert_eq!(writer.publish().graph.covered(), 0..300);
+}
+
+#[test]
+fn it_is_saved_by_layer_and_goes_on_where_it_was() {
+    for (budget, tag) in [(60, PART_HOT_GRAPH), (999, PART_GRAPH)] {
+        let mut before = writer(300);
+        before.advance_graph(budget);
+        let parts = before.to_parts();
+        assert!(parts.iter().any(|part| part.0 == tag), "{tag:#x}");
+        let mut back = IndexWriter::from_parts(DIMENSIONS, &parts).unwrap();
+        back.set_graph_from(100);
+        // It is not read for the first answer, ...
+        assert!(back.publish().graph.is_empty());
+        // ... and what comes before it is read is not lost on it.
+        for writer in [&mut before, &mut back] {
+            push(writer, 300, None);
+            writer.set_vector(299, &vector(7_000));
+            writer.set_vector(300, &vector(8_000));
+            writer.advance_graph(1);
+            writer.advance_graph(999);
+        }
+        assert_eq!(back.to_parts(), before.to_parts());
+        let snapshot = back.publish();
+        let view = snapshot.view(&MemoryFilter::default(), None);
+        let mut scratch = VectorScratch::default();
+        for (ordinal, number) in [(299, 7_000), (300, 8_000), (12, 12)] {
+            let query = snapshot.encode(&vector(number)).unwrap();
+            let found = snapshot.candidates(&query, 1, &view, &mut scratch);
+            assert_eq!(found[0].0, ordinal);
+        }
+    }
+}
+
+#[test]
+fn a_damaged_graph_is_grown_anew_and_a_purge_drops_it() {
+    let mut writer = writer(200);
+    writer.advance_graph(999);
+    let whole = writer.to_parts();
+    let mut damaged = whole.clone();
+    for (tag, bytes) in &mut damaged {
+        if *tag == PART_GRAPH {
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+        }
+    }
+    let mut back = IndexWriter::from_parts(DIMENSIONS, &damaged).unwrap();
+    back.set_graph_from(100);
+    assert_eq!(back.advance_graph(20), 180);
+    back.advance_graph(999);
+    assert_eq!(back.publish().graph.covered(), 0..200);
+    writer.forget(5, DateTime::UNIX_EPOCH);
+    writer.purge();
+    assert!(writer.publish().graph.is_empty());
+    assert_eq!(writer.advance_graph(999), 0);
+    assert_eq!(writer.publish().graph.covered(), 0..200);
+}
