@@ -2,9 +2,10 @@
 //! both.
 //!
 //! Lives here: the life of one memory - checkpoint when idle, passivation when long idle, texts
-//! embedded late. Must never live here: reads (they use the snapshot and never wait for a mailbox),
+//! embedded late, the search graph grown. Must never live here: reads (they use the snapshot and never wait for a mailbox),
 //! or anything that blocks.
 
+mod growth;
 mod late;
 
 use std::sync::{Arc, Mutex};
@@ -18,6 +19,7 @@ use crate::embedder::EmbedPool;
 use crate::handle::{AgentHandle, Job};
 use crate::writer::{self, WriterEnd};
 
+use growth::GraphGrowth;
 use late::LateEmbedding;
 
 /// The actor type.
@@ -51,6 +53,7 @@ pub struct MemoryAgentState {
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
     late: LateEmbedding,
+    growth: GraphGrowth,
     ended: Option<oneshot::Receiver<()>>,
 }
 
@@ -87,6 +90,8 @@ impl MemoryAgentState {
             return;
         }
         self.late.start_if_due();
+        self.growth.start_if_due();
+
         if idle >= self.config.limits.checkpoint_after {
             let handle = self.handle.clone();
             tokio::spawn(async move {
@@ -120,6 +125,7 @@ impl Actor for MemoryAgent {
             gate,
         } = arguments;
         let late = LateEmbedding::new(pool, handle.clone());
+        let growth = GraphGrowth::new(handle.clone());
         let end = writer::spawn(Arc::clone(&config), handle.clone(), jobs, gate)?;
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();
@@ -134,6 +140,7 @@ impl Actor for MemoryAgent {
             config,
             handle,
             late,
+            growth,
             ended: Some(ended),
         })
     }

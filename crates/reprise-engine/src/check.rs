@@ -3,7 +3,7 @@
 
 use reprise_store::{CommitSeq, Entry, Scrub};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, GraphGrown};
 use crate::error::EngineError;
 use crate::learning::LEARNING_TAG;
 use crate::state::State;
@@ -62,7 +62,8 @@ impl Engine {
         }
         let dimensions = self.state.index.dimensions();
         let mut rebuilt = State::empty(dimensions).replay(&self.log, CommitSeq(0))?;
-        // Both in their canonical form: one lexical segment, nothing of the forgotten.
+        // Both in their canonical form: one lexical segment, nothing of the forgotten. A graph is
+        // not a fold of the log: where it leads nowhere, answers are slower, never wrong.
         self.state.index.purge();
         rebuilt.index.purge();
         let (kept, fresh) = (&self.state.learning, &rebuilt.learning);
@@ -73,9 +74,11 @@ impl Engine {
                     .to_owned(),
             });
         }
-        for ((tag, kept), (_, fresh)) in self.state.parts().iter().zip(&rebuilt.parts()) {
+        let kept = self.state.parts();
+        for (tag, fresh) in rebuilt.parts() {
+            let same = kept.iter().any(|part| part.0 == tag && part.1 == fresh);
             // Learning's part holds receipts besides, which are in no log.
-            if *tag != LEARNING_TAG && kept != fresh {
+            if tag != LEARNING_TAG && !same {
                 findings.push(Finding {
                     what: format!("index part {tag:#04x}"),
                     detail: "it differs from what the log gives; run `reprise check --repair`"
@@ -104,9 +107,11 @@ impl Engine {
     pub fn rebuild(&mut self) -> Result<(), EngineError> {
         let dimensions = self.state.index.dimensions();
         let mut fresh = State::empty(dimensions).replay(&self.log, CommitSeq(0))?;
+        fresh.index.set_graph_from(self.state.index.graph_from());
         fresh.space = self.state.space.take().or(fresh.space);
         self.state = fresh;
         self.checkpointed = CommitSeq(0);
+        self.graph = GraphGrown::Saved;
         self.publish();
         Ok(())
     }

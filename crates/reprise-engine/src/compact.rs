@@ -3,7 +3,7 @@
 
 use reprise_store::{Compacted, Compaction, CompactionReport, StoreError};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, GraphGrown};
 use crate::error::EngineError;
 
 /// The copying, to be run off the writer.
@@ -30,6 +30,7 @@ impl Engine {
         let parts = self.state.parts();
         let report = self.log.finish_compaction(done, &parts)?;
         self.checkpointed = self.log.seq();
+        self.graph = GraphGrown::Saved;
         self.publish();
         Ok(report)
     }

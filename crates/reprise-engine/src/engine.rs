@@ -24,6 +24,19 @@ pub struct Engine {
     pub(crate) snapshot: Arc<Snapshot>,
     /// What the newest checkpoint covers.
     pub(crate) checkpointed: CommitSeq,
+    /// The graph as it has grown since then, if it has.
+    pub(crate) graph: GraphGrown,
+}
+
+/// Whether the graph holds more than the newest checkpoint does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GraphGrown {
+    /// It does not.
+    Saved,
+    /// More, and more is to come: worth saving at the end.
+    Growing,
+    /// It is whole: worth saving as soon as there is time.
+    Whole,
 }
 
 impl Engine {
@@ -54,21 +67,50 @@ impl Engine {
     /// Whether anything was written since the newest checkpoint.
     #[must_use]
     pub fn needs_checkpoint(&self) -> bool {
-        self.log.seq() > self.checkpointed
+        self.log.seq() > self.checkpointed || self.graph == GraphGrown::Whole
+    }
+
+    /// Grows the search graph by up to `budget` records, where the store is large enough for one:
+    /// about half a millisecond each, to be called between commits while there is time. Answers
+    /// how many records are still to come.
+    pub fn advance_graph(&mut self, budget: usize) -> usize {
+        let (before, left) = self.state.index.advance_graph(budget);
+        if before > left {
+            self.graph = if left == 0 {
+                GraphGrown::Whole
+            } else {
+                GraphGrown::Growing
+            };
+        }
+        self.snapshot = Arc::new(Snapshot {
+            index: self.state.index.republish(&self.snapshot.index),
+            reader: self.snapshot.reader.clone(),
+            space: self.snapshot.space.clone(),
+        });
+        left
     }
 
     /// Writes the derived parts and the stock-readable manifest, so that the next open is quick.
     pub fn checkpoint(&mut self) -> Result<(), EngineError> {
         if self.needs_checkpoint() {
-            let parts = self.state.parts();
-            self.log.checkpoint(&parts)?;
-            self.checkpointed = self.log.seq();
+            self.save()?;
         }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<(), EngineError> {
+        let parts = self.state.parts();
+        self.log.checkpoint(&parts)?;
+        self.checkpointed = self.log.seq();
+        self.graph = GraphGrown::Saved;
         Ok(())
     }
 
     /// Checkpoints and gives the file back.
     pub fn close(mut self) -> Result<(), EngineError> {
+        if self.graph == GraphGrown::Growing {
+            return self.save();
+        }
         self.checkpoint()
     }
 

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
+use reprise_index::GRAPH_DOCUMENTS;
 use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
 use reprise_types::EmbeddingSpace;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, GraphGrown};
 use crate::error::EngineError;
 use crate::ids::IdSource;
 use crate::snapshot::Snapshot;
@@ -31,6 +32,8 @@ pub struct EngineOptions {
     pub read_only: bool,
     /// Hash the whole file before answering, or the tail now and the rest in the background.
     pub verify: Verify,
+    /// Records from which on [`Engine::advance_graph`] grows a graph.
+    pub graph_from: usize,
 }
 
 impl EngineOptions {
@@ -45,6 +48,7 @@ impl EngineOptions {
             create: true,
             read_only: false,
             verify: Verify::Tail,
+            graph_from: GRAPH_DOCUMENTS,
         }
     }
 }
@@ -101,6 +105,7 @@ impl Engine {
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.space = options.space.clone().or(state.space);
+        state.index.set_graph_from(options.graph_from);
         let snapshot = Arc::new(Snapshot {
             index: state.index.publish(),
             reader: log.reader(),
@@ -115,6 +120,7 @@ impl Engine {
             ids,
             snapshot,
             checkpointed,
+            graph: GraphGrown::Saved,
         };
         Ok((
             engine,

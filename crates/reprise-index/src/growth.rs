@@ -88,26 +88,35 @@ impl GraphState {
 
 impl IndexWriter {
     /// Grows the graph by up to `budget` documents (about half a millisecond each), the newest
-    /// first; the first call after a load reads the saved one. Answers how many documents are still
-    /// to come; 0 also where the store is too small for a graph. Readers see it after
-    /// [`Self::republish`] or [`Self::publish`].
-    pub fn advance_graph(&mut self, budget: usize) -> usize {
+    /// first; the first call after a load reads the saved one. Answers how many documents were still
+    /// to come before and are now; none where the store is too small for a graph. Readers see it
+    /// after [`Self::republish`] or [`Self::publish`].
+    pub fn advance_graph(&mut self, budget: usize) -> (usize, usize) {
         let documents = self.rows.len() as u32;
         let state = &mut self.graph;
         state.settle(documents);
         if (documents as usize) < state.from {
-            return 0;
+            return (0, 0);
         }
         let vectors = &self.vectors;
         let has = |ordinal| vectors.has(ordinal);
-        state
+        let before = state.graph.missing(documents);
+        let scratch = &mut state.scratch;
+        let left = state
             .graph
-            .advance(vectors, has, documents, budget, &mut state.scratch)
+            .advance(vectors, has, documents, budget, scratch);
+        (before, left)
     }
 
     /// Grows a graph from so many documents on, instead of [`crate::GRAPH_DOCUMENTS`].
     pub fn set_graph_from(&mut self, documents: usize) {
         self.graph.from = documents;
+    }
+
+    /// Documents from which on a graph is grown.
+    #[must_use]
+    pub fn graph_from(&self) -> usize {
+        self.graph.from
     }
 
     /// `published`, which this writer made last, with the graph as it has grown since.

@@ -163,6 +163,38 @@ async fn without_a_model_words_answer_and_the_vectors_follow_when_it_appears() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_graph_of_a_large_memory_grows_by_itself() {
+    let mut bench = Bench::new();
+    bench.config.open_engine = Arc::new(|path, options| {
+        let graph_from = 3;
+        let options = reprise_engine::EngineOptions {
+            graph_from,
+            ..options.clone()
+        };
+        Engine::open(Arc::new(RealDisk), path, &options)
+    });
+    let service = bench.start().await;
+    let notes: Vec<_> = (0..40).map(|n| note(&format!("note {n}"))).collect();
+    service.observe(&ada(), notes).await.unwrap();
+    let missing = async || {
+        // Asks without growing.
+        let asked = service
+            .with_engine(&ada(), |engine| engine.advance_graph(0))
+            .await;
+        asked.unwrap()
+    };
+    until(async || missing().await == 0).await;
+    service
+        .observe(&ada(), vec![note("one more")])
+        .await
+        .unwrap();
+    until(async || missing().await == 0).await;
+    let found = recall(&service, "note 7").await.unwrap();
+    assert_eq!(texts(&found)[0], "note 7");
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dead_pool_leaves_words() {
     let bench = Bench::new();
     let service = bench.start().await;

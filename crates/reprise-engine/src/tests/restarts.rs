@@ -36,6 +36,41 @@ fn every_way_to_start_gives_the_same_answers() {
 }
 
 #[test]
+fn a_graph_grows_is_kept_and_changes_no_answer() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let expected = bench.ask("fix the bug in the auth module", 0);
+    let options = EngineOptions {
+        graph_from: 3,
+        ..EngineOptions::new(DIMENSIONS as u16, 42, bench.now)
+    };
+    let path = bench.path();
+    let open = |bench: &mut Bench| {
+        drop(bench.engine.take());
+        let opened = Engine::open(Arc::new(RealDisk), &path, &options).unwrap();
+        bench.engine = Some(opened.0);
+    };
+    open(&mut bench);
+    bench.engine().checkpoint().unwrap();
+    // What has grown so far is kept at the end, what is whole as soon as there is time.
+    assert_eq!(bench.engine().advance_graph(4), 3);
+    assert!(!bench.engine().needs_checkpoint());
+    bench.engine.take().unwrap().close().unwrap();
+    open(&mut bench);
+    assert_eq!(bench.engine().advance_graph(1), 2);
+    assert_eq!(bench.engine().advance_graph(9), 0);
+    assert!(bench.engine().needs_checkpoint());
+    bench.engine().checkpoint().unwrap();
+    open(&mut bench);
+    assert_eq!(bench.engine().advance_graph(0), 0);
+    assert!(!bench.engine().needs_checkpoint());
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    assert!(bench.engine().check().unwrap().is_sound());
+    bench.engine().rebuild().unwrap();
+    assert_eq!(bench.engine().advance_graph(3), 4);
+}
+
+#[test]
 fn cursors_move_with_the_records_and_only_forwards() {
     let mut bench = Bench::new();
     let now = bench.now;

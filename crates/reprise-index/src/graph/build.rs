@@ -41,7 +41,13 @@ impl Graph {
                 taken += 1;
             }
         }
-        self.loose.len() + (len - self.high) as usize + self.low as usize
+        self.missing(len)
+    }
+
+    /// Of `len` documents those that it may not find.
+    pub(crate) fn missing(&self, len: u32) -> usize {
+        let covered = (self.high - self.low) as usize;
+        (len as usize).saturating_sub(covered) + self.loose.len()
     }
 
     fn insert(&mut self, metric: &impl Metric, node: u32, scratch: &mut GraphScratch) {

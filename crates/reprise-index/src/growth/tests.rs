@@ -31,6 +31,7 @@ fn push(writer: &mut IndexWriter, number: u32, vector: Option<&[f32]>) {
         known_at: at,
         kind: MemoryKind::Episode,
         source: MemorySource::UserInput,
+        speaker: "",
         session_id: "",
         text: "",
         vector,
@@ -49,16 +50,16 @@ fn writer(count: u32) -> IndexWriter {
 #[test]
 fn it_grows_from_a_size_on_and_published_states_stay_as_they_are() {
     let mut small = writer(99);
-    assert_eq!(small.advance_graph(50), 0);
+    assert_eq!(small.advance_graph(50).1, 0);
     assert!(small.publish().graph.is_empty());
     let mut writer = writer(300);
     let before = writer.publish();
-    assert_eq!(writer.advance_graph(50), 250);
+    assert_eq!(writer.advance_graph(50).1, 250);
     let after = writer.republish(&before);
     assert!(before.graph.is_empty());
     assert_eq!(after.graph.covered(), 250..300);
     assert_eq!(after.len(), 300);
-    assert_eq!(writer.advance_graph(usize::MAX), 0);
+    assert_eq!(writer.advance_graph(usize::MAX).1, 0);
     assert_eq!(after.graph.covered(), 250..300);
     assert_eq!(writer.publish().graph.covered(), 0..300);
 }
@@ -108,12 +109,12 @@ fn a_damaged_graph_is_grown_anew_and_a_purge_drops_it() {
     }
     let mut back = IndexWriter::from_parts(DIMENSIONS, &damaged).unwrap();
     back.set_graph_from(100);
-    assert_eq!(back.advance_graph(20), 180);
+    assert_eq!(back.advance_graph(20).1, 180);
     back.advance_graph(999);
     assert_eq!(back.publish().graph.covered(), 0..200);
     writer.forget(5, DateTime::UNIX_EPOCH);
     writer.purge();
     assert!(writer.publish().graph.is_empty());
-    assert_eq!(writer.advance_graph(999), 0);
+    assert_eq!(writer.advance_graph(999).1, 0);
     assert_eq!(writer.publish().graph.covered(), 0..200);
 }

@@ -248,7 +248,8 @@ impl Vectors {
             within(distances, close.bar, &mut near);
             for (part, near) in near.iter().enumerate() {
                 let word = number * (CHUNK_DOCUMENTS / 64) + part;
-                let mut found = near & chunk.present[part] & admitted.get(word).copied().unwrap_or(0);
+                let mut found =
+                    near & chunk.present[part] & admitted.get(word).copied().unwrap_or(0);
                 while found != 0 {
                     let place = part * 64 + found.trailing_zeros() as usize;
                     found &= found - 1;

@@ -1,0 +1,50 @@
+//! The search graph of one memory, grown while nobody waits for its writer.
+//!
+//! Lives here: one background task at a time per memory, in steps between which commits go first.
+//! Must never live here: when a graph pays (the index knows), or what it looks like.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::handle::AgentHandle;
+
+/// Records taken in at a time: some milliseconds, which a commit may have to wait.
+const STEP: usize = 8;
+
+/// The growth of one memory's graph.
+#[derive(Debug)]
+pub(super) struct GraphGrowth {
+    handle: AgentHandle,
+    running: Arc<AtomicBool>,
+}
+
+impl GraphGrowth {
+    pub(super) fn new(handle: AgentHandle) -> Self {
+        Self {
+            handle,
+            running: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Starts the task, unless it runs. It ends when the graph is whole or the memory closes, and
+    /// rests for as long as it works, so that it never takes more than half a core.
+    pub(super) fn start_if_due(&self) {
+        if self.running.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (handle, running) = (self.handle.clone(), Arc::clone(&self.running));
+        tokio::spawn(async move {
+            let step = |engine: &mut reprise_engine::Engine| {
+                let begin = Instant::now();
+                (engine.advance_graph(STEP), begin.elapsed())
+            };
+            while let Ok((left, took)) = handle.housekeeping(step).await
+                && left > 0
+            {
+                tokio::time::sleep(took).await;
+            }
+            running.store(false, Ordering::Release);
+        });
+    }
+}
