@@ -82,11 +82,7 @@ impl Engine {
                 GraphGrown::Growing
             };
         }
-        self.snapshot = Arc::new(Snapshot {
-            index: self.state.index.republish(&self.snapshot.index),
-            reader: self.snapshot.reader.clone(),
-            space: self.snapshot.space.clone(),
-        });
+        self.publish();
         left
     }
 

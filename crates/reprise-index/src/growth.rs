@@ -2,12 +2,9 @@
 //!
 //! Must never live here: what a graph looks like.
 
-use std::sync::Arc;
-
 use crate::codec::SharedBytes;
 use crate::graph::{Graph, GraphScratch};
 use crate::parts::{PART_GRAPH, PART_HOT_GRAPH};
-use crate::snapshot::IndexSnapshot;
 use crate::writer::IndexWriter;
 
 /// Documents from which on a graph is grown; below, the pass over the signs is as quick. Measured
@@ -90,7 +87,7 @@ impl IndexWriter {
     /// Grows the graph by up to `budget` documents (about half a millisecond each), the newest
     /// first; the first call after a load reads the saved one. Answers how many documents were still
     /// to come before and are now; none where the store is too small for a graph. Readers see it
-    /// after [`Self::republish`] or [`Self::publish`].
+    /// after [`Self::publish`].
     pub fn advance_graph(&mut self, budget: usize) -> (usize, usize) {
         let documents = self.rows.len() as u32;
         let state = &mut self.graph;
@@ -117,12 +114,6 @@ impl IndexWriter {
     #[must_use]
     pub fn graph_from(&self) -> usize {
         self.graph.from
-    }
-
-    /// `published`, which this writer made last, with the graph as it has grown since.
-    #[must_use]
-    pub fn republish(&self, published: &IndexSnapshot) -> Arc<IndexSnapshot> {
-        Arc::new(published.with_graph(self.graph.published()))
     }
 }
 

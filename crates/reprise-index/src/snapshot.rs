@@ -30,19 +30,6 @@ pub struct IndexSnapshot {
 }
 
 impl IndexSnapshot {
-    /// The same state with another graph.
-    pub(crate) fn with_graph(&self, graph: Graph) -> Self {
-        Self {
-            rows: self.rows.clone(),
-            sessions: self.sessions.clone(),
-            vectors: self.vectors.clone(),
-            graph,
-            lexicon: self.lexicon.clone(),
-            world: Arc::clone(&self.world),
-            analyser: Analyser::default(),
-        }
-    }
-
     /// Documents, forgotten ones included: ordinals are `0..len()`.
     #[must_use]
     pub fn len(&self) -> usize {

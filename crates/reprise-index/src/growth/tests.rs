@@ -55,7 +55,7 @@ fn it_grows_from_a_size_on_and_published_states_stay_as_they_are() {
     let mut writer = writer(300);
     let before = writer.publish();
     assert_eq!(writer.advance_graph(50).1, 250);
-    let after = writer.republish(&before);
+    let after = writer.publish();
     assert!(before.graph.is_empty());
     assert_eq!(after.graph.covered(), 250..300);
     assert_eq!(after.len(), 300);
