@@ -10,7 +10,7 @@ use crate::lexicon::Lexicon;
 use crate::segment::Posting;
 use crate::top::Top;
 use crate::view::View;
-use crate::words::Query;
+use crate::words::{HEAD_TERMS, Query};
 use crate::world::{K1, World};
 
 /// Terms that a document's mask can name: the rarest of the question.
@@ -18,6 +18,11 @@ pub const MASK_TERMS: usize = 32;
 /// What a term that stands only behind the head counts for, in occurrences. Less than one, so that
 /// a long text is found by its last word but not preferred for its length.
 const TAIL_COUNT: f32 = 0.3;
+/// In a store of more live documents than this, ...
+const COMMON_FROM: u32 = 4096;
+/// ... a word that more than one in so many of them hold is a stop word of that store: it is left
+/// out where the question has any other. This is the pass's early end: such a list is not read.
+const COMMON_SHARE: u32 = 2;
 /// Documents that are cleaned together.
 const BLOCK: usize = 64;
 
@@ -49,7 +54,7 @@ struct Cell {
 /// What is known of one query term in this view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TermSignal {
-    /// Living documents that hold it.
+    /// Living documents that hold it; 0 for one that was left out because most of them do.
     pub documents: u32,
     /// Its weight over heads, or over whole texts where no living head holds it; 0 where no living
     /// document does.
@@ -58,6 +63,18 @@ pub struct TermSignal {
     pub bit: Option<u8>,
     /// Where its postings begin and end in the scratch.
     postings: (usize, usize),
+}
+
+impl TermSignal {
+    /// A term that is left out: nothing is known of it.
+    fn unread(at: usize) -> Self {
+        Self {
+            documents: 0,
+            idf: 0.0,
+            bit: None,
+            postings: (at, at),
+        }
+    }
 }
 
 /// Mean and standard deviation of a signal over every living document of the view.
@@ -192,9 +209,19 @@ impl LexicalScratch {
     /// Collects the living postings of every term, and with them df and idf.
     fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World) {
         let all_live = world.live_count() as usize == world.len();
+        let most = match world.live_count() {
+            ..=COMMON_FROM => usize::MAX,
+            many => (many / COMMON_SHARE) as usize,
+        };
+        let common = |stem: &str| lexicon.count_max(stem.as_bytes()) > most;
+        let some_are_rare = query.terms.iter().any(|term| !common(&term.stem));
         for term in &query.terms {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
+            if some_are_rare && common(&term.stem) {
+                self.terms.push(TermSignal::unread(start));
+                continue;
+            }
             if all_live {
                 lexicon.gather(stem, |_| true, &mut self.postings);
             } else {
@@ -236,6 +263,8 @@ impl LexicalScratch {
         let weight = term.idf * times * (K1 + 1.0);
         let bit = term.bit.map_or(0, |bit| 1 << bit);
         let norms = world.head_norms();
+        // Most terms stand once in a head: its share for every length of head, without a division.
+        let once = norms.map(|norm| weight / (1.0 + norm));
         self.sessions_counted.clear();
         for posting in &self.postings[term.postings.0..term.postings.1] {
             let at = posting.ordinal as usize;
@@ -243,12 +272,12 @@ impl LexicalScratch {
             else {
                 continue;
             };
-            let count = match posting.head {
-                0 => TAIL_COUNT,
-                head => f32::from(head),
+            let length = usize::from(link.head_terms).min(HEAD_TERMS);
+            cell.score += match posting.head {
+                0 => weight * TAIL_COUNT / (TAIL_COUNT + norms[length]),
+                1 => once[length],
+                head => weight * f32::from(head) / (f32::from(head) + norms[length]),
             };
-            let norm = norms.get(usize::from(link.head_terms)).copied();
-            cell.score += weight * count / (count + norm.unwrap_or(K1));
             cell.terms |= bit;
             self.touched[at / (BLOCK * 64)] |= 1 << (at / BLOCK % 64);
             if let Some(count) = self.session_counts.get_mut(link.session as usize) {

@@ -70,6 +70,13 @@ impl Lexicon {
         }
     }
 
+    /// A bound on how many documents hold `term`, read off the size of its lists; close where many
+    /// do.
+    pub(crate) fn count_max(&self, term: &[u8]) -> usize {
+        let segments = self.segments.iter();
+        segments.map(|segment| segment.find(term).count_max()).sum()
+    }
+
     /// Whether document `ordinal` holds `term`.
     pub(crate) fn holds(&self, ordinal: u32, term: &[u8]) -> bool {
         self.segments

@@ -10,8 +10,10 @@ use super::question::Asked;
 use super::scale::{BM25, COSINES, Scale};
 use crate::snapshot::Snapshot;
 
-/// Records whose cosines tell how the cosines spread.
-const SAMPLE: usize = 1024;
+/// Records whose cosines tell how the cosines spread: all of a small store, ...
+const SAMPLE_WHOLE: u32 = 1024;
+/// ... so many of a large one. The deviation is then known to 3 %.
+const SAMPLE: usize = 512;
 /// The most meaningful records of a session that speak for it.
 const SPEAKERS: usize = 3;
 
@@ -53,10 +55,15 @@ impl<'a> Scene<'a> {
     pub(super) fn new(snapshot: &'a Snapshot, plan: &'a Plan<'a>, found: &Found<'a>) -> Self {
         let live = plan.view.live();
         let lexical = found.lexical;
+        let looked_at = if live <= SAMPLE_WHOLE {
+            live as usize
+        } else {
+            SAMPLE
+        };
         let sample = plan
             .codes
             .as_ref()
-            .map(|codes| snapshot.index.sample(codes, SAMPLE, &plan.view));
+            .map(|codes| snapshot.index.sample(codes, looked_at, &plan.view));
         let sample = sample.unwrap_or_default();
         let (words, session) = (lexical.words, lexical.session_words);
         Self {

@@ -410,3 +410,41 @@ fn borrowed_buffers_carry_nothing_over() {
         first
     );
 }
+
+#[test]
+fn a_word_of_most_documents_counts_where_nothing_else_is_asked() {
+    let mut writer = IndexWriter::new(4);
+    let count = COMMON_FROM + 2;
+    for number in 0..count {
+        let text = if number == 7 {
+            "common rare"
+        } else {
+            "common other"
+        };
+        writer.push(&NewDoc {
+            id: RecordId::from_parts(u64::from(number), 0),
+            timestamp: at(1),
+            known_at: at(1),
+            kind: MemoryKind::Episode,
+            source: MemorySource::UserInput,
+            session_id: "",
+            speaker: "",
+            text,
+            vector: None,
+        });
+    }
+    let snapshot = writer.publish();
+    let view = snapshot.view(&MemoryFilter::default(), None);
+    let mut scratch = LexicalScratch::default();
+    let query = snapshot.analyse_query("common rare");
+    let found = snapshot.lexical(&query, &view, 3, &mut scratch);
+    assert_eq!(
+        found.best.iter().map(|best| best.0).collect::<Vec<_>>(),
+        [7]
+    );
+    assert_eq!((found.terms[0].documents, found.terms[1].documents), (0, 1));
+    let query = snapshot.analyse_query("common");
+    let found = snapshot.lexical(&query, &view, 3, &mut scratch);
+    assert_eq!(found.best.len(), 3);
+    assert_eq!(found.terms[0].documents, count);
+}
