@@ -3,7 +3,8 @@
 
 use async_trait::async_trait;
 use reprise_types::{
-    MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, SearchTier, system_entropy,
+    ContextBlock, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, SearchTier,
+    TokensBy, system_entropy,
 };
 
 /// Remembers nothing, and says so by an empty answer.
@@ -20,6 +21,22 @@ impl MemoryProvider for NullMemory {
             tier: SearchTier::None,
             considered: 0,
             nothing_relevant: true,
+        })
+    }
+
+    async fn context_block(
+        &self,
+        _query: &str,
+        _budget: usize,
+    ) -> Result<ContextBlock, MemoryError> {
+        Ok(ContextBlock {
+            text: String::new(),
+            tokens: 0,
+            counted_by: TokensBy::BytesOverFour,
+            records: Vec::new(),
+            left_out: 0,
+            recall_id: RecallId::from_u128(system_entropy()),
+            degraded: Vec::new(),
         })
     }
 }

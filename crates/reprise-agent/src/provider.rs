@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use reprise_engine::subject;
+use reprise_engine::{TokenCounter, context_block, context_candidates, subject};
 use reprise_types::{
-    Degraded, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, UserId, system_entropy,
+    ContextBlock, Degraded, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, UserId,
+    system_entropy,
 };
 use tokio::time::timeout;
 
@@ -123,5 +124,15 @@ impl MemoryProvider for ActorMemoryProvider {
         self.shared.stages.recall.record(began.elapsed());
         let budget_ms = budget.as_millis() as u64;
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
+    }
+
+    /// The pool's tokenisers are busy embedding, so four bytes count as a token here.
+    async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError> {
+        let request = RecallRequest {
+            top_k: context_candidates(budget),
+            ..RecallRequest::new(query)
+        };
+        let recall = self.recall_request(request).await?;
+        Ok(context_block(&recall, budget, TokenCounter::BytesOverFour))
     }
 }

@@ -56,6 +56,19 @@ impl TextTokenizer {
                 })?;
         Ok(encoding.get_ids().to_vec())
     }
+
+    /// Tokens of the whole text, however long, without the two special ones.
+    pub(crate) fn count(&self, text: &str) -> Result<usize, EmbedError> {
+        let encoding =
+            self.tokenizer
+                .encode_fast(text, false)
+                .map_err(|error| EmbedError::Engine {
+                    message: format!("the tokeniser refused a text ({error})"),
+                })?;
+        // What truncation cut off is kept beside: pieces as long as the model's window.
+        let beyond = encoding.get_overflowing().iter();
+        Ok(encoding.len() + beyond.map(tokenizers::Encoding::len).sum::<usize>())
+    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 
 mod check;
 mod compact;
+mod context;
 mod engine;
 mod error;
 mod forget;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use check::{CheckReport, Finding};
 pub use compact::CompactionJob;
+pub use context::{TokenCounter, context_block, context_candidates};
 pub use engine::Engine;
 pub use error::EngineError;
 pub use forget::{ForgetSelector, Forgotten};

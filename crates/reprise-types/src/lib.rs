@@ -4,6 +4,7 @@
 //! the five seams (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`).
 //! Must never live here: file access, threads, a model, a ranking rule, or any other Reprise crate.
 
+mod context;
 mod embedding;
 mod entropy;
 mod error;
@@ -19,6 +20,7 @@ mod time;
 mod user;
 mod write;
 
+pub use context::{ContextBlock, TokensBy};
 pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
 pub use entropy::system_entropy;
 pub use error::{EmbedError, ErrorKind, MemoryError};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
+use crate::context::ContextBlock;
 use crate::embedding::EmbeddingSpace;
 use crate::error::{EmbedError, MemoryError};
 use crate::filter::MemoryFilter;
@@ -34,6 +35,10 @@ pub trait MemoryProvider: Send + Sync {
             .await
             .map(|recall| recall.results)
     }
+
+    /// What a prompt should hold of memory for this query: at most `budget` tokens of text, grouped
+    /// by session, with dates, ids and reasons. Empty where nothing was found or nothing fits.
+    async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError>;
 }
 
 /// Text to unit vector (M73). Synchronous, one text a call: batches change int8 vectors.

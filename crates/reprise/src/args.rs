@@ -8,7 +8,9 @@
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
 
@@ -71,6 +73,8 @@ pub(crate) enum Command {
     Models(ModelsCommand),
     /// Look at the machine, the model and the stores, and say what is wrong
     Doctor,
+    /// Measure retrieval quality on a public data set, beside plain baselines
+    Eval(EvalArguments),
     /// Measure this machine
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -132,6 +136,9 @@ pub(crate) struct RecallArguments {
     /// Most results
     #[arg(long, default_value_t = TOP_K_DEFAULT)]
     pub(crate) top_k: usize,
+    /// Print one text for a prompt instead: as much of memory as is useful within this many tokens
+    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["queries", "top_k"])]
+    pub(crate) budget: Option<usize>,
     /// Answer as the store stood at this instant
     #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
     pub(crate) as_of: Option<DateTime<Utc>>,
@@ -234,6 +241,34 @@ pub(crate) enum ModelsCommand {
     List,
     /// Hash the installed files and embed two known pairs
     Verify,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalArguments {
+    /// The form of the data: a public set's, or folders of records, queries and gold as JSONL
+    #[arg(value_parser = formats())]
+    pub(crate) set: Format,
+    /// The set's file or folder
+    #[arg(long, value_name = "PATH")]
+    pub(crate) data: PathBuf,
+    /// Results of one recall that count
+    #[arg(long, default_value_t = 20)]
+    pub(crate) top_k: usize,
+    /// Ask the first questions only
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// Best score, 0..1, below which an answer counts as "nothing relevant"
+    #[arg(long, default_value_t = 0.0, value_name = "SCORE")]
+    pub(crate) threshold: f32,
+}
+
+/// The names of the forms, each for its form.
+fn formats() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
+    names.try_map(|name| {
+        let named = Format::ALL.into_iter().find(|format| format.name() == name);
+        named.ok_or("not the name of a form")
+    })
 }
 
 #[derive(Debug, Subcommand)]

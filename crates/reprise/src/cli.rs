@@ -6,6 +6,7 @@ mod compact;
 mod completions;
 mod demo;
 mod doctor;
+mod eval;
 mod events;
 mod export;
 mod forget;
@@ -62,6 +63,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Events(command) => events::run(&context, &command),
         Command::Models(command) => models::run(&context, &command),
         Command::Doctor => doctor::run(&context),
+        Command::Eval(arguments) => eval::run(&context, &arguments),
         Command::Bench(command) => bench::run(&context, &command),
         Command::Completions { shell } => completions::run(shell),
     }

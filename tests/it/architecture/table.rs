@@ -62,6 +62,11 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &["reprise-types", "reprise-engine"],
     },
     Room {
+        package: "reprise-eval",
+        // It times and compares; the store and the model are lent to it.
+        may_name: &["reprise-types", "reprise-index", "reprise-engine"],
+    },
+    Room {
         package: "reprise-agent",
         may_name: &["reprise-types", "reprise-engine", "reprise-embed"],
     },
@@ -74,6 +79,7 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &[
             "reprise-types",
             "reprise-engine",
+            "reprise-eval",
             "reprise-knowledge",
             "reprise-agent",
             // The composition root chooses the disk, the model and, for the demo, the host: ADR

@@ -59,6 +59,21 @@ async fn what_was_kept_is_found_again_and_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prompt_gets_its_block_of_memory() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let records = vec![note("the auth race was fixed with a mutex")];
+    service.observe(&ada(), records).await.unwrap();
+    let provider = service.provider(&ada());
+    let block = provider.context_block("auth race", 200).await.unwrap();
+    assert!(block.text.contains("fixed with a mutex"), "{}", block.text);
+    assert!(block.tokens <= 200 && block.records.len() == 1);
+    let none = provider.context_block("auth race", 0).await.unwrap();
+    assert_eq!((none.text.as_str(), none.left_out), ("", 1));
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_recall_too_many_is_refused_at_once() {
     let mut bench = Bench::new();
     bench.config.limits.recalls_max = 1;

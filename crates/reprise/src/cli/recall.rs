@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Snapshot, subject};
+use reprise_embed::EmbedderFactory;
+use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, subject};
 use reprise_store::Verify;
 use reprise_types::{
     Clock, Degraded, Embedder, MemoryFilter, Recall, RecallId, RecallRequest, SystemClock,
@@ -21,13 +22,20 @@ use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
-    let embedder = model::factory(context)
-        .map(|factory| factory.open())
-        .transpose()?;
+    let factory = model::factory(context);
+    let embedder = factory.as_ref().map(EmbedderFactory::open).transpose()?;
     let mut asker = Asker {
         snapshot: engine.snapshot(),
         embedder,
     };
+    if let (Some(text), Some(budget)) = (&arguments.text, arguments.budget) {
+        let request = RecallRequest {
+            top_k: context_candidates(budget),
+            ..request(arguments, text)
+        };
+        let recall = asker.ask(&request)?;
+        return print_block(context, &recall, budget, factory.as_ref());
+    }
     match (&arguments.text, &arguments.queries) {
         (Some(text), _) => {
             let started = Instant::now();
@@ -47,6 +55,32 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
         (None, Some(file)) => batch(&mut asker, arguments, file),
         (None, None) => anyhow::bail!("pass a text or --queries FILE"),
     }
+}
+
+/// Memory as one text for a prompt.
+fn print_block(
+    context: &Context,
+    recall: &Recall,
+    budget: usize,
+    factory: Option<&EmbedderFactory>,
+) -> anyhow::Result<Exit> {
+    let count = |text: &str| {
+        let counted = factory.and_then(|factory| factory.count_tokens(text).ok());
+        counted.unwrap_or(text.len())
+    };
+    let counter = match factory {
+        Some(_) => TokenCounter::Model(&count),
+        None => TokenCounter::BytesOverFour,
+    };
+    let block = context_block(recall, budget, counter);
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        serde_json::to_writer(&mut out, &block)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", block.text)?;
+    }
+    Ok(Exit::Success)
 }
 
 /// A snapshot and what embeds the questions to it.

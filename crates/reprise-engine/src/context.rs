@@ -1,0 +1,219 @@
+//! Context assembly: memories that were found become text for a prompt, within a token budget.
+//!
+//! A pure function of the answer, the budget and a counter of tokens. Must never live here: a
+//! tokeniser, a ranking rule, or any text that no record holds but dates, ids and reasons.
+
+mod excerpt;
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::RangeInclusive;
+
+use reprise_types::{ContextBlock, Recall, RecordId, RetrievedMemory, TokensBy};
+
+/// No record gets more than this share of the budget while others still want room.
+const SHARES: usize = 3;
+/// Words and signals that a reason names at most.
+const REASONS: usize = 3;
+/// Signals below this contribution to the logit are no reason.
+const CONTRIBUTION_MIN: f32 = 0.05;
+
+/// Tokens of a short memory with its date, id and reasons: what sets how many are looked for.
+const MEMORY_TOKENS: usize = 32;
+/// Memories that are looked for, at least and at most.
+const CANDIDATES: RangeInclusive<usize> = 5..=100;
+
+/// Results to ask a recall for, so that they can fill `budget` tokens.
+#[must_use]
+pub fn context_candidates(budget: usize) -> usize {
+    (budget / MEMORY_TOKENS).clamp(*CANDIDATES.start(), *CANDIDATES.end())
+}
+
+/// Counts the tokens of a text.
+#[derive(Clone, Copy)]
+pub enum TokenCounter<'a> {
+    /// By the model's tokeniser.
+    Model(&'a dyn Fn(&str) -> usize),
+    /// Four bytes each.
+    BytesOverFour,
+}
+
+impl std::fmt::Debug for TokenCounter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("TokenCounter").field(&self.kind()).finish()
+    }
+}
+
+impl TokenCounter<'_> {
+    fn count(self, text: &str) -> usize {
+        match self {
+            Self::Model(count) => count(text),
+            Self::BytesOverFour => text.len().div_ceil(4),
+        }
+    }
+
+    fn kind(self) -> TokensBy {
+        match self {
+            Self::Model(_) => TokensBy::Model,
+            Self::BytesOverFour => TokensBy::BytesOverFour,
+        }
+    }
+}
+
+/// The most useful text of `recall` within `budget` tokens.
+///
+/// Better memories choose first. A text too long for its share is cut to whole sentences around the
+/// words that matched (to words, where one sentence alone is too long), and grows again where room
+/// is left. What repeats a better memory is left out.
+#[must_use]
+pub fn context_block(recall: &Recall, budget: usize, counter: TokenCounter<'_>) -> ContextBlock {
+    let found = &recall.results;
+    let wanted = distinct(found);
+    let share = budget / wanted.len().clamp(1, SHARES);
+    let mut chosen: Vec<Chosen<'_>> = Vec::new();
+    // First everyone within a share, then whoever was cut within what is left.
+    for limit in [share, budget] {
+        for memory in &wanted {
+            let kept = chosen
+                .iter()
+                .position(|c| c.memory.record.id == memory.record.id);
+            if kept.is_some_and(|place| chosen.get(place).is_some_and(|c| !c.is_cut)) {
+                continue;
+            }
+            let with = |text: &str| {
+                let mut all: Vec<Chosen<'_>> = chosen.clone();
+                let one = Chosen::new(memory, text);
+                match kept.and_then(|place| all.get_mut(place)) {
+                    Some(old) => *old = one,
+                    None => all.push(one),
+                }
+                all
+            };
+            let fits = |text: &str| {
+                counter.count(text) <= limit && counter.count(&render(&with(text))) <= budget
+            };
+            if let Some(text) = excerpt::cut(&memory.record.text, &memory.why.matched_words, &fits)
+            {
+                chosen = with(&text);
+            }
+        }
+    }
+    let text = render(&chosen);
+    ContextBlock {
+        tokens: counter.count(&text),
+        counted_by: counter.kind(),
+        records: ordered(&chosen),
+        left_out: found.len() - chosen.len(),
+        recall_id: recall.recall_id,
+        degraded: recall.degraded.clone(),
+        text,
+    }
+}
+
+/// One memory with the part of its text that is shown.
+#[derive(Debug, Clone)]
+struct Chosen<'a> {
+    memory: &'a RetrievedMemory,
+    text: String,
+    is_cut: bool,
+}
+
+impl<'a> Chosen<'a> {
+    fn new(memory: &'a RetrievedMemory, text: &str) -> Self {
+        Self {
+            memory,
+            is_cut: text != memory.record.text.trim(),
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// Leaves out blank texts and those that say nothing beyond a better one.
+fn distinct(found: &[RetrievedMemory]) -> Vec<&RetrievedMemory> {
+    let mut kept: Vec<(&RetrievedMemory, String)> = Vec::new();
+    for memory in found {
+        let words: Vec<&str> = memory.record.text.split_whitespace().collect();
+        let plain = words.join(" ").to_lowercase();
+        if !plain.is_empty() && !kept.iter().any(|(_, other)| other.contains(&plain)) {
+            kept.push((memory, plain));
+        }
+    }
+    kept.into_iter().map(|(memory, _)| memory).collect()
+}
+
+/// Sessions in the order of their best memory, each with its memories, oldest first.
+fn grouped<'c, 'a>(chosen: &'c [Chosen<'a>]) -> Vec<(&'c str, Vec<&'c Chosen<'a>>)> {
+    let mut best_first: Vec<&Chosen<'a>> = chosen.iter().collect();
+    best_first.sort_by(|a, b| b.memory.sona_score.total_cmp(&a.memory.sona_score));
+    let mut sessions: Vec<(&str, Vec<&Chosen<'a>>)> = Vec::new();
+    for one in best_first {
+        let name = one.memory.record.session_id.as_str();
+        match sessions.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, list)) => list.push(one),
+            None => sessions.push((name, vec![one])),
+        }
+    }
+    for (_, list) in &mut sessions {
+        list.sort_by_key(|one| (one.memory.record.timestamp, one.memory.record.id));
+    }
+    sessions
+}
+
+fn ordered(chosen: &[Chosen<'_>]) -> Vec<RecordId> {
+    let sessions = grouped(chosen);
+    let ones = sessions.iter().flat_map(|(_, list)| list);
+    ones.map(|one| one.memory.record.id).collect()
+}
+
+fn render(chosen: &[Chosen<'_>]) -> String {
+    let mut lines = Vec::new();
+    for (name, list) in grouped(chosen) {
+        lines.push(match name {
+            "" => "Outside any session:\n".to_owned(),
+            name => format!("Session {name}:\n"),
+        });
+        for one in list {
+            let record = &one.memory.record;
+            let date = record.timestamp.format("%Y-%m-%d %H:%M");
+            let (text, id, reason) = (&one.text, record.id, reason(one.memory));
+            lines.push(format!("- {date} {text} [{id}{reason}]\n"));
+        }
+    }
+    lines.concat()
+}
+
+/// `, because meaning, session; words: auth, race`, or nothing.
+fn reason(memory: &RetrievedMemory) -> String {
+    let mut signals: Vec<_> = memory
+        .why
+        .signals
+        .iter()
+        .filter(|s| s.name != "base_rate" && s.contribution > CONTRIBUTION_MIN)
+        .collect();
+    signals.sort_by(|a, b| b.contribution.total_cmp(&a.contribution));
+    let signals: Vec<String> = signals
+        .iter()
+        .take(REASONS)
+        .map(|signal| signal.name.replace('_', " "))
+        .collect();
+    let words: Vec<&str> = memory
+        .why
+        .matched_words
+        .iter()
+        .take(REASONS)
+        .map(String::as_str)
+        .collect();
+    match (signals.is_empty(), words.is_empty()) {
+        (true, true) => String::new(),
+        (false, true) => format!(", because {}", signals.join(", ")),
+        (true, false) => format!(", words: {}", words.join(", ")),
+        (false, false) => {
+            format!(
+                ", because {}; words: {}",
+                signals.join(", "),
+                words.join(", ")
+            )
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Cutting a text where a reader would: between sentences, around the words that matched.
+
+use std::ops::Range;
+
+/// The longest run of whole sentences of `text` that `fits`, grown from the one that holds most of
+/// `words`; of a sentence that alone does not fit, its first words. `None` where not even one word
+/// fits.
+pub(super) fn cut(text: &str, words: &[String], fits: &dyn Fn(&str) -> bool) -> Option<String> {
+    let text = text.trim();
+    if fits(text) {
+        return Some(text.to_owned());
+    }
+    let sentences = sentences(text);
+    let start = anchor(text, &sentences, words);
+    let mut run = start..start + 1;
+    let mut best = shown(text, &sentences, &run).filter(|t| fits(t));
+    if best.is_none() {
+        return first_words(text.get(sentences.get(start)?.clone())?, fits);
+    }
+    // Onwards first: what follows explains more often than what went before.
+    loop {
+        let onwards = run.start..(run.end + 1).min(sentences.len());
+        let backwards = run.start.saturating_sub(1)..run.end;
+        let grown = [onwards, backwards].into_iter().find_map(|wider| {
+            let grown = shown(text, &sentences, &wider).filter(|t| wider != run && fits(t))?;
+            Some((wider, grown))
+        });
+        let Some((wider, longer)) = grown else {
+            return best;
+        };
+        run = wider;
+        best = Some(longer);
+    }
+}
+
+/// The sentence with most of the words, the first such.
+fn anchor(text: &str, sentences: &[Range<usize>], words: &[String]) -> usize {
+    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let held = |range: &Range<usize>| {
+        let sentence = text.get(range.clone()).unwrap_or_default().to_lowercase();
+        words
+            .iter()
+            .filter(|w| sentence.contains(w.as_str()))
+            .count()
+    };
+    let mut best = (0, 0);
+    for (place, range) in sentences.iter().enumerate() {
+        let held = held(range);
+        if held > best.1 {
+            best = (place, held);
+        }
+    }
+    best.0
+}
+
+fn shown(text: &str, sentences: &[Range<usize>], run: &Range<usize>) -> Option<String> {
+    let last = run.end.checked_sub(1)?;
+    let (from, to) = (sentences.get(run.start)?.start, sentences.get(last)?.end);
+    let middle = text.get(from..to)?.trim();
+    let before = if run.start > 0 { "... " } else { "" };
+    let after = if run.end < sentences.len() {
+        " ..."
+    } else {
+        ""
+    };
+    Some(format!("{before}{middle}{after}"))
+}
+
+/// As many words from the start as fit, with the mark of a gap.
+fn first_words(sentence: &str, fits: &dyn Fn(&str) -> bool) -> Option<String> {
+    let after = sentence.chars().skip(1).map(Some).chain([None]);
+    let ends: Vec<usize> = sentence
+        .char_indices()
+        .zip(after)
+        .filter(|((_, c), after)| !c.is_whitespace() && after.is_none_or(char::is_whitespace))
+        .map(|((at, c), _)| at + c.len_utf8())
+        .collect();
+    let until = |count: usize| {
+        let end = ends.get(count.checked_sub(1)?)?;
+        Some(format!("{} ...", sentence.get(..*end)?.trim()))
+    };
+    let (mut low, mut high) = (0, ends.len());
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if until(middle).is_some_and(|text| fits(&text)) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    until(low)
+}
+
+/// Byte ranges of the sentences: up to a full stop, question or exclamation mark before white
+/// space, to an ideographic one, or to the end of a line.
+fn sentences(text: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        let ends = match c {
+            '.' | '!' | '?' => next.is_none_or(char::is_whitespace),
+            '\u{3002}' | '\u{ff01}' | '\u{ff1f}' | '\n' => true,
+            _ => false,
+        };
+        let end = at + c.len_utf8();
+        if ends && text.get(start..end).is_some_and(|s| !s.trim().is_empty()) {
+            ranges.push(start..end);
+            start = end;
+        }
+    }
+    if text
+        .get(start..)
+        .is_some_and(|rest| !rest.trim().is_empty())
+    {
+        ranges.push(start..text.len());
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
+
+    fn within(bytes: usize) -> impl Fn(&str) -> bool {
+        move |text| text.len() <= bytes
+    }
+
+    const TEXT: &str = "The first stands. Version 2.5 is out! Did the auth race end?\nIt did.";
+
+    #[test]
+    fn sentences_end_where_readers_think() {
+        let found: Vec<&str> = sentences(TEXT)
+            .into_iter()
+            .map(|r| TEXT[r].trim())
+            .collect();
+        let expected = [
+            "The first stands.",
+            "Version 2.5 is out!",
+            "Did the auth race end?",
+            "It did.",
+        ];
+        assert_eq!(found, expected);
+        assert_eq!(sentences(" \n\n ").len(), 0);
+    }
+
+    #[test]
+    fn the_run_grows_from_the_words_that_matched() {
+        let matched = words(&["race", "AUTH"]);
+        let cut = |bytes| cut(TEXT, &matched, &within(bytes));
+        assert_eq!(cut(1000).unwrap(), TEXT);
+        assert_eq!(cut(30).unwrap(), "... Did the auth race end? ...");
+        assert_eq!(cut(34).unwrap(), "... Did the auth race end?\nIt did.");
+        assert_eq!(
+            cut(60).unwrap(),
+            "... Version 2.5 is out! Did the auth race end?\nIt did."
+        );
+    }
+
+    #[test]
+    fn a_sentence_too_long_gives_its_first_words() {
+        assert_eq!(
+            cut("one two three four", &[], &within(12)).unwrap(),
+            "one two ..."
+        );
+        assert_eq!(cut("one two", &[], &within(3)), None);
+        let long = "word ".repeat(10_000);
+        assert!(cut(&long, &[], &within(100)).unwrap().len() > 90);
+    }
+}

@@ -1,0 +1,222 @@
+//! The block: never over budget, in order, cut where a reader would.
+
+use proptest::prelude::*;
+use reprise_types::{
+    MemoryKind, MemoryRecord, MemorySource, Provenance, RankSignal, Recall, RecallId, RecordId,
+    Retention, RetrievedMemory, SearchTier, Visibility, Why, parse_timestamp,
+};
+
+use super::*;
+
+fn memory(number: u128, session: &str, at: &str, text: &str, score: f32) -> RetrievedMemory {
+    let at = parse_timestamp(at).unwrap();
+    RetrievedMemory {
+        record: MemoryRecord {
+            id: RecordId::from_u128(number),
+            text: text.to_owned(),
+            source: MemorySource::UserInput,
+            kind: MemoryKind::Episode,
+            quality_score: None,
+            session_id: session.to_owned(),
+            timestamp: at,
+            known_at: at,
+            metadata: serde_json::Map::new(),
+            embedding: Vec::new(),
+            embedding_space: None,
+            external_ids: Vec::new(),
+            content_hash: reprise_types::ContentHash::default(),
+            tags: Vec::new(),
+            confidence: None,
+            evidence: None,
+            visibility: Visibility::Private,
+            retention: Retention::Normal,
+            supersedes: None,
+            provenance: Provenance::default(),
+            details: None,
+        },
+        score,
+        sona_score: score,
+        why: Why::default(),
+    }
+}
+
+fn recall(results: Vec<RetrievedMemory>) -> Recall {
+    Recall {
+        recall_id: RecallId::from_u128(7),
+        results,
+        degraded: Vec::new(),
+        tier: SearchTier::None,
+        considered: 0,
+    }
+}
+
+fn block(results: Vec<RetrievedMemory>, budget: usize) -> ContextBlock {
+    context_block(&recall(results), budget, TokenCounter::BytesOverFour)
+}
+
+fn three() -> Vec<RetrievedMemory> {
+    vec![
+        memory(
+            3,
+            "monday",
+            "2026-02-16T10:00:00Z",
+            "The race is in refresh().",
+            0.9,
+        ),
+        memory(
+            1,
+            "friday",
+            "2026-02-13T09:00:00Z",
+            "A test failed on Friday.",
+            0.7,
+        ),
+        memory(
+            2,
+            "monday",
+            "2026-02-16T09:00:00Z",
+            "Look at the auth module.",
+            0.4,
+        ),
+    ]
+}
+
+#[test]
+fn the_best_session_comes_first_and_its_oldest_memory_before_the_others() {
+    let block = block(three(), 1_000);
+    let id = |n| RecordId::from_u128(n);
+    assert_eq!(block.records, [id(2), id(3), id(1)]);
+    assert_eq!(block.recall_id, RecallId::from_u128(7));
+    let expected = format!(
+        "Session monday:\n- 2026-02-16 09:00 Look at the auth module. [{}]\n\
+         - 2026-02-16 10:00 The race is in refresh(). [{}]\n\
+         Session friday:\n- 2026-02-13 09:00 A test failed on Friday. [{}]\n",
+        id(2),
+        id(3),
+        id(1)
+    );
+    assert_eq!(block.text, expected);
+    assert_eq!(block.tokens, expected.len().div_ceil(4));
+    assert_eq!(block.left_out, 0);
+}
+
+#[test]
+fn a_reason_names_the_strongest_signals_and_the_words() {
+    let mut one = three().remove(0);
+    let signal = |name: &str, contribution| RankSignal {
+        name: name.to_owned(),
+        value: 0.0,
+        weight: 0.0,
+        contribution,
+    };
+    one.why.signals = vec![
+        signal("words", 0.4),
+        signal("near_meaning", 1.5),
+        signal("base_rate", 9.0),
+        signal("session", -1.0),
+    ];
+    one.why.matched_words = vec!["race".to_owned()];
+    let text = block(vec![one], 1_000).text;
+    assert!(
+        text.contains(", because near meaning, words; words: race]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_repeats_a_better_memory_is_left_out() {
+    let mut found = three();
+    found.push(memory(
+        4,
+        "x",
+        "2026-02-17",
+        "the RACE  is in refresh().",
+        0.3,
+    ));
+    found.push(memory(5, "x", "2026-02-17", "auth module", 0.2));
+    let block = block(found, 1_000);
+    assert_eq!((block.records.len(), block.left_out), (3, 2));
+}
+
+#[test]
+fn better_memories_choose_first_and_short_ones_fill_the_rest() {
+    let long = format!("Secret plan. {}", "Filler of no use at all. ".repeat(40));
+    let mut found = three();
+    found.insert(1, memory(9, "thursday", "2026-02-12", &long, 0.8));
+    let block = block(found, 100);
+    assert!(block.tokens <= 100);
+    assert!(block.records.contains(&RecordId::from_u128(3)));
+    assert!(block.text.contains("Secret plan."), "{}", block.text);
+    assert!(block.text.contains(" ... ["), "{}", block.text);
+}
+
+#[test]
+fn nothing_found_no_budget_and_too_little_give_an_empty_block() {
+    for block in [
+        block(Vec::new(), 1_000),
+        block(three(), 0),
+        block(three(), 3),
+    ] {
+        assert_eq!((block.text.as_str(), block.tokens), ("", 0));
+        assert!(block.records.is_empty());
+    }
+    assert_eq!(block(three(), 0).left_out, 3);
+}
+
+#[test]
+fn one_enormous_record_alone_uses_the_whole_budget_but_no_more() {
+    let sentence = "The migration ran for an hour and then the disk was full. ";
+    let mut huge = memory(1, "s", "2026-02-13", &sentence.repeat(1_100), 0.9);
+    huge.why.matched_words = vec!["disk".to_owned()];
+    let block = block(vec![huge], 500);
+    assert!((450..=500).contains(&block.tokens), "{}", block.tokens);
+    assert!(
+        block.text.contains("the disk was full. ... ["),
+        "{}",
+        block.text
+    );
+}
+
+#[test]
+fn the_model_counts_where_it_is_lent() {
+    let words = |text: &str| text.split_whitespace().count();
+    let block = context_block(&recall(three()), 17, TokenCounter::Model(&words));
+    assert_eq!(block.counted_by, TokensBy::Model);
+    assert_eq!(block.tokens, words(&block.text));
+    assert!(block.tokens <= 17 && !block.text.is_empty());
+}
+
+#[test]
+fn as_many_are_looked_for_as_could_fit() {
+    assert_eq!([0, 320, 1_000_000].map(context_candidates), [5, 10, 100]);
+}
+
+proptest! {
+    #[test]
+    fn no_block_is_over_its_budget(
+        texts in prop::collection::vec(("[a-c .!?\n]{0,200}", 0_u8..3, 0.0_f32..1.0), 0..12),
+        budget in 0_usize..300,
+        by_words in any::<bool>(),
+    ) {
+        let found: Vec<RetrievedMemory> = (1_u128..)
+            .zip(&texts)
+            .map(|(n, (text, session, score))| {
+                memory(n, &session.to_string(), "2026-02-13", text, *score)
+            })
+            .collect();
+        let words = |text: &str| text.split_whitespace().count();
+        let (counter, count): (_, &dyn Fn(&str) -> usize) = if by_words {
+            (TokenCounter::Model(&words), &words)
+        } else {
+            (TokenCounter::BytesOverFour, &|text: &str| text.len().div_ceil(4))
+        };
+        let total = found.len();
+        let block = context_block(&recall(found), budget, counter);
+        prop_assert!(count(&block.text) <= budget);
+        prop_assert_eq!(block.tokens, count(&block.text));
+        prop_assert_eq!(block.records.len() + block.left_out, total);
+        let mut distinct = block.records.clone();
+        distinct.sort();
+        distinct.dedup();
+        prop_assert_eq!(distinct.len(), block.records.len());
+    }
+}

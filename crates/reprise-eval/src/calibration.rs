@@ -1,0 +1,151 @@
+//! Whether a score means what it says: expected calibration error, and how often "nothing relevant"
+//! is said where nothing is.
+
+use serde::Serialize;
+
+/// Bins of equal width over 0..1.
+const BINS: usize = 10;
+
+/// Scores against gold over the results that were shown.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Calibration {
+    /// Results that were compared.
+    pub results: usize,
+    /// Mean over the results of |mean score - share relevant| of their bin, 0..1 (Naeini, Cooper
+    /// and Hauskrecht 2015).
+    pub expected_error: f64,
+    /// Mean score of all.
+    pub mean_score: f64,
+    /// Share that is relevant.
+    pub share_relevant: f64,
+}
+
+impl Calibration {
+    /// From score (0..1) and relevance of each result; `None` without results.
+    pub(crate) fn of(results: &[(f32, bool)]) -> Option<Self> {
+        #[derive(Clone, Copy, Default)]
+        struct Bin {
+            count: f64,
+            score: f64,
+            relevant: f64,
+        }
+        let mut bins = [Bin::default(); BINS];
+        for (score, relevant) in results {
+            let place = ((score * BINS as f32) as usize).min(BINS - 1);
+            if let Some(bin) = bins.get_mut(place) {
+                bin.count += 1.0;
+                bin.score += f64::from(*score);
+                bin.relevant += f64::from(*relevant);
+            }
+        }
+        let count = results.len() as f64;
+        let error: f64 = bins.iter().map(|b| (b.score - b.relevant).abs()).sum();
+        (!results.is_empty()).then(|| Self {
+            results: results.len(),
+            expected_error: error / count,
+            mean_score: bins.iter().map(|b| b.score).sum::<f64>() / count,
+            share_relevant: bins.iter().map(|b| b.relevant).sum::<f64>() / count,
+        })
+    }
+}
+
+/// What "nothing relevant below this score" would do.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cut {
+    /// The best result's score below which nothing is relevant, 0..1.
+    pub threshold: f32,
+    /// Share of the questions without an answer on which that is said, 0..1.
+    pub rightly: f64,
+    /// Share of the answerable questions on which that is said, 0..1.
+    pub wrongly: f64,
+}
+
+/// Saying nothing where nothing is known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Silence {
+    /// Questions without an answer.
+    pub without_answer: usize,
+    /// Answerable questions.
+    pub with_answer: usize,
+    /// With the threshold in force.
+    pub in_force: Cut,
+    /// With the threshold that parts these questions best (largest `rightly - wrongly`): chosen on
+    /// this very data, so an upper bound and no result.
+    pub best_here: Cut,
+    /// Chance that the best score of an answerable question is above that of one without an answer,
+    /// ties half (area under the curve), 0..1.
+    pub separation: f64,
+}
+
+impl Silence {
+    /// From the best score of each question, 0 where nothing came back; `None` where either kind
+    /// of question is missing.
+    pub(crate) fn of(without: &[f32], with: &[f32], threshold: f32) -> Option<Self> {
+        if without.is_empty() || with.is_empty() {
+            return None;
+        }
+        let share = |scores: &[f32], threshold: f32| {
+            let below = scores.iter().filter(|score| **score < threshold).count();
+            below as f64 / scores.len() as f64
+        };
+        let cut = |threshold| Cut {
+            threshold,
+            rightly: share(without, threshold),
+            wrongly: share(with, threshold),
+        };
+        let mut best = cut(0.0);
+        let mut tried: Vec<f32> = [without, with].concat();
+        tried.sort_by(f32::total_cmp);
+        for threshold in tried {
+            let here = cut(threshold);
+            if here.rightly - here.wrongly > best.rightly - best.wrongly {
+                best = here;
+            }
+        }
+        let wins: f64 = without
+            .iter()
+            .map(|low| {
+                let above = with.iter().filter(|high| *high > low).count() as f64;
+                let even = with
+                    .iter()
+                    .filter(|high| high.total_cmp(low).is_eq())
+                    .count() as f64;
+                above + even / 2.0
+            })
+            .sum();
+        Some(Self {
+            without_answer: without.len(),
+            with_answer: with.len(),
+            in_force: cut(threshold),
+            best_here: best,
+            separation: wins / (without.len() * with.len()) as f64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_honest_score_has_no_error_and_a_boastful_one_its_excess() {
+        let honest: Vec<(f32, bool)> = (0..8).map(|n| (0.25, n % 4 == 0)).collect();
+        let honest = Calibration::of(&honest).unwrap();
+        assert!(honest.expected_error < 1e-9, "{honest:?}");
+        let boastful = Calibration::of(&[(0.95, false), (0.95, true), (1.0, false)]).unwrap();
+        let excess = (0.95 + 0.95 + 1.0 - 1.0) / 3.0;
+        assert!((boastful.expected_error - excess).abs() < 1e-6);
+        assert_eq!(Calibration::of(&[]), None);
+    }
+
+    #[test]
+    fn silence_counts_both_kinds_of_question() {
+        let silence = Silence::of(&[0.1, 0.2, 0.6], &[0.3, 0.8, 0.15, 0.9], 0.25).unwrap();
+        assert!((silence.in_force.rightly - 2.0 / 3.0).abs() < 1e-9);
+        assert!((silence.in_force.wrongly - 0.25).abs() < 1e-9);
+        // Of the 12 pairs, 0.6 beats 0.3 and 0.15, and 0.2 beats 0.15.
+        assert!((silence.separation - 9.0 / 12.0).abs() < 1e-9);
+        assert!(silence.best_here.rightly - silence.best_here.wrongly > 0.4);
+        assert_eq!(Silence::of(&[], &[0.5], 0.5), None);
+    }
+}

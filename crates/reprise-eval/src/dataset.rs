@@ -1,0 +1,214 @@
+//! A data set as the protocol sees it: stores to fill, questions to ask, and what should come back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use reprise_types::{ExternalId, NewRecord};
+use serde::Serialize;
+
+use crate::marks::{Marks, marks};
+
+/// The published forms that can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// `locomo10.json`: conversations of two people, a turn each.
+    Locomo,
+    /// Folders with `chat.json` and `probing_questions/probing_questions.json`.
+    Beam,
+    /// `longmemeval_s*.json`: one haystack of sessions per question.
+    LongMemEval,
+    /// `devbench_dataset.json`: memories and queries matched by tags.
+    DevBench,
+    /// Folders with `records.jsonl`, `queries.jsonl` and `gold.jsonl`.
+    Jsonl,
+}
+
+impl Format {
+    /// Every form, in the order of the help text.
+    pub const ALL: [Self; 5] = [
+        Self::Locomo,
+        Self::Beam,
+        Self::LongMemEval,
+        Self::DevBench,
+        Self::Jsonl,
+    ];
+
+    /// The name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Locomo => "locomo",
+            Self::Beam => "beam",
+            Self::LongMemEval => "longmemeval",
+            Self::DevBench => "devbench",
+            Self::Jsonl => "jsonl",
+        }
+    }
+
+    /// How this set becomes records, questions and gold, in words.
+    #[must_use]
+    pub fn protocol(self) -> &'static str {
+        match self {
+            Self::Locomo => {
+                "one record per dialogue turn (`Speaker: text`, and the caption of a shared photo); \
+                 gold = the turns named as evidence; category 5 (adversarial) has no answer"
+            }
+            Self::Beam => {
+                "one record per message; gold = the messages named in source_chat_ids; a session is \
+                 a batch; abstention has no answer"
+            }
+            Self::LongMemEval => {
+                "one store per question, one record per turn; gold = the turns with has_answer, and \
+                 the sessions of answer_session_ids; ids ending in _abs have no answer"
+            }
+            Self::DevBench => {
+                "one record per memory, its `bench:` tags left out; gold = the expected tags, each \
+                 found with any memory that carries it; category negative has no answer"
+            }
+            Self::Jsonl => {
+                "one record per line; gold = the external ids of gold.jsonl; the session of `Dn:m` \
+                 is session_n, of any other id the id itself; category 5, abstention and negative \
+                 have no answer"
+            }
+        }
+    }
+}
+
+/// Everything that was read.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    /// Which form it had.
+    pub format: Format,
+    /// One store each.
+    pub corpora: Vec<Corpus>,
+}
+
+impl Dataset {
+    /// Keeps the first `count` questions, and the stores that they need.
+    pub fn limit(&mut self, count: usize) {
+        let mut left = count;
+        for corpus in &mut self.corpora {
+            corpus.questions.truncate(left);
+            left -= corpus.questions.len();
+        }
+        self.corpora.retain(|corpus| !corpus.questions.is_empty());
+    }
+}
+
+/// One user's records and the questions about them.
+#[derive(Debug, Clone)]
+pub struct Corpus {
+    /// For example the conversation's id.
+    pub name: String,
+    /// What is kept, oldest first; each has one external id.
+    pub records: Vec<NewRecord>,
+    /// The session that a record counts for, by external id.
+    pub sessions: BTreeMap<String, String>,
+    /// What is asked.
+    pub questions: Vec<Question>,
+}
+
+impl Corpus {
+    /// A corpus whose sessions are those of its records.
+    #[must_use]
+    pub fn new(name: String, records: Vec<NewRecord>, questions: Vec<Question>) -> Self {
+        let sessions = records
+            .iter()
+            .filter_map(|record| Some((external_id(record)?.to_owned(), record.session_id.clone())))
+            .collect();
+        Self {
+            name,
+            records,
+            sessions,
+            questions,
+        }
+    }
+
+    /// Fills in the sessions of every question that names none of its own.
+    #[must_use]
+    pub fn with_sessions_of_gold(mut self) -> Self {
+        for question in &mut self.questions {
+            if question.gold_sessions.is_empty() {
+                let ids = question.gold.iter().flat_map(|gold| &gold.0);
+                question.gold_sessions = ids
+                    .filter_map(|id| self.sessions.get(id).cloned())
+                    .collect();
+            }
+        }
+        self
+    }
+
+    /// Rates one answer: external ids, best first.
+    #[must_use]
+    pub fn rate(&self, question: &Question, found: &[&str]) -> Rated {
+        let mut sessions: Vec<&str> = Vec::new();
+        for id in found {
+            let session = self.sessions.get(*id).map_or(*id, String::as_str);
+            if !sessions.contains(&session) {
+                sessions.push(session);
+            }
+        }
+        let wanted: Vec<Gold> = question.gold_sessions.iter().map(Gold::one).collect();
+        let judged = question.is_judged();
+        Rated {
+            turn: judged.then(|| marks(found, &question.gold)),
+            session: marks(&sessions, &wanted),
+        }
+    }
+}
+
+/// The marks of one answer at both levels.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rated {
+    /// Single records; `None` where the question does not count at this level.
+    pub turn: Option<Marks>,
+    /// Its distinct sessions, each at its best record.
+    pub session: Marks,
+}
+
+/// One question with what should come back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Unique within the set.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
+    /// As the set names it.
+    pub category: String,
+    /// The records wanted; empty where the set names none.
+    pub gold: Vec<Gold>,
+    /// The sessions wanted.
+    pub gold_sessions: BTreeSet<String>,
+    /// Whether the store holds the answer, by the set's own account.
+    pub answerable: bool,
+    /// When it is asked, where the set says.
+    pub asked_at: Option<DateTime<Utc>>,
+}
+
+impl Question {
+    /// Whether it counts at turn level: it has an answer, and the set says where.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.answerable && !self.gold.is_empty()
+    }
+}
+
+/// One thing to be found: any of these external ids will do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gold(pub BTreeSet<String>);
+
+impl Gold {
+    /// Exactly this record.
+    #[must_use]
+    pub fn one(id: impl Into<String>) -> Self {
+        Self(BTreeSet::from([id.into()]))
+    }
+}
+
+/// The batch contract's id of a record.
+pub(crate) fn external_id(record: &NewRecord) -> Option<&str> {
+    let batch = |external: &&ExternalId| external.namespace == ExternalId::BATCH;
+    let external = record.external_ids.iter().find(batch)?;
+    Some(&external.id)
+}

@@ -1,0 +1,47 @@
+//! What can go wrong between a data set and a table.
+
+use std::path::PathBuf;
+
+use reprise_engine::EngineError;
+use reprise_types::EmbedError;
+
+/// Why an evaluation gave no figures.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvalError {
+    /// A file could not be read.
+    #[error("the data set could not be read: {0}; check --data")]
+    File(#[from] std::io::Error),
+    /// A file is not of the form it should be.
+    #[error("`{path}` is not {expected}: {message}; check that it is the file the set publishes")]
+    Shape {
+        /// Which file.
+        path: PathBuf,
+        /// The form it should have.
+        expected: &'static str,
+        /// What was wrong.
+        message: String,
+    },
+    /// Nothing to evaluate in that place.
+    #[error("`{path}` holds no {expected}; pass the folder or file that the set publishes")]
+    Nothing {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What was looked for.
+        expected: &'static str,
+    },
+    /// The throw-away store failed.
+    #[error("the throw-away store failed: {0}")]
+    Engine(#[from] EngineError),
+    /// The model failed.
+    #[error(transparent)]
+    Embed(#[from] EmbedError),
+    /// A signal that the ranking does not have.
+    #[error("there is no signal `{name}` to leave out; there are {known}")]
+    UnknownSignal {
+        /// What was asked for.
+        name: String,
+        /// The names there are, with commas.
+        known: String,
+    },
+}

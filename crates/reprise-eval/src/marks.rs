@@ -1,0 +1,125 @@
+//! How good one ranking is for one question.
+
+use std::collections::BTreeSet;
+
+use crate::dataset::Gold;
+
+/// The depths at which recall is taken.
+pub const DEPTHS: [usize; 4] = [1, 5, 10, 20];
+
+/// Depth of the discounted gain.
+const GAIN_DEPTH: usize = 10;
+
+/// Figures of one question, each 0..1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Marks {
+    /// Share of the gold found among the first of [`DEPTHS`].
+    pub recall: [f64; DEPTHS.len()],
+    /// 1 where any of it was.
+    pub any: [f64; DEPTHS.len()],
+    /// One over the rank of the first hit, 0 without; `None` where there is nothing to find.
+    pub reciprocal_rank: Option<f64>,
+    /// Discounted gain of the first ten over the best possible (Jarvelin and Kekalainen 2002,
+    /// binary gains, log2); `None` where there is nothing to find.
+    pub ndcg10: Option<f64>,
+}
+
+/// Marks of the ids in `ranked`, best first. With no gold, recall counts 1 (the session protocol of
+/// the field; at turn level such questions are left out before).
+#[must_use]
+pub fn marks(ranked: &[&str], gold: &[Gold]) -> Marks {
+    if gold.is_empty() {
+        return Marks {
+            recall: [1.0; DEPTHS.len()],
+            any: [1.0; DEPTHS.len()],
+            reciprocal_rank: None,
+            ndcg10: None,
+        };
+    }
+    let mut open: BTreeSet<&Gold> = gold.iter().collect();
+    let wanted = open.len();
+    // How much was found up to and including each rank.
+    let mut found = Vec::with_capacity(ranked.len());
+    let (mut first, mut gain) = (None, 0.0);
+    for (place, id) in ranked.iter().enumerate() {
+        let before = open.len();
+        open.retain(|gold| !gold.0.contains(*id));
+        if open.len() < before {
+            first = first.or(Some(place));
+            if place < GAIN_DEPTH {
+                gain += discount(place);
+            }
+        }
+        found.push(wanted - open.len());
+    }
+    let at = |depth: usize| {
+        let last = depth.min(found.len()).checked_sub(1);
+        last.and_then(|last| found.get(last)).copied().unwrap_or(0)
+    };
+    let best: f64 = (0..wanted.min(GAIN_DEPTH)).map(discount).sum();
+    Marks {
+        recall: DEPTHS.map(|depth| at(depth) as f64 / wanted as f64),
+        any: DEPTHS.map(|depth| f64::from(at(depth) > 0)),
+        reciprocal_rank: Some(first.map_or(0.0, |place| 1.0 / (place as f64 + 1.0))),
+        ndcg10: Some(gain / best),
+    }
+}
+
+fn discount(place: usize) -> f64 {
+    1.0 / (place as f64 + 2.0).log2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gold(ids: &[&str]) -> Vec<Gold> {
+        ids.iter().map(|id| Gold::one(*id)).collect()
+    }
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() < 1e-12, "{a} is not {b}");
+    }
+
+    #[test]
+    fn recall_is_the_share_of_the_gold_at_each_depth() {
+        let marks = marks(&["x", "a", "y", "z", "w", "b"], &gold(&["a", "b", "c"]));
+        close(marks.recall[0], 0.0);
+        close(marks.recall[1], 1.0 / 3.0);
+        close(marks.recall[2], 2.0 / 3.0);
+        close(marks.any[0], 0.0);
+        close(marks.any[1], 1.0);
+        close(marks.reciprocal_rank.unwrap(), 0.5);
+        // Hits at ranks 2 and 6 of three wanted: 1/log2 3 + 1/log2 7 over 1 + 1/log2 3 + 1/2.
+        let ideal = 1.0 + 1.0 / 3_f64.log2() + 0.5;
+        let gain = 1.0 / 3_f64.log2() + 1.0 / 7_f64.log2();
+        close(marks.ndcg10.unwrap(), gain / ideal);
+    }
+
+    #[test]
+    fn a_gold_named_twice_counts_once_and_so_does_a_repeated_hit() {
+        let marks = marks(&["a", "a"], &gold(&["a", "a"]));
+        marks
+            .recall
+            .into_iter()
+            .for_each(|recall| close(recall, 1.0));
+        close(marks.ndcg10.unwrap(), 1.0);
+    }
+
+    #[test]
+    fn any_bearer_of_a_tag_finds_it_and_the_second_adds_nothing() {
+        let tagged = Gold(["a", "b"].map(str::to_owned).into());
+        let marks = marks(&["b", "a"], &[tagged, Gold::one("c")]);
+        close(marks.recall[3], 0.5);
+        close(marks.reciprocal_rank.unwrap(), 1.0);
+    }
+
+    #[test]
+    fn an_empty_ranking_finds_nothing_and_no_gold_counts_one() {
+        let none = marks(&[], &gold(&["a"]));
+        assert_eq!((none.recall, none.any), ([0.0; 4], [0.0; 4]));
+        assert_eq!((none.reciprocal_rank, none.ndcg10), (Some(0.0), Some(0.0)));
+        let free = marks(&["a"], &[]);
+        assert_eq!((free.recall, free.reciprocal_rank), ([1.0; 4], None));
+    }
+}

@@ -1,0 +1,115 @@
+//! `longmemeval_s*.json`: a list of questions, each with a haystack of dated sessions of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
+use serde::Deserialize;
+
+use super::{episode, json, shape, source_of};
+use crate::dataset::{Corpus, Gold, Question};
+use crate::error::EvalError;
+
+const EXPECTED: &str = "a LongMemEval file (a list of {question_id, haystack_sessions, ...})";
+
+/// The set dates sessions, not turns: turns follow each other at this distance.
+const TURN_SECONDS: i64 = 30;
+
+#[derive(Deserialize)]
+struct Instance {
+    question_id: String,
+    #[serde(default)]
+    question_type: String,
+    question: String,
+    #[serde(default)]
+    question_date: String,
+    haystack_session_ids: Vec<String>,
+    #[serde(default)]
+    haystack_dates: Vec<String>,
+    haystack_sessions: Vec<Vec<Turn>>,
+    #[serde(default)]
+    answer_session_ids: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    role: String,
+    content: String,
+    #[serde(default)]
+    has_answer: Option<bool>,
+}
+
+pub(super) fn read(path: &Path) -> Result<Vec<Corpus>, EvalError> {
+    let instances: Vec<Instance> = json(path, EXPECTED)?;
+    instances
+        .into_iter()
+        .map(|instance| corpus(instance).map_err(|message| shape(path, EXPECTED, &message)))
+        .collect()
+}
+
+fn corpus(instance: Instance) -> Result<Corpus, String> {
+    let (ids, sessions) = (instance.haystack_session_ids, instance.haystack_sessions);
+    if ids.len() != sessions.len() {
+        let (got, expected) = (ids.len(), sessions.len());
+        let id = instance.question_id;
+        return Err(format!("{id}: {got} session ids for {expected} sessions"));
+    }
+    let mut records = Vec::new();
+    let mut gold = Vec::new();
+    // One session may stand in a haystack twice; its turns still need ids of their own.
+    let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
+    for (place, (session, turns)) in ids.iter().zip(sessions).enumerate() {
+        let began = instance
+            .haystack_dates
+            .get(place)
+            .and_then(|d| parse_date(d));
+        let used = uses.entry(session.as_str()).or_default();
+        let name = match *used {
+            0 => session.clone(),
+            again => format!("{session}~{again}"),
+        };
+        *used += 1;
+        for (number, turn) in (0..).zip(turns) {
+            if turn.content.trim().is_empty() {
+                continue;
+            }
+            let id = format!("{name}/{number}");
+            if turn.has_answer == Some(true) {
+                gold.push(Gold::one(id.clone()));
+            }
+            let mut record = episode(&id, turn.content, source_of(&turn.role), session);
+            record.timestamp = began.map(|at| at + TimeDelta::seconds(TURN_SECONDS * number));
+            record.metadata.insert("role".to_owned(), turn.role.into());
+            records.push(record);
+        }
+    }
+    let question = Question {
+        text: instance.question,
+        answerable: !instance.question_id.ends_with("_abs"),
+        category: instance.question_type,
+        gold,
+        gold_sessions: BTreeSet::from_iter(instance.answer_session_ids),
+        asked_at: parse_date(&instance.question_date),
+        id: instance.question_id.clone(),
+    };
+    Ok(Corpus::new(instance.question_id, records, vec![question]))
+}
+
+/// `2023/05/30 (Tue) 23:40`, with or without the time.
+fn parse_date(text: &str) -> Option<DateTime<Utc>> {
+    let plain: String = match (text.find('('), text.find(')')) {
+        (Some(open), Some(close)) if open < close => {
+            [text.get(..open)?, text.get(close + 1..)?].concat()
+        }
+        _ => text.to_owned(),
+    };
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    let joined = words.join(" ");
+    NaiveDateTime::parse_from_str(&joined, "%Y/%m/%d %H:%M")
+        .or_else(|_| {
+            let date = NaiveDate::parse_from_str(&joined, "%Y/%m/%d")?;
+            Ok::<_, chrono::ParseError>(date.and_time(NaiveTime::MIN))
+        })
+        .ok()
+        .map(|date| date.and_utc())
+}

@@ -1,0 +1,153 @@
+//! The figures of one run, as they are printed and as JSON.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::bootstrap;
+use crate::calibration::{Calibration, Silence};
+use crate::dataset::Format;
+use crate::marks::{DEPTHS, Marks};
+
+/// One run over one set.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// Which form was read.
+    pub set: Format,
+    /// How it was done, in sentences.
+    pub protocol: Vec<String>,
+    /// Stores that were filled.
+    pub stores: usize,
+    /// Records kept, over all stores.
+    pub records: usize,
+    /// Records that a store would not take (blank texts, ids given twice).
+    pub refused: usize,
+    /// Questions asked.
+    pub questions: usize,
+    /// Of those, the ones that count at turn level.
+    pub judged: usize,
+    /// Of those, the ones without an answer.
+    pub without_answer: usize,
+    /// Reprise first, then its ablations, then the baselines.
+    pub systems: Vec<SystemReport>,
+    /// Of Reprise's `score` over its first ten results, on the judged questions.
+    pub calibration: Option<Calibration>,
+    /// How well Reprise knows when it knows nothing.
+    pub silence: Option<Silence>,
+    /// One Reprise recall without the embedding of its query.
+    pub recall_ms: Latency,
+    /// Wall time of the whole run, seconds.
+    pub elapsed_s: f64,
+}
+
+/// One way to rank.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SystemReport {
+    /// For example `reprise` or `bm25`.
+    pub name: String,
+    /// Single records, over the judged questions.
+    pub turn: Summary,
+    /// Sessions, each at its best record, over all questions; nothing to find counts 1.
+    pub session: Summary,
+    /// Single records, by the set's categories.
+    pub turn_by_category: BTreeMap<String, Summary>,
+}
+
+/// Means over questions, in per cent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Summary {
+    /// Questions that count.
+    pub questions: usize,
+    /// Fractional recall by depth.
+    pub recall: BTreeMap<usize, f64>,
+    /// Share of the questions with any hit, by depth.
+    pub any: BTreeMap<usize, f64>,
+    /// Mean reciprocal rank, over the questions with something to find.
+    pub mrr: f64,
+    /// Normalised discounted gain at 10, over the questions with something to find.
+    pub ndcg10: f64,
+    /// 95 % intervals of `R@5`, `R@10`, `MRR` and `nDCG@10`.
+    pub intervals: BTreeMap<&'static str, Interval>,
+}
+
+/// Bounds in per cent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// The 2.5th percentile.
+    pub low: f64,
+    /// The 97.5th.
+    pub high: f64,
+}
+
+/// Milliseconds of one step.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Latency {
+    /// Half are faster.
+    pub p50: f64,
+    /// All but one in a hundred are faster.
+    pub p99: f64,
+}
+
+impl Summary {
+    /// Means over `marks`, with intervals.
+    pub(crate) fn of(marks: &[Marks]) -> Self {
+        let by_depth = |pick: &dyn Fn(&Marks) -> [f64; DEPTHS.len()]| {
+            let columns = DEPTHS.iter().enumerate().map(|(place, depth)| {
+                let column: Vec<f64> = marks
+                    .iter()
+                    .filter_map(|one| pick(one).get(place).copied())
+                    .collect();
+                (*depth, column)
+            });
+            columns.collect::<BTreeMap<usize, Vec<f64>>>()
+        };
+        let recall = by_depth(&|one| one.recall);
+        let any = by_depth(&|one| one.any);
+        let ranks: Vec<f64> = marks.iter().filter_map(|one| one.reciprocal_rank).collect();
+        let gains: Vec<f64> = marks.iter().filter_map(|one| one.ndcg10).collect();
+        let empty = Vec::new();
+        let measured = [
+            ("R@5", recall.get(&5).unwrap_or(&empty)),
+            ("R@10", recall.get(&10).unwrap_or(&empty)),
+            ("MRR", &ranks),
+            ("nDCG@10", &gains),
+        ];
+        let intervals = measured.into_iter().filter_map(|(name, values)| {
+            let (low, high) = bootstrap::interval(values)?;
+            let (low, high) = (low * 100.0, high * 100.0);
+            Some((name, Interval { low, high }))
+        });
+        let means = |columns: &BTreeMap<usize, Vec<f64>>| {
+            let mean = |(depth, column): (&usize, &Vec<f64>)| (*depth, percent(column));
+            columns.iter().map(mean).collect()
+        };
+        Self {
+            questions: marks.len(),
+            intervals: intervals.collect(),
+            recall: means(&recall),
+            any: means(&any),
+            mrr: percent(&ranks),
+            ndcg10: percent(&gains),
+        }
+    }
+}
+
+impl Latency {
+    /// From single times, in any order.
+    pub(crate) fn of(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        let at = |share: f64| {
+            let place = (share * times.len().saturating_sub(1) as f64).round() as usize;
+            times.get(place).copied().unwrap_or(0.0)
+        };
+        Self {
+            p50: at(0.5),
+            p99: at(0.99),
+        }
+    }
+}
+
+/// The mean in per cent; 0 without values.
+fn percent(values: &[f64]) -> f64 {
+    100.0 * values.iter().sum::<f64>() / values.len().max(1) as f64
+}

@@ -1,0 +1,341 @@
+//! The protocol: fill a throw-away store, ask every question, mark every system on it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, EngineError, Snapshot};
+use reprise_types::{
+    EmbeddingSpace, ExternalId, NewRecord, RecallId, RecallRequest, Unlearned, WriteOutcome,
+};
+
+use crate::baselines::{self, Bm25};
+use crate::calibration::{Calibration, Silence};
+use crate::dataset::{Corpus, Dataset, Gold, Question, Rated, external_id};
+use crate::error::EvalError;
+use crate::marks::Marks;
+use crate::report::{Latency, Report, Summary, SystemReport};
+use crate::vectors::{OpenEmbedder, Vectors};
+
+/// Records of one commit.
+const GROUP: usize = 256;
+/// Results that the calibration looks at.
+const CALIBRATED: usize = 10;
+
+/// What the caller decides.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Results of one recall; at least 20 for R@20.
+    pub top_k: usize,
+    /// Below this best score the answer counts as "nothing relevant"; 0 leaves it to the engine.
+    pub threshold: f32,
+}
+
+/// Makes a new store at a path, as of an instant.
+pub type OpenEngine = dyn Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError>;
+
+/// What the machine lends.
+pub struct Tools<'a> {
+    /// Makes a new store at a path that does not exist yet, as of an instant.
+    pub open_engine: &'a OpenEngine,
+    /// The model; without it words answer alone.
+    pub open_embedder: Option<&'a OpenEmbedder<'a>>,
+    /// An empty folder for the stores.
+    pub folder: &'a Path,
+}
+
+impl std::fmt::Debug for Tools<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools")
+            .field("model", &self.open_embedder.is_some())
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stage<'a> {
+    /// The store being filled and asked.
+    pub store: &'a str,
+    /// Its number, from 1.
+    pub number: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+/// Runs the whole set. The same set, options and model give the same figures, times aside.
+pub fn evaluate(
+    dataset: &Dataset,
+    options: &Options,
+    tools: &Tools<'_>,
+    progress: &mut dyn FnMut(Stage<'_>),
+) -> Result<Report, EvalError> {
+    let began = Instant::now();
+    let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
+    let mut tally = Tally::default();
+    for (place, corpus) in dataset.corpora.iter().enumerate() {
+        progress(Stage {
+            store: &corpus.name,
+            number: place + 1,
+            of: dataset.corpora.len(),
+        });
+        if let Some(vectors) = &mut vectors {
+            let records = corpus.records.iter().map(|record| record.text.as_str());
+            let questions = corpus.questions.iter().map(|q| q.text.as_str());
+            vectors.add(records.chain(questions))?;
+        }
+        let folder = tools.folder.join(format!("store-{place}"));
+        fs_err::create_dir_all(&folder)?;
+        let now = last_instant(corpus);
+        let mut engine = (tools.open_engine)(&folder.join("memory.rvf"), now)?;
+        tally.fill(&mut engine, corpus, vectors.as_ref(), now)?;
+        tally.ask(&engine.snapshot(), corpus, vectors.as_ref(), options);
+        drop(engine);
+        fs_err::remove_dir_all(&folder)?;
+    }
+    let space = vectors.as_ref().and_then(Vectors::space);
+    Ok(tally.report(dataset, options, space.as_ref(), began))
+}
+
+/// The instant at which the questions are asked: after everything that happened.
+fn last_instant(corpus: &Corpus) -> DateTime<Utc> {
+    let happened = corpus.records.iter().filter_map(|record| record.timestamp);
+    let asked = corpus.questions.iter().filter_map(|q| q.asked_at);
+    happened.chain(asked).max().unwrap_or_default()
+}
+
+/// The ways to rank, in the order of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum System {
+    Reprise,
+    Cosine,
+    Bm25,
+    Merged,
+}
+
+impl System {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reprise => "reprise",
+            Self::Cosine => "cosine",
+            Self::Bm25 => "bm25",
+            Self::Merged => "rrf(cosine, bm25)",
+        }
+    }
+}
+
+/// Marks of one system for one question.
+struct Marked {
+    category: String,
+    turn: Option<Marks>,
+    session: Marks,
+}
+
+/// What has been counted so far.
+#[derive(Default)]
+struct Tally {
+    kept: usize,
+    refused: usize,
+    marked: BTreeMap<System, Vec<Marked>>,
+    scored: Vec<(f32, bool)>,
+    best_without: Vec<f32>,
+    best_with: Vec<f32>,
+    recall_ms: Vec<f64>,
+}
+
+impl Tally {
+    fn fill(
+        &mut self,
+        engine: &mut Engine,
+        corpus: &Corpus,
+        vectors: Option<&Vectors<'_>>,
+        now: DateTime<Utc>,
+    ) -> Result<(), EvalError> {
+        let space = vectors.and_then(Vectors::space);
+        for group in corpus.records.chunks(GROUP) {
+            let embedded = group.iter().map(|record| {
+                let vector = vectors.and_then(|vectors| vectors.of(&record.text));
+                NewRecord {
+                    embedding: space.clone().zip(vector.map(<[f32]>::to_vec)),
+                    ..record.clone()
+                }
+            });
+            for outcome in engine.observe(embedded.collect(), None, now)? {
+                match outcome {
+                    WriteOutcome::Inserted { .. } => self.kept += 1,
+                    WriteOutcome::Duplicate { .. } | WriteOutcome::Rejected { .. } => {
+                        self.refused += 1;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn ask(
+        &mut self,
+        snapshot: &Snapshot,
+        corpus: &Corpus,
+        vectors: Option<&Vectors<'_>>,
+        options: &Options,
+    ) {
+        let ids: Vec<&str> = corpus.records.iter().filter_map(external_id).collect();
+        let of = |record: &NewRecord| vectors.and_then(|vectors| vectors.of(&record.text));
+        let known: Vec<Option<&[f32]>> = corpus.records.iter().map(of).collect();
+        let bm25 = Bm25::new(corpus.records.iter().map(|record| record.text.as_str()));
+        let space = vectors.and_then(Vectors::space);
+        for question in &corpus.questions {
+            let vector = vectors.and_then(|vectors| vectors.of(&question.text));
+            let query = space.as_ref().zip(vector);
+            let (found, scores) = self.recall(snapshot, question, query, options);
+            self.score(question, &found, &scores);
+            let found: Vec<&str> = found.iter().map(String::as_str).collect();
+            self.mark(System::Reprise, corpus, question, &found);
+            let by_words = bm25.rank(&question.text);
+            let mut baseline = |system, ranking: &[(usize, f64)]| {
+                let places = ranking.iter().take(options.top_k);
+                let found: Vec<&str> = places
+                    .filter_map(|(place, _)| ids.get(*place).copied())
+                    .collect();
+                self.mark(system, corpus, question, &found);
+            };
+            baseline(System::Bm25, &by_words);
+            if let Some(vector) = vector {
+                let by_meaning = baselines::cosine(vector, &known);
+                baseline(System::Cosine, &by_meaning);
+                let merged = baselines::merge([&by_meaning, &by_words]);
+                baseline(System::Merged, &merged);
+            }
+        }
+    }
+
+    /// External ids and scores, best first.
+    fn recall(
+        &mut self,
+        snapshot: &Snapshot,
+        question: &Question,
+        query: Option<(&EmbeddingSpace, &[f32])>,
+        options: &Options,
+    ) -> (Vec<String>, Vec<f32>) {
+        let request = RecallRequest {
+            top_k: options.top_k,
+            ..RecallRequest::new(question.text.as_str())
+        };
+        let began = Instant::now();
+        let recall = snapshot.recall(&request, query, RecallId::from_u128(0), &Unlearned);
+        self.recall_ms.push(began.elapsed().as_secs_f64() * 1e3);
+        let found = recall.results.into_iter().filter_map(|found| {
+            let id = found.record.external_id(ExternalId::BATCH)?;
+            Some((id.to_owned(), found.score))
+        });
+        found.unzip()
+    }
+
+    /// Keeps what calibration and silence need of one answer.
+    fn score(&mut self, question: &Question, found: &[String], scores: &[f32]) {
+        if question.is_judged() {
+            let wanted: BTreeSet<&String> =
+                question.gold.iter().flat_map(|Gold(ids)| ids).collect();
+            let shown = scores.iter().zip(found).take(CALIBRATED);
+            self.scored
+                .extend(shown.map(|(score, id)| (*score, wanted.contains(id))));
+        }
+        let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        if !question.answerable {
+            self.best_without.push(best);
+        } else if question.is_judged() {
+            self.best_with.push(best);
+        }
+    }
+
+    fn mark(&mut self, system: System, corpus: &Corpus, question: &Question, found: &[&str]) {
+        let Rated { turn, session } = corpus.rate(question, found);
+        self.marked.entry(system).or_default().push(Marked {
+            category: question.category.clone(),
+            turn,
+            session,
+        });
+    }
+
+    fn report(
+        self,
+        dataset: &Dataset,
+        options: &Options,
+        space: Option<&EmbeddingSpace>,
+        began: Instant,
+    ) -> Report {
+        let systems: Vec<SystemReport> = self
+            .marked
+            .iter()
+            .map(|(system, marked)| summarised(system.name(), marked))
+            .collect();
+        let asked = dataset.corpora.iter().flat_map(|c| &c.questions);
+        Report {
+            set: dataset.format,
+            protocol: protocol(dataset, options, space),
+            stores: dataset.corpora.len(),
+            records: self.kept,
+            refused: self.refused,
+            questions: asked.clone().count(),
+            judged: asked.clone().filter(|q| q.is_judged()).count(),
+            without_answer: asked.filter(|q| !q.answerable).count(),
+            systems,
+            calibration: Calibration::of(&self.scored),
+            silence: Silence::of(&self.best_without, &self.best_with, options.threshold),
+            recall_ms: Latency::of(self.recall_ms),
+            elapsed_s: began.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+fn summarised(name: &str, marked: &[Marked]) -> SystemReport {
+    let mut by_category: BTreeMap<String, Vec<Marks>> = BTreeMap::new();
+    for one in marked {
+        if let Some(turn) = one.turn {
+            by_category
+                .entry(one.category.clone())
+                .or_default()
+                .push(turn);
+        }
+    }
+    let turn: Vec<Marks> = marked.iter().filter_map(|one| one.turn).collect();
+    let session: Vec<Marks> = marked.iter().map(|one| one.session).collect();
+    SystemReport {
+        name: name.to_owned(),
+        turn: Summary::of(&turn),
+        session: Summary::of(&session),
+        turn_by_category: by_category
+            .into_iter()
+            .map(|(category, marks)| (category, Summary::of(&marks)))
+            .collect(),
+    }
+}
+
+fn protocol(dataset: &Dataset, options: &Options, space: Option<&EmbeddingSpace>) -> Vec<String> {
+    let model = match space {
+        Some(space) => format!(
+            "vectors: {} {}, {} numbers, one text a call, the same for every system",
+            space.model, space.version, space.dimensions
+        ),
+        None => "no model: words and time only".to_owned(),
+    };
+    vec![
+        format!("{}: {}", dataset.format.name(), dataset.format.protocol()),
+        format!(
+            "one store per user, everything kept before the first question; the best {} records of \
+             each answer count; no language model, no reranker, nothing learned",
+            options.top_k
+        ),
+        model,
+        "turn level: fractional recall over the gold of answerable questions that name any; \
+         session level: the answer's distinct sessions in order of their best record, all \
+         questions, nothing to find counts 1"
+            .to_owned(),
+        "baselines in this run over the same records: cosine of the same vectors; BM25 (k1 1.2, \
+         b .75, same analyser, whole text); reciprocal rank fusion (60) of the two"
+            .to_owned(),
+        "intervals: 95 %, 1,000 resamples of the questions, seeded".to_owned(),
+    ]
+}

@@ -1,0 +1,115 @@
+//! A report as a person reads it.
+
+use std::io::{self, Write};
+
+use crate::marks::DEPTHS;
+use crate::report::{Report, Summary};
+
+/// Widest name of a system or category that keeps the columns straight.
+const NAME_WIDTH: usize = 26;
+
+/// Prints the whole report.
+pub fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    for sentence in &report.protocol {
+        writeln!(out, "  {sentence}")?;
+    }
+    writeln!(
+        out,
+        "{} records in {} stores ({} refused); {} questions, {} judged, {} without an answer",
+        report.records,
+        report.stores,
+        report.refused,
+        report.questions,
+        report.judged,
+        report.without_answer
+    )?;
+    for (title, level) in [("turn level", false), ("session level", true)] {
+        writeln!(out)?;
+        heading(out, title)?;
+        for system in &report.systems {
+            let summary = if level { &system.session } else { &system.turn };
+            row(out, &system.name, summary)?;
+        }
+    }
+    if let Some(reprise) = report.systems.first() {
+        writeln!(out)?;
+        heading(out, "reprise by category")?;
+        for (category, summary) in &reprise.turn_by_category {
+            row(out, category, summary)?;
+        }
+        writeln!(out)?;
+    }
+    scores(report, out)?;
+    writeln!(
+        out,
+        "recall without embedding p50 {:.2} ms, p99 {:.2} ms; whole run {:.1} s",
+        report.recall_ms.p50, report.recall_ms.p99, report.elapsed_s
+    )
+}
+
+fn scores(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    if let Some(calibration) = &report.calibration {
+        writeln!(
+            out,
+            "calibration: expected error {:.3} over {} results (mean score {:.3}, relevant {:.3})",
+            calibration.expected_error,
+            calibration.results,
+            calibration.mean_score,
+            calibration.share_relevant
+        )?;
+    }
+    if let Some(silence) = &report.silence {
+        let (now, best) = (silence.in_force, silence.best_here);
+        writeln!(
+            out,
+            "nothing relevant (best score below {:.2}): said on {:.1} % of {} questions without an \
+             answer, wrongly on {:.1} % of {} with one; separation {:.3}",
+            now.threshold,
+            100.0 * now.rightly,
+            silence.without_answer,
+            100.0 * now.wrongly,
+            silence.with_answer,
+            silence.separation
+        )?;
+        writeln!(
+            out,
+            "  the best threshold for these very questions would be {:.3}: {:.1} % and {:.1} %",
+            best.threshold,
+            100.0 * best.rightly,
+            100.0 * best.wrongly
+        )?;
+    }
+    Ok(())
+}
+
+fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
+    write!(out, "{title:<NAME_WIDTH$}")?;
+    for depth in DEPTHS {
+        write!(out, " {:>6}", format!("R@{depth}"))?;
+    }
+    for depth in DEPTHS {
+        write!(out, " {:>6}", format!("any@{depth}"))?;
+    }
+    writeln!(
+        out,
+        " {:>6} {:>6}  R@5 95 %     R@10 95 %        n",
+        "MRR", "nDCG10"
+    )
+}
+
+fn row(out: &mut dyn Write, name: &str, summary: &Summary) -> io::Result<()> {
+    write!(out, "{name:<NAME_WIDTH$}")?;
+    for column in [&summary.recall, &summary.any] {
+        for depth in DEPTHS {
+            write!(out, " {:>6.2}", column.get(&depth).copied().unwrap_or(0.0))?;
+        }
+    }
+    write!(out, " {:>6.2} {:>6.2}", summary.mrr, summary.ndcg10)?;
+    for name in ["R@5", "R@10"] {
+        match summary.intervals.get(name) {
+            Some(interval) => write!(out, "  {:>4.1}..{:<5.1}", interval.low, interval.high)?,
+            None => write!(out, "  {:<11}", "-")?,
+        }
+    }
+    writeln!(out, " {:>6}", summary.questions)
+}

@@ -1,0 +1,56 @@
+//! `reprise eval`: a public data set through a throw-away store, beside what any memory could do.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use reprise_engine::{Engine, EngineOptions};
+use reprise_eval::{Options, Tools};
+use reprise_store::RealDisk;
+
+use super::store::DIMENSIONS;
+use super::{Context, model};
+use crate::args::EvalArguments;
+use crate::exit::Exit;
+use crate::lines::record_of;
+
+pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
+    let mut dataset = reprise_eval::read(arguments.set, &arguments.data, record_of)?;
+    if let Some(count) = arguments.limit {
+        dataset.limit(count);
+    }
+    let factory = model::factory(context);
+    let open_embedder = || match &factory {
+        Some(factory) => factory.open(),
+        None => super::host::open_embedder(None)(),
+    };
+    let folder = tempfile::tempdir()?;
+    let tools = Tools {
+        open_engine: &|path, now| {
+            // Fixed bits: identifiers decide between equal scores, and a run must repeat.
+            let options = EngineOptions::new(DIMENSIONS, 1, now);
+            Engine::open(Arc::new(RealDisk), path, &options).map(|(engine, _)| engine)
+        },
+        open_embedder: factory.is_some().then_some(&open_embedder),
+        folder: folder.path(),
+    };
+    let options = Options {
+        top_k: arguments.top_k,
+        threshold: arguments.threshold,
+    };
+    let bar = ProgressBar::new(dataset.corpora.len() as u64);
+    bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
+    let report = reprise_eval::evaluate(&dataset, &options, &tools, &mut |stage| {
+        bar.set_position(stage.number as u64 - 1);
+        bar.set_message(stage.store.to_owned());
+    })?;
+    bar.finish_and_clear();
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        serde_json::to_writer(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        reprise_eval::print(&report, &mut out)?;
+    }
+    Ok(Exit::Success)
+}
