@@ -117,6 +117,9 @@ pub(crate) struct IngestArguments {
     /// Print each external_id once its record is durable
     #[arg(long)]
     pub(crate) ack: bool,
+    /// Records of one commit; 1 makes each durable before the next is read
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) group: u8,
     /// Keep the records now and embed them at the next start of the service
     #[arg(long)]
     pub(crate) later: bool,

@@ -5,7 +5,8 @@
 use std::io::BufRead;
 
 use reprise_types::{
-    EmbeddingSpace, ExternalId, MemoryRecord, NewRecord, Recall, Why, parse_timestamp,
+    EmbeddingSpace, ExternalId, MemoryRecord, NewRecord, Recall, Why, check_unit_vector,
+    parse_timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -103,6 +104,24 @@ pub(crate) struct QueryLine {
     pub(crate) query_id: String,
     /// The question.
     pub(crate) query: String,
+    /// Only for callers that embed themselves.
+    pub(crate) embedding: Option<Vec<f32>>,
+    pub(crate) embedding_space: Option<EmbeddingSpace>,
+}
+
+impl QueryLine {
+    /// The vector handed over with the question; the error is a sentence about it.
+    pub(crate) fn vector(&self) -> Result<Option<(EmbeddingSpace, Vec<f32>)>, String> {
+        match (&self.embedding_space, &self.embedding) {
+            (Some(space), Some(vector)) => {
+                check_unit_vector(vector, usize::from(space.dimensions))
+                    .map_err(|error| error.to_string())?;
+                Ok(Some((space.clone(), vector.clone())))
+            }
+            (None, Some(_)) => Err("an embedding needs its embedding_space".to_owned()),
+            (_, None) => Ok(None),
+        }
+    }
 }
 
 /// One answer of a batch recall.

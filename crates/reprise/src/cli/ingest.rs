@@ -18,7 +18,7 @@ use crate::args::IngestArguments;
 use crate::exit::Exit;
 use crate::lines::{Lines, record_of};
 
-/// Records of one commit. Small enough that `--ack` answers soon, large enough to share a sync.
+/// Most records of one commit. Small enough that `--ack` answers soon, large enough to share a sync.
 const GROUP: usize = 64;
 
 #[derive(Debug, Default)]
@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
             Ok(record) => group.push((number, record)),
             Err(why) => refuse(&mut counts, number, &why),
         }
-        if group.len() == GROUP {
+        if group.len() >= usize::from(arguments.group) {
             let full = std::mem::replace(&mut group, Vec::with_capacity(GROUP));
             keep(&mut engine, pool.as_ref(), full, arguments, &mut counts)?;
             bar.set_message(format!("{} kept", counts.inserted));

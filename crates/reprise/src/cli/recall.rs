@@ -9,8 +9,8 @@ use reprise_embed::EmbedderFactory;
 use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, subject};
 use reprise_store::Verify;
 use reprise_types::{
-    Clock, Degraded, Embedder, MemoryFilter, Recall, RecallId, RecallRequest, SystemClock,
-    Unlearned,
+    Clock, Degraded, Embedder, EmbeddingSpace, MemoryFilter, Recall, RecallId, RecallRequest,
+    SystemClock, Unlearned,
 };
 
 use super::store::{self, Access};
@@ -33,13 +33,13 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
             top_k: context_candidates(budget),
             ..request(arguments, text)
         };
-        let recall = asker.ask(&request)?;
+        let recall = asker.ask(&request, None)?;
         return print_block(context, &recall, budget, factory.as_ref());
     }
     match (&arguments.text, &arguments.queries) {
         (Some(text), _) => {
             let started = Instant::now();
-            let recall = asker.ask(&request(arguments, text))?;
+            let recall = asker.ask(&request(arguments, text), None)?;
             let elapsed_ms = started.elapsed().as_secs_f64() * 1e3;
             let mut out = anstream::stdout().lock();
             if context.json {
@@ -90,8 +90,14 @@ struct Asker {
 }
 
 impl Asker {
-    fn ask(&mut self, request: &RecallRequest) -> anyhow::Result<Recall> {
+    /// `handed` is the question's vector where the caller has one.
+    fn ask(
+        &mut self,
+        request: &RecallRequest,
+        handed: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> anyhow::Result<Recall> {
         let vector = match &mut self.embedder {
+            _ if handed.is_some() => handed,
             Some(embedder) => Some((
                 embedder.space().clone(),
                 embedder.embed(&subject(&request.query))?,
@@ -128,14 +134,16 @@ fn batch(asker: &mut Asker, arguments: &RecallArguments, file: &Path) -> anyhow:
     for line in Lines::new(BufReader::new(open(file)?)) {
         let (number, line) = line?;
         let query = line.and_then(|line| {
-            serde_json::from_str::<QueryLine>(&line).map_err(|error| error.to_string())
+            let line: QueryLine = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+            let vector = line.vector()?;
+            Ok((line, vector))
         });
         match query {
-            Ok(QueryLine { query_id, query }) => {
+            Ok((line, vector)) => {
                 let started = Instant::now();
-                let recall = asker.ask(&request(arguments, &query))?;
+                let recall = asker.ask(&request(arguments, &line.query), vector)?;
                 let elapsed_ms = started.elapsed().as_secs_f64() * 1e3;
-                let answer = AnswerLine::new(Some(query_id), recall, elapsed_ms);
+                let answer = AnswerLine::new(Some(line.query_id), recall, elapsed_ms);
                 serde_json::to_writer(&mut out, &answer)?;
                 out.write_all(b"\n")?;
             }
