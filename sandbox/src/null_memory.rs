@@ -35,6 +35,7 @@ impl MemoryProvider for NullMemory {
             counted_by: TokensBy::BytesOverFour,
             records: Vec::new(),
             left_out: 0,
+            nothing_relevant: true,
             recall_id: RecallId::from_u128(system_entropy()),
             degraded: Vec::new(),
         })

@@ -105,6 +105,7 @@ pub fn context_block(recall: &Recall, budget: usize, counter: TokenCounter<'_>) 
         counted_by: counter.kind(),
         records: ordered(&chosen),
         left_out: found.len() - chosen.len(),
+        nothing_relevant: recall.nothing_relevant,
         recall_id: recall.recall_id,
         degraded: recall.degraded.clone(),
         text,

@@ -49,11 +49,17 @@ impl Calibration {
     }
 }
 
-/// What "nothing relevant below this score" would do.
+/// What the best score of an answer was, and whether the answer said that nothing is relevant.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Said {
+    /// 0..1; minus infinity where nothing came back.
+    pub(crate) best: f32,
+    pub(crate) nothing: bool,
+}
+
+/// What saying "nothing relevant" does.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cut {
-    /// The best result's score below which nothing is relevant, 0..1.
-    pub threshold: f32,
     /// Share of the questions without an answer on which that is said, 0..1.
     pub rightly: f64,
     /// Share of the answerable questions on which that is said, 0..1.
@@ -67,39 +73,49 @@ pub struct Silence {
     pub without_answer: usize,
     /// Answerable questions.
     pub with_answer: usize,
-    /// With the threshold in force.
+    /// As the engine says it.
     pub in_force: Cut,
     /// With the threshold that parts these questions best (largest `rightly - wrongly`): chosen on
     /// this very data, so an upper bound and no result.
     pub best_here: Cut,
+    /// That threshold, a score of 0..1.
+    pub best_threshold_here: f32,
     /// Chance that the best score of an answerable question is above that of one without an answer,
     /// ties half (area under the curve), 0..1.
     pub separation: f64,
 }
 
 impl Silence {
-    /// From the best score of each question, 0 where nothing came back; `None` where either kind
-    /// of question is missing.
-    pub(crate) fn of(without: &[f32], with: &[f32], threshold: f32) -> Option<Self> {
+    /// From the answers to both kinds of question; `None` where either kind is missing.
+    pub(crate) fn of(without: &[Said], with: &[Said]) -> Option<Self> {
         if without.is_empty() || with.is_empty() {
             return None;
         }
+        let said = |answers: &[Said]| {
+            let nothing = answers.iter().filter(|said| said.nothing).count();
+            nothing as f64 / answers.len() as f64
+        };
+        let in_force = Cut {
+            rightly: said(without),
+            wrongly: said(with),
+        };
+        let best = |answers: &[Said]| answers.iter().map(|said| said.best).collect::<Vec<f32>>();
+        let (without, with) = (&best(without)[..], &best(with)[..]);
         let share = |scores: &[f32], threshold: f32| {
             let below = scores.iter().filter(|score| **score < threshold).count();
             below as f64 / scores.len() as f64
         };
         let cut = |threshold| Cut {
-            threshold,
             rightly: share(without, threshold),
             wrongly: share(with, threshold),
         };
-        let mut best = cut(0.0);
+        let (mut best, mut best_threshold) = (cut(0.0), 0.0);
         let mut tried: Vec<f32> = [without, with].concat();
         tried.sort_by(f32::total_cmp);
         for threshold in tried {
             let here = cut(threshold);
             if here.rightly - here.wrongly > best.rightly - best.wrongly {
-                best = here;
+                (best, best_threshold) = (here, threshold);
             }
         }
         let wins: f64 = without
@@ -116,8 +132,9 @@ impl Silence {
         Some(Self {
             without_answer: without.len(),
             with_answer: with.len(),
-            in_force: cut(threshold),
+            in_force,
             best_here: best,
+            best_threshold_here: best_threshold,
             separation: wins / (without.len() * with.len()) as f64,
         })
     }
@@ -140,12 +157,22 @@ mod tests {
 
     #[test]
     fn silence_counts_both_kinds_of_question() {
-        let silence = Silence::of(&[0.1, 0.2, 0.6], &[0.3, 0.8, 0.15, 0.9], 0.25).unwrap();
+        let said = |best: &f32| Said {
+            best: *best,
+            nothing: *best < 0.25,
+        };
+        let without: Vec<Said> = [0.1, 0.2, 0.6].iter().map(said).collect();
+        let with: Vec<Said> = [0.3, 0.8, 0.15, 0.9].iter().map(said).collect();
+        let silence = Silence::of(&without, &with).unwrap();
         assert!((silence.in_force.rightly - 2.0 / 3.0).abs() < 1e-9);
         assert!((silence.in_force.wrongly - 0.25).abs() < 1e-9);
         // Of the 12 pairs, 0.6 beats 0.3 and 0.15, and 0.2 beats 0.15.
         assert!((silence.separation - 9.0 / 12.0).abs() < 1e-9);
         assert!(silence.best_here.rightly - silence.best_here.wrongly > 0.4);
-        assert_eq!(Silence::of(&[], &[0.5], 0.5), None);
+        assert!(
+            (silence.best_threshold_here - 0.8).abs() < 1e-6,
+            "{silence:?}"
+        );
+        assert_eq!(Silence::of(&[], &with), None);
     }
 }

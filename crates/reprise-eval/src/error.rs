@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use reprise_engine::EngineError;
+use reprise_engine::{EngineError, UnknownSignal};
 use reprise_types::EmbedError;
 
 /// Why an evaluation gave no figures.
@@ -37,11 +37,6 @@ pub enum EvalError {
     #[error(transparent)]
     Embed(#[from] EmbedError),
     /// A signal that the ranking does not have.
-    #[error("there is no signal `{name}` to leave out; there are {known}")]
-    UnknownSignal {
-        /// What was asked for.
-        name: String,
-        /// The names there are, with commas.
-        known: String,
-    },
+    #[error(transparent)]
+    Signal(#[from] UnknownSignal),
 }

@@ -21,6 +21,6 @@ pub use error::EvalError;
 pub use marks::{DEPTHS, Marks, marks};
 pub use read::{ReadRecord, read};
 pub use report::{Interval, Latency, Report, Summary, SystemReport};
-pub use run::{OpenEngine, Options, Stage, Tools, evaluate};
+pub use run::{EACH, OpenEngine, Options, Stage, Tools, evaluate};
 pub use table::print;
 pub use vectors::OpenEmbedder;

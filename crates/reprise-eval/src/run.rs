@@ -1,17 +1,18 @@
 //! The protocol: fill a throw-away store, ask every question, mark every system on it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineError, Snapshot};
+use reprise_engine::{Ablation, Engine, EngineError, Snapshot, subject};
 use reprise_types::{
-    EmbeddingSpace, ExternalId, NewRecord, RecallId, RecallRequest, Unlearned, WriteOutcome,
+    EmbeddingSpace, ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned, WriteOutcome,
 };
 
 use crate::baselines::{self, Bm25};
-use crate::calibration::{Calibration, Silence};
+use crate::calibration::{Calibration, Said, Silence};
 use crate::dataset::{Corpus, Dataset, Gold, Question, Rated, external_id};
 use crate::error::EvalError;
 use crate::marks::Marks;
@@ -28,8 +29,31 @@ const CALIBRATED: usize = 10;
 pub struct Options {
     /// Results of one recall; at least 20 for R@20.
     pub top_k: usize,
-    /// Below this best score the answer counts as "nothing relevant"; 0 leaves it to the engine.
-    pub threshold: f32,
+    /// One ablation each: names of signals or kinds of evidence to leave out together, with commas
+    /// between; [`EACH`] stands for every name in turn.
+    pub without: Vec<String>,
+}
+
+/// All ablations of one name.
+pub const EACH: &str = "each";
+
+/// The ablations that were asked for, with their names.
+fn ablations(options: &Options) -> Result<Vec<(String, Ablation)>, EvalError> {
+    let mut asked: Vec<String> = Vec::new();
+    for names in &options.without {
+        if names == EACH {
+            asked.extend(Ablation::names().into_iter().map(str::to_owned));
+        } else {
+            asked.push(names.clone());
+        }
+    }
+    asked
+        .into_iter()
+        .map(|names| {
+            let ablation = Ablation::without(names.split(',').map(str::trim))?;
+            Ok((names, ablation))
+        })
+        .collect()
 }
 
 /// Makes a new store at a path, as of an instant.
@@ -74,7 +98,13 @@ pub fn evaluate(
 ) -> Result<Report, EvalError> {
     let began = Instant::now();
     let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
+    let ablations = ablations(options)?;
     let mut tally = Tally::default();
+    // Recalls embed what a question is about, the baselines the question as it stands.
+    let all = dataset.corpora.iter().flat_map(|corpus| &corpus.questions);
+    let subjects: BTreeMap<&str, Cow<'_, str>> = all
+        .map(|question| (question.text.as_str(), subject(&question.text)))
+        .collect();
     for (place, corpus) in dataset.corpora.iter().enumerate() {
         progress(Stage {
             store: &corpus.name,
@@ -83,20 +113,28 @@ pub fn evaluate(
         });
         if let Some(vectors) = &mut vectors {
             let records = corpus.records.iter().map(|record| record.text.as_str());
-            let questions = corpus.questions.iter().map(|q| q.text.as_str());
-            vectors.add(records.chain(questions))?;
+            let asked = corpus.questions.iter().map(|q| q.text.as_str());
+            let about = asked.clone().filter_map(|text| subjects.get(text));
+            let about = about.map(|subject| &**subject);
+            vectors.add(records.chain(asked).chain(about))?;
         }
         let folder = tools.folder.join(format!("store-{place}"));
         fs_err::create_dir_all(&folder)?;
         let now = last_instant(corpus);
         let mut engine = (tools.open_engine)(&folder.join("memory.rvf"), now)?;
         tally.fill(&mut engine, corpus, vectors.as_ref(), now)?;
-        tally.ask(&engine.snapshot(), corpus, vectors.as_ref(), options);
+        let asker = Asker {
+            snapshot: &engine.snapshot(),
+            vectors: vectors.as_ref(),
+            top_k: options.top_k,
+        };
+        tally.ask(&asker, corpus, &subjects, &ablations);
         drop(engine);
         fs_err::remove_dir_all(&folder)?;
     }
     let space = vectors.as_ref().and_then(Vectors::space);
-    Ok(tally.report(dataset, options, space.as_ref(), began))
+    let names: Vec<String> = ablations.into_iter().map(|(name, _)| name).collect();
+    Ok(tally.report(dataset, options, space.as_ref(), &names, began))
 }
 
 /// The instant at which the questions are asked: after everything that happened.
@@ -110,20 +148,56 @@ fn last_instant(corpus: &Corpus) -> DateTime<Utc> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum System {
     Reprise,
+    /// Without the signals of the ablation of this number.
+    Without(usize),
     Cosine,
     Bm25,
     Merged,
 }
 
 impl System {
-    fn name(self) -> &'static str {
+    fn name(self, ablations: &[String]) -> String {
         match self {
-            Self::Reprise => "reprise",
-            Self::Cosine => "cosine",
-            Self::Bm25 => "bm25",
-            Self::Merged => "rrf(cosine, bm25)",
+            Self::Reprise => "reprise".to_owned(),
+            Self::Without(number) => {
+                let names = ablations.get(number).map_or("", String::as_str);
+                format!("  without {names}")
+            }
+            Self::Cosine => "cosine".to_owned(),
+            Self::Bm25 => "bm25".to_owned(),
+            Self::Merged => "rrf(cosine, bm25)".to_owned(),
         }
     }
+}
+
+/// One filled store and what a question to it needs.
+struct Asker<'a> {
+    snapshot: &'a Snapshot,
+    vectors: Option<&'a Vectors<'a>>,
+    top_k: usize,
+}
+
+impl Asker<'_> {
+    fn recall(&self, question: &Question, about: &str, ablation: &Ablation) -> Recall {
+        let request = RecallRequest {
+            top_k: self.top_k,
+            ..RecallRequest::new(question.text.as_str())
+        };
+        let space = self.vectors.and_then(Vectors::space);
+        let vector = self.vectors.and_then(|vectors| vectors.of(about));
+        let query = space.as_ref().zip(vector);
+        let id = RecallId::from_u128(0);
+        self.snapshot
+            .recall_with(&request, query, id, &Unlearned, ablation)
+    }
+}
+
+/// The external ids of an answer, best first.
+fn ids_of(recall: &Recall) -> Vec<&str> {
+    let records = recall.results.iter().map(|found| &found.record);
+    records
+        .filter_map(|record| record.external_id(ExternalId::BATCH))
+        .collect()
 }
 
 /// Marks of one system for one question.
@@ -140,8 +214,8 @@ struct Tally {
     refused: usize,
     marked: BTreeMap<System, Vec<Marked>>,
     scored: Vec<(f32, bool)>,
-    best_without: Vec<f32>,
-    best_with: Vec<f32>,
+    without_answer: Vec<Said>,
+    with_answer: Vec<Said>,
     recall_ms: Vec<f64>,
 }
 
@@ -176,33 +250,37 @@ impl Tally {
 
     fn ask(
         &mut self,
-        snapshot: &Snapshot,
+        asker: &Asker<'_>,
         corpus: &Corpus,
-        vectors: Option<&Vectors<'_>>,
-        options: &Options,
+        subjects: &BTreeMap<&str, Cow<'_, str>>,
+        ablations: &[(String, Ablation)],
     ) {
         let ids: Vec<&str> = corpus.records.iter().filter_map(external_id).collect();
-        let of = |record: &NewRecord| vectors.and_then(|vectors| vectors.of(&record.text));
-        let known: Vec<Option<&[f32]>> = corpus.records.iter().map(of).collect();
+        let vector = |text: &str| asker.vectors.and_then(|vectors| vectors.of(text));
+        let known: Vec<Option<&[f32]>> = corpus.records.iter().map(|r| vector(&r.text)).collect();
         let bm25 = Bm25::new(corpus.records.iter().map(|record| record.text.as_str()));
-        let space = vectors.and_then(Vectors::space);
         for question in &corpus.questions {
-            let vector = vectors.and_then(|vectors| vectors.of(&question.text));
-            let query = space.as_ref().zip(vector);
-            let (found, scores) = self.recall(snapshot, question, query, options);
-            self.score(question, &found, &scores);
-            let found: Vec<&str> = found.iter().map(String::as_str).collect();
-            self.mark(System::Reprise, corpus, question, &found);
-            let by_words = bm25.rank(&question.text);
+            let text = question.text.as_str();
+            let about = subjects.get(text).map_or(text, |subject| &**subject);
+            let began = Instant::now();
+            let recall = asker.recall(question, about, &Ablation::default());
+            self.recall_ms.push(began.elapsed().as_secs_f64() * 1e3);
+            self.score(question, &recall);
+            self.mark(System::Reprise, corpus, question, &ids_of(&recall));
+            for (number, (_, ablation)) in ablations.iter().enumerate() {
+                let recall = asker.recall(question, about, ablation);
+                self.mark(System::Without(number), corpus, question, &ids_of(&recall));
+            }
+            let by_words = bm25.rank(text);
             let mut baseline = |system, ranking: &[(usize, f64)]| {
-                let places = ranking.iter().take(options.top_k);
+                let places = ranking.iter().take(asker.top_k);
                 let found: Vec<&str> = places
                     .filter_map(|(place, _)| ids.get(*place).copied())
                     .collect();
                 self.mark(system, corpus, question, &found);
             };
             baseline(System::Bm25, &by_words);
-            if let Some(vector) = vector {
+            if let Some(vector) = vector(text) {
                 let by_meaning = baselines::cosine(vector, &known);
                 baseline(System::Cosine, &by_meaning);
                 let merged = baselines::merge([&by_meaning, &by_words]);
@@ -211,42 +289,22 @@ impl Tally {
         }
     }
 
-    /// External ids and scores, best first.
-    fn recall(
-        &mut self,
-        snapshot: &Snapshot,
-        question: &Question,
-        query: Option<(&EmbeddingSpace, &[f32])>,
-        options: &Options,
-    ) -> (Vec<String>, Vec<f32>) {
-        let request = RecallRequest {
-            top_k: options.top_k,
-            ..RecallRequest::new(question.text.as_str())
-        };
-        let began = Instant::now();
-        let recall = snapshot.recall(&request, query, RecallId::from_u128(0), &Unlearned);
-        self.recall_ms.push(began.elapsed().as_secs_f64() * 1e3);
-        let found = recall.results.into_iter().filter_map(|found| {
-            let id = found.record.external_id(ExternalId::BATCH)?;
-            Some((id.to_owned(), found.score))
-        });
-        found.unzip()
-    }
-
     /// Keeps what calibration and silence need of one answer.
-    fn score(&mut self, question: &Question, found: &[String], scores: &[f32]) {
-        if question.is_judged() {
-            let wanted: BTreeSet<&String> =
-                question.gold.iter().flat_map(|Gold(ids)| ids).collect();
-            let shown = scores.iter().zip(found).take(CALIBRATED);
-            self.scored
-                .extend(shown.map(|(score, id)| (*score, wanted.contains(id))));
-        }
-        let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    fn score(&mut self, question: &Question, recall: &Recall) {
+        let scores = recall.results.iter().map(|found| found.score);
+        let said = Said {
+            best: scores.clone().fold(f32::NEG_INFINITY, f32::max),
+            nothing: recall.nothing_relevant,
+        };
         if !question.answerable {
-            self.best_without.push(best);
+            self.without_answer.push(said);
         } else if question.is_judged() {
-            self.best_with.push(best);
+            self.with_answer.push(said);
+            let gold: BTreeSet<&String> = question.gold.iter().flat_map(|Gold(ids)| ids).collect();
+            let wanted = |id: &str| gold.iter().any(|gold| *gold == id);
+            let shown = scores.zip(ids_of(recall)).take(CALIBRATED);
+            self.scored
+                .extend(shown.map(|(score, id)| (score, wanted(id))));
         }
     }
 
@@ -264,12 +322,13 @@ impl Tally {
         dataset: &Dataset,
         options: &Options,
         space: Option<&EmbeddingSpace>,
+        ablations: &[String],
         began: Instant,
     ) -> Report {
         let systems: Vec<SystemReport> = self
             .marked
             .iter()
-            .map(|(system, marked)| summarised(system.name(), marked))
+            .map(|(system, marked)| summarised(&system.name(ablations), marked))
             .collect();
         let asked = dataset.corpora.iter().flat_map(|c| &c.questions);
         Report {
@@ -283,7 +342,7 @@ impl Tally {
             without_answer: asked.filter(|q| !q.answerable).count(),
             systems,
             calibration: Calibration::of(&self.scored),
-            silence: Silence::of(&self.best_without, &self.best_with, options.threshold),
+            silence: Silence::of(&self.without_answer, &self.with_answer),
             recall_ms: Latency::of(self.recall_ms),
             elapsed_s: began.elapsed().as_secs_f64(),
         }

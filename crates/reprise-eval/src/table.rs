@@ -62,9 +62,8 @@ fn scores(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         let (now, best) = (silence.in_force, silence.best_here);
         writeln!(
             out,
-            "nothing relevant (best score below {:.2}): said on {:.1} % of {} questions without an \
-             answer, wrongly on {:.1} % of {} with one; separation {:.3}",
-            now.threshold,
+            "nothing relevant: said on {:.1} % of {} questions without an answer, wrongly on \
+             {:.1} % of {} with one; separation {:.3}",
             100.0 * now.rightly,
             silence.without_answer,
             100.0 * now.wrongly,
@@ -74,7 +73,7 @@ fn scores(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         writeln!(
             out,
             "  the best threshold for these very questions would be {:.3}: {:.1} % and {:.1} %",
-            best.threshold,
+            silence.best_threshold_here,
             100.0 * best.rightly,
             100.0 * best.wrongly
         )?;

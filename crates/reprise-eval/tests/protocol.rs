@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_embed::testing::FakeEmbedder;
 use reprise_engine::{Engine, EngineError, EngineOptions};
-use reprise_eval::{Format, Marks, Options, Report, Tools, evaluate, print, read};
+use reprise_eval::{EvalError, Format, Marks, Options, Report, Tools, evaluate, print, read};
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, Embedder, ExternalId, MemoryKind, MemorySource, NewRecord};
 
@@ -32,6 +32,10 @@ fn open_embedder() -> Result<Box<dyn Embedder>, EmbedError> {
 }
 
 fn run(format: Format, name: &str, model: bool) -> Report {
+    ablated(format, name, model, &[]).unwrap()
+}
+
+fn ablated(format: Format, name: &str, model: bool, without: &[&str]) -> Result<Report, EvalError> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
         .join(name);
@@ -44,18 +48,18 @@ fn run(format: Format, name: &str, model: bool) -> Report {
     };
     let options = Options {
         top_k: 20,
-        threshold: 0.0,
+        without: without.iter().map(|names| (*names).to_owned()).collect(),
     };
     let mut stores = 0;
     let report = evaluate(&set, &options, &tools, &mut |stage| {
         stores += 1;
         assert_eq!((stage.number, stage.of), (stores, set.corpora.len()));
     });
-    let report = report.unwrap();
+    let report = report?;
     assert_eq!(stores, report.stores);
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 0, "a throw-away store was not thrown away");
-    report
+    Ok(report)
 }
 
 #[test]
@@ -105,6 +109,24 @@ fn without_a_model_the_baselines_that_need_one_are_left_out() {
     let names: Vec<&str> = report.systems.iter().map(|s| s.name.as_str()).collect();
     assert_eq!(names, ["reprise", "bm25"]);
     assert!(report.protocol.iter().any(|line| line.contains("no model")));
+}
+
+#[test]
+fn an_ablation_is_a_row_of_its_own_and_an_unknown_signal_is_named() {
+    let ablated = |without: &[&str]| ablated(Format::Jsonl, "jsonl", true, without);
+    let report = ablated(&["meaning", "words, meaning"]).unwrap();
+    let names: Vec<&str> = report.systems.iter().map(|s| s.name.trim()).collect();
+    assert_eq!(
+        names[..3],
+        ["reprise", "without meaning", "without words, meaning"]
+    );
+    assert_ne!(report.systems[0].turn, report.systems[2].turn);
+    assert!(ablated(&["each"]).unwrap().systems.len() > 10);
+    let error = ablated(&["charm"]).unwrap_err().to_string();
+    assert!(
+        error.contains("`charm`") && error.contains("words"),
+        "{error}"
+    );
 }
 
 /// Figures of `score.py` of the batch contract for these two recall files and the gold beside them.

@@ -19,6 +19,8 @@ pub struct ContextBlock {
     pub records: Vec<RecordId>,
     /// Memories found that repeat another one here or found no room.
     pub left_out: usize,
+    /// Not even the best of them is likely to be relevant: take the text for "nothing known".
+    pub nothing_relevant: bool,
     /// The receipt: an outcome names it.
     pub recall_id: RecallId,
     /// What the recall had to do without.

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
@@ -118,11 +118,15 @@ pub(crate) struct IngestArguments {
     #[arg(long)]
     pub(crate) ack: bool,
     /// Records of one commit; 1 makes each durable before the next is read
-    #[arg(long, default_value_t = 64, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, default_value_t = 64, value_name = "N", value_parser = group_sizes())]
     pub(crate) group: u8,
     /// Keep the records now and embed them at the next start of the service
     #[arg(long)]
     pub(crate) later: bool,
+}
+
+fn group_sizes() -> RangedI64ValueParser<u8> {
+    clap::value_parser!(u8).range(1..=64)
 }
 
 #[derive(Debug, Args)]
@@ -260,9 +264,9 @@ pub(crate) struct EvalArguments {
     /// Ask the first questions only
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Best score, 0..1, below which an answer counts as "nothing relevant"
-    #[arg(long, default_value_t = 0.0, value_name = "SCORE")]
-    pub(crate) threshold: f32,
+    /// A row more without these signals (commas between); may be repeated; `each` for one at a time
+    #[arg(long, value_name = "SIGNALS")]
+    pub(crate) without: Vec<String>,
 }
 
 /// The names of the forms, each for its form.

@@ -47,6 +47,7 @@ fn recall(results: Vec<RetrievedMemory>) -> Recall {
         degraded: Vec::new(),
         tier: SearchTier::None,
         considered: 0,
+        nothing_relevant: false,
     }
 }
 

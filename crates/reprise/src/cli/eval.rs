@@ -36,7 +36,7 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
     };
     let options = Options {
         top_k: arguments.top_k,
-        threshold: arguments.threshold,
+        without: arguments.without.clone(),
     };
     let bar = ProgressBar::new(dataset.corpora.len() as u64);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);

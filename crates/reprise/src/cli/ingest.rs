@@ -18,7 +18,7 @@ use crate::args::IngestArguments;
 use crate::exit::Exit;
 use crate::lines::{Lines, record_of};
 
-/// Most records of one commit. Small enough that `--ack` answers soon, large enough to share a sync.
+/// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 const GROUP: usize = 64;
 
 #[derive(Debug, Default)]
