@@ -81,42 +81,64 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         search_ms.push(started.elapsed().as_secs_f64() * 1e3);
         drop(recall);
     }
-    search_ms.sort_by(f64::total_cmp);
-    embed_ms.sort_by(f64::total_cmp);
-    recall_ms.sort_by(f64::total_cmp);
-    let (embed, whole) = (percentile(&embed_ms, 0.5), percentile(&recall_ms, 0.5));
-    let ratio = whole / embed;
-    let mut out = anstream::stdout().lock();
-    if context.json {
-        let row = json!({ "records": records, "open_to_first_answer_ms": open_ms,
-            "embed_ms_p50": embed, "recall_ms_p50": whole, "ratio": ratio,
-            "search_ms_p50": percentile(&search_ms, 0.5),
-            "search_ms_p99": percentile(&search_ms, 0.99),
-            "recall_ms_p99": percentile(&recall_ms, 0.99) });
-        writeln!(out, "{row}")?;
-    } else {
-        writeln!(out, "{records} records, {QUERIES} queries, one thread")?;
-        writeln!(
-            out,
-            "  open to first answer   {open_ms:8.2} ms (checkpoint, file in the cache)"
-        )?;
-        let (p50, p99) = (percentile(&search_ms, 0.5), percentile(&search_ms, 0.99));
-        writeln!(
-            out,
-            "  recall, vector given   {p50:8.3} ms p50, {p99:.3} ms p99"
-        )?;
-        writeln!(out, "  embedding alone  p50   {embed:8.3} ms")?;
-        writeln!(
-            out,
-            "  whole recall     p50   {whole:8.3} ms = {ratio:.2} x its embedding"
-        )?;
-        writeln!(
-            out,
-            "  whole recall     p99   {:8.3} ms",
-            percentile(&recall_ms, 0.99)
-        )?;
+    let times = Times {
+        records,
+        open_ms,
+        embed_ms: sorted(embed_ms),
+        recall_ms: sorted(recall_ms),
+        search_ms: sorted(search_ms),
+    };
+    times.print(context.json)
+}
+
+/// What was measured, in milliseconds, each list ascending.
+struct Times {
+    records: usize,
+    open_ms: f64,
+    embed_ms: Vec<f64>,
+    recall_ms: Vec<f64>,
+    search_ms: Vec<f64>,
+}
+
+fn sorted(mut times: Vec<f64>) -> Vec<f64> {
+    times.sort_by(f64::total_cmp);
+    times
+}
+
+impl Times {
+    fn print(&self, json: bool) -> anyhow::Result<Exit> {
+        let (records, open_ms) = (self.records, self.open_ms);
+        let (embed, whole) = (
+            percentile(&self.embed_ms, 0.5),
+            percentile(&self.recall_ms, 0.5),
+        );
+        let whole_p99 = percentile(&self.recall_ms, 0.99);
+        let (p50, p99) = (
+            percentile(&self.search_ms, 0.5),
+            percentile(&self.search_ms, 0.99),
+        );
+        let ratio = whole / embed;
+        let mut out = anstream::stdout().lock();
+        if json {
+            let row = json!({ "records": records, "open_to_first_answer_ms": open_ms,
+                "embed_ms_p50": embed, "recall_ms_p50": whole, "ratio": ratio,
+                "search_ms_p50": p50, "search_ms_p99": p99, "recall_ms_p99": whole_p99 });
+            writeln!(out, "{row}")?;
+            return Ok(Exit::Success);
+        }
+        let lines = [
+            format!("{records} records, {QUERIES} queries, one thread"),
+            format!("  open to first answer   {open_ms:8.2} ms (checkpoint, file in the cache)"),
+            format!("  recall, vector given   {p50:8.3} ms p50, {p99:.3} ms p99"),
+            format!("  embedding alone  p50   {embed:8.3} ms"),
+            format!("  whole recall     p50   {whole:8.3} ms = {ratio:.2} x its embedding"),
+            format!("  whole recall     p99   {whole_p99:8.3} ms"),
+        ];
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+        Ok(Exit::Success)
     }
-    Ok(Exit::Success)
 }
 
 /// A store of the synthetic corpus, written in groups.
