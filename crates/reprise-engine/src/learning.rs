@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_learn::{LearnError, Learner, Learning, Premises, SonaFile};
+use reprise_learn::{LearnError, Learner, Learning, Premises, SonaFile, SonaState};
 use reprise_store::{Entry, LogReader};
 use reprise_types::{
     AdapterWeights, LearningEvent, Receipt, RecordId, Revision, RunBeginning, RunEnding,
@@ -19,6 +19,11 @@ use crate::state::State;
 
 /// Tag of the checkpoint's part that holds what was learned.
 pub(crate) const LEARNING_TAG: u8 = 0x45;
+
+/// The readable projection of what was learned, in the log's folder.
+const SONA_NAME: &str = "sona.json";
+/// A longer file is not ours.
+const SONA_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// A fit of the adapter, to be run off the writer.
 #[derive(Debug)]
@@ -161,6 +166,25 @@ impl Engine {
     pub fn sona_file(&self) -> SonaFile {
         let space = self.state.space.clone();
         SonaFile::of(&self.state.learning, space, self.log.seq().0)
+    }
+
+    /// Compares `sona.json` beside the log with the state, and writes it anew where it differs (M66).
+    /// Whatever it says, nothing is learned from it.
+    pub fn refresh_sona(&self) -> Result<SonaState, EngineError> {
+        let file = self.sona_file();
+        let state = self.compare_sona(&file)?;
+        if state != SonaState::Current {
+            let text = file.to_text();
+            self.log.write_projection(SONA_NAME, text.as_bytes())?;
+        }
+        Ok(state)
+    }
+
+    /// How `sona.json` beside the log compares with the state; writes nothing.
+    pub fn compare_sona(&self, file: &SonaFile) -> Result<SonaState, EngineError> {
+        let found = self.log.read_projection(SONA_NAME, SONA_BYTES_MAX)?;
+        let text = found.map(|bytes| String::from_utf8(bytes).unwrap_or_default());
+        Ok(file.compare(text.as_deref()))
     }
 
     /// Places records along the adapter's rows whose vectors came late.

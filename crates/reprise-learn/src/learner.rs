@@ -27,8 +27,9 @@ pub(crate) const CAP_MAX: f32 = 0.15;
 const SUSTAINED_RUNS: u32 = 60;
 /// How much a run teaches whose use of records is only implied.
 const IMPLICIT_WEIGHT: f32 = 0.5;
-/// Runs from one consolidation to the next.
-const CONSOLIDATE_RUNS: u64 = 32;
+/// Runs from one consolidation to the next: an eighth of those behind the last, within these bounds.
+const CONSOLIDATE_RUNS_MIN: u64 = 32;
+const CONSOLIDATE_RUNS_MAX: u64 = 256;
 /// Runs that a fit looks at.
 const FIT_RUNS: usize = 1_024;
 
@@ -149,7 +150,9 @@ impl Learner {
     /// Whether enough was learned since the last consolidation.
     #[must_use]
     pub fn needs_consolidation(&self) -> bool {
-        self.journal.runs.next() >= self.adapter.weights().runs + CONSOLIDATE_RUNS
+        let (now, then) = (self.journal.runs.next(), self.adapter.weights().runs);
+        let wait = (then / 8).clamp(CONSOLIDATE_RUNS_MIN, CONSOLIDATE_RUNS_MAX);
+        now >= then + wait
     }
 
     /// Puts consolidated weights in force. Every record has to be placed anew.

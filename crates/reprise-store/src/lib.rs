@@ -18,6 +18,7 @@ mod frame;
 mod inspect;
 mod log;
 mod options;
+mod projection;
 mod reader;
 mod recover;
 mod replay;

@@ -252,3 +252,40 @@ fn after_a_crash_anywhere_the_digest_is_that_of_a_clean_replay() {
     }
     assert!(tried > 200, "only {tried} crashes tried");
 }
+
+#[test]
+fn sona_json_is_written_from_the_log_whatever_stands_there() {
+    use reprise_learn::SonaState;
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    teach(&mut bench, &ids);
+    let expected = digest(bench.engine());
+    let path = bench.folder.path().join("sona.json");
+    let refreshed = |bench: &mut Bench| bench.engine().refresh_sona().unwrap();
+    assert_eq!(refreshed(&mut bench), SonaState::Missing);
+    assert_eq!(refreshed(&mut bench), SonaState::Current);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let forged = text.replace("\"runs\": 40", "\"runs\": 90");
+    assert_ne!(forged, text);
+    for (content, state) in [
+        (&text[..text.len() / 2], SonaState::Unreadable),
+        (&forged, SonaState::Forged),
+        ("", SonaState::Unreadable),
+    ] {
+        std::fs::write(&path, content).unwrap();
+        bench.reopen();
+        assert_eq!(refreshed(&mut bench), state, "{}", state.sentence());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(
+            digest(bench.engine()),
+            expected,
+            "nothing is learned from it"
+        );
+    }
+    let now = bench.now;
+    bench
+        .engine()
+        .outcome(&outcome(77, &ids[..1], 0.3), now)
+        .unwrap();
+    assert_eq!(refreshed(&mut bench), SonaState::Old);
+}
