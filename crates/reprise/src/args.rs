@@ -5,6 +5,8 @@
     reason = "these comments are help texts, shown as they are written"
 )]
 
+mod learn;
+
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
@@ -13,6 +15,8 @@ use clap::{Args, Parser, Subcommand};
 use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
+
+pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 
 /// Episodic memory for AI agents: keeps what happened, brings back what resonates.
 #[derive(Debug, Parser)]
@@ -53,6 +57,11 @@ pub(crate) enum Command {
     Ingest(IngestArguments),
     /// Bring back what resonates with a text, or with each query of a file
     Recall(RecallArguments),
+    /// Report how runs went that used what was recalled, from a JSONL file
+    Outcome(OutcomeArguments),
+    /// Look into what was learned from outcomes, or govern it
+    #[command(subcommand)]
+    Learn(LearnCommand),
     /// Print every live record, a JSON line each
     Export(ExportArguments),
     /// Forget records; `compact` then removes them from the disk

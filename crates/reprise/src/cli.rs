@@ -13,8 +13,10 @@ mod forget;
 pub(crate) mod host;
 mod ingest;
 mod inspect;
+mod learn;
 pub(crate) mod model;
 mod models;
+mod outcome;
 mod recall;
 mod stats;
 pub(crate) mod store;
@@ -54,6 +56,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Ingest(arguments) => ingest::run(&context, &arguments),
         Command::Recall(arguments) => recall::run(&context, &arguments),
+        Command::Outcome(arguments) => outcome::run(&context, &arguments),
+        Command::Learn(command) => learn::run(&context, &command),
         Command::Export(arguments) => export::run(&context, &arguments),
         Command::Forget(arguments) => forget::run(&context, &arguments),
         Command::Stats(arguments) => stats::run(&context, &arguments),

@@ -10,7 +10,7 @@ use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, 
 use reprise_store::Verify;
 use reprise_types::{
     Clock, Degraded, Embedder, EmbeddingSpace, MemoryFilter, Recall, RecallId, RecallRequest,
-    SystemClock, Unlearned,
+    SystemClock,
 };
 
 use super::store::{self, Access};
@@ -109,7 +109,8 @@ impl Asker {
             .map(|(space, vector)| (space, vector.as_slice()));
         let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
         let id = RecallId::from_parts(now, store::entropy()?);
-        Ok(self.snapshot.recall(request, query, id, &Unlearned))
+        let learning = self.snapshot.learner().as_ref();
+        Ok(self.snapshot.recall(request, query, id, learning))
     }
 }
 

@@ -1,0 +1,63 @@
+//! What may be typed about learning: `outcome` and `learn`.
+
+#![expect(
+    clippy::doc_markdown,
+    reason = "these comments are help texts, shown as they are written"
+)]
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use reprise_types::UserId;
+
+use super::UserArguments;
+
+#[derive(Debug, Args)]
+pub(crate) struct OutcomeArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// One run per line: {"query_id"|"recall_id","query","used":[external_id],"quality"}, and as one likes "run_id","failure_kind","credit"; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: PathBuf,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LearnCommand {
+    /// Say how far learning is believed, and what it rests on
+    Status(UserArguments),
+    /// Say why a record is moved for a question, run by run
+    Explain(ExplainArguments),
+    /// Fold the log again, prove that it teaches the same, and write sona.json anew
+    Replay(UserArguments),
+    /// Throw away everything learned; the log keeps what happened
+    Reset(UserArguments),
+    /// Make no adjustments; outcomes are learned from all the same
+    Off(UserArguments),
+    /// Make adjustments again
+    On(UserArguments),
+    /// Draw quality over time as SVG
+    Plot(PlotArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// The recall that a run referred to, or the question itself
+    #[arg(value_name = "RECALL_ID|QUESTION")]
+    pub(crate) question: String,
+    /// The record: its id or its external id
+    pub(crate) record: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlotArguments {
+    /// Whose memory
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// Where to; stdout by default
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}

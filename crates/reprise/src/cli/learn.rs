@@ -1,0 +1,207 @@
+//! `reprise learn`: what was learned from outcomes, why a record moves, and the switches.
+
+mod plot;
+
+use std::io::Write;
+
+use anyhow::{anyhow, bail};
+use reprise_engine::Engine;
+use reprise_store::Verify;
+use reprise_types::{Clock, RecallId, SystemClock};
+use serde_json::json;
+
+use super::store::{self, Access};
+use super::{Context, model, outcome};
+use crate::args::{ExplainArguments, LearnCommand, PlotArguments, UserArguments};
+use crate::exit::Exit;
+use crate::terminal;
+
+pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<Exit> {
+    match command {
+        LearnCommand::Status(arguments) => status(context, arguments),
+        LearnCommand::Explain(arguments) => explain(context, arguments),
+        LearnCommand::Replay(arguments) => replay(context, arguments),
+        LearnCommand::Reset(arguments) => govern(context, arguments, "learning starts anew", |e| {
+            Ok(e.reset_learning(SystemClock.now())?)
+        }),
+        LearnCommand::Off(arguments) => govern(context, arguments, "adjustments are off", |e| {
+            Ok(e.switch_learning(false, SystemClock.now())?)
+        }),
+        LearnCommand::On(arguments) => govern(context, arguments, "adjustments are on", |e| {
+            Ok(e.switch_learning(true, SystemClock.now())?)
+        }),
+        LearnCommand::Plot(arguments) => draw(context, arguments),
+    }
+}
+
+fn status(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
+    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let learning = engine.learning();
+    let status = learning.status();
+    let patterns = learning.learner().patterns();
+    let sona = engine.compare_sona(&engine.sona_file())?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let sona = format!("{sona:?}").to_lowercase();
+        let all = json!({ "status": status, "patterns": patterns, "sona_json": sona });
+        writeln!(out, "{all}")?;
+        return Ok(Exit::Success);
+    }
+    let state = if status.on { "on" } else { "off" };
+    writeln!(out, "{}", terminal::title(format!("learning is {state}")))?;
+    writeln!(
+        out,
+        "runs        {} ended, {} under way",
+        status.runs, status.open_runs
+    )?;
+    writeln!(out, "records     {} used by some run", status.records)?;
+    writeln!(out, "cap         {:.3}", status.cap)?;
+    for (name, gate, t) in [
+        ("evidence", status.evidence_gate, status.evidence_t),
+        ("adapter", status.adapter_gate, status.adapter_t),
+    ] {
+        writeln!(
+            out,
+            "{name:<11} gate {gate:.2}, t {t:.1} (opens from 1.8 to 2.8)"
+        )?;
+    }
+    writeln!(
+        out,
+        "adapter     fitted on {} runs",
+        status.consolidated_runs
+    )?;
+    for pattern in patterns.iter().take(5) {
+        let (runs, quality) = (pattern.runs, pattern.quality);
+        let example = &pattern.example_run;
+        writeln!(
+            out,
+            "pattern     {runs} runs of quality {quality:.2}, such as `{example}`"
+        )?;
+    }
+    writeln!(
+        out,
+        "{}",
+        terminal::faint(format!("digest {}", status.digest))
+    )?;
+    Ok(Exit::Success)
+}
+
+fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
+    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let record = outcome::record(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
+    let query = question(context, &engine, &arguments.question)?;
+    let why = engine.learning().learner().explain(&query, record);
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", serde_json::to_string(&why)?)?;
+        return Ok(Exit::Success);
+    }
+    writeln!(
+        out,
+        "{} of at most {:.3}",
+        terminal::title(format!("moved by {:+.3}", why.adjustment)),
+        why.cap
+    )?;
+    for (name, value, gate, part) in [
+        (
+            "evidence",
+            why.evidence,
+            why.evidence_gate,
+            why.evidence_part,
+        ),
+        ("adapter", why.adapter, why.adapter_gate, why.adapter_part),
+    ] {
+        writeln!(
+            out,
+            "{name:<9} expects {value:+.3}, gate {gate:.2}: {part:+.3}"
+        )?;
+    }
+    if why.runs.is_empty() {
+        writeln!(out, "no run with a question like this has used it")?;
+    }
+    for run in why.runs.iter().take(10) {
+        writeln!(
+            out,
+            "  quality {:.2} (expected {:.2}), question {:.2} alike, weight {:.2}: {}",
+            run.quality, run.expected, run.similarity, run.weight, run.run_id
+        )?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The vector of a remembered recall's question, or of the words themselves.
+fn question(context: &Context, engine: &Engine, said: &str) -> anyhow::Result<Vec<f32>> {
+    if let Ok(id) = said.parse::<RecallId>() {
+        let receipt = engine.learning().receipt(id);
+        let Some(query) = receipt.and_then(|receipt| receipt.query.clone()) else {
+            bail!("recall {id} is not remembered; pass its question instead");
+        };
+        return Ok(query.vector);
+    }
+    let Some(factory) = model::factory(context) else {
+        bail!("a question needs the model; run `reprise models pull`");
+    };
+    Ok(factory.open()?.embed(said)?)
+}
+
+fn replay(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
+    let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
+    let before = engine.learning().digest();
+    engine.rebuild()?;
+    let status = engine.learning().status();
+    let sona = engine.refresh_sona()?;
+    engine.close()?;
+    let same = before == status.digest;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let (digest, runs) = (&status.digest, status.runs);
+        let report =
+            json!({ "same": same, "digest": digest, "runs": runs, "sona_json": sona.sentence() });
+        writeln!(out, "{report}")?;
+    } else {
+        let verdict = if same {
+            "the same state"
+        } else {
+            "another state, now in force"
+        };
+        writeln!(out, "{} runs replayed: {verdict}", status.runs)?;
+        writeln!(out, "{}", sona.sentence())?;
+        writeln!(
+            out,
+            "{}",
+            terminal::faint(format!("digest {}", status.digest))
+        )?;
+    }
+    Ok(if same { Exit::Success } else { Exit::Refused })
+}
+
+fn govern(
+    context: &Context,
+    arguments: &UserArguments,
+    done: &str,
+    act: impl FnOnce(&mut Engine) -> anyhow::Result<()>,
+) -> anyhow::Result<Exit> {
+    let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
+    act(&mut engine)?;
+    engine.refresh_sona()?;
+    engine.close()?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", json!({ "done": done }))?;
+    } else {
+        writeln!(out, "{done}")?;
+    }
+    Ok(Exit::Success)
+}
+
+fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
+    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let learner = engine.learning().learner();
+    let curve: Vec<(f32, f32)> = learner.curve().collect();
+    let svg = plot::svg(&curve);
+    match &arguments.out {
+        Some(file) => fs_err::write(file, svg)?,
+        None => std::io::stdout().lock().write_all(svg.as_bytes())?,
+    }
+    Ok(Exit::Success)
+}
