@@ -39,6 +39,9 @@ struct Scratch {
     ranked: Vec<fuse::Scored>,
 }
 
+/// Best candidates that learning reorders.
+const LEARNED_AMONG: usize = 50;
+
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
 }
@@ -69,7 +72,7 @@ impl Snapshot {
         learning: &dyn LearningEngine,
         ablation: &Ablation,
     ) -> Recall {
-        let plan = Plan::new(self, request, query_vector);
+        let plan = Plan::new(self, request, query_vector).moved(self, learning);
         SCRATCH.with_borrow_mut(|scratch| {
             let Scratch {
                 search,
@@ -80,7 +83,12 @@ impl Snapshot {
             let mut scene = Scene::new(self, &plan, &found);
             scene.look(found.ordinals, looked_at);
             let fusion = Fusion::new(plan.view.live(), ablation);
-            fuse::run(&scene, looked_at, &fusion, plan.ranked, ranked);
+            // Learning may bring up what would just have been left out.
+            let most = match plan.ranked {
+                0 => 0,
+                needed => needed.max(LEARNED_AMONG),
+            };
+            fuse::run(&scene, looked_at, &fusion, most, ranked);
             let (results, damaged) = explain::run(self, &scene, &fusion, ranked, learning);
             let mut degraded = plan.degraded.clone();
             let unembedded = plan.vector.is_some() && looked_at.iter().any(|c| !c.traits.embedded);

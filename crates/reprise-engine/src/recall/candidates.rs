@@ -58,7 +58,7 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
         }
     };
     take(lexical.best);
-    if let Some(codes) = &plan.codes {
+    for codes in [&plan.codes, &plan.adjusted].into_iter().flatten() {
         take(snapshot.index.candidates(codes, each, &plan.view, vectors));
     }
     ordinals.sort_unstable();

@@ -25,7 +25,7 @@ pub(super) fn run(
     let mut damaged = false;
     let mut results = Vec::with_capacity(plan.top_k.min(best.len()));
     let mut seen = HashSet::new();
-    for scored in best {
+    for (scored, moved) in reordered(snapshot, scene, best, learning) {
         if results.len() == plan.top_k {
             break;
         }
@@ -34,8 +34,6 @@ pub(super) fn run(
             Ok(record) if !seen.insert(record.content_hash) => {}
             Ok(record) => {
                 let score = logistic(scored.logit);
-                let cap = learning.cap();
-                let moved = learning.adjustment(plan.vector, record.id).clamp(-cap, cap);
                 let sona_score = (score + moved).clamp(0.0, 1.0);
                 let why = Why {
                     taught_by: learning.taught_by(plan.vector, record.id),
@@ -57,9 +55,32 @@ pub(super) fn run(
             }
         }
     }
-    // Stable: without evidence the order of the fused scores stays as it was.
-    results.sort_by(|a, b| b.sona_score.total_cmp(&a.sona_score));
     (results, damaged)
+}
+
+/// The best candidates by their adjusted scores, each with its adjustment. Without evidence every
+/// adjustment is zero and the order of the fused scores stays as it was, ties and all.
+fn reordered<'a>(
+    snapshot: &Snapshot,
+    scene: &Scene<'_>,
+    best: &'a [Scored],
+    learning: &dyn LearningEngine,
+) -> Vec<(&'a Scored, f32)> {
+    let id = |scored: &Scored| snapshot.index.doc(scored.ordinal).map(|doc| doc.id);
+    let ids: Vec<RecordId> = best
+        .iter()
+        .map(|scored| id(scored).unwrap_or(RecordId::from_u128(0)))
+        .collect();
+    let cap = learning.cap();
+    let moves = learning.adjustments(scene.plan.vector, &ids);
+    let moves = moves.into_iter().map(|moved| moved.clamp(-cap, cap));
+    let mut all: Vec<(&Scored, f32)> = best.iter().zip(moves).collect();
+    if all.iter().any(|(_, moved)| *moved != 0.0) {
+        let score =
+            |(scored, moved): &(&Scored, f32)| (logistic(scored.logit) + moved).clamp(0.0, 1.0);
+        all.sort_by(|a, b| score(b).total_cmp(&score(a)));
+    }
+    all
 }
 
 fn is_forgotten(snapshot: &Snapshot, ordinal: u32) -> bool {

@@ -2,7 +2,7 @@
 
 use reprise_index::{Query, QueryCodes, View};
 use reprise_types::limits::TOP_K_MAX;
-use reprise_types::{Degraded, EmbeddingSpace, RecallRequest, check_unit_vector};
+use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, RecallRequest, check_unit_vector};
 
 use super::question::{Asked, subject};
 use crate::snapshot::Snapshot;
@@ -22,6 +22,8 @@ pub(super) struct Plan<'a> {
     pub(super) vector: Option<&'a [f32]>,
     /// ... and its codes.
     pub(super) codes: Option<QueryCodes>,
+    /// The codes of the question moved towards what has helped, once that is proved (M61).
+    pub(super) adjusted: Option<QueryCodes>,
     /// Most results.
     pub(super) top_k: usize,
     /// Ranked records that may be needed to fill them: some may repeat another's text.
@@ -31,6 +33,17 @@ pub(super) struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
+    /// The same question, moved by what was learned.
+    pub(super) fn moved(self, snapshot: &Snapshot, learning: &dyn LearningEngine) -> Self {
+        let adjusted = self
+            .vector
+            .and_then(|vector| learning.adjusted_query(vector));
+        Self {
+            adjusted: adjusted.and_then(|vector| snapshot.index.encode(&vector)),
+            ..self
+        }
+    }
+
     pub(super) fn new(
         snapshot: &Snapshot,
         request: &RecallRequest,
@@ -49,6 +62,7 @@ impl<'a> Plan<'a> {
             view: snapshot.index.view(&request.filter, request.as_of),
             codes: vector.and_then(|vector| snapshot.index.encode(vector)),
             vector,
+            adjusted: None,
             top_k,
             ranked: if top_k == 0 { 0 } else { 2 * top_k + REPEATS },
             degraded: if missing {

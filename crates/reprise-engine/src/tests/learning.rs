@@ -92,6 +92,38 @@ fn outcomes_move_a_ranking_and_every_way_to_start_gives_the_same_learner() {
 }
 
 #[test]
+fn what_helped_comes_up_from_below_and_says_which_runs_taught_it() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    // The third record helps here: the second stands between two of its kind and leads anyway.
+    teach(&mut bench, &[ids[0], ids[2], ids[1]]);
+    let mut request = RecallRequest::new("what now");
+    request.top_k = 1;
+    let snapshot = bench.engine().snapshot();
+    let ask = |learning: &dyn LearningEngine| {
+        let (space, query) = (space(), vector(0, 0.0));
+        let id = RecallId::from_u128(1);
+        snapshot.recall(&request, Some((&space, &query)), id, learning)
+    };
+    let (plain, learned) = (ask(&Unlearned), ask(snapshot.learner().as_ref()));
+    assert_ne!(plain.results[0].record.id, ids[2]);
+    let first = &learned.results[0];
+    assert_eq!(
+        first.record.id, ids[2],
+        "alike in meaning, first by outcome"
+    );
+    assert!(first.sona_score > first.score);
+    assert!(first.sona_score - first.score <= snapshot.learner().cap() + 1e-6);
+    assert!(first.why.taught_by.iter().all(|run| run.quality > 0.8));
+    assert_eq!(first.why.taught_by.len(), 5);
+    assert_eq!(
+        plain,
+        ask(&Unlearned),
+        "and without a learner nothing changes"
+    );
+}
+
+#[test]
 fn a_forgotten_record_is_no_longer_known_to_learning_even_after_compaction() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(week()));
