@@ -1,10 +1,13 @@
-//! The read flow: plan, candidates, signals, fuse, (learned) adjustment, explain.
+//! The read flow: plan, candidates, signals, fuse, (learned) adjustment, diversity, explain; and,
+//! beside it, the doubt whether any of it answers.
 //!
 //! A pure function of snapshot, question, query vector and learner: the same arguments give the
 //! same answer, bit for bit. Must never live here: a clock, a model, a lock.
 
 mod ablation;
 mod candidates;
+mod diversify;
+mod doubt;
 mod explain;
 mod fuse;
 mod plan;
@@ -98,10 +101,9 @@ impl Snapshot {
             if damaged {
                 degraded.push(Degraded::DamagedRecords);
             }
-            let best = results.iter().map(|found| found.sona_score);
             Recall {
                 recall_id,
-                nothing_relevant: best.fold(0.0, f32::max) < weights::NOTHING_BELOW,
+                nothing_relevant: doubt::nothing_relevant(ranked),
                 results,
                 degraded,
                 tier: if plan.vector.is_some() {

@@ -22,7 +22,7 @@ const TAIL_COUNT: f32 = 0.3;
 const COMMON_FROM: u32 = 4096;
 /// ... a word that more than one in so many of them hold is a stop word of that store: it is left
 /// out where the question has any other. This is the pass's early end: such a list is not read.
-const COMMON_SHARE: u32 = 2;
+const COMMON_SHARE: u32 = 8;
 /// Documents that are cleaned together.
 const BLOCK: usize = 64;
 

@@ -38,7 +38,8 @@ impl RecallRequest {
 pub struct Recall {
     /// The receipt: an outcome names it.
     pub recall_id: RecallId,
-    /// Best first, by `sona_score`, ties by newer record.
+    /// Best first, by `sona_score`, ties by newer record. From the sixth on, every other place goes
+    /// to the best record of a session that none before it is from.
     pub results: Vec<RetrievedMemory>,
     /// What was left out of this answer, if anything.
     pub degraded: Vec<Degraded>,

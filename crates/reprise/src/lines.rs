@@ -131,6 +131,7 @@ pub(crate) struct AnswerLine {
     pub(crate) recall_id: String,
     pub(crate) degraded: Vec<&'static str>,
     pub(crate) elapsed_ms: f64,
+    pub(crate) nothing_relevant: bool,
     pub(crate) results: Vec<ResultLine>,
 }
 
@@ -161,6 +162,7 @@ impl AnswerLine {
             recall_id: recall.recall_id.to_string(),
             degraded: recall.degraded.iter().map(|part| part.name()).collect(),
             elapsed_ms,
+            nothing_relevant: recall.nothing_relevant,
             results: results.collect(),
         }
     }

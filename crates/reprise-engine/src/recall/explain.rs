@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use reprise_types::{LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Why};
 
+use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
 use super::scene::Scene;
 use super::signals::SIGNALS;
@@ -13,7 +14,7 @@ use crate::snapshot::Snapshot;
 /// Replaced versions that one result names, newest first.
 const HISTORY_MAX: usize = 16;
 
-/// The results, best first by the adjusted score, and whether a damaged record was left out.
+/// The results, best first by the adjusted score and then spread over sessions, and whether a damaged record was left out.
 pub(super) fn run(
     snapshot: &Snapshot,
     scene: &Scene<'_>,
@@ -25,7 +26,9 @@ pub(super) fn run(
     let mut damaged = false;
     let mut results = Vec::with_capacity(plan.top_k.min(best.len()));
     let mut seen = HashSet::new();
-    for (scored, moved) in reordered(snapshot, scene, best, learning) {
+    let reordered = reordered(snapshot, scene, best, learning);
+    let session = |(scored, _): &(&Scored, f32)| snapshot.index.doc(scored.ordinal)?.session;
+    for (scored, moved) in spread(reordered, session) {
         if results.len() == plan.top_k {
             break;
         }

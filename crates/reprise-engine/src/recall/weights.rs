@@ -32,6 +32,3 @@ pub(super) const BASE_RECORDS: f32 = 400.0;
 
 /// Stores smaller than this are taken as this large: below it the prior says more than the data.
 pub(super) const RECORDS_MIN: f32 = 20.0;
-
-/// Where even the best record is less likely relevant than this, nothing is.
-pub(super) const NOTHING_BELOW: f32 = 0.15;

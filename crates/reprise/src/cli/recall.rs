@@ -178,6 +178,8 @@ pub(super) fn print(
 ) -> std::io::Result<()> {
     if recall.results.is_empty() {
         writeln!(out, "nothing comes to mind")?;
+    } else if recall.nothing_relevant {
+        writeln!(out, "nothing here is likely to answer that; the nearest:")?;
     }
     for (rank, found) in (1..).zip(&recall.results) {
         let record = &found.record;
