@@ -210,17 +210,23 @@ fn degraded_line(degraded: Degraded) -> String {
     format!("degraded: {}", degraded.sentence())
 }
 
-/// `because meaning +2.1, session +0.9; words: auth, race`.
+/// Reasons that a line has room for.
+const REASONS: usize = 5;
+
+/// `because meaning +2.1, session +0.9; words: auth, race`: what speaks most for it. A speaker whom
+/// the question does not name is no reason.
 fn reason(found: &reprise_types::RetrievedMemory) -> String {
     let mut signals: Vec<_> = found
         .why
         .signals
         .iter()
         .filter(|signal| signal.name != "base_rate" && signal.contribution > 0.05)
+        .filter(|signal| signal.name != "speaker" || signal.value > 0.5)
         .collect();
     signals.sort_by(|a, b| b.contribution.total_cmp(&a.contribution));
     let parts: Vec<String> = signals
         .iter()
+        .take(REASONS)
         .map(|signal| {
             format!(
                 "{} +{:.1}",
