@@ -48,6 +48,12 @@ impl Engine {
                 detail: damage.to_string(),
             })
             .collect();
+        if let Err(error) = self.state.index.load() {
+            findings.push(Finding {
+                what: "index".to_owned(),
+                detail: error.to_string(),
+            });
+        }
         let mut records_read = 0;
         for record in self.snapshot.records() {
             match record {

@@ -25,6 +25,7 @@ impl Engine {
 
     /// Takes the new file into use. Readers of older snapshots go on with the old one.
     pub fn finish_compaction(&mut self, done: Compacted) -> Result<CompactionReport, EngineError> {
+        self.load()?;
         // The words and codes of forgotten records leave the derived parts as well.
         self.state.index.purge();
         let parts = self.state.parts();

@@ -72,9 +72,12 @@ impl Engine {
 
     /// Grows the search graph by up to `budget` records, where the store is large enough for one:
     /// about half a millisecond each, to be called between commits while there is time. Answers
-    /// how many records are still to come.
-    pub fn advance_graph(&mut self, budget: usize) -> usize {
-        let (before, left) = self.state.index.advance_graph(budget);
+    /// how many records are still to come. The first call reads what opening left in the file.
+    pub fn advance_graph(&mut self, budget: usize) -> Result<usize, EngineError> {
+        self.load()?;
+        let Ok((before, left)) = self.state.index.advance_graph(budget) else {
+            return Ok(0);
+        };
         if before > left {
             self.graph = if left == 0 {
                 GraphGrown::Whole
@@ -83,7 +86,16 @@ impl Engine {
             };
         }
         self.publish();
-        left
+        Ok(left)
+    }
+
+    /// Reads the codes that opening left in the file, for this engine and every snapshot of it.
+    /// Where they are damaged the log is folded again, as opening would have done.
+    pub fn load(&mut self) -> Result<(), EngineError> {
+        match self.state.index.load() {
+            Ok(()) => Ok(()),
+            Err(_) => self.rebuild(),
+        }
     }
 
     /// Writes the derived parts and the stock-readable manifest, so that the next open is quick.
@@ -95,6 +107,7 @@ impl Engine {
     }
 
     fn save(&mut self) -> Result<(), EngineError> {
+        self.load()?;
         let parts = self.state.parts();
         self.log.checkpoint(&parts)?;
         self.checkpointed = self.log.seq();

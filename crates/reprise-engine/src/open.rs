@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_index::GRAPH_DOCUMENTS;
+use reprise_index::{GRAPH_DOCUMENTS, PART_CODES};
 use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
 use reprise_types::EmbeddingSpace;
 
@@ -86,6 +86,7 @@ impl Engine {
             create: options.create,
             read_only: options.read_only,
             verify: options.verify,
+            leave: Some(PART_CODES),
         };
         let Opened {
             log,

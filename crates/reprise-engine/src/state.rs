@@ -2,9 +2,10 @@
 //! opening, writing and checking alike.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_index::{IndexWriter, NewDoc};
+use reprise_index::{IndexWriter, LeftPart, NewDoc};
 use reprise_learn::Learning;
 use reprise_store::{CommitSeq, DerivedSet, Entry, Log};
 use reprise_types::{EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
@@ -48,7 +49,12 @@ impl State {
         let keys = Keys::from_part(&keys.1)?;
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
         let learning = Learning::from_part(dimensions, &learning.1)?;
-        let index = IndexWriter::from_owned_parts(dimensions, set.parts).ok()?;
+        let part = set.left?;
+        let left = LeftPart {
+            size: part.size(),
+            read: Arc::new(move |at, out| part.read_at(at, out)),
+        };
+        let index = IndexWriter::from_left_parts(dimensions, set.parts, &left).ok()?;
         let known_at = index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
         Some(Self {
             index,

@@ -3,6 +3,7 @@
 //! Must never live here: what a graph looks like.
 
 use crate::codec::SharedBytes;
+use crate::error::IndexError;
 use crate::graph::{Graph, GraphScratch};
 use crate::parts::{PART_GRAPH, PART_HOT_GRAPH};
 use crate::writer::IndexWriter;
@@ -87,13 +88,14 @@ impl IndexWriter {
     /// Grows the graph by up to `budget` documents (about half a millisecond each), the newest
     /// first; the first call after a load reads the saved one. Answers how many documents were still
     /// to come before and are now; none where the store is too small for a graph. Readers see it
-    /// after [`Self::publish`].
-    pub fn advance_graph(&mut self, budget: usize) -> (usize, usize) {
+    /// after [`Self::publish`]. Loads the codes, which may be found damaged.
+    pub fn advance_graph(&mut self, budget: usize) -> Result<(usize, usize), IndexError> {
+        self.load()?;
         let documents = self.rows.len() as u32;
         let state = &mut self.graph;
         state.settle(documents);
         if (documents as usize) < state.from {
-            return (0, 0);
+            return Ok((0, 0));
         }
         let vectors = &self.vectors;
         let has = |ordinal| vectors.has(ordinal);
@@ -102,7 +104,7 @@ impl IndexWriter {
         let left = state
             .graph
             .advance(vectors, has, documents, budget, scratch);
-        (before, left)
+        Ok((before, left))
     }
 
     /// Grows a graph from so many documents on, instead of [`crate::GRAPH_DOCUMENTS`].

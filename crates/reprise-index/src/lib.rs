@@ -33,7 +33,7 @@ pub use growth::GRAPH_DOCUMENTS;
 pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, SignalSpread, TermSignal};
 pub use parts::{PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS};
 pub use snapshot::IndexSnapshot;
-pub use vectors::{OVERSAMPLE_DEFAULT, QueryCodes, Sample, VectorScratch};
+pub use vectors::{LeftPart, OVERSAMPLE_DEFAULT, QueryCodes, ReadPart, Sample, VectorScratch};
 pub use view::View;
 pub use words::{HEAD_TERMS, Query, QueryTerm};
 pub use writer::{IndexWriter, NewDoc};

@@ -15,7 +15,7 @@ use crate::error::IndexError;
 use crate::growth::GraphState;
 use crate::lexicon::Lexicon;
 use crate::segment::Segment;
-use crate::vectors::Vectors;
+use crate::vectors::{self, LeftPart};
 use crate::words::HEAD_TERMS;
 use crate::writer::IndexWriter;
 
@@ -32,8 +32,7 @@ pub const PART_DOCUMENTS: u8 = 0x46;
 
 /// Version of all three parts: they are written and read together. It also stands for the
 /// analyser's rules; change it when a text would give other terms.
-const VERSION: u8 = 2;
-const CODES: &str = "codes";
+const VERSION: u8 = 3;
 const WORDS: &str = "words";
 const DOCUMENTS: &str = "documents";
 
@@ -43,7 +42,7 @@ impl IndexWriter {
     pub fn to_parts(&mut self) -> Vec<(u8, Vec<u8>)> {
         self.seal();
         let mut parts = vec![
-            (PART_CODES, write_codes(&self.vectors)),
+            (PART_CODES, vectors::write(&self.vectors, VERSION)),
             (PART_WORDS, write_words(&self.lexicon)),
             (PART_DOCUMENTS, write_documents(&self.rows, &self.sessions)),
         ];
@@ -57,11 +56,27 @@ impl IndexWriter {
         Self::from_owned_parts(dimensions, parts.to_vec())
     }
 
-    /// As [`Self::from_parts`], but the codes and words stay where they are: no time goes into
-    /// copying them, and no memory into a second copy.
+    /// As [`Self::from_parts`], but the words stay where they are: no time goes into copying them,
+    /// and no memory into a second copy.
     pub fn from_owned_parts(
         dimensions: usize,
+        mut parts: Vec<(u8, Vec<u8>)>,
+    ) -> Result<Self, IndexError> {
+        let missing = IndexError::Missing { part: "codes" };
+        let place = parts.iter().position(|(tag, _)| *tag == PART_CODES);
+        let (_, codes) = parts.swap_remove(place.ok_or(missing)?);
+        let codes = LeftPart::from(SharedBytes::from(codes));
+        let index = Self::from_left_parts(dimensions, parts, &codes)?;
+        index.load()?;
+        Ok(index)
+    }
+
+    /// As [`Self::from_owned_parts`], but most of the part [`PART_CODES`], `codes`, stays in its
+    /// file: rows are read and checked when they are asked for, until [`Self::load`].
+    pub fn from_left_parts(
+        dimensions: usize,
         parts: Vec<(u8, Vec<u8>)>,
+        codes: &LeftPart,
     ) -> Result<Self, IndexError> {
         let parts: Vec<(u8, SharedBytes)> = parts
             .into_iter()
@@ -73,7 +88,7 @@ impl IndexWriter {
             Reader::new(part, &bytes.1, VERSION)
         };
         let (rows, sessions) = read_documents(find(PART_DOCUMENTS, DOCUMENTS)?)?;
-        let vectors = read_codes(find(PART_CODES, CODES)?, dimensions, rows.len())?;
+        let vectors = vectors::read(codes, VERSION, dimensions, rows.len())?;
         let lexicon = read_words(find(PART_WORDS, WORDS)?, rows.len())?;
         let mut index = Self::from_columns(rows, sessions, vectors, lexicon);
         let graph = |tag: u8| parts.iter().find(|(known, _)| *known == tag);
@@ -82,48 +97,12 @@ impl IndexWriter {
         }
         Ok(index)
     }
-}
 
-/// u32 dimensions | u32 documents | f32 scale per document | codes per document.
-fn write_codes(vectors: &Vectors) -> Vec<u8> {
-    let documents = vectors.len();
-    let mut bytes = open(VERSION, 8 + documents * (4 + vectors.dimensions()));
-    put_u32(&mut bytes, vectors.dimensions() as u32);
-    put_u32(&mut bytes, documents as u32);
-    bytes.extend(vectors.scales().flat_map(f32::to_le_bytes));
-    for chunk in vectors.code_chunks() {
-        bytes.extend(chunk.iter().map(|code| code.cast_unsigned()));
+    /// Reads what [`Self::from_left_parts`] left in its file, for this writer and every snapshot
+    /// of it. An error means: rebuild from the log.
+    pub fn load(&self) -> Result<(), IndexError> {
+        self.vectors.load()
     }
-    seal(bytes)
-}
-
-fn read_codes(
-    mut reader: Reader<'_>,
-    dimensions: usize,
-    documents: usize,
-) -> Result<Vectors, IndexError> {
-    let got = reader.u32()? as usize;
-    if got != dimensions {
-        let expected = dimensions;
-        return Err(IndexError::Dimensions { got, expected });
-    }
-    if reader.u32()? as usize != documents {
-        return Err(reader.damaged("it has another number of documents"));
-    }
-    let scales: &[[u8; 4]] = reader.column(documents)?;
-    let scales: CowVec<f32> = scales.iter().map(|b| f32::from_le_bytes(*b)).collect();
-    if !scales
-        .iter()
-        .all(|scale| scale.is_finite() && *scale >= 0.0)
-    {
-        return Err(reader.damaged("a scale is not a number"));
-    }
-    let bytes = documents
-        .checked_mul(dimensions)
-        .ok_or_else(|| reader.damaged("a count is too large"))?;
-    let codes = reader.share(bytes)?;
-    reader.end()?;
-    Ok(Vectors::from_saved(dimensions, &codes, scales))
 }
 
 /// u32 segments | per segment u32 bytes, bytes.

@@ -146,13 +146,6 @@ impl IndexSnapshot {
         })
     }
 
-    /// Fills `out` with the approximate cosine (within about 0.005 for 384 numbers) of `query` and
-    /// every document, by ordinal; 0 for a document without a vector. `query` is a unit vector of
-    /// [`Self::dimensions`] numbers; any other scores 0 everywhere.
-    pub fn scan(&self, query: &[f32], out: &mut Vec<f32>) {
-        self.vectors.scan(query, out);
-    }
-
     /// The `k` admitted documents whose exact cosine to `query` is highest, best first, ties by
     /// newer: the best `k * oversample` by code are scored in full precision through `store`. See
     /// [`crate::OVERSAMPLE_DEFAULT`]. Documents that `store` cannot read are left out.

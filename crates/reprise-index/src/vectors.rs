@@ -5,6 +5,7 @@
 mod closest;
 mod kernels;
 mod query;
+mod saved;
 mod signs;
 
 use std::sync::Arc;
@@ -12,9 +13,12 @@ use std::sync::Arc;
 use reprise_types::VectorStore;
 
 pub use query::{QueryCodes, Sample, VectorScratch};
+use saved::Rows;
+pub use saved::{LeftPart, ReadPart};
+pub(crate) use saved::{read, write};
 
-use crate::codec::SharedBytes;
 use crate::cow::CowVec;
+use crate::error::IndexError;
 use crate::graph::{Graph, Metric};
 use crate::view::View;
 
@@ -24,20 +28,11 @@ pub const OVERSAMPLE_DEFAULT: usize = 5;
 /// Documents per shared chunk of codes; small, because an append copies one chunk.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
-/// The codes of one chunk: our own, or still in the part they were loaded from.
+/// The codes of one chunk: our own, or still in the part they were saved in.
 #[derive(Debug, Clone)]
 enum Codes {
     Own(Vec<i8>),
-    Saved(SharedBytes),
-}
-
-impl Codes {
-    fn as_slice(&self) -> &[i8] {
-        match self {
-            Self::Own(codes) => codes,
-            Self::Saved(bytes) => bytemuck::cast_slice(bytes),
-        }
-    }
+    Left(Arc<Rows>),
 }
 
 /// The documents of one chunk.
@@ -92,6 +87,8 @@ pub(crate) struct Vectors {
     dimensions: usize,
     chunks: Vec<Arc<Chunk>>,
     scales: CowVec<f32>,
+    /// What was left in the file when the index was opened.
+    left: Option<Arc<Rows>>,
 }
 
 impl Vectors {
@@ -100,6 +97,7 @@ impl Vectors {
             dimensions,
             chunks: Vec::new(),
             scales: CowVec::default(),
+            left: None,
         }
     }
 
@@ -125,8 +123,9 @@ impl Vectors {
             self.chunks.push(Arc::new(Chunk::new(self.dimensions)));
         }
         let vector = vector.filter(|vector| self.is_usable(vector));
+        let number = self.len() / CHUNK_DOCUMENTS;
         if let Some(chunk) = self.chunks.last_mut() {
-            let scale = own(chunk, self.dimensions).put(place, self.dimensions, vector);
+            let scale = own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
             self.scales.push(scale);
         }
     }
@@ -139,32 +138,13 @@ impl Vectors {
             self.chunks.get_mut(index / CHUNK_DOCUMENTS),
             self.scales.get_mut(index),
         ) {
-            let place = index % CHUNK_DOCUMENTS;
-            *scale = own(chunk, self.dimensions).put(place, self.dimensions, vector);
+            let (number, place) = (index / CHUNK_DOCUMENTS, index % CHUNK_DOCUMENTS);
+            *scale = own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
         }
     }
 
     pub(crate) fn has(&self, ordinal: u32) -> bool {
         self.scales.get(ordinal as usize).is_some_and(|s| *s != 0.0)
-    }
-
-    /// The approximate inner product with every document, 0 for one without a vector. A query that
-    /// is not usable scores 0 everywhere.
-    pub(crate) fn scan(&self, query: &[f32], out: &mut Vec<f32>) {
-        out.clear();
-        out.resize(self.len(), 0.0);
-        if !self.is_usable(query) {
-            return;
-        }
-        let mut codes = vec![0; self.dimensions];
-        let query_scale = quantise(query, &mut codes);
-        let mut places = out.iter_mut().zip(self.scales.iter());
-        for chunk in &self.chunks {
-            let documents = chunk.codes.as_slice().chunks_exact(self.dimensions);
-            for (document, (score, scale)) in documents.zip(&mut places) {
-                *score = kernels::dot(&codes, document) as f32 * (query_scale * scale);
-            }
-        }
     }
 
     /// The `k` documents of `view` nearest to `query`, best first, ties by newer: the best
@@ -200,45 +180,31 @@ impl Vectors {
         exact
     }
 
-    /// The codes of one document; of one without a vector they mean nothing.
-    fn codes(&self, ordinal: u32) -> Option<&[i8]> {
+    /// The codes of one document, read into `spare` where they are still in a file; `None` where
+    /// they are damaged there. Of a document without a vector they mean nothing.
+    fn codes<'a>(&'a self, ordinal: u32, spare: &'a mut Vec<i8>) -> Option<&'a [i8]> {
         let index = ordinal as usize;
-        let from = index % CHUNK_DOCUMENTS * self.dimensions;
-        let chunk = self.chunks.get(index / CHUNK_DOCUMENTS)?;
-        chunk.codes.as_slice().get(from..from + self.dimensions)
+        match &self.chunks.get(index / CHUNK_DOCUMENTS)?.codes {
+            Codes::Own(codes) => {
+                let from = index % CHUNK_DOCUMENTS * self.dimensions;
+                codes.get(from..from + self.dimensions)
+            }
+            Codes::Left(rows) => rows.get(ordinal, spare),
+        }
+    }
+
+    /// Whether some codes are still in a file.
+    pub(crate) fn is_left(&self) -> bool {
+        self.left.as_ref().is_some_and(|rows| !rows.is_loaded())
+    }
+
+    /// Reads the codes that are still in a file, for every snapshot that shares them.
+    pub(crate) fn load(&self) -> Result<(), IndexError> {
+        self.left.as_ref().map_or(Ok(()), |rows| rows.load())
     }
 
     pub(crate) fn scales(&self) -> impl Iterator<Item = f32> {
         self.scales.iter().copied()
-    }
-
-    /// Every document's codes, chunk by chunk.
-    pub(crate) fn code_chunks(&self) -> impl Iterator<Item = &[i8]> {
-        self.chunks.iter().map(|chunk| chunk.codes.as_slice())
-    }
-
-    /// The inverse of [`Self::code_chunks`] and [`Self::scales`], lengths already checked.
-    pub(crate) fn from_saved(dimensions: usize, codes: &SharedBytes, scales: CowVec<f32>) -> Self {
-        let chunk_bytes = CHUNK_DOCUMENTS * dimensions;
-        let chunks = (0..codes.len().div_ceil(chunk_bytes.max(1))).map(|number| {
-            let bytes = codes.piece(number * chunk_bytes, (number + 1) * chunk_bytes);
-            let mut chunk = Chunk::new(0);
-            chunk.signs = vec![0; signs::chunk_words(dimensions)];
-            let rows: &[i8] = bytemuck::cast_slice(&bytes);
-            for (place, row) in rows.chunks_exact(dimensions.max(1)).enumerate() {
-                signs::put(&mut chunk.signs, place, row);
-                let scale = scales.get(number * CHUNK_DOCUMENTS + place);
-                let has = scale.is_some_and(|scale| *scale != 0.0);
-                chunk.present[place / 64] |= u64::from(has) << (place % 64);
-            }
-            chunk.codes = Codes::Saved(bytes);
-            Arc::new(chunk)
-        });
-        Self {
-            dimensions,
-            chunks: chunks.collect(),
-            scales,
-        }
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -252,19 +218,33 @@ impl Metric for Vectors {
     /// The approximate cosine; 0 where either has no vector.
     fn similarity(&self, a: u32, b: u32) -> f32 {
         let scale = |ordinal: u32| self.scales.get(ordinal as usize).copied().unwrap_or(0.0);
-        match (self.codes(a), self.codes(b)) {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        match (self.codes(a, &mut left), self.codes(b, &mut right)) {
             (Some(left), Some(right)) => kernels::dot(left, right) as f32 * (scale(a) * scale(b)),
             _ => 0.0,
         }
     }
 }
 
-/// The chunk, to be changed: unshared, its codes our own, with room for all of them.
-fn own(chunk: &mut Arc<Chunk>, dimensions: usize) -> &mut Chunk {
+/// Chunk `number`, to be changed: unshared, its codes our own, with room for all of them.
+fn own(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
     let is_own = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk.codes, Codes::Own(_)));
     if !is_own {
         let mut codes = Vec::with_capacity(CHUNK_DOCUMENTS * dimensions);
-        codes.extend_from_slice(chunk.codes.as_slice());
+        match &chunk.codes {
+            Codes::Own(own) => codes.extend_from_slice(own),
+            Codes::Left(rows) => {
+                let mut spare = Vec::new();
+                let first = (number * CHUNK_DOCUMENTS) as u32;
+                for ordinal in (first..rows.len()).take(CHUNK_DOCUMENTS) {
+                    match rows.get(ordinal, &mut spare) {
+                        Some(row) => codes.extend_from_slice(row),
+                        // Whoever loads the rest will find the damage and build the index anew.
+                        None => codes.resize(codes.len() + dimensions, 0),
+                    }
+                }
+            }
+        }
         *chunk = Arc::new(Chunk {
             codes: Codes::Own(codes),
             signs: chunk.signs.clone(),

@@ -89,11 +89,44 @@ impl World {
         Self::of(rows.map(|row| (row, row.is_live())))
     }
 
+    /// As if each had been pushed, in plain vectors until all are known: opening a store waits for
+    /// it.
     fn of<'a>(rows: impl Iterator<Item = (&'a Row, bool)>) -> Self {
         let mut world = Self::default();
-        for (row, live) in rows {
-            world.push(row, live);
+        let mut links: Vec<Link> = Vec::new();
+        let mut tallies: Vec<Tally> = Vec::new();
+        for (ordinal, (row, live)) in (0_u32..).zip(rows) {
+            let mut link = Link::new(row, live);
+            if ordinal.is_multiple_of(64) {
+                world.live_words.push(0);
+            }
+            if live {
+                if let Some(word) = world.live_words.last_mut() {
+                    *word |= 1 << (ordinal % 64);
+                }
+                world.live += 1;
+                world.by_user += u32::from(link.by_user);
+                world.head_terms += u64::from(link.head_terms);
+                if row.session != NO_SESSION {
+                    let session = row.session as usize;
+                    if tallies.len() <= session {
+                        tallies.resize(session + 1, Tally::EMPTY);
+                    }
+                    let tally = &mut tallies[session];
+                    link.previous = std::mem::replace(&mut tally.tail, ordinal);
+                    world.live_sessions += u32::from(tally.documents == 0);
+                    tally.documents += 1;
+                    tally.terms += u64::from(link.terms);
+                    world.session_terms += u64::from(link.terms);
+                    if let Some(previous) = links.get_mut(link.previous as usize) {
+                        previous.next = ordinal;
+                    }
+                }
+            }
+            links.push(link);
         }
+        world.links = links.into_iter().collect();
+        world.tallies = tallies.into_iter().collect();
         world
     }
 
@@ -243,4 +276,47 @@ fn norm(terms: u64, total: u64, documents: u32) -> f32 {
         terms as f64 / average
     };
     K1 * (1.0 - B) + K1 * B * length as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use reprise_types::RecordId;
+
+    use super::*;
+    use crate::docs::NEVER;
+
+    #[test]
+    fn made_at_once_or_one_by_one_it_is_the_same() {
+        let row = |number: u32| Row {
+            hole: false,
+            forgotten_at: if number % 7 == 3 { 5 } else { NEVER },
+            session: [0, 2, 0, NO_SESSION, 5][number as usize % 5],
+            terms: number,
+            head_terms: (number % 50) as u8,
+            source: MemorySource::ALL[number as usize % 5],
+            ..Row::hole(RecordId::from_u128(0))
+        };
+        let rows: Vec<Row> = (0..200).map(row).collect();
+        let mut pushed = World::default();
+        for row in &rows {
+            pushed.push(row, row.is_live());
+        }
+        let at_once = World::now(rows.iter());
+        let content = |world: &World| {
+            let links: Vec<Link> = world.links.iter().copied().collect();
+            let tallies: Vec<Tally> = world.tallies.iter().copied().collect();
+            let World {
+                live,
+                live_words,
+                by_user,
+                live_sessions,
+                head_terms,
+                session_terms,
+                ..
+            } = world;
+            let counts = (live, by_user, live_sessions, head_terms, session_terms);
+            format!("{links:?} {tallies:?} {live_words:?} {counts:?}")
+        };
+        assert_eq!(content(&at_once), content(&pushed));
+    }
 }

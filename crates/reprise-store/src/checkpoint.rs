@@ -17,10 +17,10 @@ use crate::commit::FileFacts;
 use crate::directory::Directory;
 use crate::disk::DiskFile;
 use crate::frame::{
-    HEADER_SIZE, PREAMBLE_SIZE, Preamble, TYPE_DIRECTORY, TYPE_MANIFEST, TYPE_SEAL, TYPE_VECTORS,
-    header_bytes, is_derived, padding, parse_header, put_segment, segment_size,
+    HEADER_SIZE, Header, PREAMBLE_SIZE, Preamble, TYPE_DIRECTORY, TYPE_MANIFEST, TYPE_SEAL,
+    TYPE_VECTORS, header_bytes, is_derived, padding, parse_header, put_segment, segment_size,
 };
-use crate::options::{Damage, DerivedSet};
+use crate::options::{Damage, DerivedPart, DerivedSet};
 use crate::squeeze::{Squeezer, Unsqueezer};
 
 /// Level for the directory: it is unpacked at every open.
@@ -201,6 +201,19 @@ fn manifest_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
     out
 }
 
+/// The header of a segment of this kind that ends within the file.
+fn read_header(file: &dyn DiskFile, offset: u64, kind: u8, end: u64) -> io::Result<Option<Header>> {
+    let start = offset.checked_add(HEADER_SIZE);
+    let Some(start) = start.filter(|head_end| *head_end <= end) else {
+        return Ok(None);
+    };
+    let mut head = [0; HEADER_SIZE as usize];
+    file.read_exact_at(offset, &mut head)?;
+    let fits = |size: u64| start.checked_add(size).is_some_and(|size| size <= end);
+    let header = parse_header(&head, offset);
+    Ok(header.filter(|h| h.strict && h.kind == kind && fits(h.payload_size)))
+}
+
 /// A whole segment's payload, read into a buffer of its own; `None` where it is not whole.
 fn read_payload(
     file: &dyn DiskFile,
@@ -208,33 +221,40 @@ fn read_payload(
     kind: u8,
     end: u64,
 ) -> io::Result<Option<Vec<u8>>> {
-    if offset
-        .checked_add(HEADER_SIZE)
-        .is_none_or(|head_end| head_end > end)
-    {
-        return Ok(None);
-    }
-    let mut head = [0; HEADER_SIZE as usize];
-    file.read_exact_at(offset, &mut head)?;
-    let Some(header) = parse_header(&head, offset).filter(|h| h.strict && h.kind == kind) else {
+    let Some(header) = read_header(file, offset, kind, end)? else {
         return Ok(None);
     };
-    let start = offset + HEADER_SIZE;
-    if start
-        .checked_add(header.payload_size)
-        .is_none_or(|payload_end| payload_end > end)
-    {
-        return Ok(None);
-    }
     let mut payload = vec![0; header.payload_size as usize];
     let mut hasher = xxhash_rust::xxh3::Xxh3::new();
-    let mut at = start;
+    let mut at = offset + HEADER_SIZE;
     for piece in payload.chunks_mut(PIECE) {
         file.read_exact_at(at, piece)?;
         hasher.update(piece);
         at += piece.len() as u64;
     }
     Ok((hasher.digest128().to_le_bytes() == header.hash).then_some(payload))
+}
+
+/// A derived blob that is not to be read: only that it is there, and this checkpoint's.
+fn leave_part(
+    file: &Arc<dyn DiskFile>,
+    part: &Part,
+    trailer: &[u8],
+    end: u64,
+) -> io::Result<Option<DerivedPart>> {
+    let header = read_header(&**file, part.offset, part.tag, end)?;
+    let size = header.and_then(|h| h.payload_size.checked_sub(trailer.len() as u64));
+    let Some(size) = size else {
+        return Ok(None);
+    };
+    let offset = part.offset + HEADER_SIZE;
+    let mut found = vec![0; trailer.len()];
+    file.read_exact_at(offset + size, &mut found)?;
+    Ok((found == trailer).then(|| DerivedPart {
+        file: Arc::clone(file),
+        offset,
+        size,
+    }))
 }
 
 /// The seal at `offset` and the directory it vouches for, with the seal already taken note of.
@@ -274,32 +294,44 @@ fn parse_directory(payload: &[u8], facts: &FileFacts, seq: u64) -> Option<Direct
     Directory::decode(&raw, facts.stride()).filter(|directory| directory.seq == seq)
 }
 
-/// The derived blobs of a checkpoint; `Err(damage)` inside where one of them is not whole.
+/// The derived blobs of a checkpoint, the one with the tag `leave` left where it is; `Err(damage)`
+/// inside where one of them is not whole.
 pub(crate) fn load_derived(
     file: &Arc<dyn DiskFile>,
     facts: &FileFacts,
     seal: &Seal,
     end: u64,
+    leave: Option<u8>,
 ) -> io::Result<Result<DerivedSet, Damage>> {
-    let mut parts = Vec::new();
-    for part in &seal.parts {
-        let expected = facts.preamble(part.tag, 0, seal.seq).bytes();
-        let payload = match read_payload(&**file, part.offset, part.tag, end)? {
-            Some(payload) if is_derived(part.tag) && payload.ends_with(&expected) => payload,
-            _ => {
-                return Ok(Err(Damage {
-                    offset: part.offset,
-                    length: segment_size(part.payload_size),
-                    what: "a derived blob is not whole; it can be rebuilt".to_owned(),
-                }));
-            }
-        };
-        let mut blob = payload;
-        blob.truncate(blob.len() - PREAMBLE_SIZE);
-        parts.push((part.tag, blob));
-    }
-    Ok(Ok(DerivedSet {
+    let mut set = DerivedSet {
         covers: crate::entry::CommitSeq(seal.seq),
-        parts,
-    }))
+        parts: Vec::new(),
+        left: None,
+    };
+    for part in &seal.parts {
+        let trailer = facts.preamble(part.tag, 0, seal.seq).bytes();
+        let whole = if !is_derived(part.tag) {
+            false
+        } else if leave == Some(part.tag) {
+            set.left = leave_part(file, part, &trailer, end)?;
+            set.left.is_some()
+        } else {
+            let payload = read_payload(&**file, part.offset, part.tag, end)?;
+            let payload = payload.filter(|payload| payload.ends_with(&trailer));
+            let whole = payload.is_some();
+            if let Some(mut blob) = payload {
+                blob.truncate(blob.len() - trailer.len());
+                set.parts.push((part.tag, blob));
+            }
+            whole
+        };
+        if !whole {
+            return Ok(Err(Damage {
+                offset: part.offset,
+                length: segment_size(part.payload_size),
+                what: "a derived blob is not whole; it can be rebuilt".to_owned(),
+            }));
+        }
+    }
+    Ok(Ok(set))
 }

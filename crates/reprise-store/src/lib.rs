@@ -37,7 +37,7 @@ pub use error::StoreError;
 pub use inspect::{Scrub, SegmentInfo, inspect, verify};
 pub use log::Log;
 pub use options::{
-    CompactionReport, Damage, DerivedSet, LogStats, OpenOptions, Opened, RecoveryReport,
-    ReplayReport, Verify,
+    CompactionReport, Damage, DerivedPart, DerivedSet, LogStats, OpenOptions, Opened,
+    RecoveryReport, ReplayReport, Verify,
 };
 pub use reader::LogReader;

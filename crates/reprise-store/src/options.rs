@@ -1,11 +1,13 @@
 //! What a caller says when opening a log, and what the log says back.
 //!
-//! Lives here: plain data of the public API. Never here: anything that touches the disk.
+//! Lives here: plain data of the public API. Never here: anything that writes.
 
 use std::fmt;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
+use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::log::Log;
 
@@ -24,6 +26,8 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// How much of an existing file is hashed before the call returns.
     pub verify: Verify,
+    /// Tag of a derived blob that is not read but handed out as [`DerivedSet::left`].
+    pub leave: Option<u8>,
 }
 
 /// How much of an existing file is hashed at open. Nothing is ever served unhashed: records and
@@ -47,13 +51,39 @@ pub struct Opened {
     pub report: RecoveryReport,
 }
 
+/// A derived blob left in the file. Its hash was not compared: whoever made the blob has put checks
+/// of its own into it. Stays readable while the log moves on, is compacted or closed.
+#[derive(Debug, Clone)]
+pub struct DerivedPart {
+    pub(crate) file: Arc<dyn DiskFile>,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+}
+
+impl DerivedPart {
+    /// Its length in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Fills `out` from byte `at` of the blob; `false` where the blob ends earlier or the disk
+    /// fails.
+    pub fn read_at(&self, at: u64, out: &mut [u8]) -> bool {
+        let end = at.checked_add(out.len() as u64);
+        end.is_some_and(|end| end <= self.size)
+            && self.file.read_exact_at(self.offset + at, out).is_ok()
+    }
+}
+
 /// Blobs that a caller derived from the log, as of one commit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct DerivedSet {
     /// Everything up to this commit is in them; replay what follows.
     pub covers: CommitSeq,
     /// Tag (0x41..=0x47) and bytes, as given to `checkpoint`.
     pub parts: Vec<(u8, Vec<u8>)>,
+    /// The blob that was to be left, where there is one.
+    pub left: Option<DerivedPart>,
 }
 
 /// What opening a file met. All empty on an undamaged file.

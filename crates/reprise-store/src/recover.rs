@@ -135,6 +135,7 @@ pub(crate) fn recover(
     facts: FileFacts,
     size: u64,
     verify: Verify,
+    leave: Option<u8>,
 ) -> io::Result<Recovered> {
     let mut fold = Fold::new(file, facts, size);
     let mut from = 0;
@@ -149,7 +150,7 @@ pub(crate) fn recover(
         fold.report.from_checkpoint = true;
     }
     fold.run(from)?;
-    fold.finish()
+    fold.finish(leave)
 }
 
 fn seal_end(seal: &Seal, offset: u64) -> u64 {
@@ -370,13 +371,13 @@ impl<'a> Fold<'a> {
         Ok(())
     }
 
-    fn finish(mut self) -> io::Result<Recovered> {
+    fn finish(mut self, leave: Option<u8>) -> io::Result<Recovered> {
         let kept = self.kept;
         self.report.torn_bytes = self.size.saturating_sub(kept);
         self.report.damage.retain(|damage| damage.offset < kept);
         let mut derived = None;
         if let Some((seal, _)) = &self.seal {
-            match checkpoint::load_derived(self.file, &self.facts, seal, self.size)? {
+            match checkpoint::load_derived(self.file, &self.facts, seal, self.size, leave)? {
                 Ok(set) => derived = Some(set),
                 Err(damage) => {
                     if self.report.damage.iter().all(|d| d.offset != damage.offset) {

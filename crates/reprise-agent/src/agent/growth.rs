@@ -39,10 +39,15 @@ impl GraphGrowth {
                 let begin = Instant::now();
                 (engine.advance_graph(STEP), begin.elapsed())
             };
-            while let Ok((left, took)) = handle.housekeeping(step).await
-                && left > 0
-            {
-                tokio::time::sleep(took).await;
+            loop {
+                match handle.housekeeping(step).await {
+                    Ok((Ok(left), took)) if left > 0 => tokio::time::sleep(took).await,
+                    Ok((Err(error), _)) => {
+                        tracing::warn!(user = %handle.user(), %error, "the graph cannot grow");
+                        break;
+                    }
+                    _ => break,
+                }
             }
             running.store(false, Ordering::Release);
         });

@@ -196,7 +196,7 @@ async fn the_graph_of_a_large_memory_grows_by_itself() {
         let asked = service
             .with_engine(&ada(), |engine| engine.advance_graph(0))
             .await;
-        asked.unwrap()
+        asked.unwrap().unwrap()
     };
     until(async || missing().await == 0).await;
     service

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::IndexOrigin;
-use reprise_store::Verify;
+use reprise_store::{SegmentInfo, Verify};
 
 fn origin_of(bench: &mut Bench) -> IndexOrigin {
     drop(bench.engine.take());
@@ -53,21 +53,21 @@ fn a_graph_grows_is_kept_and_changes_no_answer() {
     open(&mut bench);
     bench.engine().checkpoint().unwrap();
     // What has grown so far is kept at the end, what is whole as soon as there is time.
-    assert_eq!(bench.engine().advance_graph(4), 3);
+    assert_eq!(bench.engine().advance_graph(4).unwrap(), 3);
     assert!(!bench.engine().needs_checkpoint());
     bench.engine.take().unwrap().close().unwrap();
     open(&mut bench);
-    assert_eq!(bench.engine().advance_graph(1), 2);
-    assert_eq!(bench.engine().advance_graph(9), 0);
+    assert_eq!(bench.engine().advance_graph(1).unwrap(), 2);
+    assert_eq!(bench.engine().advance_graph(9).unwrap(), 0);
     assert!(bench.engine().needs_checkpoint());
     bench.engine().checkpoint().unwrap();
     open(&mut bench);
-    assert_eq!(bench.engine().advance_graph(0), 0);
+    assert_eq!(bench.engine().advance_graph(0).unwrap(), 0);
     assert!(!bench.engine().needs_checkpoint());
     assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
     assert!(bench.engine().check().unwrap().is_sound());
     bench.engine().rebuild().unwrap();
-    assert_eq!(bench.engine().advance_graph(3), 4);
+    assert_eq!(bench.engine().advance_graph(3).unwrap(), 4);
 }
 
 #[test]
@@ -139,4 +139,31 @@ fn readers_share_the_file_with_a_writer() {
     options.read_only = false;
     let second = Engine::open(Arc::new(RealDisk), &bench.path(), &options);
     assert!(second.unwrap_err().to_string().contains("process"));
+}
+
+#[test]
+fn damaged_codes_are_left_out_and_then_made_anew() {
+    let mut bench = Bench::new();
+    bench.keep(week());
+    let expected = bench.ask("fix the bug in the auth module", 0);
+    bench.engine().checkpoint().unwrap();
+    drop(bench.engine.take());
+    // Behind the segment's header: the front (17 bytes, 8 a record, the signs of 256), 7 rows of 8.
+    let segments = reprise_store::inspect(&RealDisk, &bench.path()).unwrap();
+    let codes = |segment: &&SegmentInfo| segment.segment_type == reprise_index::PART_CODES;
+    let rows = segments.iter().find(codes).unwrap().offset + 64 + 17 + 7 * 8 + 256 * 8;
+    let mut bytes = std::fs::read(bench.path()).unwrap();
+    bytes[usize::try_from(rows).unwrap() + 3] ^= 8;
+    std::fs::write(bench.path(), bytes).unwrap();
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+    let found = bench.ask("fix the bug in the auth module", 0);
+    assert_eq!(found.results.len(), expected.results.len());
+    bench.engine().advance_graph(1).unwrap();
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
+    bench.engine().checkpoint().unwrap();
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+    // The old part stays in the file until a compaction; the new one is as the log says.
+    let findings = bench.engine().check().unwrap().findings;
+    assert!(findings.iter().all(|finding| finding.what == "file"));
+    assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
 }

@@ -50,16 +50,16 @@ fn writer(count: u32) -> IndexWriter {
 #[test]
 fn it_grows_from_a_size_on_and_published_states_stay_as_they_are() {
     let mut small = writer(99);
-    assert_eq!(small.advance_graph(50).1, 0);
+    assert_eq!(small.advance_graph(50).unwrap().1, 0);
     assert!(small.publish().graph.is_empty());
     let mut writer = writer(300);
     let before = writer.publish();
-    assert_eq!(writer.advance_graph(50).1, 250);
+    assert_eq!(writer.advance_graph(50).unwrap().1, 250);
     let after = writer.publish();
     assert!(before.graph.is_empty());
     assert_eq!(after.graph.covered(), 250..300);
     assert_eq!(after.len(), 300);
-    assert_eq!(writer.advance_graph(usize::MAX).1, 0);
+    assert_eq!(writer.advance_graph(usize::MAX).unwrap().1, 0);
     assert_eq!(after.graph.covered(), 250..300);
     assert_eq!(writer.publish().graph.covered(), 0..300);
 }
@@ -68,7 +68,7 @@ fn it_grows_from_a_size_on_and_published_states_stay_as_they_are() {
 fn it_is_saved_by_layer_and_goes_on_where_it_was() {
     for (budget, tag) in [(60, PART_HOT_GRAPH), (999, PART_GRAPH)] {
         let mut before = writer(300);
-        before.advance_graph(budget);
+        before.advance_graph(budget).unwrap();
         let parts = before.to_parts();
         assert!(parts.iter().any(|part| part.0 == tag), "{tag:#x}");
         let mut back = IndexWriter::from_parts(DIMENSIONS, &parts).unwrap();
@@ -80,8 +80,8 @@ fn it_is_saved_by_layer_and_goes_on_where_it_was() {
             push(writer, 300, None);
             writer.set_vector(299, &vector(7_000));
             writer.set_vector(300, &vector(8_000));
-            writer.advance_graph(1);
-            writer.advance_graph(999);
+            writer.advance_graph(1).unwrap();
+            writer.advance_graph(999).unwrap();
         }
         assert_eq!(back.to_parts(), before.to_parts());
         let snapshot = back.publish();
@@ -98,7 +98,7 @@ fn it_is_saved_by_layer_and_goes_on_where_it_was() {
 #[test]
 fn a_damaged_graph_is_grown_anew_and_a_purge_drops_it() {
     let mut writer = writer(200);
-    writer.advance_graph(999);
+    writer.advance_graph(999).unwrap();
     let whole = writer.to_parts();
     let mut damaged = whole.clone();
     for (tag, bytes) in &mut damaged {
@@ -109,12 +109,12 @@ fn a_damaged_graph_is_grown_anew_and_a_purge_drops_it() {
     }
     let mut back = IndexWriter::from_parts(DIMENSIONS, &damaged).unwrap();
     back.set_graph_from(100);
-    assert_eq!(back.advance_graph(20).1, 180);
-    back.advance_graph(999);
+    assert_eq!(back.advance_graph(20).unwrap().1, 180);
+    back.advance_graph(999).unwrap();
     assert_eq!(back.publish().graph.covered(), 0..200);
     writer.forget(5, DateTime::UNIX_EPOCH);
     writer.purge();
     assert!(writer.publish().graph.is_empty());
-    assert_eq!(writer.advance_graph(999).1, 0);
+    assert_eq!(writer.advance_graph(999).unwrap().1, 0);
     assert_eq!(writer.publish().graph.covered(), 0..200);
 }

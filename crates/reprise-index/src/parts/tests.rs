@@ -63,7 +63,9 @@ fn answers(snapshot: &IndexSnapshot) -> String {
         all.extend([format!("{ordinals:?} {signals:?}\n")]);
     }
     let mut scores = Vec::new();
-    snapshot.scan(&[0.0, 0.6, 0.8, 0.0], &mut scores);
+    let query = snapshot.encode(&[0.0, 0.6, 0.8, 0.0]).unwrap();
+    let ordinals: Vec<u32> = (0..snapshot.len() as u32).collect();
+    snapshot.cosines(&query, &ordinals, &mut scores);
     let docs: Vec<_> = (0..=snapshot.len() as u32)
         .map(|o| snapshot.doc(o))
         .collect();
@@ -113,15 +115,57 @@ fn every_flipped_bit_and_every_cut_is_refused() {
 }
 
 #[test]
+fn rows_left_in_the_file_answer_as_loaded_ones_and_damaged_ones_do_not() {
+    let mut writer = sample();
+    let mut parts = writer.to_parts();
+    let (_, codes) = parts.remove(0);
+    let open = |bytes: Vec<u8>| {
+        let left = LeftPart::from(SharedBytes::from(bytes));
+        IndexWriter::from_left_parts(4, parts.clone(), &left).unwrap()
+    };
+    let expected = answers(&writer.publish());
+    let mut left = open(codes.clone());
+    assert!(left.vectors.is_left());
+    let snapshot = left.publish();
+    assert_eq!(answers(&snapshot), expected);
+    left.load().unwrap();
+    assert!(!left.vectors.is_left());
+    assert_eq!(answers(&snapshot), expected);
+    // What changes meanwhile is read from the file first.
+    let mut left = open(codes.clone());
+    for writer in [&mut writer, &mut left] {
+        writer.set_vector(1, &[0.0, 0.0, 0.0, 1.0]);
+        writer.push_hole(RecordId::from_parts(90, 0));
+    }
+    assert_eq!(answers(&left.publish()), answers(&writer.publish()));
+    assert_eq!(left.to_parts(), writer.to_parts());
+    // One bit of the last row, of document 11.
+    let mut damaged = codes;
+    let last = damaged.len() - 1;
+    damaged[last] ^= 4;
+    let mut left = open(damaged);
+    let snapshot = left.publish();
+    let query = snapshot.encode(&[0.6, 0.0, 0.8, 0.0]).unwrap();
+    assert!(snapshot.cosine(&query, 10).is_some());
+    assert_eq!(snapshot.cosine(&query, 11), None);
+    assert!(matches!(left.load(), Err(IndexError::Damaged { .. })));
+    assert!(left.vectors.is_left());
+}
+
+#[test]
 fn damage_under_a_valid_checksum_never_panics() {
     let parts = sample().to_parts();
     let mut refused = 0;
     for part in 0..parts.len() {
-        for at in 9..parts[part].1.len() {
+        // Behind the front of the codes stand 12 rows of 4, each with a check of its own.
+        let rows = if parts[part].0 == PART_CODES { 48 } else { 0 };
+        for at in (9..parts[part].1.len() - rows).step_by(if rows > 0 { 7 } else { 1 }) {
             for bit in 0..8 {
                 let mut forged = parts.clone();
                 forged[part].1[at] ^= 1 << bit;
+                let left = forged[part].1.split_off(parts[part].1.len() - rows);
                 forged[part].1 = seal(std::mem::take(&mut forged[part].1));
+                forged[part].1.extend(left);
                 match load(&forged) {
                     Ok(snapshot) => drop(answers(&snapshot)),
                     Err(_) => refused += 1,

@@ -94,7 +94,9 @@ fn a_snapshot_does_not_see_what_comes_later() {
         let query = snapshot.analyse_query("auth race zebra");
         let signals = format!("{:?}", snapshot.lexical(&query, &view, 9, &mut scratch));
         let mut scores = Vec::new();
-        snapshot.scan(&[1.0, 0.0], &mut scores);
+        let query = snapshot.encode(&[1.0, 0.0]).unwrap();
+        let all: Vec<u32> = (0..snapshot.len() as u32).collect();
+        snapshot.cosines(&query, &all, &mut scores);
         let docs: Vec<_> = (0..400).map(|o| snapshot.doc(o)).collect();
         format!(
             "{signals} {scores:?} {docs:?} {:?}",
@@ -201,7 +203,9 @@ fn an_empty_index_and_odd_questions_have_answers() {
     // No vectors: everything is unembedded, nothing is near.
     assert_eq!(snapshot.unembedded(2), [0, 1]);
     let mut scores = Vec::new();
-    snapshot.scan(&[1.0, 0.0], &mut scores);
+    let query = snapshot.encode(&[1.0, 0.0]).unwrap();
+    let all: Vec<u32> = (0..snapshot.len() as u32).collect();
+    snapshot.cosines(&query, &all, &mut scores);
     assert_eq!(scores, [0.0; 3]);
     assert!(snapshot.memory_bytes() > 0);
 }

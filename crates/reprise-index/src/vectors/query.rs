@@ -147,7 +147,11 @@ impl Vectors {
         scratch: &'s mut VectorScratch,
     ) -> &'s [(u32, f32)] {
         scratch.best.clear();
-        scratch.tier = SearchTier::Scan;
+        scratch.tier = if self.is_left() {
+            SearchTier::LayerA
+        } else {
+            SearchTier::Scan
+        };
         let k = k.min(self.len());
         if k == 0 {
             return &scratch.best;
@@ -265,7 +269,8 @@ impl Vectors {
 
     pub(crate) fn cosine(&self, query: &QueryCodes, ordinal: u32) -> Option<f32> {
         let scale = self.scales.get(ordinal as usize).filter(|s| **s != 0.0)?;
-        let codes = self.codes(ordinal)?;
+        let mut spare = Vec::new();
+        let codes = self.codes(ordinal, &mut spare)?;
         Some(dot(&query.codes, codes) as f32 * (query.scale * scale))
     }
 

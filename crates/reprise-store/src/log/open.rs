@@ -63,7 +63,8 @@ impl Log {
                 expected: options.dimensions,
             });
         }
-        let mut found = recover(&file, facts, size, options.verify).map_err(&read)?;
+        let mut found =
+            recover(&file, facts, size, options.verify, options.leave).map_err(&read)?;
         found.report.created = created;
         if let Some(damage) = damage
             && found
