@@ -1,7 +1,9 @@
-//! What a question costs: the scan beside a plain f32 one, the lexical pass, loading the index.
+//! What a question costs: the scan and the graph beside a plain f32 scan, what an insert into the
+//! graph costs, the lexical pass, loading the index.
 //!
-//! `cargo bench -p reprise-index --bench search`. The comparison with sqlite-vec is in
-//! `benches/sqlite_vec`, a package of its own because registering a SQLite extension is `unsafe`.
+//! `cargo bench -p reprise-index --bench search`; `-- query`, `-- lexical` or `-- load` runs one part,
+//! `-- million` the vector queries at a million (a quarter of an hour, 4 GB). The comparison with
+//! usearch and sqlite-vec is in `benches/rivals`, a workspace of its own.
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 #![expect(
     clippy::unwrap_used,
@@ -11,11 +13,15 @@
 mod data;
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 use data::{DIMENSIONS, Random};
-use reprise_index::{IndexSnapshot, IndexWriter, LexicalScratch, NewDoc, OVERSAMPLE_DEFAULT};
+use reprise_index::{
+    GRAPH_DOCUMENTS, IndexSnapshot, IndexWriter, LeftPart, LexicalScratch, NewDoc,
+    OVERSAMPLE_DEFAULT, VectorScratch,
+};
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, VectorStore};
 
 const K: usize = 10;
@@ -48,25 +54,33 @@ fn main() {
             part();
         }
     }
+    if asked.iter().any(|a| a == "million") {
+        query_at(&[1_000_000]);
+    }
 }
 
 fn query() {
-    println!("vector query, k = {K}, one core, ms: median (best)");
+    // Around 64K the graph begins to be the quicker way.
+    query_at(&[10_000, 65_536, 100_000]);
+}
+
+fn query_at(counts: &[usize]) {
+    println!("vector query, k = {K}, one core, ms: median (best), recall@10; ratio of bests");
     println!(
-        "{:<20} {:>16} {:>16} {:>7} {:>9}",
-        "data", "ours", "f32 scan", "ratio", "recall@10"
+        "{:<16} {:>24} {:>24} {:>17} {:>6}   {:>25}",
+        "data", "scan", "graph", "f32 scan", "ratio", "insert: first, last 1K"
     );
-    for count in [10_000, 100_000] {
+    for count in counts {
         let name = |name| format!("{name} {}K", count / 1_000);
         let (a, b) = (&mut Random(1), &mut Random(2));
         vectors(
             &name("clustered"),
-            data::clustered(a, count),
+            data::clustered(a, *count),
             &data::clustered(b, 60),
         );
         vectors(
             &name("latent"),
-            data::latent(a, count),
+            data::latent(a, *count),
             &data::latent(b, 60),
         );
     }
@@ -122,31 +136,58 @@ fn vectors(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
     for (number, vector) in vectors.iter().enumerate() {
         push(&mut writer, number, "", vector);
     }
-    let snapshot = writer.publish();
-    let view = snapshot.view(&MemoryFilter::default(), None);
     let store = Store(vectors);
-    let (mut ours, mut plain) = (Vec::new(), Vec::new());
-    let nearest = |query: &Vec<f32>| snapshot.nearest(query, K, &view, &store, OVERSAMPLE_DEFAULT);
-    let got: Vec<_> = queries
+    let mut plain = Vec::new();
+    let exact: Vec<_> = queries
         .iter()
-        .map(|q| timed(&mut ours, || nearest(q)))
+        .map(|q| timed(&mut plain, || scan_f32(q, &store.0)))
         .collect();
-    let exact = |query: &Vec<f32>| scan_f32(query, &store.0);
-    let expected: Vec<_> = queries
-        .iter()
-        .map(|q| timed(&mut plain, || exact(q)))
-        .collect();
-    let hit = |(got, expected): (&Vec<(u32, f32)>, &Vec<u32>)| {
-        got.iter()
-            .filter(|(ordinal, _)| expected.contains(ordinal))
-            .count()
+    let ask = |snapshot: &IndexSnapshot| {
+        let view = snapshot.view(&MemoryFilter::default(), None);
+        let mut times = Vec::new();
+        let mut found = 0;
+        for _ in 0..5 {
+            for (query, exact) in queries.iter().zip(&exact) {
+                let got = timed(&mut times, || {
+                    snapshot.nearest(query, K, &view, &store, OVERSAMPLE_DEFAULT)
+                });
+                found += got.iter().filter(|(o, _)| exact.contains(o)).count();
+            }
+        }
+        let recall = found as f64 / (5 * K * queries.len()) as f64;
+        (Times::of(times), recall)
     };
-    let found: usize = got.iter().zip(&expected).map(hit).sum();
-    let recall = found as f64 / (K * queries.len()) as f64;
-    let (ours, plain) = (Times::of(ours), Times::of(plain));
+    let (scan, scan_recall) = ask(&writer.publish());
+    let (inserts, graph) = if store.0.len() < GRAPH_DOCUMENTS {
+        (String::new(), None)
+    } else {
+        let mut inserts = Vec::new();
+        while timed(&mut inserts, || writer.advance_graph(1_000).unwrap().1) > 0 {}
+        // The last call may have had nothing left to do.
+        let per_insert = |times: &[Duration]| {
+            let best = times.iter().min().map_or(0.0, Duration::as_secs_f64);
+            best * 1e3 / 1_000.0
+        };
+        let (first, last) = (per_insert(&inserts[..5]), {
+            let full = &inserts[..inserts.len() - 1];
+            per_insert(&full[full.len() - 5..])
+        });
+        (
+            format!("{first:.3}, {last:.3} ms"),
+            Some(ask(&writer.publish())),
+        )
+    };
+    let plain = Times::of(plain);
+    let best = graph
+        .as_ref()
+        .map_or(scan.best, |g| g.0.best.min(scan.best));
+    let graph = graph.map_or_else(String::new, |(times, recall)| {
+        format!("{times} {recall:.4}")
+    });
     println!(
-        "{name:<20} {ours:>16} {plain:>16} {:>7.1} {recall:>9.4}",
-        plain.median / ours.median
+        "{name:<16} {:>24} {graph:>24} {plain:>17} {:>6.1}   {inserts:>25}",
+        format!("{scan} {scan_recall:.4}"),
+        plain.best / best,
     );
 }
 
@@ -194,10 +235,10 @@ fn question() -> String {
 }
 
 fn lexical() {
-    println!("\nlexical pass and scan, 10K records of 200 B, 8 words, ms: median (best)");
+    println!("\nlexical pass and candidates, 10K records of 200 B, 8 words, ms: median (best)");
     println!(
         "{:<22} {:>16} {:>16} {:>16} {:>9}",
-        "view", "scan", "lexical", "both", "postings"
+        "view", "candidates", "lexical", "both", "postings"
     );
     for (name, batch) in [("one batch", 10_000), ("published one by one", 1)] {
         let (mut writer, vectors) = filled(10_000, batch);
@@ -232,14 +273,17 @@ fn lexical() {
 
 fn report(name: &str, snapshot: &IndexSnapshot, vector: &[f32]) {
     let mut scratch = LexicalScratch::default();
-    let mut scores = Vec::new();
+    let mut vectors = VectorScratch::default();
     let view = snapshot.view(&MemoryFilter::default(), None);
     let query = snapshot.analyse_query(&question());
     let (mut scan, mut lexical, mut both) = (Vec::new(), Vec::new(), Vec::new());
     let mut postings = 0;
     for _ in 0..200 {
         timed(&mut both, || {
-            timed(&mut scan, || snapshot.scan(vector, &mut scores));
+            timed(&mut scan, || {
+                let codes = snapshot.encode(vector).unwrap();
+                snapshot.candidates(&codes, 128, &view, &mut vectors).len()
+            });
             timed(&mut lexical, || {
                 let signals = snapshot.lexical(&query, &view, 128, &mut scratch);
                 postings = signals.terms.iter().map(|t| t.documents).sum();
@@ -254,19 +298,31 @@ fn load() {
     let count = 100_000;
     let (mut writer, _) = filled(count, 512);
     let parts = writer.to_parts();
-    let (mut copied, mut owned) = (Vec::new(), Vec::new());
+    let (mut left, mut owned) = (Vec::new(), Vec::new());
     for _ in 0..9 {
-        timed(&mut copied, || {
-            IndexWriter::from_parts(DIMENSIONS, &parts).unwrap()
-        });
         let given = parts.clone();
         timed(&mut owned, || {
             IndexWriter::from_owned_parts(DIMENSIONS, given).unwrap()
         });
+        let mut given = parts.clone();
+        let (_, codes) = given.remove(0);
+        let codes = LeftPart {
+            size: codes.len() as u64,
+            read: Arc::new(move |at, out| {
+                out.copy_from_slice(&codes[at as usize..at as usize + out.len()]);
+                true
+            }),
+        };
+        timed(&mut left, || {
+            IndexWriter::from_left_parts(DIMENSIONS, given, &codes).unwrap()
+        });
     }
     println!("\nload at 100K, ms: median (best)");
-    println!("  from_owned_parts {}", Times::of(owned));
-    println!("  from_parts, which copies {}", Times::of(copied));
+    println!(
+        "  from_left_parts, rows stay in the file {}",
+        Times::of(left)
+    );
+    println!("  from_owned_parts, every row checked {}", Times::of(owned));
     for (tag, bytes) in &parts {
         println!(
             "  part {tag:#x}: {:.1} B/record",
