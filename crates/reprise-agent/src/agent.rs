@@ -5,6 +5,7 @@
 //! embedded late, the search graph grown. Must never live here: reads (they use the snapshot and never wait for a mailbox),
 //! or anything that blocks.
 
+mod consolidation;
 mod growth;
 mod late;
 
@@ -19,6 +20,7 @@ use crate::embedder::EmbedPool;
 use crate::handle::{AgentHandle, Job};
 use crate::writer::{self, WriterEnd};
 
+use consolidation::Consolidation;
 use growth::GraphGrowth;
 use late::LateEmbedding;
 
@@ -54,6 +56,7 @@ pub struct MemoryAgentState {
     handle: AgentHandle,
     late: LateEmbedding,
     growth: GraphGrowth,
+    consolidation: Consolidation,
     ended: Option<oneshot::Receiver<()>>,
 }
 
@@ -91,6 +94,7 @@ impl MemoryAgentState {
         }
         self.late.start_if_due();
         self.growth.start_if_due();
+        self.consolidation.start_if_due();
 
         if idle >= self.config.limits.checkpoint_after {
             let handle = self.handle.clone();
@@ -126,6 +130,7 @@ impl Actor for MemoryAgent {
         } = arguments;
         let late = LateEmbedding::new(pool, handle.clone());
         let growth = GraphGrowth::new(handle.clone());
+        let consolidation = Consolidation::new(handle.clone(), Arc::clone(&config.clock));
         let end = writer::spawn(Arc::clone(&config), handle.clone(), jobs, gate)?;
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();
@@ -141,6 +146,7 @@ impl Actor for MemoryAgent {
             handle,
             late,
             growth,
+            consolidation,
             ended: Some(ended),
         })
     }

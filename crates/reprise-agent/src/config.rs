@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
 use reprise_types::limits::RECALL_BUDGET_MS;
-use reprise_types::{Clock, LearningEngine, SystemClock, Unlearned, UserId};
+use reprise_types::{Clock, LearningEngine, SystemClock, UserId};
 
 use crate::embedder::{OpenEmbedder, PoolOptions};
 
@@ -35,8 +35,8 @@ pub struct MemoryConfig {
     pub open_embedder: OpenEmbedder,
     /// The pool of embedders.
     pub pool: PoolOptions,
-    /// What adjusts scores.
-    pub learning: Arc<dyn LearningEngine>,
+    /// What adjusts scores; `None` is each memory's own learner, fed by its runs.
+    pub learning: Option<Arc<dyn LearningEngine>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The bounds.
@@ -86,7 +86,7 @@ impl Default for ServiceLimits {
 }
 
 impl MemoryConfig {
-    /// The defaults, with the machine's clock and no learning.
+    /// The defaults, with the machine's clock and each memory's own learner.
     #[must_use]
     pub fn new(
         data_dir: PathBuf,
@@ -100,7 +100,7 @@ impl MemoryConfig {
             open_engine,
             open_embedder,
             pool: PoolOptions::default(),
-            learning: Arc::new(Unlearned),
+            learning: None,
             clock: Arc::new(SystemClock),
             limits: ServiceLimits::default(),
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use reprise_engine::{Engine, EngineError, Snapshot};
-use reprise_types::{MemoryError, NewRecord, UserId, WriteOutcome};
+use reprise_types::{MemoryError, NewRecord, Receipt, UserId, WriteOutcome};
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// What a writer thread is asked to do.
@@ -192,6 +192,20 @@ impl AgentHandle {
 
     fn touch(&self) {
         *self.0.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
+impl AgentHandle {
+    /// Hands a recall's receipt to the writer without waiting. Where its queue is full the receipt is
+    /// lost, and an outcome that names the recall will be refused: a recall never waits for that.
+    pub(crate) fn remember(&self, receipt: Receipt) {
+        let job = Job::Run(Box::new(move |engine: &mut Engine| {
+            engine.remember_recall(receipt);
+        }));
+        let jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Err(error)) = jobs.as_ref().map(|jobs| jobs.try_send(job)) {
+            tracing::debug!(user = %self.0.user, %error, "a receipt was lost");
+        }
     }
 }
 

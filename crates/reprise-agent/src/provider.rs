@@ -7,14 +7,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use reprise_engine::{TokenCounter, context_block, context_candidates, subject};
+use chrono::{DateTime, Utc};
+use reprise_engine::{
+    Engine, EngineError, TokenCounter, context_block, context_candidates, subject,
+};
 use reprise_types::{
-    ContextBlock, Degraded, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, UserId,
+    ContextBlock, Degraded, EmbeddingSpace, LearningEngine, MemoryError, MemoryProvider, Recall,
+    RecallId, RecallRequest, Receipt, RecordId, Revision, RunBeginning, RunEnding, UserId,
     system_entropy,
 };
 use tokio::time::timeout;
 
 use crate::embedder::{Embedded, PoolError};
+use crate::handle::storage;
 use crate::service::Shared;
 
 /// Of the recall budget, the embedder may use four fifths: the search needs the rest.
@@ -82,7 +87,8 @@ impl ActorMemoryProvider {
         let vector = self.query_vector(&request.query, patience).await;
         // Taken last: what was kept while the question was embedded is in it.
         let snapshot = agent.snapshot()?;
-        let learning = Arc::clone(&self.shared.config.learning);
+        let learning = self.shared.config.learning.clone();
+        let asked = agent.clone();
         let shared = Arc::clone(&self.shared);
         let searched = tokio::task::spawn_blocking(move || {
             // The permit is held until the work ends, even where nobody waits for it any more.
@@ -96,7 +102,12 @@ impl ActorMemoryProvider {
                 u64::try_from(shared.config.clock.now().timestamp_millis()).unwrap_or_default(),
                 system_entropy() >> 48,
             );
-            let mut recall = snapshot.recall(&request, with, id, learning.as_ref());
+            let learning: &dyn LearningEngine = match &learning {
+                Some(learning) => learning.as_ref(),
+                None => snapshot.learner().as_ref(),
+            };
+            let mut recall = snapshot.recall(&request, with, id, learning);
+            asked.remember(receipt_of(&recall, with, shared.config.clock.now()));
             if matches!(vector, QueryVector::Late) {
                 for part in &mut recall.degraded {
                     if *part == Degraded::NoQueryVector {
@@ -114,6 +125,43 @@ impl ActorMemoryProvider {
     }
 }
 
+/// What a later outcome may give credit to.
+fn receipt_of(
+    recall: &Recall,
+    query: Option<(&EmbeddingSpace, &[f32])>,
+    at: DateTime<Utc>,
+) -> Receipt {
+    Receipt {
+        recall_id: recall.recall_id,
+        at,
+        query: query.map(|(space, vector)| reprise_types::QueryVector {
+            space: space.clone(),
+            vector: vector.to_vec(),
+        }),
+        records: recall.results.iter().map(|found| found.record.id).collect(),
+    }
+}
+
+impl ActorMemoryProvider {
+    /// Says something of a run to the writer; a refusal is the caller's to hear.
+    async fn say(
+        &self,
+        what: impl FnOnce(&mut Engine, DateTime<Utc>) -> Result<(), EngineError> + Send + 'static,
+    ) -> Result<(), MemoryError> {
+        let now = self.shared.config.clock.now();
+        let directory = &self.shared.directory;
+        let done = directory
+            .with_engine(&self.user, move |engine| what(engine, now))
+            .await?;
+        done.map_err(|error| match error {
+            EngineError::Learn(refused) => MemoryError::Invalid {
+                message: refused.to_string(),
+            },
+            error => storage(&error),
+        })
+    }
+}
+
 #[async_trait]
 impl MemoryProvider for ActorMemoryProvider {
     #[tracing::instrument(level = "debug", skip_all, fields(user = %self.user))]
@@ -126,6 +174,35 @@ impl MemoryProvider for ActorMemoryProvider {
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
     }
 
+    async fn begin_run(&self, run: RunBeginning) -> Result<(), MemoryError> {
+        self.say(move |engine, now| engine.begin_run(&run, now))
+            .await
+    }
+
+    async fn step_run(
+        &self,
+        run_id: String,
+        action: String,
+        used: Vec<RecordId>,
+    ) -> Result<(), MemoryError> {
+        self.say(move |engine, now| engine.step_run(&run_id, &action, &used, now))
+            .await
+    }
+
+    async fn end_run(&self, run: RunEnding) -> Result<(), MemoryError> {
+        self.say(move |engine, now| engine.end_run(&run, now)).await
+    }
+
+    async fn revise_run(
+        &self,
+        run_id: String,
+        revision: Revision,
+        quality: Option<f32>,
+    ) -> Result<(), MemoryError> {
+        self.say(move |engine, now| engine.revise_run(&run_id, revision, quality, now))
+            .await
+    }
+
     /// The pool's tokenisers are busy embedding, so four bytes count as a token here.
     async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError> {
         let request = RecallRequest {
@@ -136,3 +213,6 @@ impl MemoryProvider for ActorMemoryProvider {
         Ok(context_block(&recall, budget, TokenCounter::BytesOverFour))
     }
 }
+
+#[cfg(test)]
+mod tests;

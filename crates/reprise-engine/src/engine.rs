@@ -118,9 +118,17 @@ impl Engine {
     /// Checkpoints and gives the file back.
     pub fn close(mut self) -> Result<(), EngineError> {
         if self.graph == GraphGrown::Growing {
-            return self.save();
+            self.save()?;
+        } else {
+            self.checkpoint()?;
         }
-        self.checkpoint()
+        if self.state.learning.runs() > 0
+            && let Err(error) = self.refresh_sona()
+        {
+            // A projection for others to read: the log has everything.
+            tracing::warn!(%error, "sona.json could not be written");
+        }
+        Ok(())
     }
 
     /// The `known_at` of what is written now: the clock's, unless the clock went backwards.

@@ -139,6 +139,12 @@ impl Learning {
         self.trajectories.receipt(recall_id)
     }
 
+    /// Finished runs learned from since the last reset.
+    #[must_use]
+    pub fn runs(&self) -> u64 {
+        self.learner.journal.runs.next()
+    }
+
     /// Runs under way.
     #[must_use]
     pub fn open_runs(&self) -> usize {

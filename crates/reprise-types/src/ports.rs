@@ -10,13 +10,47 @@ use crate::embedding::EmbeddingSpace;
 use crate::error::{EmbedError, MemoryError};
 use crate::filter::MemoryFilter;
 use crate::id::RecordId;
+use crate::kind::Revision;
 use crate::recall::{Recall, RecallRequest, RetrievedMemory, TaughtBy};
+use crate::run::{RunBeginning, RunEnding};
 
 /// What a host knows of memory (M32). Best effort by contract: a host goes on without an answer.
 #[async_trait]
 pub trait MemoryProvider: Send + Sync {
     /// Answers within the recall budget or errs.
     async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError>;
+
+    /// A run begins that works with what was recalled (M64). Where memory does not learn, nothing
+    /// happens.
+    async fn begin_run(&self, _run: RunBeginning) -> Result<(), MemoryError> {
+        Ok(())
+    }
+
+    /// A run under way does something, with records that it used for it.
+    async fn step_run(
+        &self,
+        _run_id: String,
+        _action: String,
+        _used: Vec<RecordId>,
+    ) -> Result<(), MemoryError> {
+        Ok(())
+    }
+
+    /// A run under way ends (M40). Credit goes to the records it is said to have used, which its
+    /// recall must have returned.
+    async fn end_run(&self, _run: RunEnding) -> Result<(), MemoryError> {
+        Ok(())
+    }
+
+    /// Something is learned about a run that has ended; `quality` counts for [`Revision::Scored`].
+    async fn revise_run(
+        &self,
+        _run_id: String,
+        _revision: Revision,
+        _quality: Option<f32>,
+    ) -> Result<(), MemoryError> {
+        Ok(())
+    }
 
     /// The seed's form of the question: results only.
     async fn recall(

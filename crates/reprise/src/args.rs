@@ -262,11 +262,12 @@ pub(crate) enum ModelsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct EvalArguments {
     /// The form of the data: a public set's, or folders of records, queries and gold as JSONL
-    #[arg(value_parser = formats())]
-    pub(crate) set: Format,
+    /// (`learning` needs no data: it proves that outcomes change rankings)
+    #[arg(value_parser = targets())]
+    pub(crate) set: EvalTarget,
     /// The set's file or folder
     #[arg(long, value_name = "PATH")]
-    pub(crate) data: PathBuf,
+    pub(crate) data: Option<PathBuf>,
     /// Results of one recall that count
     #[arg(long, default_value_t = 20)]
     pub(crate) top_k: usize,
@@ -278,12 +279,22 @@ pub(crate) struct EvalArguments {
     pub(crate) without: Vec<String>,
 }
 
-/// The names of the forms, each for its form.
-fn formats() -> impl TypedValueParser<Value = Format> {
-    let names = PossibleValuesParser::new(Format::ALL.map(Format::name));
-    names.try_map(|name| {
+/// What is evaluated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EvalTarget {
+    /// A data set of this form.
+    Set(Format),
+    /// Learning, on texts of our own.
+    Learning,
+}
+
+/// The names of the forms, each for its form, and of the proof.
+fn targets() -> impl TypedValueParser<Value = EvalTarget> {
+    const LEARNING: &str = "learning";
+    let names = Format::ALL.map(Format::name).into_iter().chain([LEARNING]);
+    PossibleValuesParser::new(names).map(|name| {
         let named = Format::ALL.into_iter().find(|format| format.name() == name);
-        named.ok_or("not the name of a form")
+        named.map_or(EvalTarget::Learning, EvalTarget::Set)
     })
 }
 

@@ -64,7 +64,12 @@ pub(super) const ROOMS: &[Room] = &[
     Room {
         package: "reprise-eval",
         // It times and compares; the store and the model are lent to it.
-        may_name: &["reprise-types", "reprise-index", "reprise-engine"],
+        may_name: &[
+            "reprise-types",
+            "reprise-index",
+            "reprise-learn",
+            "reprise-engine",
+        ],
     },
     Room {
         package: "reprise-agent",

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Arc;
 
+use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::{Engine, EngineOptions};
 use reprise_eval::{Options, Tools};
@@ -10,12 +11,21 @@ use reprise_store::RealDisk;
 
 use super::store::DIMENSIONS;
 use super::{Context, model};
-use crate::args::EvalArguments;
+use crate::args::{EvalArguments, EvalTarget};
 use crate::exit::Exit;
 use crate::lines::record_of;
 
 pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
-    let mut dataset = reprise_eval::read(arguments.set, &arguments.data, record_of)?;
+    let EvalTarget::Set(form) = arguments.set else {
+        return learning(context);
+    };
+    let Some(data) = &arguments.data else {
+        bail!(
+            "pass --data PATH: the file or folder of the `{}` set",
+            form.name()
+        );
+    };
+    let mut dataset = reprise_eval::read(form, data, record_of)?;
     if let Some(count) = arguments.limit {
         dataset.limit(count);
     }
@@ -51,6 +61,28 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
         writeln!(out)?;
     } else {
         reprise_eval::print(&report, &mut out)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// `reprise eval learning`: the proof, on texts of our own with the real model.
+fn learning(context: &Context) -> anyhow::Result<Exit> {
+    let Some(factory) = model::factory(context) else {
+        bail!("the proof needs the model; run `reprise models pull`");
+    };
+    let bar = ProgressBar::new_spinner();
+    let mut embedder = factory.open()?;
+    let report = reprise_eval::prove(&mut *embedder, &mut |stage| {
+        bar.set_message(stage.to_owned());
+        bar.tick();
+    })?;
+    bar.finish_and_clear();
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        serde_json::to_writer(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        reprise_eval::print_learning(&report, &mut out)?;
     }
     Ok(Exit::Success)
 }

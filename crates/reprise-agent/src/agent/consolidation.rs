@@ -1,0 +1,56 @@
+//! Learning's background loop (M56): runs that nobody ended are given up, and the adapter is fitted
+//! anew, off the writer.
+//!
+//! Lives here: one background task at a time per memory. Must never live here: when a fit is due, or
+//! what it does (the engine knows).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reprise_engine::Engine;
+use reprise_types::Clock;
+
+use crate::handle::AgentHandle;
+
+/// The consolidation of one memory.
+pub(super) struct Consolidation {
+    handle: AgentHandle,
+    clock: Arc<dyn Clock>,
+    running: Arc<AtomicBool>,
+}
+
+impl Consolidation {
+    pub(super) fn new(handle: AgentHandle, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            handle,
+            clock,
+            running: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Starts the task, unless it runs. The fit itself takes no turn of the writer's.
+    pub(super) fn start_if_due(&self) {
+        if self.running.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (handle, running) = (self.handle.clone(), Arc::clone(&self.running));
+        let now = self.clock.now();
+        tokio::spawn(async move {
+            let swept = handle.housekeeping(move |engine| engine.sweep_runs(now));
+            if let Ok(Err(error)) = swept.await {
+                tracing::warn!(%error, "stale runs could not be given up");
+            }
+            if let Ok(Some(job)) = handle
+                .housekeeping(|e: &mut Engine| e.start_consolidation())
+                .await
+                && let Ok(done) = tokio::task::spawn_blocking(move || job.run()).await
+            {
+                let kept = handle.housekeeping(move |engine| engine.finish_consolidation(done));
+                if let Ok(Err(error)) = kept.await {
+                    tracing::warn!(%error, "fitted weights could not be kept");
+                }
+            }
+            running.store(false, Ordering::Release);
+        });
+    }
+}

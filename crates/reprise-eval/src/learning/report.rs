@@ -1,0 +1,113 @@
+//! The proof in figures, as data and as a table.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+/// The whole proof.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LearningReport {
+    /// Each scenario is run with each of these.
+    pub seeds: Vec<u64>,
+    /// Results that count in nDCG.
+    pub depth: usize,
+    /// Held-out quality after learning from runs that cosine led.
+    pub scenarios: Vec<ScenarioReport>,
+    /// Runs that the learner's own answers led.
+    pub loops: Vec<Loop>,
+}
+
+/// One system in one scenario; means over seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct System {
+    /// nDCG at `depth` on questions that no run asked.
+    pub ndcg: f64,
+    /// The same less cosine's.
+    pub delta: f64,
+    /// 95 % bootstrap interval of `delta` over seeds.
+    pub delta_interval: (f64, f64),
+}
+
+/// One scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScenarioReport {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is.
+    pub what: &'static str,
+    /// Runs learned from.
+    pub runs: usize,
+    /// nDCG of cosine alone.
+    pub cosine: f64,
+    /// `ruvector-sona` with its defaults.
+    pub shipped: System,
+    /// Ours.
+    pub reprise: System,
+    /// Share of questions whose first ten ours changes.
+    pub changed: f64,
+    /// The largest adjustment that was made.
+    pub largest_adjustment: f32,
+    /// Mean cap in force at the end.
+    pub cap: f64,
+    /// Mean opening of the evidence learner's gate, 0..1.
+    pub evidence_gate: f64,
+    /// Mean opening of the adapter's gate, 0..1.
+    pub adapter_gate: f64,
+}
+
+/// One closed loop.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Loop {
+    /// Its scenario.
+    pub name: &'static str,
+    /// Runs of the loop.
+    pub runs: usize,
+    /// Share of used memories that helped, in the last quarter, where cosine chose what was shown.
+    pub cosine: f64,
+    /// The same where the learner chose.
+    pub reprise: f64,
+    /// 95 % bootstrap interval of the difference over seeds.
+    pub delta_interval: (f64, f64),
+}
+
+/// Prints the tables.
+pub fn print_learning(report: &LearningReport, out: &mut dyn Write) -> io::Result<()> {
+    let (seeds, depth) = (report.seeds.len(), report.depth);
+    writeln!(
+        out,
+        "held-out nDCG@{depth} after learning, {seeds} seeds; change against cosine [95 %]\n"
+    )?;
+    writeln!(
+        out,
+        "{:<22}{:>5}{:>8}  {:>9}  {:<26}{:>8}{:>6}{:>9}",
+        "scenario", "runs", "cosine", "sona 0.2", "reprise", "changed", "cap", "gates"
+    )?;
+    for one in &report.scenarios {
+        let (low, high) = one.reprise.delta_interval;
+        let ours = format!("{:+.4} [{low:+.3}, {high:+.3}]", one.reprise.delta);
+        let gates = format!("{:.1}/{:.1}", one.evidence_gate, one.adapter_gate);
+        writeln!(
+            out,
+            "{:<22}{:>5}{:>8.3}  {:>+9.4}  {ours:<26}{:>7.1}%{:>6.2}{gates:>9}",
+            one.name,
+            one.runs,
+            one.cosine,
+            one.shipped.delta,
+            one.changed * 100.0,
+            one.cap,
+        )?;
+    }
+    writeln!(
+        out,
+        "\nclosed loop: share of used memories that helped, last quarter\n"
+    )?;
+    for one in &report.loops {
+        let (low, high) = one.delta_interval;
+        writeln!(
+            out,
+            "{:<22}{:>5}{:>8.3}  {:>9.3}  change [{low:+.3}, {high:+.3}]",
+            one.name, one.runs, one.cosine, one.reprise
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! A learner in the proof: ours, by the same calls as the engine makes, and the shipped one beside it.
+
+use chrono::{DateTime, TimeDelta};
+use reprise_learn::{Learner, Learning, Premises, Shipped};
+use reprise_types::{
+    Credit, LearningEngine, QueryVector, RecordId, RunBeginning, RunEnding, RunOutcome,
+};
+
+use super::world::{World, id, memory_of};
+
+pub(super) struct Student<'a> {
+    world: &'a World,
+    learning: Learning,
+    shipped: Shipped,
+}
+
+impl<'a> Student<'a> {
+    pub(super) fn new(world: &'a World) -> Self {
+        let dimensions = usize::from(world.space.dimensions);
+        Self {
+            world,
+            learning: Learning::new(dimensions),
+            shipped: Shipped::new(dimensions),
+        }
+    }
+
+    /// A run ended.
+    pub(super) fn learn(&mut self, run: usize, question: usize, used: &[usize], quality: f32) {
+        let world = self.world;
+        let run_id = format!("run-{run}");
+        let outcome = RunOutcome {
+            begin: RunBeginning {
+                run_id: run_id.clone(),
+                query: Some(QueryVector {
+                    space: world.space.clone(),
+                    vector: world.questions[question].clone(),
+                }),
+                recall_id: None,
+            },
+            end: RunEnding {
+                run_id,
+                used: used.iter().map(|memory| id(*memory)).collect(),
+                credit: Credit::Explicit,
+                quality: Some(quality),
+                fail: None,
+            },
+        };
+        let live = |record: RecordId| memory_of(record) < world.memories.len();
+        let premises = Premises {
+            now: DateTime::UNIX_EPOCH + TimeDelta::minutes(i64::from(run as u32)),
+            space: Some(&world.space),
+            live: &live,
+        };
+        for event in self
+            .learning
+            .outcome(&outcome, premises)
+            .unwrap_or_default()
+        {
+            self.learning.fold(&event, &live);
+        }
+        if self.learning.learner().needs_consolidation() {
+            self.consolidate();
+        }
+        let mut mean = vec![0.0; world.questions[question].len()];
+        for memory in used {
+            for (mean, x) in mean.iter_mut().zip(&world.memories[*memory]) {
+                *mean += x / used.len() as f32;
+            }
+        }
+        let question = &world.questions[question];
+        self.shipped.learn(question, &mean, quality);
+    }
+
+    /// The end of learning.
+    pub(super) fn settle(&mut self) {
+        self.consolidate();
+        self.shipped.settle();
+    }
+
+    fn consolidate(&mut self) {
+        let world = self.world;
+        let vector = |record: RecordId, out: &mut [f32]| {
+            out.copy_from_slice(&world.memories[memory_of(record)]);
+            true
+        };
+        let learner = self.learning.learner();
+        let mut fitted = Learner::clone(&learner);
+        fitted.adopt(learner.consolidate(&vector));
+        for (memory, vector) in world.memories.iter().enumerate() {
+            fitted.place(id(memory), vector);
+        }
+        self.learning.take_adapter(&fitted);
+    }
+
+    /// The candidates by cosine and adjustment, and the largest adjustment made.
+    pub(super) fn ranking(&self, question: usize) -> (Vec<usize>, f32) {
+        let found = &self.world.found[question];
+        let ids: Vec<RecordId> = found.iter().map(|(memory, _)| id(*memory)).collect();
+        let learner = self.learning.learner();
+        let moved = learner.adjustments(Some(&self.world.questions[question]), &ids);
+        let largest = moved
+            .iter()
+            .fold(0.0_f32, |most, moved| most.max(moved.abs()));
+        let scored = found.iter().zip(moved);
+        let scored = scored.map(|((memory, cosine), moved)| (*memory, cosine + moved));
+        (ranked(scored.collect()), largest)
+    }
+
+    /// The candidates by their cosine with the question that the shipped engine makes of it.
+    pub(super) fn shipped_ranking(&self, question: usize) -> Vec<usize> {
+        let moved = self.shipped.adjusted(&self.world.questions[question]);
+        let cosine = |memory: usize| {
+            let vector = &self.world.memories[memory];
+            vector.iter().zip(&moved).map(|(a, b)| a * b).sum::<f32>()
+        };
+        let found = &self.world.found[question];
+        ranked(found.iter().map(|(m, _)| (*m, cosine(*m))).collect())
+    }
+
+    pub(super) fn cap(&self) -> f32 {
+        self.learning.learner().cap()
+    }
+
+    pub(super) fn gates(&self) -> (f32, f32) {
+        self.learning.learner().gates()
+    }
+}
+
+/// Best first; stable, so that what is equal stays as it was.
+fn ranked(mut scored: Vec<(usize, f32)>) -> Vec<usize> {
+    scored.sort_by(|a, b| b.1.total_cmp(&a.1));
+    scored.into_iter().map(|(memory, _)| memory).collect()
+}

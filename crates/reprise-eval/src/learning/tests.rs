@@ -1,0 +1,36 @@
+//! The proof itself on one seed, with the real model: what it promises, and the other sign of it.
+
+use reprise_embed::testing::shared_models;
+use reprise_embed::{EmbedderFactory, Variant};
+
+use super::*;
+
+fn world() -> World {
+    let factory = EmbedderFactory::from_store(&shared_models(), Variant::Int8, None).unwrap();
+    World::new(&mut *factory.open().unwrap()).unwrap()
+}
+
+#[test]
+fn a_preference_is_learned_noise_is_not_and_the_cap_holds() {
+    let world = world();
+    let global = one(&world, Scenario::Global, 11);
+    assert!(global.learned - global.cosine >= 0.15);
+    let topic = one(&world, Scenario::PerTopic, 11);
+    assert!(topic.learned - topic.cosine >= 0.08);
+    let unseen = one(&world, Scenario::Unseen, 11);
+    assert!(unseen.learned - unseen.cosine >= 0.08);
+    let random = one(&world, Scenario::Random, 11);
+    assert!(random.learned - random.cosine >= -0.001 && random.changed <= 0.07);
+    let inverted = one(&world, Scenario::Inverted, 11);
+    assert!(
+        inverted.learned < inverted.cosine,
+        "lies are learned as well"
+    );
+    for outcome in [global, topic, unseen, random, inverted] {
+        assert!(outcome.largest <= outcome.cap, "the cap is the cap");
+        assert!(
+            (outcome.shipped - outcome.cosine).abs() < 0.001,
+            "shipped moves nothing"
+        );
+    }
+}
