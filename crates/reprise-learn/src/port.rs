@@ -31,6 +31,10 @@ impl LearningEngine for Learner {
         if self.on { self.cap_in_force() } else { 0.0 }
     }
 
+    fn gates(&self) -> (f32, f32) {
+        self.gates()
+    }
+
     /// The runs that weigh most, heaviest first. None where the evidence learner is not believed.
     fn taught_by(&self, query_vector: Option<&[f32]>, record: RecordId) -> Vec<TaughtBy> {
         let query = query_vector.filter(|query| query.len() == self.dimensions);

@@ -32,7 +32,8 @@ pub use kind::{
 };
 pub use ports::{Clock, Embedder, LearningEngine, MemoryProvider, Unlearned, VectorStore};
 pub use recall::{
-    Degraded, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier, TaughtBy, Why,
+    Degraded, LearnedMove, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier,
+    TaughtBy, Why,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance};
 pub use run::{

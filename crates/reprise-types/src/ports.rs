@@ -128,6 +128,11 @@ pub trait LearningEngine: Send + Sync {
     /// The largest absolute adjustment in force now, 0..1.
     fn cap(&self) -> f32;
 
+    /// How far evidence and adapter are believed, 0..1 each.
+    fn gates(&self) -> (f32, f32) {
+        (0.0, 0.0)
+    }
+
     /// The runs behind the adjustment.
     fn taught_by(&self, query_vector: Option<&[f32]>, record: RecordId) -> Vec<TaughtBy>;
 }

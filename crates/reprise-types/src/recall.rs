@@ -79,6 +79,9 @@ pub struct Why {
     /// Runs that taught the difference between `score` and `sona_score`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taught_by: Vec<TaughtBy>,
+    /// What moved `score` to `sona_score`; `None` where nothing did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning: Option<LearnedMove>,
     /// Older versions that this record replaced and that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<RecordId>,
@@ -95,6 +98,19 @@ pub struct RankSignal {
     pub weight: f32,
     /// `value` times `weight`.
     pub contribution: f32,
+}
+
+/// An adjustment by what past runs taught.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LearnedMove {
+    /// What was added to the score.
+    pub adjustment: f32,
+    /// The most that may be added or taken now.
+    pub cap: f32,
+    /// How far the runs that used this record are believed, 0..1.
+    pub evidence_gate: f32,
+    /// How far what they have in common is believed, 0..1.
+    pub adapter_gate: f32,
 }
 
 /// One past run behind a learned adjustment.

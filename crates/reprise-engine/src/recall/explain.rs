@@ -3,7 +3,9 @@
 
 use std::collections::HashSet;
 
-use reprise_types::{LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Why};
+use reprise_types::{
+    LearnedMove, LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Why,
+};
 
 use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
@@ -40,6 +42,7 @@ pub(super) fn run(
                 let sona_score = (score + moved).clamp(0.0, 1.0);
                 let why = Why {
                     taught_by: learning.taught_by(plan.vector, record.id),
+                    learning: (moved != 0.0).then(|| learned_move(learning, moved)),
                     supersedes: history(snapshot, &record),
                     ..why(scene, fusion, scored)
                 };
@@ -86,6 +89,16 @@ fn reordered<'a>(
     all
 }
 
+fn learned_move(learning: &dyn LearningEngine, adjustment: f32) -> LearnedMove {
+    let (evidence_gate, adapter_gate) = learning.gates();
+    LearnedMove {
+        adjustment,
+        cap: learning.cap(),
+        evidence_gate,
+        adapter_gate,
+    }
+}
+
 fn is_forgotten(snapshot: &Snapshot, ordinal: u32) -> bool {
     let doc = snapshot.index.doc(ordinal);
     doc.is_some_and(|doc| doc.forgotten_at.is_some())
@@ -123,6 +136,7 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored) -> Why {
             .lexical
             .matched_words(scored.ordinal, &scene.plan.query),
         taught_by: Vec::new(),
+        learning: None,
         supersedes: Vec::new(),
     }
 }

@@ -116,6 +116,9 @@ fn what_helped_comes_up_from_below_and_says_which_runs_taught_it() {
     assert!(first.sona_score - first.score <= snapshot.learner().cap() + 1e-6);
     assert!(first.why.taught_by.iter().all(|run| run.quality > 0.8));
     assert_eq!(first.why.taught_by.len(), 5);
+    let why = first.why.learning.unwrap();
+    assert!(why.evidence_gate >= 1.0 && why.adjustment <= why.cap);
+    assert!(plain.results[0].why.learning.is_none());
     assert_eq!(
         plain,
         ask(&Unlearned),

@@ -9,8 +9,8 @@ use reprise_embed::EmbedderFactory;
 use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, subject};
 use reprise_store::Verify;
 use reprise_types::{
-    Clock, Degraded, Embedder, EmbeddingSpace, MemoryFilter, Recall, RecallId, RecallRequest,
-    SystemClock,
+    Clock, Degraded, Embedder, EmbeddingSpace, LearnedMove, MemoryFilter, Recall, RecallId,
+    RecallRequest, SystemClock, TaughtBy,
 };
 
 use super::store::{self, Access};
@@ -236,9 +236,24 @@ fn reason(found: &reprise_types::RetrievedMemory) -> String {
         })
         .collect();
     let mut text = format!("because {}", parts.join(", "));
+    if let Some(learned) = &found.why.learning {
+        text.push_str(&lesson(learned, &found.why.taught_by));
+    }
     if !found.why.matched_words.is_empty() {
         text.push_str("; words: ");
         text.push_str(&found.why.matched_words.join(", "));
     }
     text
+}
+
+/// `; learned +0.08: 3 similar runs that used it scored 0.90`.
+fn lesson(learned: &LearnedMove, runs: &[TaughtBy]) -> String {
+    let moved = format!("; learned {:+.2}", learned.adjustment);
+    if runs.is_empty() {
+        return format!("{moved} from runs that used others like it");
+    }
+    let (count, total) = (runs.len(), runs.iter().map(|run| run.quality).sum::<f32>());
+    let what = if count == 1 { "run" } else { "runs" };
+    let mean = total / count as f32;
+    format!("{moved}: {count} similar {what} that used it scored {mean:.2}")
 }
