@@ -94,21 +94,21 @@ class Mem0:
 
     # The embedder's side of mem0: the vectors that were handed over.
     def embed(self, text, memory_action=None):
-        return self.handed[text]
+        return self.handed[text.strip()]
 
     def embed_batch(self, texts, memory_action=None):
-        return [self.handed[text] for text in texts]
+        return [self.handed[text.strip()] for text in texts]
 
     def add(self, ids, texts, vectors):
         for name, text, vector in zip(ids, texts, vectors):
-            self.handed[text] = vector.tolist()
+            self.handed[text.strip()] = vector.tolist()
             self.memory.add(text, user_id="user", metadata={"name": name}, infer=False)
 
     def finish(self):
         pass
 
     def search(self, text, vector):
-        self.handed[text] = vector.tolist()
+        self.handed[text.strip()] = vector.tolist()
         found = self.memory.search(text, filters={"user_id": "user"}, top_k=TOP_K, threshold=0.0)
         return [one["metadata"]["name"] for one in found["results"]]
 

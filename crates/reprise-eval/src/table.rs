@@ -6,7 +6,7 @@ use crate::marks::DEPTHS;
 use crate::report::{Report, Summary};
 
 /// Widest name of a system or category that keeps the columns straight.
-const NAME_WIDTH: usize = 26;
+const NAME_WIDTH: usize = 32;
 
 /// Prints the whole report.
 pub fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
