@@ -1,6 +1,8 @@
-//! The vector query beside sqlite-vec's and a plain f32 scan, same data, same run, one core.
+//! The vector query beside usearch's, sqlite-vec's and a plain f32 scan: same data, same run, one
+//! core.
 //!
-//! `cargo run --release --manifest-path crates/reprise-index/benches/sqlite_vec/Cargo.toml`.
+//! `cargo run --release --manifest-path crates/reprise-index/benches/rivals/Cargo.toml`; add `10000`
+//! for that size alone. Building usearch's graph and ours at 100K takes some minutes.
 //! Must never live here: anything the product links.
 
 #[expect(
@@ -15,10 +17,11 @@ use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 use data::{DIMENSIONS, Random};
-use reprise_index::{IndexWriter, NewDoc, OVERSAMPLE_DEFAULT};
+use reprise_index::{GRAPH_DOCUMENTS, IndexWriter, NewDoc, OVERSAMPLE_DEFAULT};
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, VectorStore};
 use rusqlite::Connection;
 use rusqlite::auto_extension::{RawAutoExtension, register_auto_extension};
+use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 const K: usize = 10;
 
@@ -44,32 +47,66 @@ fn main() {
         );
         register_auto_extension(entry).unwrap();
     }
-    println!("k = {K}, one core, ms: median (best); ratios of medians, of bests in brackets");
-    println!(
-        "{:<16} {:>15} {:>15} {:>17} {:>15} {:>15} {:>22}",
-        "data",
-        "ours",
-        "f32 scan",
-        "sqlite-vec",
-        "f32 / ours",
-        "sqlite / ours",
-        "recall@10 ours, sqlite"
-    );
+    println!("k = {K}, one core, ms: median (best), recall@10");
+    let asked: Vec<usize> = std::env::args().filter_map(|a| a.parse().ok()).collect();
     for count in [10_000, 100_000] {
-        compare(
-            "clustered",
-            data::clustered(&mut Random(1), count),
-            &data::clustered(&mut Random(2), 40),
-        );
-        compare(
-            "latent",
-            data::latent(&mut Random(1), count),
-            &data::latent(&mut Random(2), 40),
-        );
+        if !asked.is_empty() && !asked.contains(&count) {
+            continue;
+        }
+        for (name, make) in [
+            ("clustered", data::clustered as fn(&mut Random, usize) -> _),
+            ("latent", data::latent),
+        ] {
+            compare(name, make(&mut Random(1), count), &make(&mut Random(2), 40));
+        }
     }
 }
 
 fn compare(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
+    println!("{name} {}K", vectors.len() / 1_000);
+    let store = Store(vectors);
+    let (plain, exact) = run(queries, |q| scan_f32(q, &store.0));
+    let row = |name: &str, (times, answers): ((f64, f64), Vec<Vec<u32>>)| {
+        let (median, best) = times;
+        let recall = recall(&answers, &exact);
+        println!("  {name:<22} {median:>8.3} ({best:.3})  {recall:.4}");
+    };
+    row("f32 scan", (plain, exact.clone()));
+    let database = fill(&store.0);
+    let mut statement = database
+        .prepare("select rowid from v where e match ?1 and k = 10 order by distance")
+        .unwrap();
+    let sqlite = run(queries, |q| {
+        let rows = statement.query_map([bytes(q)], |row| row.get(0)).unwrap();
+        rows.map(Result::unwrap).collect()
+    });
+    row("sqlite-vec", sqlite);
+    let theirs = usearch(&store.0);
+    for beam in [64, 128, 256, 512] {
+        theirs.change_expansion_search(beam);
+        let answers = run(queries, |q| {
+            let found = theirs.search(q, K).unwrap();
+            found.keys.into_iter().map(|key| key as u32).collect()
+        });
+        row(&format!("usearch f32, ef {beam}"), answers);
+    }
+    let mut writer = writer(&store.0);
+    let ours = |writer: &mut IndexWriter| {
+        let snapshot = writer.publish();
+        let view = snapshot.view(&MemoryFilter::default(), None);
+        run(queries, |q| {
+            let found = snapshot.nearest(q, K, &view, &store, OVERSAMPLE_DEFAULT);
+            found.into_iter().map(|(ordinal, _)| ordinal).collect()
+        })
+    };
+    row("ours, scan", ours(&mut writer));
+    if store.0.len() >= GRAPH_DOCUMENTS {
+        writer.advance_graph(usize::MAX).unwrap();
+        row("ours, graph", ours(&mut writer));
+    }
+}
+
+fn writer(vectors: &[Vec<f32>]) -> IndexWriter {
     let mut writer = IndexWriter::new(DIMENSIONS);
     for (number, vector) in vectors.iter().enumerate() {
         writer.push(&NewDoc {
@@ -84,35 +121,25 @@ fn compare(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
             vector: Some(vector),
         });
     }
-    let snapshot = writer.publish();
-    let view = snapshot.view(&MemoryFilter::default(), None);
-    let database = fill(&vectors);
-    let mut statement = database
-        .prepare("select rowid from v where e match ?1 and k = 10 order by distance")
-        .unwrap();
-    let store = Store(vectors);
-    let (ours, answers) = run(queries, |q| {
-        let found = snapshot.nearest(q, K, &view, &store, OVERSAMPLE_DEFAULT);
-        found.into_iter().map(|(ordinal, _)| ordinal).collect()
-    });
-    let (plain, exact) = run(queries, |q| scan_f32(q, &store.0));
-    let (theirs, their_answers) = run(queries, |q| {
-        let rows = statement.query_map([bytes(q)], |row| row.get(0)).unwrap();
-        rows.map(Result::unwrap).collect()
-    });
-    let ratio = |other: (f64, f64)| format!("{:.1} ({:.1})", other.0 / ours.0, other.1 / ours.1);
-    let show = |times: (f64, f64)| format!("{:.3} ({:.3})", times.0, times.1);
-    println!(
-        "{:<16} {:>15} {:>15} {:>17} {:>15} {:>15} {:>13.4} {:>8.4}",
-        format!("{name} {}K", store.0.len() / 1_000),
-        show(ours),
-        show(plain),
-        show(theirs),
-        ratio(plain),
-        ratio(theirs),
-        recall(&answers, &exact),
-        recall(&their_answers, &exact),
-    );
+    writer
+}
+
+/// With the links that ours has, one thread.
+fn usearch(vectors: &[Vec<f32>]) -> Index {
+    let index = Index::new(&IndexOptions {
+        dimensions: DIMENSIONS,
+        metric: MetricKind::IP,
+        quantization: ScalarKind::F32,
+        connectivity: 16,
+        expansion_add: 200,
+        ..IndexOptions::default()
+    })
+    .unwrap();
+    index.reserve(vectors.len()).unwrap();
+    for (key, vector) in (0..).zip(vectors) {
+        index.add(key, vector).unwrap();
+    }
+    index
 }
 
 /// Median and best time in milliseconds, and the answers.
