@@ -22,9 +22,7 @@ mod tests;
 
 use std::cell::RefCell;
 
-use reprise_types::{
-    Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest, SearchTier,
-};
+use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest};
 
 pub use ablation::{Ablation, UnknownSignal};
 pub use question::subject;
@@ -106,11 +104,7 @@ impl Snapshot {
                 nothing_relevant: doubt::nothing_relevant(ranked),
                 results,
                 degraded,
-                tier: if plan.vector.is_some() {
-                    SearchTier::Scan
-                } else {
-                    SearchTier::None
-                },
+                tier: found.tier,
                 considered: plan.view.considered(),
             }
         })

@@ -4,6 +4,7 @@
 //! Must never live here: weights, or an order among the candidates.
 
 use reprise_index::{LexicalScratch, LexicalSignals, VectorScratch};
+use reprise_types::SearchTier;
 
 use super::plan::Plan;
 use crate::snapshot::Snapshot;
@@ -29,6 +30,8 @@ pub(super) struct Found<'a> {
     /// Admitted records, ascending, each once.
     pub(super) ordinals: &'a [u32],
     pub(super) lexical: LexicalSignals<'a>,
+    /// What answered by meaning.
+    pub(super) tier: SearchTier,
 }
 
 pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scratch) -> Found<'a> {
@@ -42,12 +45,24 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
         .index
         .lexical(&plan.query, &plan.view, each, lexical);
     ordinals.clear();
+    let mut tier = match plan.codes {
+        Some(_) => SearchTier::Scan,
+        None => SearchTier::None,
+    };
     if plan.ranked == 0 {
-        return Found { ordinals, lexical };
+        return Found {
+            ordinals,
+            lexical,
+            tier,
+        };
     }
     if plan.view.considered() <= WHOLE_MAX {
         ordinals.extend(plan.view.ordinals());
-        return Found { ordinals, lexical };
+        return Found {
+            ordinals,
+            lexical,
+            tier,
+        };
     }
     let mut take = |found: &[(u32, f32)]| {
         ordinals.extend(found.iter().map(|best| best.0));
@@ -60,8 +75,13 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
     take(lexical.best);
     for codes in [&plan.codes, &plan.adjusted].into_iter().flatten() {
         take(snapshot.index.candidates(codes, each, &plan.view, vectors));
+        tier = vectors.tier();
     }
     ordinals.sort_unstable();
     ordinals.dedup();
-    Found { ordinals, lexical }
+    Found {
+        ordinals,
+        lexical,
+        tier,
+    }
 }
