@@ -2,8 +2,8 @@
 //! both.
 //!
 //! Lives here: the life of one memory - checkpoint when idle, passivation when long idle, texts
-//! embedded late, the search graph grown. Must never live here: reads (they use the snapshot and never wait for a mailbox),
-//! or anything that blocks.
+//! embedded late, the search graph grown. Must never live here: reads (they use the snapshot and
+//! never wait for a mailbox), or anything that blocks.
 
 mod consolidation;
 mod growth;
@@ -130,7 +130,7 @@ impl Actor for MemoryAgent {
         } = arguments;
         let late = LateEmbedding::new(pool, handle.clone());
         let growth = GraphGrowth::new(handle.clone());
-        let consolidation = Consolidation::new(handle.clone(), Arc::clone(&config.clock));
+        let consolidation = Consolidation::new(handle.clone());
         let end = writer::spawn(Arc::clone(&config), handle.clone(), jobs, gate)?;
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();

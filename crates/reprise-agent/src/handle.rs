@@ -196,8 +196,9 @@ impl AgentHandle {
 }
 
 impl AgentHandle {
-    /// Hands a recall's receipt to the writer without waiting. Where its queue is full the receipt is
-    /// lost, and an outcome that names the recall will be refused: a recall never waits for that.
+    /// Hands a recall's receipt to the writer without waiting. Where its queue is full the receipt
+    /// is lost, and an outcome that names the recall will be refused: a recall never waits for
+    /// that.
     pub(crate) fn remember(&self, receipt: Receipt) {
         let job = Job::Run(Box::new(move |engine: &mut Engine| {
             engine.remember_recall(receipt);

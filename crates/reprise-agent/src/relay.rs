@@ -12,6 +12,7 @@ mod envelope;
 mod feed;
 mod mapping;
 mod report;
+mod runs;
 mod table;
 mod template;
 

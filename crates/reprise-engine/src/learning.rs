@@ -1,4 +1,5 @@
-//! Learning from runs: each thing said of a run is checked, logged in one commit, folded, published.
+//! Learning from runs: each thing said of a run is checked, logged in one commit, folded,
+//! published.
 //!
 //! Lives here: the engine's side of `reprise-learn`. Must never live here: what an outcome teaches.
 
@@ -116,9 +117,13 @@ impl Engine {
         })
     }
 
-    /// Gives up the runs that said nothing for a day; they teach nothing. Answers how many.
-    pub fn sweep_runs(&mut self, now: DateTime<Utc>) -> Result<usize, EngineError> {
+    /// Gives up the runs that have said nothing for a day while others have; they teach nothing.
+    /// Answers how many. The clock has no say: a log that is read late tells its own time.
+    pub fn sweep_runs(&mut self) -> Result<usize, EngineError> {
         let before = self.state.learning.open_runs();
+        let Some(now) = self.state.learning.latest_word() else {
+            return Ok(0);
+        };
         self.say(now, |learning, premises| Ok(learning.sweep(premises.now)))?;
         Ok(before - self.state.learning.open_runs())
     }
@@ -168,8 +173,8 @@ impl Engine {
         SonaFile::of(&self.state.learning, space, self.log.seq().0)
     }
 
-    /// Compares `sona.json` beside the log with the state, and writes it anew where it differs (M66).
-    /// Whatever it says, nothing is learned from it.
+    /// Compares `sona.json` beside the log with the state, and writes it anew where it differs
+    /// (M66). Whatever it says, nothing is learned from it.
     pub fn refresh_sona(&self) -> Result<SonaState, EngineError> {
         let file = self.sona_file();
         let state = self.compare_sona(&file)?;
@@ -201,13 +206,13 @@ impl Engine {
         self.state.unplaced = false;
     }
 
-    /// Checks what is said, writes it in one commit, folds it and shows it to readers.
+    /// Checks what is said, writes it in one commit (at the host's time, which may lie in the
+    /// past), folds it and shows it to readers.
     fn say(
         &mut self,
         now: DateTime<Utc>,
         events: impl FnOnce(&Learning, Premises<'_>) -> Result<Vec<LearningEvent>, LearnError>,
     ) -> Result<(), EngineError> {
-        let now = self.advance_clock(now);
         let index = &self.snapshot.index;
         let live = |record| {
             let doc = index.find(record).and_then(|ordinal| index.doc(ordinal));

@@ -1,8 +1,8 @@
-//! The proof that learning learns: scenarios of outcomes over real vectors, asked afterwards what was
-//! not asked before; and a loop in which a learner's own answers bring about the next outcomes.
+//! The proof that learning learns: scenarios of outcomes over real vectors, asked afterwards what
+//! was not asked before; and a loop in which a learner's own answers bring about the next outcomes.
 //!
-//! Rankings are by cosine plus adjustment over the fifty nearest, so that nothing but learning differs
-//! from the baseline. Must never live here: a learner.
+//! Rankings are by cosine plus adjustment over the fifty nearest, so that nothing but learning
+//! differs from the baseline. Must never live here: a learner.
 
 mod corpus;
 mod dice;
@@ -173,8 +173,8 @@ fn run_of(
     (used, quality.clamp(0.0, 1.0))
 }
 
-/// The share of used memories that helped in the last quarter of a loop in which what is shown is what
-/// was learned, or plain cosine.
+/// The share of used memories that helped in the last quarter of a loop in which what is shown is
+/// what was learned, or plain cosine.
 fn closed(world: &World, scenario: Scenario, seed: u64, learning: bool) -> f64 {
     let mut dice = Dice::new(seed);
     let mut helpful = scenario.helpful(&mut dice);

@@ -1,5 +1,5 @@
-//! What learning costs at ten thousand runs: `cargo bench -p reprise-learn`. Prints minima and ratios
-//! of one run; holds nothing to a figure.
+//! What learning costs at ten thousand runs: `cargo bench -p reprise-learn`. Prints minima and
+//! ratios of one run; holds nothing to a figure.
 
 #![expect(
     clippy::expect_used,

@@ -1,9 +1,9 @@
 //! The adapter: a rank-2 correction of the question, fitted to outcomes, held in `ruvector-sona`'s
 //! `MicroLoRA`.
 //!
-//! Its worth for a record m is `lora(q) . m`, with lora applied to zeros, so it reaches records that no
-//! run has used. Lives here: the weights in force and what they say. Must never live here: how they
-//! are fitted (`adapter/fit`).
+//! Its worth for a record m is `lora(q) . m`, with lora applied to zeros, so it reaches records
+//! that no run has used. Lives here: the weights in force and what they say. Must never live here:
+//! how they are fitted (`adapter/fit`).
 
 pub(crate) mod fit;
 
@@ -106,8 +106,8 @@ impl Adapter {
         aim
     }
 
-    /// How much better than usual a run with this aim goes that uses `record`; exactly 0 for a record
-    /// without a vector or an adapter without weights.
+    /// How much better than usual a run with this aim goes that uses `record`; exactly 0 for a
+    /// record without a vector or an adapter without weights.
     pub(crate) fn worth(&self, aim: [f32; RANK], record: RecordId) -> f32 {
         let place = self.places.get(record);
         place.map_or(0.0, |place| aim.iter().zip(place).map(|(a, p)| a * p).sum())

@@ -1,7 +1,8 @@
 //! The learner: journal, evidence, adapter, their gates and the cap, as one value.
 //!
 //! A fold of the log: the same events give the same learner, bit for bit. Clones share what did not
-//! change, so one is published with every snapshot. Must never live here: open runs and receipts (see
+//! change, so one is published with every snapshot. Must never live here: open runs and receipts
+//! (see
 //! `trajectories`), time, files.
 
 use std::sync::Arc;
@@ -27,7 +28,8 @@ pub(crate) const CAP_MAX: f32 = 0.15;
 const SUSTAINED_RUNS: u32 = 60;
 /// How much a run teaches whose use of records is only implied.
 const IMPLICIT_WEIGHT: f32 = 0.5;
-/// Runs from one consolidation to the next: an eighth of those behind the last, within these bounds.
+/// Runs from one consolidation to the next: an eighth of those behind the last, within these
+/// bounds.
 const CONSOLIDATE_RUNS_MIN: u64 = 32;
 const CONSOLIDATE_RUNS_MAX: u64 = 256;
 /// Runs that a fit looks at.
@@ -138,8 +140,8 @@ impl Learner {
         self.adapter_gate.replace(old.1, new.1, age);
     }
 
-    /// Fits the adapter anew to the last runs. `vector` writes a record's vector and says whether it
-    /// has one. Takes long: run it beside the writer, on a clone.
+    /// Fits the adapter anew to the last runs. `vector` writes a record's vector and says whether
+    /// it has one. Takes long: run it beside the writer, on a clone.
     #[must_use]
     pub fn consolidate(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> AdapterWeights {
         let rows = self.rows(vector);

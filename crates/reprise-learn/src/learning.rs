@@ -7,6 +7,7 @@ mod plan;
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use reprise_types::{EndedRun, LearningEvent, QueryVector, Receipt, RecordId};
 
 use crate::learner::Learner;
@@ -37,8 +38,8 @@ impl Learning {
         Arc::clone(&self.learner)
     }
 
-    /// Applies an event. `live` says whether a record is held and not forgotten: on a replay records
-    /// may be gone that an event names.
+    /// Applies an event. `live` says whether a record is held and not forgotten: on a replay
+    /// records may be gone that an event names.
     pub fn fold(&mut self, event: &LearningEvent, live: &dyn Fn(RecordId) -> bool) {
         match event {
             LearningEvent::Recalled(receipt) => {
@@ -122,8 +123,8 @@ impl Learning {
         !self.learner.adapter.is_empty()
     }
 
-    /// Puts in force, with its records placed, the adapter of a learner that was consolidated beside
-    /// the writer.
+    /// Puts in force, with its records placed, the adapter of a learner that was consolidated
+    /// beside the writer.
     pub fn take_adapter(&mut self, consolidated: &Learner) {
         Arc::make_mut(&mut self.learner).adapter = Arc::clone(&consolidated.adapter);
     }
@@ -143,6 +144,15 @@ impl Learning {
     #[must_use]
     pub fn runs(&self) -> u64 {
         self.learner.journal.runs.next()
+    }
+
+    /// When a run last said something; `None` where none ever did.
+    #[must_use]
+    pub fn latest_word(&self) -> Option<DateTime<Utc>> {
+        let ended = self.learner.journal.runs.last(1).next();
+        let ended = ended.and_then(|run| DateTime::from_timestamp_millis(run.at_ms));
+        let open = self.trajectories.open.values().map(|run| run.last).max();
+        ended.max(open)
     }
 
     /// Runs under way.

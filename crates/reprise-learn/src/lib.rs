@@ -1,7 +1,8 @@
 //! What outcomes teach: from finished runs to bounded, explained adjustments of a ranking.
 //!
-//! Lives here: the evidence learner, the adapter, their gates, the cap, trajectories, patterns. Must
-//! never live here: a clock, a random source, a file, the log (the engine folds it into this room).
+//! Lives here: the evidence learner, the adapter, their gates, the cap, trajectories, patterns.
+//! Must never live here: a clock, a random source, a file, the log (the engine folds it into this
+//! room).
 
 mod adapter;
 mod code;

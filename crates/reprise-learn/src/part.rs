@@ -1,5 +1,5 @@
-//! Learning as bytes: the part a checkpoint stores, so that an open need not fold the whole log, and
-//! the digest by which two states are known to be the same.
+//! Learning as bytes: the part a checkpoint stores, so that an open need not fold the whole log,
+//! and the digest by which two states are known to be the same.
 //!
 //! Little-endian, versioned; a part that cannot be read in full is no part, and the log is folded
 //! again. Must never live here: the disk.

@@ -1,7 +1,9 @@
-//! The reasoning bank: what successful runs have in common, as at most twenty clusters of questions.
+//! The reasoning bank: what successful runs have in common, as at most twenty clusters of
+//! questions.
 //!
-//! Rebuilt from the journal whenever it is asked for, so it is never stale and never stored. Farthest
-//! first, then Lloyd's steps, all in a fixed order. Must never live here: anything a ranking uses.
+//! Rebuilt from the journal whenever it is asked for, so it is never stale and never stored.
+//! Farthest first, then Lloyd's steps, all in a fixed order. Must never live here: anything a
+//! ranking uses.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Runs under way and receipts: what the writer has to know to accept or refuse what is said of a run.
+//! Runs under way and receipts: what the writer has to know to accept or refuse what is said of a
+//! run.
 //!
 //! A fold of the log, like the learner, but never published. Must never live here: what runs teach.
 

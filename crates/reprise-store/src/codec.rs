@@ -101,8 +101,8 @@ pub(crate) struct Encoded {
     pub(crate) vector: Option<Vec<u8>>,
 }
 
-/// Encodes an entry that was checked before; `None` for `Entry::Lost`, which no caller may write, and
-/// for events of a later version.
+/// Encodes an entry that was checked before; `None` for `Entry::Lost`, which no caller may write,
+/// and for events of a later version.
 pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
     let mut body = Vec::new();
     let mut vector = None;

@@ -9,8 +9,8 @@ use crate::error::StoreError;
 use crate::log::Log;
 
 impl Log {
-    /// Replaces the file `name` in the log's folder: written under another name, synced, renamed, and
-    /// the folder synced, so that a reader sees the old content or the new.
+    /// Replaces the file `name` in the log's folder: written under another name, synced, renamed,
+    /// and the folder synced, so that a reader sees the old content or the new.
     pub fn write_projection(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         self.check_writable()?;
         let path = self.path.with_file_name(name);
@@ -24,8 +24,8 @@ impl Log {
         self.disk.sync_dir(&path).map_err(&io)
     }
 
-    /// The content of the file `name` in the log's folder; `None` where there is none. A file longer
-    /// than `bytes_max` reads as empty: it is not one of ours.
+    /// The content of the file `name` in the log's folder; `None` where there is none. A file
+    /// longer than `bytes_max` reads as empty: it is not one of ours.
     pub fn read_projection(
         &self,
         name: &str,

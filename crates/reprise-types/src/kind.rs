@@ -224,8 +224,8 @@ impl FailKind {
 }
 
 vocabulary! {
-    /// What was learned about a run after its end (C35). Where several hold, the first of this order
-    /// decides: approved or scored (the later one), retried, related run succeeded.
+    /// What was learned about a run after its end (C35). Where several hold, the first of this
+    /// order decides: approved or scored (the later one), retried, related run succeeded.
     Revision, "revision", {
         /// A person approved the result.
         Approved = 1, "approved";

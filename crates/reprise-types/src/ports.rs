@@ -112,8 +112,8 @@ pub trait LearningEngine: Send + Sync {
     /// How much to add to the score of `record` for this query; 0.0 without evidence.
     fn adjustment(&self, query_vector: Option<&[f32]>, record: RecordId) -> f32;
 
-    /// The adjustments of all candidates of one recall, in their order: one call costs far less than
-    /// one [`Self::adjustment`] each, and gives the same numbers.
+    /// The adjustments of all candidates of one recall, in their order: one call costs far less
+    /// than one [`Self::adjustment`] each, and gives the same numbers.
     fn adjustments(&self, query_vector: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
         let one = |record: &RecordId| self.adjustment(query_vector, *record);
         records.iter().map(one).collect()

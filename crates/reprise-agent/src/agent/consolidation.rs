@@ -1,29 +1,26 @@
 //! Learning's background loop (M56): runs that nobody ended are given up, and the adapter is fitted
 //! anew, off the writer.
 //!
-//! Lives here: one background task at a time per memory. Must never live here: when a fit is due, or
-//! what it does (the engine knows).
+//! Lives here: one background task at a time per memory. Must never live here: when a fit is due,
+//! or what it does (the engine knows).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_engine::Engine;
-use reprise_types::Clock;
 
 use crate::handle::AgentHandle;
 
 /// The consolidation of one memory.
 pub(super) struct Consolidation {
     handle: AgentHandle,
-    clock: Arc<dyn Clock>,
     running: Arc<AtomicBool>,
 }
 
 impl Consolidation {
-    pub(super) fn new(handle: AgentHandle, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(handle: AgentHandle) -> Self {
         Self {
             handle,
-            clock,
             running: Arc::new(AtomicBool::new(false)),
         }
     }
@@ -34,9 +31,8 @@ impl Consolidation {
             return;
         }
         let (handle, running) = (self.handle.clone(), Arc::clone(&self.running));
-        let now = self.clock.now();
         tokio::spawn(async move {
-            let swept = handle.housekeeping(move |engine| engine.sweep_runs(now));
+            let swept = handle.housekeeping(Engine::sweep_runs);
             if let Ok(Err(error)) = swept.await {
                 tracing::warn!(%error, "stale runs could not be given up");
             }

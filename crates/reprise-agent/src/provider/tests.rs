@@ -1,4 +1,5 @@
-//! The loop through the port: recall, work with the answer, say how it went, and be answered better.
+//! The loop through the port: recall, work with the answer, say how it went, and be answered
+//! better.
 
 use reprise_types::{
     Credit, MemoryError, MemoryProvider, RecallId, RecallRequest, Revision, RunBeginning, RunEnding,

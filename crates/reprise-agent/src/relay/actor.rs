@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
+use reprise_types::Clock;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -28,6 +29,7 @@ pub(crate) struct MemoryEventRelayArguments {
     pub(crate) mapper: Arc<Mapper>,
     pub(crate) feed: FeedSource,
     pub(crate) batch: usize,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) pool: EmbedPool,
     pub(crate) directory: Arc<Directory>,
     pub(crate) handle: RelayHandle,

@@ -6,7 +6,11 @@
 
 use std::time::Duration;
 
-use reprise_types::{MemoryError, NewRecord, WriteOutcome};
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, EngineError};
+use reprise_types::{
+    Credit, MemoryError, NewRecord, QueryVector, RunBeginning, RunEnding, WriteOutcome,
+};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -16,6 +20,7 @@ use super::counters::RelayCounters;
 use super::envelope::Event;
 use super::feed::{CatchUp, EventFeed, FeedError};
 use super::mapping::MapOutcome;
+use super::runs::{self, RunSignal, RunTurn};
 use crate::ingest::{Vectors, collect, submit};
 
 /// Events read from the log at a time.
@@ -61,6 +66,8 @@ struct Parcel {
     records: Vec<NewRecord>,
     vectors: Vectors,
     cursor: Option<u64>,
+    /// What its events say of runs, each with the place of the record that holds the question.
+    signals: Vec<(RunSignal, usize)>,
 }
 
 pub(super) struct Carrier {
@@ -239,7 +246,10 @@ impl Carrier {
         let mut next = Parcel::default();
         for value in events {
             let seq = Event::seq_of(&value);
-            next.records.extend(self.map(value));
+            let place = next.records.len();
+            let (records, signal) = self.map(value);
+            next.records.extend(records);
+            next.signals.extend(signal.map(|signal| (signal, place)));
             next.cursor = seq.or(next.cursor);
         }
         if let Some(seq) = next.cursor {
@@ -251,7 +261,7 @@ impl Carrier {
         self.write(before).await;
     }
 
-    fn map(&self, value: Value) -> Vec<NewRecord> {
+    fn map(&self, value: Value) -> (Vec<NewRecord>, Option<RunSignal>) {
         let handle = &self.arguments.handle;
         handle.change(|progress| progress.events += 1);
         let event = match Event::read(value) {
@@ -259,18 +269,21 @@ impl Carrier {
             Err(error) => {
                 tracing::warn!(%error, "an event cannot be read");
                 handle.change(|progress| progress.topics.count_unreadable());
-                return Vec::new();
+                return Default::default();
             }
         };
         let outcome = self.arguments.mapper.map(&event);
         handle.change(|progress| progress.topics.count(&outcome));
         match outcome {
-            MapOutcome::Mapped(mapped) => mapped.records,
+            MapOutcome::Mapped(mapped) => {
+                let signal = runs::signal(&event, &mapped);
+                (mapped.records, signal)
+            }
             MapOutcome::Malformed { why, .. } => {
                 tracing::warn!(why, "an event holds nothing to remember");
-                Vec::new()
+                Default::default()
             }
-            MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => Vec::new(),
+            MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => Default::default(),
         }
     }
 
@@ -303,9 +316,44 @@ impl Carrier {
         self.arguments
             .handle
             .change(|progress| progress.unembedded += missing);
+        // Before the cursor moves: after a crash in between they are said again, and refused.
+        self.tell(&parcel).await;
         match write(&self.arguments, &mut self.stopped, &parcel).await {
             Some(()) => self.sent = parcel.cursor.unwrap_or(self.sent),
             None => self.given_up = true,
+        }
+    }
+
+    /// Hands on what a parcel's events say of runs. Whatever is refused was said before, or makes
+    /// no sense: a record is never held up by it.
+    async fn tell(&self, parcel: &Parcel) {
+        if parcel.signals.is_empty() {
+            return;
+        }
+        let now = self.arguments.clock.now();
+        let said: Vec<Said> = parcel
+            .signals
+            .iter()
+            .map(|(signal, place)| Said {
+                signal: signal.clone(),
+                question: parcel.records.get(*place).and_then(question_of),
+                now,
+            })
+            .collect();
+        let (directory, user) = (&self.arguments.directory, &self.arguments.binding.user);
+        let told = directory.with_engine(user, move |engine| {
+            for said in said {
+                if let Err(error) = said.tell(engine) {
+                    tracing::debug!(%error, "something said of a run was refused");
+                }
+            }
+            // A log may hold runs that nobody ended.
+            engine.sweep_runs()
+        });
+        match told.await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "stale runs could not be given up"),
+            Err(error) => tracing::warn!(%error, "what was said of runs is lost"),
         }
     }
 
@@ -316,6 +364,54 @@ impl Carrier {
             .change(|progress| progress.retries += 1);
         pause(&mut self.stopped, error, wait).await
     }
+}
+
+/// One thing said of a run, ready for the engine.
+struct Said {
+    signal: RunSignal,
+    question: Option<QueryVector>,
+    now: DateTime<Utc>,
+}
+
+impl Said {
+    fn tell(self, engine: &mut Engine) -> Result<(), EngineError> {
+        let RunSignal {
+            run_id,
+            at,
+            what,
+            mut cited,
+        } = self.signal;
+        let at = at.unwrap_or(self.now);
+        // Words that look like ids, and ids of other memories, are nobody's fault.
+        let snapshot = engine.snapshot();
+        cited.retain(|record| snapshot.get(*record).is_some());
+        match what {
+            RunTurn::Began => {
+                let run = RunBeginning {
+                    run_id,
+                    query: self.question,
+                    recall_id: None,
+                };
+                engine.begin_run(&run, at)
+            }
+            RunTurn::Acted { action } => engine.step_run(&run_id, &action, &cited, at),
+            RunTurn::Ended { fail } => {
+                let run = RunEnding {
+                    run_id,
+                    used: cited,
+                    credit: Credit::Implicit,
+                    quality: None,
+                    fail,
+                };
+                engine.end_run(&run, at)
+            }
+        }
+    }
+}
+
+fn question_of(record: &NewRecord) -> Option<QueryVector> {
+    let (space, vector) = record.embedding.clone()?;
+    Some(QueryVector { space, vector })
 }
 
 async fn pause(

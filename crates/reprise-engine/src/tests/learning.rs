@@ -1,5 +1,5 @@
-//! Outcomes through the engine: they move a ranking, survive every way to stop and start, and leave a
-//! state that a clean replay gives again.
+//! Outcomes through the engine: they move a ranking, survive every way to stop and start, and leave
+//! a state that a clean replay gives again.
 
 use std::path::Path;
 
@@ -225,7 +225,8 @@ fn acts(engine: &mut Engine) -> Vec<Result<String, EngineError>> {
                 .forget(&ForgetSelector::Id(ids[2]), "asked", now)
                 .map(drop),
             48 => engine.compact().map(drop),
-            50 => engine.sweep_runs(now + Duration::days(2)).map(drop),
+            50 => engine.begin_run(&outcome(act, &[], 0.0).begin, now + Duration::days(2)),
+            53 => engine.sweep_runs().map(|swept| assert_eq!(swept, 1)),
             51 => engine.switch_learning(false, now),
             52 => engine.switch_learning(true, now),
             _ => engine.outcome(&outcome(act, &ids[..1], 0.3), now),

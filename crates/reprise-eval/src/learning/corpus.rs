@@ -1,5 +1,5 @@
-//! The texts of the learning proof: forty-eight topics, each with twenty memories of how it was dealt
-//! with, half of them with care and half in haste, and twenty ways to ask.
+//! The texts of the learning proof: forty-eight topics, each with twenty memories of how it was
+//! dealt with, half of them with care and half in haste, and twenty ways to ask.
 //!
 //! Care and haste are told by which of twenty phrases a memory holds, never by its topic, so that a
 //! question is about equally near to both. Must never live here: which of them help.

@@ -1,4 +1,5 @@
-//! A learner in the proof: ours, by the same calls as the engine makes, and the shipped one beside it.
+//! A learner in the proof: ours, by the same calls as the engine makes, and the shipped one beside
+//! it.
 
 use chrono::{DateTime, TimeDelta};
 use reprise_learn::{Learner, Learning, Premises, Shipped};

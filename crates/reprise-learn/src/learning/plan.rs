@@ -1,7 +1,7 @@
 //! What a caller may say of a run, checked, and turned into the events that say it.
 //!
-//! Nothing here changes anything: the caller logs the events, then folds them. Must never live here:
-//! what an event means.
+//! Nothing here changes anything: the caller logs the events, then folds them. Must never live
+//! here: what an event means.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
@@ -148,8 +148,8 @@ impl Learning {
         Ok(all)
     }
 
-    /// The event of a revision; none where something stronger is known already. `quality` counts for
-    /// [`Revision::Scored`] alone.
+    /// The event of a revision; none where something stronger is known already. `quality` counts
+    /// for [`Revision::Scored`] alone.
     pub fn revise(
         &self,
         run_id: &str,

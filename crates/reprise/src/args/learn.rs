@@ -17,7 +17,8 @@ pub(crate) struct OutcomeArguments {
     /// Whose memory
     #[arg(long)]
     pub(crate) user: UserId,
-    /// One run per line: {"query_id"|"recall_id","query","used":[external_id],"quality"}, and as one likes "run_id","failure_kind","credit"; `-` reads stdin
+    /// One run per line: {"query_id"|"recall_id","query","used":[external_id],"quality"}, and as
+    /// one likes "run_id","failure_kind","credit"; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) jsonl: PathBuf,
 }

@@ -379,3 +379,77 @@ async fn what_happened_comes_back() {
         "session_manager.rs writes the token without a lock"
     );
 }
+
+fn run_event(seq: u64, day: u32, event_type: &str, payload: &Value) -> Value {
+    let mut payload = payload.clone();
+    payload["run_id"] = json!(format!("run-{day}"));
+    json!({"seq": seq, "event_id": format!("r-{seq}"), "event_type": event_type,
+           "actor_id": "conductor:1", "timestamp": format!("2026-02-{day:02}T09:00:00Z"),
+           "payload": payload, "user_id": "system"})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_of_a_log_teach_once_and_those_that_nobody_ended_are_given_up() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let kept = service
+        .observe(&ada(), vec![crate::testing::note("use the mutex")])
+        .await;
+    let kept = kept.unwrap();
+    let [reprise_types::WriteOutcome::Inserted { id }] = kept[..] else {
+        panic!("{kept:?}");
+    };
+    let ask = json!({"objective": "fix the auth race"});
+    let report = json!({"report": {"summary": format!("did as {id} says")}});
+    let slow = json!({"failure_kind": "timeout", "error_message": "slow"});
+    let deploy = json!({"objective": "deploy to the cloud"});
+    let host = Host::with_log(vec![
+        run_event(1, 3, "conductor.run.started", &ask),
+        run_event(2, 10, "conductor.run.started", &ask),
+        run_event(3, 10, "worker.report.received", &report),
+        run_event(
+            4,
+            10,
+            "conductor.run.completed",
+            &json!({"summary": "fixed"}),
+        ),
+        run_event(5, 11, "conductor.run.started", &deploy),
+        run_event(6, 11, "conductor.run.failed", &slow),
+    ]);
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    let told = async |service: &MemoryService| {
+        let user = ada();
+        let told = service.with_engine(&user, |engine| {
+            let learning = engine.learning();
+            let curve: Vec<(f32, f32)> = learning.learner().curve().collect();
+            (learning.status(), curve)
+        });
+        told.await.unwrap()
+    };
+    let (status, curve) = told(&service).await;
+    assert_eq!((status.runs, status.open_runs, status.records), (2, 0, 1));
+    let qualities: Vec<f32> = curve.iter().map(|run| run.0).collect();
+    assert_eq!(
+        qualities,
+        [0.8, 0.0],
+        "completed, failed; the third was given up"
+    );
+    assert!(service.shut_down().await.is_clean());
+    // The same log under another name: everything is said again, and refused.
+    let service = bench.start().await;
+    let binding = SourceBinding {
+        stream: "again".into(),
+        user: ada(),
+    };
+    let mapper = Arc::new(Mapper::new(TopicTable::builtin().unwrap()));
+    let relay = service
+        .attach(binding, mapper, host.source())
+        .await
+        .unwrap();
+    relay.catch_up().await.unwrap();
+    let (again, _) = told(&service).await;
+    assert_eq!((again.runs, again.open_runs), (2, 0));
+    assert_eq!(again.digest, status.digest);
+    assert!(service.shut_down().await.is_clean());
+}

@@ -1,0 +1,112 @@
+//! What an event says of a run (M64): that it began, did something, ended.
+//!
+//! A pure function of the event and its mapping. Must never live here: what is done with it.
+
+use chrono::{DateTime, Utc};
+use reprise_types::{FailKind, RecordId};
+
+use super::envelope::Event;
+use super::mapping::MappedEvent;
+use super::template::text_at;
+
+/// Records one event may cite.
+const CITED_MAX: usize = 32;
+/// Characters of a record's id.
+const ID_CHARACTERS: usize = 26;
+
+/// One thing said of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RunSignal {
+    pub(super) run_id: String,
+    pub(super) at: Option<DateTime<Utc>>,
+    pub(super) what: RunTurn,
+    /// Records whose ids stand in the event: an implicit sign that the run used them.
+    pub(super) cited: Vec<RecordId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum RunTurn {
+    /// It began; its question is the text of the event's first record.
+    Began,
+    /// It did something.
+    Acted { action: String },
+    /// It ended, well or not.
+    Ended { fail: Option<FailKind> },
+}
+
+/// What `event` says of the run that its records belong to; `None` where it says nothing of one.
+pub(super) fn signal(event: &Event, mapped: &MappedEvent) -> Option<RunSignal> {
+    let run_id = mapped
+        .records
+        .iter()
+        .find_map(|record| record.provenance.run_id.clone())?;
+    let what = match mapped.documented.as_str() {
+        "conductor.run.started" => RunTurn::Began,
+        "conductor.assignment.dispatched" | "worker.report.received" => RunTurn::Acted {
+            action: mapped.topic.clone(),
+        },
+        "conductor.run.completed" => RunTurn::Ended { fail: None },
+        "conductor.run.failed" => {
+            let named = ["failure_kind", "data.failure_kind"]
+                .iter()
+                .find_map(|path| text_at(&event.payload, path));
+            let fail = Some(fail_kind(named.as_deref().unwrap_or_default()));
+            RunTurn::Ended { fail }
+        }
+        _ => return None,
+    };
+    let texts = mapped.records.iter().map(|record| record.text.as_str());
+    Some(RunSignal {
+        run_id,
+        at: event.timestamp,
+        what,
+        cited: cited(texts),
+    })
+}
+
+/// The host's word for a failure: what lies outside the run is told apart from the run's own (C34).
+fn fail_kind(named: &str) -> FailKind {
+    let known = named.parse().ok();
+    known.unwrap_or(match named {
+        "timeout" | "network_error" | "connection" => FailKind::Network,
+        "provider_error" | "model_error" | "overloaded" => FailKind::Provider,
+        "quota" | "rate_limited" => FailKind::RateLimit,
+        "unauthorized" | "forbidden" => FailKind::Auth,
+        _ => FailKind::Task,
+    })
+}
+
+/// Record ids that stand in the texts as words of their own, each once.
+fn cited<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<RecordId> {
+    let words = texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
+    let mut ids = Vec::new();
+    for word in words.filter(|word| word.len() == ID_CHARACTERS) {
+        if let Ok(id) = word.parse::<RecordId>()
+            && !ids.contains(&id)
+            && ids.len() < CITED_MAX
+        {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_found_as_words_and_once() {
+        let id = RecordId::from_u128(1 << 100);
+        let text = format!("as in {id}, and [{id}]: see x{id} or {}", "0".repeat(27));
+        assert_eq!(cited([text.as_str(), "nothing"].into_iter()), [id]);
+    }
+
+    #[test]
+    fn failures_from_outside_are_told_apart() {
+        assert_eq!(fail_kind("rate_limit"), FailKind::RateLimit);
+        assert_eq!(fail_kind("timeout"), FailKind::Network);
+        assert_eq!(fail_kind("tests failed"), FailKind::Task);
+        assert_eq!(fail_kind(""), FailKind::Task);
+    }
+}
