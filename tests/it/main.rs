@@ -9,5 +9,6 @@
 mod architecture;
 mod cli;
 mod demo;
+mod evaluation;
 mod requirements;
 mod tidy;

@@ -1,0 +1,163 @@
+//! `reprise eval` and the batch contract through processes: they answer alike; and memory as a text
+//! for a prompt, never over its budget.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reprise_tests::{Finished, finish, reprise};
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/reprise-eval/tests/data/jsonl")
+}
+
+fn run(data: &TempDir, arguments: &[&str]) -> Finished {
+    let mut command = reprise(data.path()).expect("reprise is built");
+    command.args(["--no-model", "--json"]).args(arguments);
+    finish(&mut command).expect("reprise runs")
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    let read = |line| serde_json::from_str(line).expect("JSON");
+    text.lines().map(read).collect()
+}
+
+/// The fixture's folder of one user, ingested.
+fn filled() -> (TempDir, PathBuf) {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let folder = fixtures().join("anna");
+    let records = folder.join("records.jsonl");
+    let records = records.to_string_lossy();
+    let finished = run(
+        &data,
+        &[
+            "ingest", "--user", "anna", "--jsonl", &records, "--group", "3",
+        ],
+    );
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    (data, folder)
+}
+
+#[test]
+fn eval_and_the_batch_contract_find_the_same() {
+    let (data, folder) = filled();
+    let path = folder.to_string_lossy().into_owned();
+    let finished = run(&data, &["eval", "jsonl", "--data", &path]);
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let report = lines(&finished.stdout).remove(0);
+    assert_eq!(report["judged"], 5);
+
+    let queries = folder.join("queries.jsonl");
+    let queries = queries.to_string_lossy();
+    let top = ["--top-k", "20"];
+    let ask = ["recall", "--user", "anna", "--queries", &queries];
+    let finished = run(&data, &[&ask[..], &top[..]].concat());
+    let answers = lines(&finished.stdout);
+    let gold = fs::read_to_string(folder.join("gold.jsonl")).expect("the gold is there");
+    let mut shares = Vec::new();
+    for line in lines(&gold) {
+        let wanted: BTreeSet<&str> = texts(&line["gold"], None).into_iter().collect();
+        if wanted.is_empty() || line["category"] == 5 {
+            continue;
+        }
+        let answer = answers.iter().find(|a| a["query_id"] == line["query_id"]);
+        let results = &answer.expect("every query is answered")["results"];
+        let found: BTreeSet<&str> = texts(results, Some("external_id"))
+            .into_iter()
+            .take(5)
+            .collect();
+        shares.push(wanted.intersection(&found).count() as f64 / wanted.len() as f64);
+    }
+    let expected = 100.0 * shares.iter().sum::<f64>() / shares.len() as f64;
+    let got = report["systems"][0]["turn"]["recall"]["5"]
+        .as_f64()
+        .expect("a figure");
+    assert!((got - expected).abs() < 0.01, "{got} is not {expected}");
+}
+
+/// The texts of an array, or of one field of its objects.
+fn texts<'v>(array: &'v Value, field: Option<&str>) -> Vec<&'v str> {
+    let values = array.as_array().expect("an array").iter();
+    let named = values.map(|value| field.map_or(value, |field| &value[field]));
+    named.map(|value| value.as_str().expect("a text")).collect()
+}
+
+#[test]
+fn what_eval_cannot_do_is_said() {
+    let data = tempfile::tempdir().expect("a temporary directory");
+    let path = fixtures().to_string_lossy().into_owned();
+    for (arguments, said) in [
+        (vec!["eval", "beam", "--data", &path], "chat.json"),
+        (vec!["eval", "locomo", "--data", "/nowhere"], "/nowhere"),
+        (
+            vec!["eval", "jsonl", "--data", &path, "--without", "charm"],
+            "`charm`",
+        ),
+        (vec!["eval", "gossip", "--data", &path], "longmemeval"),
+    ] {
+        let finished = run(&data, &arguments);
+        assert_eq!(finished.code, Some(2), "{arguments:?}");
+        assert!(
+            finished.stderr.contains(said),
+            "{arguments:?}: {}",
+            finished.stderr
+        );
+        assert_eq!(finished.stdout, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_prompt_gets_no_more_than_its_budget() {
+    let (data, _) = filled();
+    let block = |budget: &str| {
+        let ask = [
+            "recall",
+            "--user",
+            "anna",
+            "--budget",
+            budget,
+            "who fixed the boiler?",
+        ];
+        let finished = run(&data, &ask);
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        lines(&finished.stdout).remove(0)
+    };
+    let wide = block("1000");
+    let text = wide["text"].as_str().expect("a text");
+    assert!(
+        text.contains("Session session_3:") && text.contains("2024-02-20"),
+        "{text}"
+    );
+    assert_eq!(wide["counted_by"], "bytes_over_four");
+    for budget in [0_u64, 1, 30, 60] {
+        let narrow = block(&budget.to_string());
+        assert!(
+            narrow["tokens"].as_u64().expect("a count") <= budget,
+            "{narrow}"
+        );
+    }
+    assert_eq!(block("0")["text"], "");
+}
+
+#[test]
+fn a_vector_handed_over_with_a_question_is_checked() {
+    let (data, _) = filled();
+    let space = r#""embedding_space":{"model":"m","version":"1","dimensions":2}"#;
+    let line = |vector: &str, more: &str| {
+        format!("{{\"query_id\":\"q\",\"query\":\"boiler\",\"embedding\":{vector}{more}}}\n")
+    };
+    for (line, said) in [
+        (line("[0.6,0.8]", ""), "needs its embedding_space"),
+        (line("[0.6]", &format!(",{space}")), "1 numbers"),
+        (line("[3.0,4.0]", &format!(",{space}")), "not 1"),
+    ] {
+        let path = data.path().join("queries.jsonl");
+        fs::write(&path, line).expect("the file is written");
+        let path = path.to_string_lossy().into_owned();
+        let finished = run(&data, &["recall", "--user", "anna", "--queries", &path]);
+        assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+        assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    }
+}
