@@ -4,6 +4,8 @@
 //! overridden. A literal `[SEP]` in a text becomes the control token, as it does in the reference:
 //! the golden token ids hold us to that. It can only move the vector of the text that says it.
 
+use std::sync::OnceLock;
+
 use reprise_types::EmbedError;
 use tokenizers::{Tokenizer, TruncationParams};
 
@@ -15,6 +17,8 @@ const TEXT_BYTES_SEEN_MAX: usize = 16 * 1024;
 #[derive(Debug)]
 pub(crate) struct TextTokenizer {
     tokenizer: Tokenizer,
+    /// The same without an end, made when something is first counted.
+    endless: OnceLock<Tokenizer>,
     token_limit: usize,
 }
 
@@ -36,6 +40,7 @@ impl TextTokenizer {
             .with_padding(None);
         Ok(Self {
             tokenizer,
+            endless: OnceLock::new(),
             token_limit,
         })
     }
@@ -59,15 +64,21 @@ impl TextTokenizer {
 
     /// Tokens of the whole text, however long, without the two special ones.
     pub(crate) fn count(&self, text: &str) -> Result<usize, EmbedError> {
-        let encoding =
-            self.tokenizer
-                .encode_fast(text, false)
-                .map_err(|error| EmbedError::Engine {
-                    message: format!("the tokeniser refused a text ({error})"),
-                })?;
-        // What truncation cut off is kept beside: pieces as long as the model's window.
-        let beyond = encoding.get_overflowing().iter();
-        Ok(encoding.len() + beyond.map(tokenizers::Encoding::len).sum::<usize>())
+        let refused = |message: String| EmbedError::Engine {
+            message: format!("the tokeniser refused a text ({message})"),
+        };
+        let endless = match self.endless.get() {
+            Some(endless) => endless,
+            None => {
+                let mut endless = self.tokenizer.clone();
+                endless
+                    .with_truncation(None)
+                    .map_err(|error| refused(error.to_string()))?;
+                self.endless.get_or_init(|| endless)
+            }
+        };
+        let encoding = endless.encode_fast(text, false);
+        Ok(encoding.map_err(|error| refused(error.to_string()))?.len())
     }
 }
 
