@@ -3,8 +3,8 @@
 //! A logistic function of two readings, fitted on the development conversations' questions with and
 //! without an answer (leaving one conversation out at a time: "nothing" is said of 54 % of those
 //! without and 17 % of those with one; the scores alone tell them apart no better than chance,
-//! because a question with the wrong name is as near to the right record as one with the right name).
-//! Must never live here: the order of results.
+//! because a question with the wrong name is as near to the right record as one with the right
+//! name). Must never live here: the order of results.
 
 use super::explain::logistic;
 use super::fuse::Scored;

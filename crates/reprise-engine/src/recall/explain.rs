@@ -16,7 +16,8 @@ use crate::snapshot::Snapshot;
 /// Replaced versions that one result names, newest first.
 const HISTORY_MAX: usize = 16;
 
-/// The results, best first by the adjusted score and then spread over sessions, and whether a damaged record was left out.
+/// The results, best first by the adjusted score and then spread over sessions, and whether a
+/// damaged record was left out.
 pub(super) fn run(
     snapshot: &Snapshot,
     scene: &Scene<'_>,

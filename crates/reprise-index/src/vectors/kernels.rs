@@ -2,8 +2,8 @@
 //! when first called: AVX-512 with VPOPCNTDQ and VNNI, AVX2, else the baseline (NEON on ARM).
 //!
 //! They are written so that the compiler vectorises them: whole numbers only, so every version
-//! answers the same, and arithmetic that wraps, which the checks of our builds would keep scalar; no
-//! sum can come near overflow. Must never live here: choice, storage, floating point.
+//! answers the same, and arithmetic that wraps, which the checks of our builds would keep scalar;
+//! no sum can come near overflow. Must never live here: choice, storage, floating point.
 
 use multiversion::multiversion;
 
@@ -12,8 +12,8 @@ pub(super) const LANES: usize = 8;
 /// Bits to which a query's numbers are cut for the pass over the signs.
 pub(super) const PLANES: usize = 4;
 
-/// For each group of [`LANES`] documents the sum over planes of `2^plane` times the number of bits in
-/// which the document's signs differ from that plane of the query. A group is as many rows as
+/// For each group of [`LANES`] documents the sum over planes of `2^plane` times the number of bits
+/// in which the document's signs differ from that plane of the query. A group is as many rows as
 /// `query`; row `w` holds word `w` of each of its documents.
 #[multiversion(targets(
     "x86_64+avx512f+avx512bw+avx512vl+avx512dq+avx512vpopcntdq+bmi2+popcnt",

@@ -1,8 +1,8 @@
 //! The signs of a chunk of vectors, one bit per number, and a query cut to four bits per number.
 //!
 //! The inner product of a vector's signs with the query follows the cosine closely enough to leave
-//! most documents out (Gao and Long 2024, "`RaBitQ`", without the rotation); an eighth of the codes is
-//! read for it. Must never live here: codes, scales, a choice of documents.
+//! most documents out (Gao and Long 2024, "`RaBitQ`", without the rotation); an eighth of the codes
+//! is read for it. Must never live here: codes, scales, a choice of documents.
 
 use super::CHUNK_DOCUMENTS;
 use super::kernels::{LANES, PLANES, distances};
