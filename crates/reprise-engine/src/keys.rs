@@ -13,10 +13,11 @@ pub(crate) const KEYS_TAG: u8 = 0x47;
 const VERSION: u8 = 1;
 const ROW_BYTES: usize = 20;
 
-/// Sorted rows of the last checkpoint, and what has come since.
+/// Sorted rows of the last checkpoint, searched where they were read, and what has come since.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    base: Vec<(u128, u32)>,
+    /// The whole part; empty before the first checkpoint.
+    base: Vec<u8>,
     recent: HashMap<u128, u32>,
 }
 
@@ -35,8 +36,13 @@ impl Keys {
         if let Some(ordinal) = self.recent.get(&key) {
             return Some(*ordinal);
         }
-        let at = self.base.binary_search_by_key(&key, |row| row.0).ok()?;
-        self.base.get(at).map(|row| row.1)
+        let rows = self.rows();
+        let at = rows.binary_search_by_key(&key, |row| row_of(row).0).ok()?;
+        rows.get(at).map(|row| row_of(row).1)
+    }
+
+    fn rows(&self) -> &[[u8; ROW_BYTES]] {
+        self.base.get(1..).unwrap_or_default().as_chunks().0
     }
 
     /// Remembers a key; the first record keeps it.
@@ -48,7 +54,7 @@ impl Keys {
 
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
-        self.base.len() + self.recent.len()
+        self.rows().len() + self.recent.len()
     }
 
     /// Every key of one record, for its stub, in key order.
@@ -61,7 +67,7 @@ impl Keys {
     }
 
     fn sorted(&self) -> Vec<(u128, u32)> {
-        let mut rows = self.base.clone();
+        let mut rows: Vec<(u128, u32)> = self.rows().iter().map(row_of).collect();
         rows.extend(self.recent.iter().map(|(key, ordinal)| (*key, *ordinal)));
         rows.sort_unstable();
         rows
@@ -79,27 +85,22 @@ impl Keys {
         bytes
     }
 
-    /// Reads a part; `None` for any other bytes, and the caller rebuilds.
-    pub(crate) fn from_part(bytes: &[u8]) -> Option<Self> {
+    /// Takes a part over; `None` for any other bytes, and the caller rebuilds.
+    pub(crate) fn from_part(bytes: Vec<u8>) -> Option<Self> {
         let (version, rows) = bytes.split_first()?;
-        let (rows, rest) = rows.as_chunks::<ROW_BYTES>();
-        if *version != VERSION || !rest.is_empty() {
-            return None;
-        }
-        let base: Vec<(u128, u32)> = rows
-            .iter()
-            .map(|row| {
-                let (key, ordinal) = row.split_at(16);
-                let key = key.try_into().map(u128::from_le_bytes);
-                let ordinal = ordinal.try_into().map(u32::from_le_bytes);
-                key.ok().zip(ordinal.ok())
-            })
-            .collect::<Option<_>>()?;
-        base.is_sorted().then(|| Self {
-            base,
+        let is_part = *version == VERSION && rows.len().is_multiple_of(ROW_BYTES);
+        is_part.then(|| Self {
+            base: bytes,
             recent: HashMap::new(),
         })
     }
+}
+
+/// Key and ordinal, little-endian.
+fn row_of(row: &[u8; ROW_BYTES]) -> (u128, u32) {
+    let key = row.first_chunk().map_or(0, |key| u128::from_le_bytes(*key));
+    let ordinal = row.last_chunk().map_or(0, |last| u32::from_le_bytes(*last));
+    (key, ordinal)
 }
 
 #[cfg(test)]
@@ -115,7 +116,7 @@ mod tests {
                 u32::try_from(ordinal).unwrap(),
             );
         }
-        let read = Keys::from_part(&keys.to_part()).unwrap();
+        let read = Keys::from_part(keys.to_part()).unwrap();
         for keys in [&keys, &read] {
             assert_eq!(keys.get(key_of(&ExternalId::new("batch", "a"))), Some(0));
             assert_eq!(keys.get(key_of(&ExternalId::new("batch", "b"))), Some(1));
@@ -127,10 +128,10 @@ mod tests {
     #[test]
     fn other_bytes_are_no_part() {
         let mut part = Keys::default().to_part();
-        assert!(Keys::from_part(&part).is_some());
+        assert!(Keys::from_part(part.clone()).is_some());
         part.push(0);
-        assert!(Keys::from_part(&part).is_none());
-        assert!(Keys::from_part(&[9]).is_none());
-        assert!(Keys::from_part(&[]).is_none());
+        assert!(Keys::from_part(part.clone()).is_none());
+        assert!(Keys::from_part(vec![9]).is_none());
+        assert!(Keys::from_part(Vec::new()).is_none());
     }
 }

@@ -44,9 +44,9 @@ impl State {
     }
 
     /// The state at a checkpoint; `None` where a part is missing or unreadable.
-    pub(crate) fn from_parts(dimensions: usize, set: DerivedSet) -> Option<Self> {
-        let keys = set.parts.iter().find(|part| part.0 == KEYS_TAG)?;
-        let keys = Keys::from_part(&keys.1)?;
+    pub(crate) fn from_parts(dimensions: usize, mut set: DerivedSet) -> Option<Self> {
+        let keys = set.parts.iter().position(|part| part.0 == KEYS_TAG)?;
+        let keys = Keys::from_part(set.parts.swap_remove(keys).1)?;
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
         let learning = Learning::from_part(dimensions, &learning.1)?;
         let part = set.left?;

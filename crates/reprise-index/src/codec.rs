@@ -98,6 +98,27 @@ impl SharedBytes {
     }
 }
 
+/// Checks version and checksum.
+pub(crate) fn check(part: &'static str, bytes: &[u8], expected: u8) -> Result<(), IndexError> {
+    let damaged = |what| IndexError::Damaged { part, what };
+    let (header, rest) = bytes
+        .split_at_checked(HEADER_BYTES)
+        .ok_or(damaged("too short"))?;
+    let (version, hash) = header.split_first().ok_or(damaged("too short"))?;
+    if *version != expected {
+        let got = *version;
+        return Err(IndexError::Version {
+            part,
+            got,
+            expected,
+        });
+    }
+    if xxh3_64(rest).to_le_bytes() != hash {
+        return Err(damaged("its checksum does not match"));
+    }
+    Ok(())
+}
+
 /// Reads a part front to back.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
@@ -113,21 +134,27 @@ impl<'a> Reader<'a> {
         bytes: &'a SharedBytes,
         expected: u8,
     ) -> Result<Self, IndexError> {
+        check(part, bytes, expected)?;
+        Self::compared(part, bytes, expected)
+    }
+
+    /// Checks the version alone, for bytes whose hash somebody else has just compared.
+    pub(crate) fn compared(
+        part: &'static str,
+        bytes: &'a SharedBytes,
+        expected: u8,
+    ) -> Result<Self, IndexError> {
         let damaged = |what| IndexError::Damaged { part, what };
-        let (header, rest) = bytes
-            .split_at_checked(HEADER_BYTES)
-            .ok_or(damaged("too short"))?;
-        let (version, hash) = header.split_first().ok_or(damaged("too short"))?;
-        if *version != expected {
-            let got = *version;
+        if bytes.len() < HEADER_BYTES {
+            return Err(damaged("too short"));
+        }
+        let got = bytes.first().copied().unwrap_or_default();
+        if got != expected {
             return Err(IndexError::Version {
                 part,
                 got,
                 expected,
             });
-        }
-        if xxh3_64(rest).to_le_bytes() != hash {
-            return Err(damaged("its checksum does not match"));
         }
         let at = HEADER_BYTES;
         Ok(Self { part, bytes, at })

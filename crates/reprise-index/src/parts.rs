@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use reprise_types::{MemoryKind, MemorySource, RecordId};
 
-use crate::codec::{Reader, SharedBytes, open, put_u32, seal};
+use crate::codec::{Reader, SharedBytes, check, open, put_u32, seal};
 use crate::cow::CowVec;
 use crate::cues::Cues;
 use crate::docs::{NEVER, NO_SESSION, Row, Sessions};
@@ -66,13 +66,20 @@ impl IndexWriter {
         let place = parts.iter().position(|(tag, _)| *tag == PART_CODES);
         let (_, codes) = parts.swap_remove(place.ok_or(missing)?);
         let codes = LeftPart::from(SharedBytes::from(codes));
+        for (tag, bytes) in &parts {
+            if [PART_WORDS, PART_DOCUMENTS].contains(tag) {
+                let part = if *tag == PART_WORDS { WORDS } else { DOCUMENTS };
+                check(part, bytes, VERSION)?;
+            }
+        }
         let index = Self::from_left_parts(dimensions, parts, &codes)?;
         index.load()?;
         Ok(index)
     }
 
     /// As [`Self::from_owned_parts`], but most of the part [`PART_CODES`], `codes`, stays in its
-    /// file: rows are read and checked when they are asked for, until [`Self::load`].
+    /// file: rows are read and checked when they are asked for, until [`Self::load`]. The other
+    /// parts' own checksums are not compared: whoever read them from a file has just hashed them.
     pub fn from_left_parts(
         dimensions: usize,
         parts: Vec<(u8, Vec<u8>)>,
@@ -85,7 +92,7 @@ impl IndexWriter {
         let find = |tag, part| {
             let found = parts.iter().find(|(known, _)| *known == tag);
             let bytes = found.ok_or(IndexError::Missing { part })?;
-            Reader::new(part, &bytes.1, VERSION)
+            Reader::compared(part, &bytes.1, VERSION)
         };
         let (rows, sessions) = read_documents(find(PART_DOCUMENTS, DOCUMENTS)?)?;
         let vectors = vectors::read(codes, VERSION, dimensions, rows.len())?;

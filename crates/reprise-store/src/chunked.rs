@@ -70,9 +70,47 @@ impl<T: Clone> Chunked<T> {
     }
 }
 
+impl<T> FromIterator<T> for Chunked<T> {
+    /// Chunk by chunk: pushing one by one would ask for each whether its chunk is shared.
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut items = items.into_iter();
+        let mut chunks = Vec::new();
+        let mut len = 0;
+        loop {
+            let mut chunk = Vec::with_capacity(CHUNK);
+            chunk.extend(items.by_ref().take(CHUNK));
+            if chunk.is_empty() {
+                return Self {
+                    chunks: Arc::new(chunks),
+                    len,
+                };
+            }
+            len += chunk.len();
+            chunks.push(Arc::new(chunk));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_made_at_once_grows_like_one_pushed() {
+        for count in [0, 1, 255, 256, 257, 1000] {
+            let mut at_once: Chunked<u32> = (0..count).collect();
+            let mut pushed = Chunked::default();
+            for item in 0..count {
+                pushed.push(item);
+            }
+            for list in [&mut at_once, &mut pushed] {
+                list.push(count);
+            }
+            assert_eq!(at_once.len(), pushed.len());
+            assert!(at_once.iter().eq(pushed.iter()));
+            assert_eq!(at_once.get(count as usize), Some(&count));
+        }
+    }
 
     #[test]
     fn a_snapshot_does_not_see_later_writes() {

@@ -19,12 +19,13 @@ use std::time::{Duration, Instant};
 use chrono::DateTime;
 use data::{DIMENSIONS, Random};
 use reprise_index::{
-    GRAPH_DOCUMENTS, IndexSnapshot, IndexWriter, LeftPart, LexicalScratch, NewDoc,
-    OVERSAMPLE_DEFAULT, VectorScratch,
+    IndexSnapshot, IndexWriter, LeftPart, LexicalScratch, NewDoc, OVERSAMPLE_DEFAULT, VectorScratch,
 };
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, VectorStore};
 
 const K: usize = 10;
+/// Documents from which on the planner asks the graph for ten results.
+const GRAPH_ASKED: usize = 135_000;
 
 struct Store(Vec<Vec<f32>>);
 
@@ -60,8 +61,7 @@ fn main() {
 }
 
 fn query() {
-    // Around 64K the graph begins to be the quicker way.
-    query_at(&[10_000, 65_536, 100_000]);
+    query_at(&[10_000, 100_000, 150_000]);
 }
 
 fn query_at(counts: &[usize]) {
@@ -158,7 +158,7 @@ fn vectors(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
         (Times::of(times), recall)
     };
     let (scan, scan_recall) = ask(&writer.publish());
-    let (inserts, graph) = if store.0.len() < GRAPH_DOCUMENTS {
+    let (inserts, graph) = if store.0.len() < GRAPH_ASKED {
         (String::new(), None)
     } else {
         let mut inserts = Vec::new();

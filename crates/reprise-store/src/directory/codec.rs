@@ -113,15 +113,18 @@ impl Directory {
             last = offset;
         }
         let mut before = NOTHING_BEFORE;
-        for _ in 0..count(r)? {
+        let slots = count(r)?;
+        let mut decode = |_| {
             let slot = slot(r, &mut before, stride)?;
             match slot.state {
                 SlotState::Forgotten => directory.forgotten += 1,
                 SlotState::Lost => directory.lost += 1,
                 SlotState::Live => {}
             }
-            directory.slots.push(slot);
-        }
+            Some(slot)
+        };
+        let slots: Option<_> = (0..slots).map(&mut decode).collect();
+        directory.slots = slots?;
         r.is_empty().then_some(directory)
     }
 }

@@ -17,13 +17,15 @@ use std::time::{Duration, Instant};
 
 use chrono::DateTime;
 use data::{DIMENSIONS, Random};
-use reprise_index::{GRAPH_DOCUMENTS, IndexWriter, NewDoc, OVERSAMPLE_DEFAULT};
+use reprise_index::{IndexWriter, NewDoc, OVERSAMPLE_DEFAULT};
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, VectorStore};
 use rusqlite::Connection;
 use rusqlite::auto_extension::{RawAutoExtension, register_auto_extension};
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 const K: usize = 10;
+/// Documents from which on the planner asks the graph for ten results.
+const GRAPH_ASKED: usize = 135_000;
 
 struct Store(Vec<Vec<f32>>);
 
@@ -49,7 +51,7 @@ fn main() {
     }
     println!("k = {K}, one core, ms: median (best), recall@10");
     let asked: Vec<usize> = std::env::args().filter_map(|a| a.parse().ok()).collect();
-    for count in [10_000, 100_000] {
+    for count in [10_000, 100_000, 150_000] {
         if !asked.is_empty() && !asked.contains(&count) {
             continue;
         }
@@ -100,7 +102,7 @@ fn compare(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
         })
     };
     row("ours, scan", ours(&mut writer));
-    if store.0.len() >= GRAPH_DOCUMENTS {
+    if store.0.len() >= GRAPH_ASKED {
         writer.advance_graph(usize::MAX).unwrap();
         row("ours, graph", ours(&mut writer));
     }

@@ -182,16 +182,16 @@ fn the_planner_asks_the_graph_where_it_is_quicker() {
     let mut random = Random(17);
     let one = random.vector(8);
     let mut index = Vectors::new(8);
-    for _ in 0..70_000 {
+    for _ in 0..150_000 {
         index.push(Some(&one));
     }
-    let view = everything(70_000);
+    let view = everything(150_000);
     assert_eq!(index.route(10, &view, &Graph::default()), Route::Signs);
-    let whole = Graph::covering(0..70_000);
+    let whole = Graph::covering(0..150_000);
     assert_eq!(index.route(10, &view, &whole), Route::Graph);
     assert_eq!(index.route(500, &view, &whole), Route::Signs);
     assert_eq!(
-        index.route(10, &view, &Graph::covering(50_000..70_000)),
+        index.route(10, &view, &Graph::covering(50_000..150_000)),
         Route::Signs
     );
     let row = Row {
@@ -199,7 +199,7 @@ fn the_planner_asks_the_graph_where_it_is_quicker() {
         forgotten_at: crate::docs::NEVER,
         ..Row::hole(RecordId::from_u128(0))
     };
-    let rows: Vec<Row> = (0..70_000).map(|terms| Row { terms, ..row }).collect();
+    let rows: Vec<Row> = (0..150_000).map(|terms| Row { terms, ..row }).collect();
     let view = |every| {
         let world = Arc::new(World::now(rows.iter()));
         View::filtered(world, rows.iter(), move |row| {
