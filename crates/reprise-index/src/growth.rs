@@ -86,9 +86,9 @@ impl GraphState {
 
 impl IndexWriter {
     /// Grows the graph by up to `budget` documents (about half a millisecond each), the newest
-    /// first; the first call after a load reads the saved one. Answers how many documents were still
-    /// to come before and are now; none where the store is too small for a graph. Readers see it
-    /// after [`Self::publish`]. Loads the codes, which may be found damaged.
+    /// first; the first call after a load reads the saved one. Answers how many documents were
+    /// still to come before and are now; none where the store is too small for a graph. Readers see
+    /// it after [`Self::publish`]. Loads the codes, which may be found damaged.
     pub fn advance_graph(&mut self, budget: usize) -> Result<(usize, usize), IndexError> {
         self.load()?;
         let documents = self.rows.len() as u32;

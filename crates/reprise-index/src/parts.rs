@@ -139,8 +139,8 @@ fn read_words(mut reader: Reader<'_>, documents: usize) -> Result<Lexicon, Index
 }
 
 /// u32 documents | columns: u128 id, i64 timestamp, i64 `known_at`, u32 session, u32 terms, u8 head
-/// terms, u8 kind, u8 source, u8 hole, u8 cues, u32 speaker | u32 ends | per end u32 ordinal, u8 0 forgotten or
-/// 1 superseded, i64 instant | u32 sessions | per session u32 bytes, name.
+/// terms, u8 kind, u8 source, u8 hole, u8 cues, u32 speaker | u32 ends | per end u32 ordinal, u8 0
+/// forgotten or 1 superseded, i64 instant | u32 sessions | per session u32 bytes, name.
 fn write_documents(rows: &CowVec<Row>, sessions: &Sessions) -> Vec<u8> {
     let mut bytes = open(VERSION, 12 + rows.len() * 49);
     put_u32(&mut bytes, rows.len() as u32);

@@ -1,7 +1,8 @@
 //! What a question costs: the scan and the graph beside a plain f32 scan, what an insert into the
 //! graph costs, the lexical pass, loading the index.
 //!
-//! `cargo bench -p reprise-index --bench search`; `-- query`, `-- lexical` or `-- load` runs one part,
+//! `cargo bench -p reprise-index --bench search`; `-- query`, `-- lexical` or `-- load` runs one
+//! part,
 //! `-- million` the vector queries at a million (a quarter of an hour, 4 GB). The comparison with
 //! usearch and sqlite-vec is in `benches/rivals`, a workspace of its own.
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]

@@ -1,9 +1,9 @@
 //! The vector query beside usearch's, sqlite-vec's and a plain f32 scan: same data, same run, one
 //! core.
 //!
-//! `cargo run --release --manifest-path crates/reprise-index/benches/rivals/Cargo.toml`; add `10000`
-//! for that size alone. Building usearch's graph and ours at 100K takes some minutes.
-//! Must never live here: anything the product links.
+//! `cargo run --release --manifest-path crates/reprise-index/benches/rivals/Cargo.toml`; add
+//! `10000` for that size alone. Building usearch's graph and ours at 100K takes some minutes. Must
+//! never live here: anything the product links.
 
 #[expect(
     dead_code,
