@@ -67,15 +67,14 @@ impl TextTokenizer {
         let refused = |message: String| EmbedError::Engine {
             message: format!("the tokeniser refused a text ({message})"),
         };
-        let endless = match self.endless.get() {
-            Some(endless) => endless,
-            None => {
-                let mut endless = self.tokenizer.clone();
-                endless
-                    .with_truncation(None)
-                    .map_err(|error| refused(error.to_string()))?;
-                self.endless.get_or_init(|| endless)
-            }
+        let endless = if let Some(endless) = self.endless.get() {
+            endless
+        } else {
+            let mut endless = self.tokenizer.clone();
+            endless
+                .with_truncation(None)
+                .map_err(|error| refused(error.to_string()))?;
+            self.endless.get_or_init(|| endless)
         };
         let encoding = endless.encode_fast(text, false);
         Ok(encoding.map_err(|error| refused(error.to_string()))?.len())
