@@ -40,9 +40,6 @@ struct Scratch {
     ranked: Vec<fuse::Scored>,
 }
 
-/// Best candidates that learning reorders.
-const LEARNED_AMONG: usize = 50;
-
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::default());
 }
@@ -84,12 +81,7 @@ impl Snapshot {
             let mut scene = Scene::new(self, &plan, &found);
             scene.look(found.ordinals, looked_at);
             let fusion = Fusion::new(plan.view.live(), ablation);
-            // Learning may bring up what would just have been left out.
-            let most = match plan.ranked {
-                0 => 0,
-                needed => needed.max(LEARNED_AMONG),
-            };
-            fuse::run(&scene, looked_at, &fusion, most, ranked);
+            fuse::run(&scene, looked_at, &fusion, plan.ranked, ranked);
             let (results, damaged) = explain::run(self, &scene, &fusion, ranked, learning);
             let mut degraded = plan.degraded.clone();
             let unembedded = plan.vector.is_some() && looked_at.iter().any(|c| !c.traits.embedded);

@@ -9,6 +9,8 @@ use crate::snapshot::Snapshot;
 
 /// Room for repeated texts beyond the results asked for.
 const REPEATS: usize = 8;
+/// Ranked records that learning reorders at least: it may bring up what would just be left out.
+const LEARNED_AMONG: usize = 50;
 
 /// A question made ready for the search.
 #[derive(Debug)]
@@ -64,7 +66,10 @@ impl<'a> Plan<'a> {
             vector,
             adjusted: None,
             top_k,
-            ranked: if top_k == 0 { 0 } else { 2 * top_k + REPEATS },
+            ranked: match top_k {
+                0 => 0,
+                wanted => (2 * wanted + REPEATS).max(LEARNED_AMONG),
+            },
             degraded: if missing {
                 vec![Degraded::NoQueryVector]
             } else {

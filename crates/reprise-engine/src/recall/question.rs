@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::{Regex, RegexBuilder};
+use regex::Regex;
 use reprise_types::limits::QUERY_BYTES_MAX;
 
 /// A question is left as it is where less would remain than so many words ...
@@ -31,8 +31,8 @@ impl Asked {
     pub(super) fn of(query: &str) -> Self {
         let query = &query[..query.floor_char_boundary(FRAMED_BYTES_MAX)];
         Self {
-            when: found(&WHEN, query),
-            assistant: found(&ASSISTANT, query),
+            when: WHEN.as_ref().is_some_and(|p| p.is_match(query)),
+            assistant: ASSISTANT.as_ref().is_some_and(|p| p.is_match(query)),
         }
     }
 }
@@ -84,36 +84,36 @@ fn tidied(text: &str) -> String {
 static FRAMES: LazyLock<[Option<Regex>; 8]> = LazyLock::new(|| {
     [
         concat!(
-            r"(?:can|could|would|will) you (?:please )?(?:list|give me|walk me through|provide",
+            r"(?i)(?:can|could|would|will) you (?:please )?(?:list|give me|walk me through|provide",
             r"|summari[sz]e|tell me|remind me|help me (?:understand|remember)|explain|show me",
             r"|describe)(?: (?:a|the|an))?(?: (?:clear|comprehensive|brief|detailed|full|complete",
             r"|short|quick|overall))?(?: (?:summary|overview|list|order|recap|account)",
             r" (?:of|in which))?(?: (?:how|what|everything|when|where|about))?",
         ),
         concat!(
-            r"\bi (?:brought up|mentioned|talked about|discussed|said|told you|asked about|raised)",
-            r"(?: (?:different|various))?",
+            r"(?i)\bi (?:brought up|mentioned|talked about|discussed|said|told you|asked about",
+            r"|raised)(?: (?:different|various))?",
             r"(?: (?:aspects|concepts|things|topics|parts|ideas) (?:of|related to|about|in))?",
         ),
-        r"\bdifferent (?:aspects|concepts|topics|parts) (?:of|related to|about)",
+        r"(?i)\bdifferent (?:aspects|concepts|topics|parts) (?:of|related to|about)",
         concat!(
-            r"\b(?:did|do|have|had|was|were|am) i (?:say|said|mention|tell you|told you|bring up",
+            r"(?i)\b(?:did|do|have|had|was|were|am) i (?:say|said|mention|tell you|told you|bring up",
             r"|talk about|discuss|describe|specify|state)(?:ed)?(?: that| i was| i am)?",
         ),
         concat!(
-            r"\b(?:throughout|across|during|in|over) (?:all )?(?:our|my|the|these) ",
+            r"(?i)\b(?:throughout|across|during|in|over) (?:all )?(?:our|my|the|these) ",
             r"(?:conversations?|discussions?|sessions?|chats?|messages)",
         ),
-        r"\bin order\b|\bmention only(?: and only)? \w+ items?\b|\bso far\b",
-        r"\bwe(?:'ve| have)? (?:discussed|covered|talked about)",
-        r"\b(?:did|do|would) you (?:recommend|suggest|advise|tell me|propose|help me)",
+        r"(?i)\bin order\b|\bmention only(?: and only)? \w+ items?\b|\bso far\b",
+        r"(?i)\bwe(?:'ve| have)? (?:discussed|covered|talked about)",
+        r"(?i)\b(?:did|do|would) you (?:recommend|suggest|advise|tell me|propose|help me)",
     ]
     .map(pattern)
 });
 
 static WHEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
-        r"^\s*(?:when|what (?:date|day|month|year|time)|how long|since when",
+        r"(?i)^\s*(?:when|what (?:date|day|month|year|time)|how long|since when",
         r"|which (?:month|year|date|day)|in what (?:month|year))\b",
         r"|\bhow many (?:days|weeks|months|years)\b|\bwhen (?:is|was|did|does|will|are|were)\b",
     ))
@@ -121,23 +121,16 @@ static WHEN: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 static ASSISTANT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
-        r"\b(?:did|have|had|do) you (?:\w+ )?(?:recommend|suggest|advise|give|tell|told|say|said",
+        r"(?i)\b(?:did|have|had|do) you (?:\w+ )?(?:recommend|suggest|advise|give|tell|told|say|said",
         r"|explain|provide|propose|help|show|write|describe|mention)",
         r"|\byou (?:recommended|suggested|advised|gave|told|explained|provided|proposed|showed",
         r"|wrote|described|mentioned|said)\b",
     ))
 });
 
-/// Compiles a constant pattern, without case; the tests of this file show that all compile.
+/// Compiles a constant pattern; the tests of this file show that all compile.
 fn pattern(text: &str) -> Option<Regex> {
-    let compiled = RegexBuilder::new(text).case_insensitive(true).build();
-    compiled.ok()
-}
-
-fn found(pattern: &LazyLock<Option<Regex>>, text: &str) -> bool {
-    pattern
-        .as_ref()
-        .is_some_and(|pattern| pattern.is_match(text))
+    Regex::new(text).ok()
 }
 
 #[cfg(test)]

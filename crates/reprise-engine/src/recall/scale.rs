@@ -62,3 +62,8 @@ impl Scale {
 pub(super) fn unit(standard: f32) -> f32 {
     ((standard - LOWEST) / (HIGHEST - LOWEST)).clamp(0.0, 1.0)
 }
+
+/// What holds or does not, as a signal.
+pub(super) fn flag(holds: bool) -> f32 {
+    f32::from(u8::from(holds))
+}

@@ -6,7 +6,6 @@ use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals};
 
 use super::candidates::Found;
 use super::plan::Plan;
-use super::question::Asked;
 use super::scale::{BM25, COSINES, Scale};
 use crate::snapshot::Snapshot;
 
@@ -23,7 +22,6 @@ pub(super) struct Scene<'a> {
     pub(super) index: &'a IndexSnapshot,
     pub(super) plan: &'a Plan<'a>,
     pub(super) lexical: LexicalSignals<'a>,
-    pub(super) asked: Asked,
     /// The user's words stand among those of others.
     pub(super) mixed: bool,
     /// The question names somebody who speaks in one of the candidates.
@@ -70,7 +68,6 @@ impl<'a> Scene<'a> {
             index: &snapshot.index,
             plan,
             lexical,
-            asked: plan.asked,
             mixed: plan.view.is_mixed(),
             named: false,
             cosines: Scale::new(COSINES, sample.mean, sample.deviation, sample.count),

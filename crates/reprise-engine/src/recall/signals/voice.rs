@@ -1,5 +1,6 @@
 //! Voice: who said it, and in what tone.
 
+use crate::recall::scale::flag;
 use crate::recall::scene::{Candidate, Scene};
 
 /// Terms from which on a text is taken for whole.
@@ -12,7 +13,7 @@ pub(super) fn own_words(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
 
 /// The user's own words, where the question is for the assistant's.
 pub(super) fn asked_of_assistant(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    flag(scene.asked.assistant && candidate.traits.by_user)
+    flag(scene.plan.asked.assistant && candidate.traits.by_user)
 }
 
 /// 1 where the question names who speaks, 0 where it names somebody else, between them where it
@@ -34,8 +35,4 @@ pub(super) fn standing_instruction(_scene: &Scene<'_>, candidate: &Candidate) ->
 /// Something is said at all: greetings and thanks have few words that are not stop words.
 pub(super) fn substance(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
     (candidate.traits.terms as f32 / SUBSTANTIAL_TERMS).min(1.0)
-}
-
-fn flag(holds: bool) -> f32 {
-    f32::from(u8::from(holds))
 }
