@@ -8,6 +8,7 @@
 mod consolidation;
 mod growth;
 mod late;
+mod single;
 
 use std::sync::{Arc, Mutex};
 

@@ -4,34 +4,29 @@
 //! Lives here: one background task at a time per memory. Must never live here: when a fit is due,
 //! or what it does (the engine knows).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use reprise_engine::Engine;
 
+use super::single::SingleFlight;
 use crate::handle::AgentHandle;
 
 /// The consolidation of one memory.
 pub(super) struct Consolidation {
     handle: AgentHandle,
-    running: Arc<AtomicBool>,
+    single: SingleFlight,
 }
 
 impl Consolidation {
     pub(super) fn new(handle: AgentHandle) -> Self {
         Self {
             handle,
-            running: Arc::new(AtomicBool::new(false)),
+            single: SingleFlight::default(),
         }
     }
 
     /// Starts the task, unless it runs. The fit itself takes no turn of the writer's.
     pub(super) fn start_if_due(&self) {
-        if self.running.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let (handle, running) = (self.handle.clone(), Arc::clone(&self.running));
-        tokio::spawn(async move {
+        let handle = self.handle.clone();
+        self.single.start(|| async move {
             let swept = handle.housekeeping(Engine::sweep_runs);
             if let Ok(Err(error)) = swept.await {
                 tracing::warn!(%error, "stale runs could not be given up");
@@ -46,7 +41,6 @@ impl Consolidation {
                     tracing::warn!(%error, "fitted weights could not be kept");
                 }
             }
-            running.store(false, Ordering::Release);
         });
     }
 }

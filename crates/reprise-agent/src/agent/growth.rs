@@ -3,10 +3,9 @@
 //! Lives here: one background task at a time per memory, in steps between which commits go first.
 //! Must never live here: when a graph pays (the index knows), or what it looks like.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use super::single::SingleFlight;
 use crate::handle::AgentHandle;
 
 /// Records taken in at a time: some milliseconds, which a commit may have to wait.
@@ -16,25 +15,22 @@ const STEP: usize = 8;
 #[derive(Debug)]
 pub(super) struct GraphGrowth {
     handle: AgentHandle,
-    running: Arc<AtomicBool>,
+    single: SingleFlight,
 }
 
 impl GraphGrowth {
     pub(super) fn new(handle: AgentHandle) -> Self {
         Self {
             handle,
-            running: Arc::new(AtomicBool::new(false)),
+            single: SingleFlight::default(),
         }
     }
 
     /// Starts the task, unless it runs. It ends when the graph is whole or the memory closes, and
     /// rests for as long as it works, so that it never takes more than half a core.
     pub(super) fn start_if_due(&self) {
-        if self.running.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let (handle, running) = (self.handle.clone(), Arc::clone(&self.running));
-        tokio::spawn(async move {
+        let handle = self.handle.clone();
+        self.single.start(|| async move {
             let step = |engine: &mut reprise_engine::Engine| {
                 let begin = Instant::now();
                 (engine.advance_graph(STEP), begin.elapsed())
@@ -49,7 +45,6 @@ impl GraphGrowth {
                     _ => break,
                 }
             }
-            running.store(false, Ordering::Release);
         });
     }
 }

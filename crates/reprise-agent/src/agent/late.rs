@@ -4,11 +4,11 @@
 //! a record may be kept without a vector (it always may).
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reprise_types::{EmbeddingSpace, MemoryError, RecordId};
 
+use super::single::SingleFlight;
 use crate::embedder::{EmbedPool, PoolError};
 use crate::handle::AgentHandle;
 
@@ -20,12 +20,12 @@ const BATCH: usize = 32;
 pub(super) struct LateEmbedding {
     pool: EmbedPool,
     shared: Arc<Shared>,
+    single: SingleFlight,
 }
 
 #[derive(Debug)]
 struct Shared {
     handle: AgentHandle,
-    running: AtomicBool,
     /// Texts that the model cannot take: tried once in the life of an agent.
     hopeless: Mutex<BTreeSet<RecordId>>,
 }
@@ -34,25 +34,20 @@ impl LateEmbedding {
     pub(super) fn new(pool: EmbedPool, handle: AgentHandle) -> Self {
         let shared = Shared {
             handle,
-            running: AtomicBool::new(false),
             hopeless: Mutex::new(BTreeSet::new()),
         };
         Self {
             pool,
             shared: Arc::new(shared),
+            single: SingleFlight::default(),
         }
     }
 
     /// Starts the task, unless it runs.
     pub(super) fn start_if_due(&self) {
-        if self.shared.running.swap(true, Ordering::AcqRel) {
-            return;
-        }
         let (pool, shared) = (self.pool.clone(), Arc::clone(&self.shared));
-        tokio::spawn(async move {
-            while let Ok(true) = shared.embed_some(&pool).await {}
-            shared.running.store(false, Ordering::Release);
-        });
+        self.single
+            .start(|| async move { while let Ok(true) = shared.embed_some(&pool).await {} });
     }
 }
 
