@@ -55,14 +55,7 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
         bar.set_message(stage.store.to_owned());
     })?;
     bar.finish_and_clear();
-    let mut out = anstream::stdout().lock();
-    if context.json {
-        serde_json::to_writer(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        reprise_eval::print(&report, &mut out)?;
-    }
-    Ok(Exit::Success)
+    show(context, &report, |out| reprise_eval::print(&report, out))
 }
 
 /// `reprise eval learning`: the proof, on texts of our own with the real model.
@@ -77,12 +70,22 @@ fn learning(context: &Context) -> anyhow::Result<Exit> {
         bar.tick();
     })?;
     bar.finish_and_clear();
+    show(context, &report, |out| {
+        reprise_eval::print_learning(&report, out)
+    })
+}
+
+fn show(
+    context: &Context,
+    report: &impl serde::Serialize,
+    print: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> anyhow::Result<Exit> {
     let mut out = anstream::stdout().lock();
     if context.json {
-        serde_json::to_writer(&mut out, &report)?;
+        serde_json::to_writer(&mut out, report)?;
         writeln!(out)?;
     } else {
-        reprise_eval::print_learning(&report, &mut out)?;
+        print(&mut out)?;
     }
     Ok(Exit::Success)
 }
