@@ -84,8 +84,8 @@ impl Engine {
             } else {
                 GraphGrown::Growing
             };
+            self.publish();
         }
-        self.publish();
         Ok(left)
     }
 
@@ -144,6 +144,7 @@ impl Engine {
             reader: self.log.reader(),
             space: self.state.space.clone(),
             learner: self.state.learning.learner(),
+            marks: self.state.marks.clone(),
         });
     }
 }

@@ -3,7 +3,7 @@
 use reprise_index::IndexError;
 use reprise_learn::LearnError;
 use reprise_store::StoreError;
-use reprise_types::ErrorKind;
+use reprise_types::{ErrorKind, RecordId};
 
 /// A failure of the whole request.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +18,15 @@ pub enum EngineError {
     /// What was said of a run was refused; nothing was written.
     #[error(transparent)]
     Learn(#[from] LearnError),
+    /// Something was to be said of a record that cannot be recalled.
+    #[error("there is no live record {id}; look its id up with a recall")]
+    UnknownRecord {
+        /// The id named.
+        id: RecordId,
+    },
+    /// A link without a relation.
+    #[error("the relation is empty; name it with a word such as related_to")]
+    NoRelation,
     /// A damaged log left a hole that the index cannot number.
     #[error(
         "the index holds {index} records and the log {log}; run `reprise check` and report this"
@@ -35,6 +44,7 @@ impl EngineError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
+            Self::UnknownRecord { .. } | Self::NoRelation => ErrorKind::Caller,
             Self::Store(_) => ErrorKind::Operator,
             Self::Learn(error) => error.kind(),
             Self::Index(_) | Self::OutOfStep { .. } => ErrorKind::Bug,

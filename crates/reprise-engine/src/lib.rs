@@ -4,6 +4,7 @@
 //! Lives here: what is kept, what is answered, and why. Must never live here: threads, async, a
 //! model, the time of day or a random source (all three are arguments), HTTP, a command line.
 
+mod annotate;
 mod check;
 mod compact;
 mod context;
@@ -13,6 +14,7 @@ mod forget;
 mod ids;
 mod keys;
 mod learning;
+mod marks;
 mod observe;
 mod open;
 mod prepare;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
 use reprise_types::{
-    EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason, WriteOutcome,
+    Annotation, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason, WriteOutcome,
     check_unit_vector,
 };
 
@@ -29,10 +29,12 @@ impl Engine {
         for new in records {
             outcomes.push(self.admit(new, known_at, &mut kept, &mut space));
         }
+        let links = self.links_handed_on(&kept, known_at);
         let mut entries: Vec<Entry> = kept
             .into_iter()
             .map(|record| Entry::Record(Box::new(record)))
             .collect();
+        entries.extend(links);
         if let Some((stream, seq)) = cursor
             && self.log.cursor(&stream).is_none_or(|held| seq > held)
         {
@@ -44,6 +46,27 @@ impl Engine {
         self.commit(&entries)?;
         self.publish();
         Ok(outcomes)
+    }
+
+    /// The links of what is corrected, made anew for the corrections.
+    fn links_handed_on(&self, kept: &[MemoryRecord], at: DateTime<Utc>) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        for (ordinal, record) in (self.log.records()..).zip(kept) {
+            let Some(old) = record.supersedes.and_then(|id| self.snapshot.ordinal(id)) else {
+                continue;
+            };
+            for link in self.snapshot.marks.links(old) {
+                let end = |end: u32| if end == old { ordinal } else { end };
+                let relation = link.relation.to_string();
+                let (ordinal, to) = (end(link.from), end(link.to));
+                entries.push(Entry::Annotated {
+                    ordinal,
+                    at,
+                    annotation: Annotation::Linked { to, relation },
+                });
+            }
+        }
+        entries
     }
 
     /// Gives waiting records their vectors. Those of another space, already embedded or gone are

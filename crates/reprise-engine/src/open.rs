@@ -112,6 +112,7 @@ impl Engine {
             reader: log.reader(),
             space: state.space.clone(),
             learner: state.learning.learner(),
+            marks: state.marks.clone(),
         });
         let (low, high) = (options.entropy as u64, (options.entropy >> 64) as u64);
         let ids = IdSource::new(low ^ high, state.index.last().map(|last| last.0));

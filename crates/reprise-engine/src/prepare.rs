@@ -5,7 +5,8 @@ use reprise_types::limits::{
     IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX, TEXT_BYTES_MAX,
 };
 use reprise_types::{
-    ContentHash, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason, check_unit_vector,
+    ContentHash, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason,
+    check_unit_vector, normal_tags,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
@@ -97,7 +98,7 @@ pub(crate) fn build(
         embedding,
         embedding_space,
         external_ids: new.external_ids,
-        tags: new.tags,
+        tags: normal_tags(&new.tags),
         confidence: new.confidence,
         evidence: new.evidence,
         visibility: new.visibility,

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
 use reprise_index::IndexSnapshot;
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{EmbeddingSpace, MemoryRecord, RecordId};
+
+use crate::marks::Marks;
 
 /// One moment of one user's memory. Later writes, and even a compaction, leave it as it is.
 #[derive(Debug)]
@@ -14,6 +17,7 @@ pub struct Snapshot {
     pub(crate) reader: LogReader,
     pub(crate) space: Option<EmbeddingSpace>,
     pub(crate) learner: Arc<Learner>,
+    pub(crate) marks: Marks,
 }
 
 impl Snapshot {
@@ -38,16 +42,44 @@ impl Snapshot {
     /// The live record with this id.
     #[must_use]
     pub fn get(&self, id: RecordId) -> Option<Result<MemoryRecord, StoreError>> {
+        self.ordinal(id).map(|ordinal| self.record(ordinal, None))
+    }
+
+    /// The place of the live record with this id.
+    pub(crate) fn ordinal(&self, id: RecordId) -> Option<u32> {
         let ordinal = self.index.find(id)?;
-        let live = self.index.doc(ordinal)?.is_live();
-        live.then(|| self.reader.record(ordinal))
+        self.index.doc(ordinal)?.is_live().then_some(ordinal)
+    }
+
+    /// A record with the tags that it has now, or had at an instant.
+    pub(crate) fn record(
+        &self,
+        ordinal: u32,
+        as_of: Option<DateTime<Utc>>,
+    ) -> Result<MemoryRecord, StoreError> {
+        let mut record = self.reader.record(ordinal)?;
+        let at = as_of.map(|at| at.timestamp_micros());
+        if let Some(tags) = self.marks.edited(ordinal, at) {
+            record.tags = tags;
+        }
+        Ok(record)
+    }
+
+    /// The tags of a record now, ascending.
+    pub(crate) fn tags_of(&self, ordinal: u32) -> Vec<String> {
+        let mut tags = self
+            .record(ordinal, None)
+            .map(|record| record.tags)
+            .unwrap_or_default();
+        tags.sort_unstable();
+        tags
     }
 
     /// Every live record, oldest first, read from disk as the iterator moves.
     pub fn records(&self) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
         (0..self.index.len() as u32)
             .filter(|ordinal| self.index.doc(*ordinal).is_some_and(|doc| doc.is_live()))
-            .map(|ordinal| self.reader.record(ordinal))
+            .map(|ordinal| self.record(ordinal, None))
     }
 
     /// Bytes of memory that the index holds.

@@ -1,4 +1,4 @@
-//! The fold of the log: index, keys, clock and space. What an entry means is said here, once, for
+//! The fold of the log: index, keys, marks, clock and space. What an entry means is said here, once, for
 //! opening, writing and checking alike.
 
 use std::collections::HashSet;
@@ -13,6 +13,7 @@ use reprise_types::{EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
 use crate::error::EngineError;
 use crate::keys::{KEYS_TAG, Keys, key_of};
 use crate::learning::LEARNING_TAG;
+use crate::marks::{MARKS_TAG, Marks};
 
 /// Everything that can be rebuilt from the log.
 #[derive(Debug)]
@@ -24,6 +25,7 @@ pub(crate) struct State {
     /// The one space whose vectors the file holds.
     pub(crate) space: Option<EmbeddingSpace>,
     pub(crate) learning: Learning,
+    pub(crate) marks: Marks,
     /// Records forgotten in this fold: an older run of a compacted log may still name them.
     gone: HashSet<RecordId>,
     /// Whether records wait to be placed along the adapter's weights until the fold is done.
@@ -38,6 +40,7 @@ impl State {
             known_at: DateTime::<Utc>::MIN_UTC,
             space: None,
             learning: Learning::new(dimensions),
+            marks: Marks::default(),
             gone: HashSet::new(),
             unplaced: false,
         }
@@ -49,6 +52,8 @@ impl State {
         let keys = Keys::from_part(set.parts.swap_remove(keys).1)?;
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
         let learning = Learning::from_part(dimensions, &learning.1)?;
+        let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
+        let marks = Marks::from_part(&marks.1)?;
         let part = set.left?;
         let left = LeftPart {
             size: part.size(),
@@ -62,6 +67,7 @@ impl State {
             known_at,
             space: None,
             learning,
+            marks,
             gone: HashSet::new(),
             unplaced: false,
         })
@@ -72,6 +78,7 @@ impl State {
         let mut parts = self.index.to_parts();
         parts.push((KEYS_TAG, self.keys.to_part()));
         parts.push((LEARNING_TAG, self.learning.to_part()));
+        parts.push((MARKS_TAG, self.marks.to_part()));
         parts
     }
 
@@ -108,6 +115,8 @@ impl State {
                 }
                 let ordinal = self.index.push(&doc_of(record));
                 self.learning.place(record.id, &record.embedding);
+                let at = record.known_at.timestamp_micros();
+                self.marks.kept(ordinal, &record.tags, at);
                 for external in &record.external_ids {
                     self.keys.insert(key_of(external), ordinal);
                 }
@@ -140,7 +149,16 @@ impl State {
                 self.known_at = self.known_at.max(*at);
                 self.index.forget(*ordinal, *at);
                 self.learning.forget(*id);
+                self.marks.forget(*ordinal);
                 self.gone.insert(*id);
+            }
+            Entry::Annotated {
+                ordinal,
+                at,
+                annotation,
+            } => {
+                self.known_at = self.known_at.max(*at);
+                self.marks.say(*ordinal, annotation, at.timestamp_micros());
             }
             Entry::Learning(event) => {
                 self.unplaced |= matches!(**event, LearningEvent::Consolidated(_));

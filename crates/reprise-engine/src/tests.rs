@@ -1,8 +1,10 @@
 //! The engine end to end on a real disk: what was kept is found, what was forgotten is not, and a
 //! restart changes nothing. Vectors are made by hand, so that no model is needed here.
 
+mod annotating;
 mod keeping;
 mod learning;
+mod past;
 mod restarts;
 
 use std::path::PathBuf;

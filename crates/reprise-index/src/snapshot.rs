@@ -127,21 +127,24 @@ impl IndexSnapshot {
         if filter.is_empty() {
             return View::all(world);
         }
+        // Lists of any length cost one look each, not one a document.
+        let kinds = filter
+            .kinds
+            .as_ref()
+            .map(|kinds| bits(kinds, |kind| kind.number()));
+        let sources = filter.sources.as_ref();
+        let sources = sources.map(|sources| bits(sources, |source| source.number()));
         let since = filter.since.map(micros);
+        let until = filter.until.map(micros);
         let session = filter
             .session_id
             .as_deref()
             .map(|name| self.sessions.find(name));
         View::filtered(world, self.rows.iter(), |row| {
-            filter
-                .kinds
-                .as_ref()
-                .is_none_or(|kinds| kinds.contains(&row.kind))
-                && filter
-                    .sources
-                    .as_ref()
-                    .is_none_or(|all| all.contains(&row.source))
+            kinds.is_none_or(|kinds| kinds & bit(row.kind.number()) != 0)
+                && sources.is_none_or(|sources| sources & bit(row.source.number()) != 0)
                 && since.is_none_or(|since| row.timestamp >= since)
+                && until.is_none_or(|until| row.timestamp <= until)
                 && session.is_none_or(|session| session == Some(row.session))
         })
     }
@@ -264,6 +267,15 @@ impl IndexSnapshot {
             + self.lexicon.memory_bytes()
             + self.world.memory_bytes()
     }
+}
+
+/// One bit for each of a list of names, by number.
+fn bits<T>(list: &[T], number: impl Fn(&T) -> u8) -> u64 {
+    list.iter().fold(0, |bits, item| bits | bit(number(item)))
+}
+
+fn bit(number: u8) -> u64 {
+    1 << (number % 64)
 }
 
 #[cfg(test)]

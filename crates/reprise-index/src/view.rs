@@ -45,6 +45,26 @@ impl View {
         }
     }
 
+    /// The same, and of those only these; `ordinals` ascend.
+    #[must_use]
+    pub fn among(self, ordinals: &[u32]) -> Self {
+        let mut admitted = vec![0_u64; self.world.len().div_ceil(64)];
+        let mut considered = 0;
+        for ordinal in ordinals {
+            if self.admits(*ordinal)
+                && let Some(word) = admitted.get_mut(*ordinal as usize / 64)
+            {
+                *word |= 1 << (ordinal % 64);
+                considered += 1;
+            }
+        }
+        Self {
+            world: self.world,
+            admitted: Some(admitted.into_boxed_slice()),
+            considered,
+        }
+    }
+
     pub(crate) fn world(&self) -> &World {
         &self.world
     }

@@ -3,6 +3,7 @@
 //! Lives here: `Entry` to bytes and back, and the outline that the directory needs of each entry.
 //! Never here: segments, blocks, the disk. A number in this file never changes its meaning.
 
+mod annotation;
 mod learning;
 mod record;
 
@@ -54,6 +55,7 @@ pub(crate) enum Outline {
     Embedded { ordinal: u32, mark: VectorMark },
     Forgotten { ordinal: u32, tombstone: Tombstone },
     Cursor { stream: String, seq: u64 },
+    Annotated { ordinal: u32, other: Option<u32> },
     Learning,
     Unknown,
 }
@@ -162,6 +164,15 @@ pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {
             let stream = stream.clone();
             (KIND_CURSOR, Outline::Cursor { stream, seq: *seq })
         }
+        Entry::Annotated {
+            ordinal,
+            at,
+            annotation,
+        } => {
+            let kind = annotation::put(&mut body, *ordinal, *at, annotation)?;
+            let (ordinal, other) = (*ordinal, annotation.other());
+            (kind, Outline::Annotated { ordinal, other })
+        }
         Entry::Learning(event) => (learning::put(&mut body, event)?, Outline::Learning),
         Entry::Lost { .. } => return None,
     };
@@ -211,6 +222,11 @@ pub(crate) fn outline(raw: &RawEntry) -> Option<Outline> {
             seq: reader.varint()?,
         },
         kind if learning::knows(kind) => Outline::Learning,
+        kind if annotation::knows(kind) => {
+            let (ordinal, _, annotation) = annotation::decode(kind, &raw.body)?;
+            let other = annotation.other();
+            Outline::Annotated { ordinal, other }
+        }
         _ => Outline::Unknown,
     })
 }
@@ -239,6 +255,14 @@ pub(crate) fn decode(
         },
         Outline::Forgotten { ordinal, tombstone } => forgotten(ordinal, tombstone),
         Outline::Cursor { stream, seq } => Entry::Cursor { stream, seq },
+        Outline::Annotated { .. } => {
+            let (ordinal, at, annotation) = annotation::decode(raw.kind, &raw.body)?;
+            Entry::Annotated {
+                ordinal,
+                at,
+                annotation,
+            }
+        }
         Outline::Learning => Entry::Learning(Box::new(learning::decode(raw.kind, &raw.body)?)),
         Outline::Unknown => return None,
     })

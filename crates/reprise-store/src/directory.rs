@@ -170,7 +170,7 @@ impl Directory {
             Outline::Cursor { stream, seq } => {
                 self.cursors.insert(stream, seq);
             }
-            Outline::Learning | Outline::Unknown => {}
+            Outline::Annotated { .. } | Outline::Learning | Outline::Unknown => {}
         }
     }
 

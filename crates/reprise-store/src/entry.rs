@@ -5,7 +5,9 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
+use reprise_types::{
+    Annotation, ContentHash, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId,
+};
 
 /// Number of a commit: 1 for the first, 0 for "before everything".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -56,6 +58,16 @@ pub enum Entry {
         stream: String,
         /// The last sequence number that was taken from it.
         seq: u64,
+    },
+    /// Something is said of a record that is there. Compaction leaves out what is said of the
+    /// forgotten.
+    Annotated {
+        /// Of which record.
+        ordinal: u32,
+        /// When.
+        at: DateTime<Utc>,
+        /// What.
+        annotation: Annotation,
     },
     /// One thing said of a run, or of learning itself. The engine checks it; the log keeps it.
     Learning(Box<LearningEvent>),

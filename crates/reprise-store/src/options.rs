@@ -80,7 +80,7 @@ impl DerivedPart {
 pub struct DerivedSet {
     /// Everything up to this commit is in them; replay what follows.
     pub covers: CommitSeq,
-    /// Tag (0x41..=0x47) and bytes, as given to `checkpoint`.
+    /// Tag (0x41..=0x47, 0x4b) and bytes, as given to `checkpoint`.
     pub parts: Vec<(u8, Vec<u8>)>,
     /// The blob that was to be left, where there is one.
     pub left: Option<DerivedPart>,

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    ContentHash, EmbeddingSpace, ExternalId, LearningEvent, MemoryKind, MemoryRecord, MemorySource,
-    Provenance, QueryVector, RecordId, Retention, VectorStore, Visibility, normalize,
+    Annotation, ContentHash, EmbeddingSpace, ExternalId, LearningEvent, MemoryKind, MemoryRecord,
+    MemorySource, Provenance, QueryVector, RecordId, Retention, VectorStore, Visibility, normalize,
 };
 
 use crate::disk::Disk;
@@ -169,6 +169,11 @@ fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
                 seq: dice % 1000,
             },
             (3, _) => learning_entry(dice),
+            (4, Some(ordinal)) => Entry::Annotated {
+                ordinal,
+                at: instant(7_000),
+                annotation: annotation(dice, live.last().copied()),
+            },
             _ => {
                 let text = format!("a memory of {} things in the garden", dice % 10_000);
                 let record = record(dice % 10_000, &text, DIMENSIONS, dice & 64 != 0);
@@ -199,6 +204,17 @@ fn learning_entry(dice: u64) -> Entry {
         }
     };
     Entry::Learning(Box::new(event))
+}
+
+fn annotation(dice: u64, other: Option<u32>) -> Annotation {
+    let relation = format!("relation-{}", dice / 16 % 5);
+    match (dice / 64 % 3, other) {
+        (0, Some(to)) => Annotation::Linked { to, relation },
+        (1, Some(to)) => Annotation::Unlinked { to, relation },
+        _ => Annotation::Tagged {
+            tags: vec![relation],
+        },
+    }
 }
 
 /// Does a step. A reopen is the caller's: it owns the log.
@@ -232,6 +248,8 @@ pub struct Model {
     pub cursors: BTreeMap<String, u64>,
     /// What was said of runs, in order.
     pub learning: Vec<LearningEvent>,
+    /// What was said of records, in order: of which, and what.
+    pub annotations: Vec<(u32, Annotation)>,
 }
 
 impl Model {
@@ -274,6 +292,11 @@ impl Model {
             Entry::Cursor { stream, seq } => {
                 self.cursors.insert(stream.clone(), *seq);
             }
+            Entry::Annotated {
+                ordinal,
+                annotation,
+                ..
+            } => self.annotations.push((*ordinal, annotation.clone())),
             Entry::Learning(event) => self.learning.push((**event).clone()),
             Entry::Lost { .. } => {}
         }
@@ -321,6 +344,14 @@ impl Model {
         self.check_replay(log)
     }
 
+    /// What is said of the forgotten goes with a compaction, before one it may still be there.
+    fn said_of_the_living(&self) -> Vec<&(u32, Annotation)> {
+        let live = |ordinal: u32| self.records.get(ordinal as usize).is_some_and(|r| !r.1);
+        let said = self.annotations.iter();
+        said.filter(|(ordinal, annotation)| live(*ordinal) && annotation.other().is_none_or(live))
+            .collect()
+    }
+
     fn check_replay(&self, log: &Log) -> Result<(), String> {
         let mut replayed = Self::default();
         let mut next = 0;
@@ -349,7 +380,8 @@ impl Model {
                 .zip(&self.records)
                 .all(|(a, b)| same(a, b))
             && replayed.cursors == self.cursors
-            && replayed.learning == self.learning;
+            && replayed.learning == self.learning
+            && replayed.said_of_the_living() == self.said_of_the_living();
         if dense && equal && report.damage.is_empty() && report.damaged_vectors == 0 {
             Ok(())
         } else {

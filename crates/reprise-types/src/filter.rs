@@ -14,8 +14,14 @@ pub struct MemoryFilter {
     pub sources: Option<Vec<MemorySource>>,
     /// Only what happened at this instant or later.
     pub since: Option<DateTime<Utc>>,
+    /// Only what happened at this instant or earlier (C26).
+    #[serde(default)]
+    pub until: Option<DateTime<Utc>>,
     /// Only this session.
     pub session_id: Option<String>,
+    /// Only what has every one of these tags (A9), in any spelling.
+    #[serde(default)]
+    pub tags: Option<Vec<String>>,
 }
 
 impl MemoryFilter {
@@ -25,7 +31,8 @@ impl MemoryFilter {
         *self == Self::default()
     }
 
-    /// Whether a record with these properties may answer.
+    /// Whether a record with these properties may answer, as far as they go: tags can change and
+    /// are not among them.
     #[must_use]
     pub fn admits(
         &self,
@@ -42,6 +49,7 @@ impl MemoryFilter {
                 .as_ref()
                 .is_none_or(|sources| sources.contains(&source))
             && self.since.is_none_or(|since| timestamp >= since)
+            && self.until.is_none_or(|until| timestamp <= until)
             && self
                 .session_id
                 .as_deref()
@@ -80,6 +88,12 @@ mod tests {
         )));
         assert!(!admits(&with(
             |f| f.since = parse_timestamp("2026-02-16T09:00:01Z").ok()
+        )));
+        assert!(admits(&with(
+            |f| f.until = parse_timestamp("2026-02-16T09:00:00Z").ok()
+        )));
+        assert!(!admits(&with(
+            |f| f.until = parse_timestamp("2026-02-16T08:59:59Z").ok()
         )));
         assert!(!admits(&with(|f| f.session_id = Some("s2".into()))));
     }

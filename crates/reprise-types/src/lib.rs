@@ -4,6 +4,7 @@
 //! the five seams (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`).
 //! Must never live here: file access, threads, a model, a ranking rule, or any other Reprise crate.
 
+mod annotation;
 mod context;
 mod embedding;
 mod entropy;
@@ -20,6 +21,7 @@ mod time;
 mod user;
 mod write;
 
+pub use annotation::{Annotation, Link, Related, normal_tag, normal_tags};
 pub use context::{ContextBlock, TokensBy};
 pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
 pub use entropy::system_entropy;

@@ -161,6 +161,12 @@ pub(crate) struct RecallArguments {
     /// Only what happened at this instant or later
     #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
     pub(crate) since: Option<DateTime<Utc>>,
+    /// Only what happened at this instant or earlier
+    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    pub(crate) until: Option<DateTime<Utc>>,
+    /// Only what has this tag (may be repeated: all of them)
+    #[arg(long)]
+    pub(crate) tag: Vec<String>,
     /// Only this kind (may be repeated): episode, strategy, finding, pattern
     #[arg(long)]
     pub(crate) kind: Vec<MemoryKind>,

@@ -35,7 +35,7 @@ pub(super) fn run(
         if results.len() == plan.top_k {
             break;
         }
-        match snapshot.reader.record(scored.ordinal) {
+        match snapshot.record(scored.ordinal, plan.as_of) {
             // One event is often told several times: the best telling is enough.
             Ok(record) if !seen.insert(record.content_hash) => {}
             Ok(record) => {

@@ -1,8 +1,11 @@
 //! Plan: what is asked, of which records, and with what.
 
+use chrono::{DateTime, Utc};
 use reprise_index::{Query, QueryCodes, View};
 use reprise_types::limits::TOP_K_MAX;
-use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, RecallRequest, check_unit_vector};
+use reprise_types::{
+    Degraded, EmbeddingSpace, LearningEngine, RecallRequest, check_unit_vector, normal_tag,
+};
 
 use super::question::{Asked, subject};
 use crate::snapshot::Snapshot;
@@ -26,6 +29,8 @@ pub(super) struct Plan<'a> {
     pub(super) codes: Option<QueryCodes>,
     /// The codes of the question moved towards what has helped, once that is proved (M61).
     pub(super) adjusted: Option<QueryCodes>,
+    /// The instant that is asked about, where it is not now.
+    pub(super) as_of: Option<DateTime<Utc>>,
     /// Most results.
     pub(super) top_k: usize,
     /// Ranked records that may be needed to fill them: some may repeat another's text.
@@ -61,10 +66,11 @@ impl<'a> Plan<'a> {
         Self {
             query: snapshot.index.analyse_query(&subject(&request.query)),
             asked: Asked::of(&request.query),
-            view: snapshot.index.view(&request.filter, request.as_of),
+            view: view(snapshot, request),
             codes: vector.and_then(|vector| snapshot.index.encode(vector)),
             vector,
             adjusted: None,
+            as_of: request.as_of,
             top_k,
             ranked: match top_k {
                 0 => 0,
@@ -77,4 +83,16 @@ impl<'a> Plan<'a> {
             },
         }
     }
+}
+
+/// The records that may answer. A tag that cannot be one is on no record; no tags ask for nothing.
+fn view(snapshot: &Snapshot, request: &RecallRequest) -> View {
+    let view = snapshot.index.view(&request.filter, request.as_of);
+    let Some(tags) = request.filter.tags.as_ref().filter(|tags| !tags.is_empty()) else {
+        return view;
+    };
+    let at = request.as_of.map(|at| at.timestamp_micros());
+    let normal: Option<Vec<String>> = tags.iter().map(|tag| normal_tag(tag)).collect();
+    let tagged = normal.map(|tags| snapshot.marks.tagged_all(&tags, at));
+    view.among(&tagged.unwrap_or_default())
 }

@@ -38,6 +38,7 @@ proptest! {
         kinds in prop::option::of(prop::sample::subsequence(MemoryKind::ALL, 0..=4)),
         sources in prop::option::of(prop::sample::subsequence(MemorySource::ALL, 0..=5)),
         since in prop::option::of(940_i64..1_010),
+        until in prop::option::of(940_i64..1_010),
         session in prop::option::of(prop::sample::select(vec!["", "one", "two", "three"])),
         as_of in prop::option::of(-1_i64..300),
     ) {
@@ -57,7 +58,8 @@ proptest! {
             all.next().map(|e| e.1)
         };
         let (since, session_id) = (since.map(at), session.map(str::to_owned));
-        let filter = MemoryFilter { kinds, sources, since, session_id };
+        let until = until.map(at);
+        let filter = MemoryFilter { kinds, sources, since, until, session_id, tags: None };
         let snapshot = writer.publish();
         let view = snapshot.view(&filter, as_of.map(at));
         let mut expected = Vec::new();

@@ -3,8 +3,8 @@
 //! Lives here: what is carried over and in which shape. Never here: names, locks, renames.
 //!
 //! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; vectors
-//! embedded late move into their records; of each stream the last cursor stays; entries of kinds we
-//! do not know stay as they are, in their order.
+//! embedded late move into their records; of each stream the last cursor stays; what is said of the
+//! forgotten is left out; entries of kinds we do not know stay as they are, in their order.
 
 use std::io;
 use std::sync::Arc;
@@ -98,10 +98,21 @@ impl Packer<'_> {
         match outline(&raw) {
             Some(outline) if outline.takes_ordinal() => self.take_ordinal(&raw),
             Some(outline @ (Outline::Learning | Outline::Unknown)) => self.put(raw, outline, None),
+            Some(outline @ Outline::Annotated { ordinal, other }) => {
+                if self.is_live(ordinal) && other.is_none_or(|other| self.is_live(other)) {
+                    self.put(raw, outline, None)?;
+                }
+                Ok(())
+            }
             None if raw.kind == KIND_RECORD => self.lose_until(self.next + 1),
             // Merged into its record, its stub or the last cursor.
             Some(_) | None => Ok(()),
         }
+    }
+
+    fn is_live(&self, ordinal: u32) -> bool {
+        let slot = self.source.directory.slot(ordinal);
+        slot.is_some_and(|slot| slot.state == SlotState::Live)
     }
 
     fn take_ordinal(&mut self, raw: &RawEntry) -> io::Result<()> {

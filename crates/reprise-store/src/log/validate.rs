@@ -2,8 +2,8 @@
 //!
 //! Lives here: the checks on entries. Never here: what the engine thinks of a record.
 
-use reprise_types::check_unit_vector;
-use reprise_types::limits::{LIST_ITEMS_MAX, RECORDS_MAX};
+use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, RECORDS_MAX};
+use reprise_types::{Annotation, check_unit_vector};
 
 use crate::codec::Encoded;
 use crate::commit::FileFacts;
@@ -92,9 +92,39 @@ fn check_entry(
             ))
         }
         Entry::Forgotten { ordinal, .. } => check_ordinal(*ordinal),
+        Entry::Annotated {
+            ordinal,
+            annotation,
+            ..
+        } => check_ordinal(*ordinal)
+            .and_then(|()| annotation.other().map_or(Ok(()), check_ordinal))
+            .and_then(|()| check_annotation(annotation)),
         Entry::Cursor { .. } | Entry::Learning(_) => Ok(()),
         Entry::Lost { .. } => Err("a lost record cannot be written".to_owned()),
     }
+}
+
+fn check_annotation(annotation: &Annotation) -> Result<(), String> {
+    let words = match annotation {
+        Annotation::Tagged { tags } => tags.as_slice(),
+        Annotation::Linked { relation, .. } | Annotation::Unlinked { relation, .. } => {
+            std::slice::from_ref(relation)
+        }
+        _ => return Err("this version cannot write it".to_owned()),
+    };
+    let got = words.len();
+    if got > LIST_ITEMS_MAX {
+        return Err(format!(
+            "it has {got} tags, at most {LIST_ITEMS_MAX} are kept"
+        ));
+    }
+    let too_long = words.iter().find(|word| word.len() > IDENTIFIER_BYTES_MAX);
+    too_long.map_or(Ok(()), |word| {
+        let got = word.len();
+        Err(format!(
+            "a word of it has {got} bytes, at most {IDENTIFIER_BYTES_MAX} are kept"
+        ))
+    })
 }
 
 pub(super) fn check_size(encoded: &[Encoded]) -> Result<(), StoreError> {

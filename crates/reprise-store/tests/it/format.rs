@@ -37,6 +37,7 @@ fn from_json(value: &Value) -> Model {
     let cursors: BTreeMap<String, u64> = serde_json::from_value(value["cursors"].clone()).unwrap();
     Model {
         learning: Vec::new(),
+        annotations: Vec::new(),
         seq: value["seq"].as_u64().unwrap(),
         records: records.iter().map(read).collect(),
         cursors,

@@ -21,7 +21,11 @@ use crate::lines::{AnswerLine, Lines, QueryLine};
 use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let (mut engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    if arguments.queries.is_some() {
+        // Worth it for many questions; one is answered sooner without.
+        engine.load()?;
+    }
     let factory = model::factory(context);
     let embedder = factory.as_ref().map(EmbedderFactory::open).transpose()?;
     let mut asker = Asker {
@@ -123,7 +127,9 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
             kinds: given(&arguments.kind),
             sources: (!arguments.source.is_empty()).then(|| arguments.source.clone()),
             since: arguments.since,
+            until: arguments.until,
             session_id: arguments.session.clone(),
+            tags: (!arguments.tag.is_empty()).then(|| arguments.tag.clone()),
         },
         as_of: arguments.as_of,
     }

@@ -1,0 +1,150 @@
+//! Saying something of a record that is there: tags and links, each a log entry; and asking for it.
+//!
+//! Must never live here: what a text means, or a rule of ranking.
+
+use chrono::{DateTime, Utc};
+use reprise_store::Entry;
+use reprise_types::{Annotation, Link, RecordId, Related, normal_tag, normal_tags};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::marks::LinkSpan;
+use crate::snapshot::Snapshot;
+
+/// Longest walk over links.
+const DEPTH_MAX: usize = 16;
+
+impl Engine {
+    /// Gives a record these tags in place of those it has. Answers whether that changed anything.
+    pub fn tag(
+        &mut self,
+        id: RecordId,
+        tags: &[String],
+        now: DateTime<Utc>,
+    ) -> Result<bool, EngineError> {
+        let ordinal = self.live(id)?;
+        let mut wanted = normal_tags(tags);
+        wanted.sort_unstable();
+        if self.snapshot.tags_of(ordinal) == wanted {
+            return Ok(false);
+        }
+        self.annotate(ordinal, Annotation::Tagged { tags: wanted }, now)?;
+        Ok(true)
+    }
+
+    /// Links one record to another. Answers whether the link is new.
+    pub fn link(
+        &mut self,
+        from: RecordId,
+        to: RecordId,
+        relation: &str,
+        now: DateTime<Utc>,
+    ) -> Result<bool, EngineError> {
+        let (from, to) = (self.live(from)?, self.live(to)?);
+        let relation = normal_tag(relation).ok_or(EngineError::NoRelation)?;
+        if from == to || self.has_link(from, to, &relation) {
+            return Ok(false);
+        }
+        self.annotate(from, Annotation::Linked { to, relation }, now)?;
+        Ok(true)
+    }
+
+    /// Takes a link back. Answers whether there was one.
+    pub fn unlink(
+        &mut self,
+        from: RecordId,
+        to: RecordId,
+        relation: &str,
+        now: DateTime<Utc>,
+    ) -> Result<bool, EngineError> {
+        let (from, to) = (self.live(from)?, self.live(to)?);
+        let relation = normal_tag(relation).ok_or(EngineError::NoRelation)?;
+        if !self.has_link(from, to, &relation) {
+            return Ok(false);
+        }
+        self.annotate(from, Annotation::Unlinked { to, relation }, now)?;
+        Ok(true)
+    }
+
+    fn has_link(&self, from: u32, to: u32, relation: &str) -> bool {
+        let mut links = self.snapshot.marks.links(from);
+        links.any(|link| (link.from, link.to, &*link.relation) == (from, to, relation))
+    }
+
+    fn live(&self, id: RecordId) -> Result<u32, EngineError> {
+        let found = self.snapshot.ordinal(id);
+        found.ok_or(EngineError::UnknownRecord { id })
+    }
+
+    fn annotate(
+        &mut self,
+        ordinal: u32,
+        annotation: Annotation,
+        now: DateTime<Utc>,
+    ) -> Result<(), EngineError> {
+        let at = self.advance_clock(now);
+        self.commit(&[Entry::Annotated {
+            ordinal,
+            at,
+            annotation,
+        }])?;
+        self.publish();
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    /// Every tag that a live record has, with how many do; by name.
+    #[must_use]
+    pub fn tags(&self) -> Vec<(String, usize)> {
+        let live = |ordinal: &u32| self.index.doc(*ordinal).is_some_and(|doc| doc.is_live());
+        let counted = self.marks.tags().map(|(tag, ordinals)| {
+            let count = ordinals.filter(live).count();
+            (tag.to_owned(), count)
+        });
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The links of a live record to others that are live, in the order in which they were made.
+    #[must_use]
+    pub fn links(&self, id: RecordId) -> Vec<Link> {
+        let Some(ordinal) = self.ordinal(id) else {
+            return Vec::new();
+        };
+        let links = self.marks.links(ordinal);
+        links
+            .filter_map(|link| self.seen_from(ordinal, link))
+            .collect()
+    }
+
+    /// The live records that can be reached over at most `depth` links, either way, nearest first,
+    /// at most `limit`.
+    #[must_use]
+    pub fn related(&self, id: RecordId, depth: usize, limit: usize) -> Vec<Related> {
+        let Some(ordinal) = self.ordinal(id) else {
+            return Vec::new();
+        };
+        let live = |ordinal: u32| self.index.doc(ordinal).is_some_and(|doc| doc.is_live());
+        let reached = self.marks.reach(ordinal, depth.min(DEPTH_MAX), live);
+        let related = reached.into_iter().filter_map(|reached| {
+            Some(Related {
+                link: self.seen_from(reached.via, reached.link)?,
+                depth: reached.depth,
+                via: self.index.doc(reached.via)?.id,
+            })
+        });
+        related.take(limit).collect()
+    }
+
+    fn seen_from(&self, ordinal: u32, link: &LinkSpan) -> Option<Link> {
+        let outgoing = link.from == ordinal;
+        let other = if outgoing { link.to } else { link.from };
+        let doc = self.index.doc(other).filter(reprise_index::Doc::is_live)?;
+        Some(Link {
+            record: doc.id,
+            relation: link.relation.to_string(),
+            outgoing,
+            since: DateTime::from_timestamp_micros(link.since)?,
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! Tags and links: said later, asked for by filters and walks, gone with what they stood on.
+
+use chrono::Duration;
+use reprise_types::{MemoryFilter, NewRecord, Recall, RecallRequest, RecordId};
+
+use super::{Bench, inserted, record, week};
+use crate::{EngineError, ForgetSelector};
+
+impl Bench {
+    fn tag(&mut self, id: RecordId, tags: &[&str]) -> bool {
+        self.now += Duration::seconds(1);
+        let (now, tags) = (self.now, words(tags));
+        self.engine().tag(id, &tags, now).unwrap()
+    }
+
+    fn link(&mut self, from: RecordId, to: RecordId, relation: &str) -> bool {
+        self.now += Duration::seconds(1);
+        let now = self.now;
+        self.engine().link(from, to, relation, now).unwrap()
+    }
+
+    fn ask_tagged(&mut self, tags: &[&str], ago: Option<i64>) -> Recall {
+        let mut request = RecallRequest::new("auth and customers in Lisbon");
+        request.top_k = 20;
+        request.as_of = ago.map(|ago| self.now - Duration::seconds(ago));
+        request.filter = MemoryFilter {
+            tags: Some(words(tags)),
+            ..MemoryFilter::default()
+        };
+        self.ask_with(&request, Some(0))
+    }
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn tagged(external: &str, tags: &[&str]) -> NewRecord {
+    let mut new = record(external, &format!("about {external}"), 0, "s");
+    new.tags = words(tags);
+    new
+}
+
+fn sorted(recall: &Recall) -> Vec<&str> {
+    let mut ids = Bench::ids(recall);
+    ids.sort_unstable();
+    ids
+}
+
+#[test]
+fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(vec![
+        tagged("a", &["Rust", "error handling"]),
+        tagged("b", &["rust"]),
+        tagged("c", &[]),
+    ]));
+    assert!(bench.tag(ids[2], &["RUST", "new"]));
+    assert!(bench.tag(ids[1], &[]));
+    assert!(!bench.tag(ids[1], &[" "]));
+    for _ in 0..2 {
+        assert_eq!(sorted(&bench.ask_tagged(&["rust"], None)), ["a", "c"]);
+        let both = bench.ask_tagged(&["rust", "Error  Handling"], None);
+        assert_eq!(sorted(&both), ["a"]);
+        assert_eq!(both.considered, 1);
+        assert_eq!(
+            sorted(&bench.ask_tagged(&["rust"], Some(2))),
+            ["a", "b", "c"]
+        );
+        let before = bench.ask_tagged(&["rust"], Some(3));
+        assert_eq!(sorted(&before), ["a", "b"]);
+        assert!(
+            bench
+                .ask_tagged(&["rust", "no such"], None)
+                .results
+                .is_empty()
+        );
+        assert!(bench.ask_tagged(&[" "], None).results.is_empty());
+        assert_eq!(bench.ask_tagged(&[], None).considered, 3);
+        let many = vec!["rust"; 10_000];
+        assert_eq!(bench.ask_tagged(&many, None).considered, 2);
+        let counts = bench.engine().snapshot().tags();
+        let counts: Vec<(&str, usize)> = counts.iter().map(|(t, n)| (t.as_str(), *n)).collect();
+        assert_eq!(counts, [("error-handling", 1), ("new", 1), ("rust", 2)]);
+        let edited = bench.engine().snapshot().get(ids[2]).unwrap().unwrap();
+        assert_eq!(edited.tags, ["new", "rust"]);
+        bench.reopen();
+    }
+}
+
+#[test]
+fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgotten() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    bench.tag(ids[0], &["race"]);
+    bench.tag(ids[3], &["billing", "secret-word"]);
+    assert!(bench.link(ids[0], ids[2], "fixed by"));
+    assert!(bench.link(ids[3], ids[0], "similar_to"));
+    let now = bench.now;
+    bench
+        .engine()
+        .forget(&ForgetSelector::Id(ids[3]), "asked", now)
+        .unwrap();
+    let related = |bench: &mut Bench| bench.engine().snapshot().related(ids[0], 3, 9);
+    let before = related(&mut bench);
+    assert_eq!(before.len(), 1);
+    assert_eq!(before[0].link.relation, "fixed-by");
+    assert!(bench.engine().check().unwrap().is_sound());
+    for round in 0..3 {
+        match round {
+            0 => bench.engine().checkpoint().unwrap(),
+            1 => drop(bench.engine().compact().unwrap()),
+            _ => bench.engine().rebuild().unwrap(),
+        }
+        bench.reopen();
+        assert!(bench.engine().check().unwrap().is_sound(), "{round}");
+        assert_eq!(related(&mut bench), before);
+        assert_eq!(Bench::ids(&bench.ask_tagged(&["race"], None)), ["auth-1"]);
+        assert!(bench.ask_tagged(&["billing"], Some(1)).results.is_empty());
+    }
+    let bytes = std::fs::read(bench.path()).unwrap();
+    let word = b"secret-word";
+    assert!(!bytes.windows(word.len()).any(|window| window == word));
+}
+
+#[test]
+fn a_correction_takes_the_links_over_even_when_what_it_corrects_is_forgotten() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    bench.link(ids[0], ids[2], "fixed-by");
+    bench.link(ids[6], ids[0], "mentions");
+    let mut corrected = record("auth-1b", "users are logged out every hour", 0, "tue");
+    corrected.supersedes = Some(ids[0]);
+    let new = inserted(&bench.keep(vec![corrected]))[0];
+    assert!(bench.engine().snapshot().links(ids[0]).is_empty());
+    let links = |bench: &mut Bench| -> Vec<(RecordId, bool)> {
+        let links = bench.engine().snapshot().links(new);
+        links.iter().map(|l| (l.record, l.outgoing)).collect()
+    };
+    let expected = [(ids[2], true), (ids[6], false)];
+    assert_eq!(links(&mut bench), expected);
+    bench.engine().compact().unwrap();
+    bench.reopen();
+    assert_eq!(links(&mut bench), expected);
+    assert!(bench.engine().check().unwrap().is_sound());
+}
+
+#[test]
+fn links_are_made_once_and_taken_back() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    assert!(bench.link(ids[0], ids[1], "Caused By"));
+    assert!(!bench.link(ids[0], ids[1], "caused by"));
+    assert!(!bench.link(ids[0], ids[0], "caused by"));
+    let now = bench.now;
+    let engine = bench.engine();
+    assert!(engine.unlink(ids[0], ids[1], "CAUSED BY", now).unwrap());
+    assert!(!engine.unlink(ids[0], ids[1], "caused by", now).unwrap());
+    assert!(engine.snapshot().links(ids[1]).is_empty());
+    let nobody = RecordId::from_u128(7);
+    let unknown = engine.link(ids[0], nobody, "x", now).unwrap_err();
+    assert!(matches!(unknown, EngineError::UnknownRecord { id } if id == nobody));
+    let nameless = engine.link(ids[0], ids[1], "  ", now).unwrap_err();
+    assert!(matches!(nameless, EngineError::NoRelation));
+    assert!(engine.tag(nobody, &[], now).is_err());
+    assert!(engine.snapshot().related(nobody, 3, 9).is_empty());
+}

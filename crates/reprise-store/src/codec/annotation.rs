@@ -1,0 +1,73 @@
+//! The bytes of what is said of records: kinds 16 to 18.
+//!
+//! Lives here: their field order. Never here: what a tag or a link means.
+
+use chrono::{DateTime, Utc};
+use reprise_types::Annotation;
+
+use super::{instant, put_instant};
+use crate::bytes::{ByteReader, put_bytes, put_varint};
+
+const TAGGED: u8 = 16;
+const LINKED: u8 = 17;
+const UNLINKED: u8 = 18;
+
+/// Whether a kind is one of these.
+pub(super) fn knows(kind: u8) -> bool {
+    (TAGGED..=UNLINKED).contains(&kind)
+}
+
+/// Writes the body; answers the kind, or `None` for what this version cannot write.
+pub(super) fn put(
+    out: &mut Vec<u8>,
+    ordinal: u32,
+    at: DateTime<Utc>,
+    annotation: &Annotation,
+) -> Option<u8> {
+    put_varint(out, u64::from(ordinal));
+    put_instant(out, at);
+    Some(match annotation {
+        Annotation::Tagged { tags } => {
+            put_varint(out, tags.len() as u64);
+            for tag in tags {
+                put_bytes(out, tag.as_bytes());
+            }
+            TAGGED
+        }
+        Annotation::Linked { to, relation } => {
+            put_varint(out, u64::from(*to));
+            put_bytes(out, relation.as_bytes());
+            LINKED
+        }
+        Annotation::Unlinked { to, relation } => {
+            put_varint(out, u64::from(*to));
+            put_bytes(out, relation.as_bytes());
+            UNLINKED
+        }
+        _ => return None,
+    })
+}
+
+/// Of which record, when, what; `None` where the bytes make no sense.
+pub(super) fn decode(kind: u8, body: &[u8]) -> Option<(u32, DateTime<Utc>, Annotation)> {
+    let mut reader = ByteReader::new(body);
+    let r = &mut reader;
+    let (ordinal, at) = (r.varint_u32()?, instant(r)?);
+    let annotation = match kind {
+        TAGGED => {
+            let count = r.varint().filter(|count| *count <= r.remaining() as u64)?;
+            let tags = (0..count).map(|_| r.string()).collect::<Option<_>>()?;
+            Annotation::Tagged { tags }
+        }
+        LINKED => Annotation::Linked {
+            to: r.varint_u32()?,
+            relation: r.string()?,
+        },
+        UNLINKED => Annotation::Unlinked {
+            to: r.varint_u32()?,
+            relation: r.string()?,
+        },
+        _ => return None,
+    };
+    Some((ordinal, at, annotation))
+}

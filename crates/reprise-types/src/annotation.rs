@@ -1,0 +1,123 @@
+//! What may be said of a record after it was kept: its tags, its links to others.
+//!
+//! Lives here: the words for it and the one spelling of a tag. Must never live here: where it is
+//! kept, how it is searched.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use crate::id::RecordId;
+use crate::limits::IDENTIFIER_BYTES_MAX;
+
+/// One thing said of a record that is there. Records are named by ordinal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Annotation {
+    /// From now on these are all its tags.
+    Tagged {
+        /// Each as [`normal_tag`] spells it.
+        tags: Vec<String>,
+    },
+    /// It points at another record.
+    Linked {
+        /// The other record's ordinal.
+        to: u32,
+        /// How they are related, in one word, for example `related_to` or `caused_by`.
+        relation: String,
+    },
+    /// It no longer does.
+    Unlinked {
+        /// The other record's ordinal.
+        to: u32,
+        /// The relation of the link.
+        relation: String,
+    },
+}
+
+impl Annotation {
+    /// The other record that it names.
+    #[must_use]
+    pub fn other(&self) -> Option<u32> {
+        match self {
+            Self::Tagged { .. } => None,
+            Self::Linked { to, .. } | Self::Unlinked { to, .. } => Some(*to),
+        }
+    }
+}
+
+/// A link as seen from one of its two records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Link {
+    /// The record at the other end.
+    pub record: RecordId,
+    /// How the two are related.
+    pub relation: String,
+    /// Whether it leads from the record asked about to the other.
+    pub outgoing: bool,
+    /// When the link was made.
+    pub since: DateTime<Utc>,
+}
+
+/// A record that can be reached over links.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Related {
+    /// The link over which it was reached first.
+    pub link: Link,
+    /// Links between it and the record asked about, 1 and more.
+    pub depth: usize,
+    /// The record before it on the way.
+    pub via: RecordId,
+}
+
+/// The one spelling of a tag: lower case, without blanks at its ends, a dash for each run of blanks
+/// within; cut to the limit of an identifier. `None` where nothing is left.
+#[must_use]
+pub fn normal_tag(tag: &str) -> Option<String> {
+    let mut normal = String::with_capacity(tag.len());
+    for word in tag.split_whitespace() {
+        if !normal.is_empty() {
+            normal.push('-');
+        }
+        normal.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    normal.truncate(normal.floor_char_boundary(IDENTIFIER_BYTES_MAX));
+    (!normal.is_empty()).then_some(normal)
+}
+
+/// A list of tags, each in its one spelling and once, in the order of their first mention.
+#[must_use]
+pub fn normal_tags<T: AsRef<str>>(tags: &[T]) -> Vec<String> {
+    let mut normal: Vec<String> = Vec::with_capacity(tags.len());
+    for tag in tags.iter().filter_map(|tag| normal_tag(tag.as_ref())) {
+        if !normal.contains(&tag) {
+            normal.push(tag);
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_has_one_spelling() {
+        for (tag, expected) in [
+            ("Rust", Some("rust")),
+            ("  Error   Handling ", Some("error-handling")),
+            ("project:X", Some("project:x")),
+            ("\u{c4}rger", Some("\u{e4}rger")),
+            ("", None),
+            (" \t\n", None),
+        ] {
+            assert_eq!(normal_tag(tag).as_deref(), expected, "{tag:?}");
+        }
+        let long = "\u{e9}".repeat(IDENTIFIER_BYTES_MAX);
+        assert!(normal_tag(&long).is_some_and(|tag| tag.len() <= IDENTIFIER_BYTES_MAX));
+    }
+
+    #[test]
+    fn a_list_holds_each_once() {
+        assert_eq!(normal_tags(&["B", "a", " b ", ""]), ["b", "a"]);
+    }
+}
