@@ -81,7 +81,7 @@ impl Snapshot {
             let mut scene = Scene::new(self, &plan, &found);
             scene.look(found.ordinals, looked_at);
             let fusion = Fusion::new(plan.view.live(), ablation);
-            fuse::run(&scene, looked_at, &fusion, plan.ranked, ranked);
+            fuse::run(&scene, looked_at, &fusion, plan.ranked, found.moved, ranked);
             let (results, damaged) = explain::run(self, &scene, &fusion, ranked, learning);
             let mut degraded = plan.degraded.clone();
             let unembedded = plan.vector.is_some() && looked_at.iter().any(|c| !c.traits.embedded);

@@ -15,6 +15,9 @@ const WHOLE_MAX: u32 = 1024;
 const EACH_MIN: usize = 128;
 /// So many of the best of each bring their neighbours along.
 const WITH_NEIGHBOURS: usize = 64;
+/// Of what the moved question finds, so many of the best stay in, however low the question itself
+/// ranks them: learning may lift them by no more than its cap.
+const MOVED: usize = 16;
 
 /// Buffers, lent again and again.
 #[derive(Debug, Default)]
@@ -22,6 +25,7 @@ pub(super) struct Scratch {
     lexical: LexicalScratch,
     vectors: VectorScratch,
     ordinals: Vec<u32>,
+    moved: Vec<u32>,
 }
 
 /// What the search found.
@@ -29,6 +33,8 @@ pub(super) struct Scratch {
 pub(super) struct Found<'a> {
     /// Admitted records, ascending, each once.
     pub(super) ordinals: &'a [u32],
+    /// Those of them that the moved question finds (M61).
+    pub(super) moved: &'a [u32],
     pub(super) lexical: LexicalSignals<'a>,
     /// What answered by meaning.
     pub(super) tier: SearchTier,
@@ -39,7 +45,9 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
         lexical,
         vectors,
         ordinals,
+        moved,
     } = scratch;
+    moved.clear();
     let each = EACH_MIN.max(plan.ranked);
     let lexical = snapshot
         .index
@@ -52,14 +60,20 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
     if plan.ranked == 0 {
         return Found {
             ordinals,
+            moved,
             lexical,
             tier,
         };
+    }
+    if let Some(codes) = &plan.adjusted {
+        let found = snapshot.index.candidates(codes, each, &plan.view, vectors);
+        moved.extend(found.iter().map(|best| best.0).take(MOVED));
     }
     if plan.view.considered() <= WHOLE_MAX {
         ordinals.extend(plan.view.ordinals());
         return Found {
             ordinals,
+            moved,
             lexical,
             tier,
         };
@@ -73,14 +87,16 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
         }
     };
     take(lexical.best);
-    for codes in [&plan.codes, &plan.adjusted].into_iter().flatten() {
+    if let Some(codes) = &plan.codes {
         take(snapshot.index.candidates(codes, each, &plan.view, vectors));
         tier = vectors.tier();
     }
+    ordinals.extend_from_slice(moved);
     ordinals.sort_unstable();
     ordinals.dedup();
     Found {
         ordinals,
+        moved,
         lexical,
         tier,
     }

@@ -43,16 +43,20 @@ impl Fusion {
     }
 }
 
-/// Fills `out` with the `most` best candidates, best first, ties by newer.
+/// Fills `out` with the `most` best candidates and with those of `moved` that are not among them,
+/// best first, ties by newer.
 pub(super) fn run(
     scene: &Scene<'_>,
     candidates: &[Candidate],
     fusion: &Fusion,
     most: usize,
+    moved: &[u32],
     out: &mut Vec<Scored>,
 ) {
     out.clear();
-    let with_evidence = candidates.iter().filter(|c| has_evidence(scene, c));
+    let with_evidence = candidates
+        .iter()
+        .filter(|c| has_evidence(scene, c) || moved.contains(&c.ordinal));
     out.extend(with_evidence.map(|candidate| {
         let values = values(scene, candidate);
         Scored {
@@ -64,7 +68,15 @@ pub(super) fn run(
     if out.len() > most && most > 0 {
         out.select_nth_unstable_by(most - 1, order);
     }
-    out.truncate(most);
+    let best = most.min(out.len());
+    let mut kept = best;
+    for at in best..out.len() {
+        if moved.contains(&out[at].ordinal) {
+            out.swap(kept, at);
+            kept += 1;
+        }
+    }
+    out.truncate(kept);
     out.sort_unstable_by(order);
 }
 

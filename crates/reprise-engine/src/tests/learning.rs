@@ -126,6 +126,72 @@ fn what_helped_comes_up_from_below_and_says_which_runs_taught_it() {
     );
 }
 
+/// A learner to whom everything about axis 4 helps.
+struct Moving {
+    helps: Vec<RecordId>,
+    moves: bool,
+}
+
+impl LearningEngine for Moving {
+    fn adjustment(&self, _query: Option<&[f32]>, record: RecordId) -> f32 {
+        if self.helps.contains(&record) {
+            0.15
+        } else {
+            0.0
+        }
+    }
+
+    fn adjusted_query(&self, _query: &[f32]) -> Option<Vec<f32>> {
+        self.moves.then(|| vector(4, 0.0))
+    }
+
+    fn cap(&self) -> f32 {
+        0.15
+    }
+
+    fn taught_by(&self, _query: Option<&[f32]>, _record: RecordId) -> Vec<reprise_types::TaughtBy> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn what_only_the_moved_question_finds_reaches_the_answer() {
+    for crowd in [200, 1_500] {
+        let mut bench = Bench::new();
+        let mut all: Vec<_> = (0..crowd)
+            .map(|n| {
+                record(
+                    &format!("n-{n}"),
+                    &format!("login {n}"),
+                    0,
+                    &format!("s-{n}"),
+                )
+            })
+            .collect();
+        all.push(record("far", "hotels in Lisbon", 4, "thu"));
+        let mut ids = Vec::new();
+        for part in all.chunks(500) {
+            ids.extend(inserted(&bench.keep(part.to_vec())));
+        }
+        let far = *ids.last().unwrap();
+        let snapshot = bench.engine().snapshot();
+        let mut request = RecallRequest::new("login");
+        request.top_k = 10;
+        let holds_far = |moves: bool| {
+            let (space, query) = (space(), vector(0, 0.0));
+            let learning = Moving {
+                helps: vec![far],
+                moves,
+            };
+            let id = RecallId::from_u128(1);
+            let recall = snapshot.recall(&request, Some((&space, &query)), id, &learning);
+            recall.results.iter().any(|found| found.record.id == far)
+        };
+        assert!(!holds_far(false), "{crowd}: the question itself finds it");
+        assert!(holds_far(true), "{crowd}: the moved question does not");
+    }
+}
+
 #[test]
 fn a_forgotten_record_is_no_longer_known_to_learning_even_after_compaction() {
     let mut bench = Bench::new();
