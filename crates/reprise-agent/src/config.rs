@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
+use reprise_engine::{Engine, EngineError, EngineOptions, LearnSettings, OpenReport};
 use reprise_types::limits::RECALL_BUDGET_MS;
 use reprise_types::{Clock, LearningEngine, SystemClock, UserId};
 
@@ -37,6 +37,8 @@ pub struct MemoryConfig {
     pub pool: PoolOptions,
     /// What adjusts scores; `None` is each memory's own learner, fed by its runs.
     pub learning: Option<Arc<dyn LearningEngine>>,
+    /// How much failures from outside and implied uses teach a memory's own learner (C34).
+    pub learn: LearnSettings,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The bounds.
@@ -101,6 +103,7 @@ impl MemoryConfig {
             open_embedder,
             pool: PoolOptions::default(),
             learning: None,
+            learn: LearnSettings::default(),
             clock: Arc::new(SystemClock),
             limits: ServiceLimits::default(),
         }

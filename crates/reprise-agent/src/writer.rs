@@ -93,7 +93,10 @@ impl Writer {
             })?;
         }
         let now = self.config.clock.now();
-        let options = EngineOptions::new(self.config.dimensions, system_entropy(), now);
+        let options = EngineOptions {
+            learn: self.config.learn,
+            ..EngineOptions::new(self.config.dimensions, system_entropy(), now)
+        };
         let (engine, report) =
             (self.config.open_engine)(&path, &options).map_err(|error| storage(&error))?;
         tracing::debug!(user = %self.handle.user(), ?report, "a memory was opened");

@@ -67,7 +67,8 @@ impl Engine {
             }
         }
         let dimensions = self.state.index.dimensions();
-        let mut rebuilt = State::empty(dimensions).replay(&self.log, CommitSeq(0))?;
+        let settings = self.state.learning.settings();
+        let mut rebuilt = State::empty(dimensions, settings).replay(&self.log, CommitSeq(0))?;
         // Both in their canonical form: one lexical segment, nothing of the forgotten. A graph is
         // not a fold of the log: where it leads nowhere, answers are slower, never wrong.
         self.state.index.purge();
@@ -112,7 +113,8 @@ impl Engine {
     /// Throws the index away and folds the log again.
     pub fn rebuild(&mut self) -> Result<(), EngineError> {
         let dimensions = self.state.index.dimensions();
-        let mut fresh = State::empty(dimensions).replay(&self.log, CommitSeq(0))?;
+        let settings = self.state.learning.settings();
+        let mut fresh = State::empty(dimensions, settings).replay(&self.log, CommitSeq(0))?;
         fresh.index.set_graph_from(self.state.index.graph_from());
         fresh.space = self.state.space.take().or(fresh.space);
         self.state = fresh;

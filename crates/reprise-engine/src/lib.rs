@@ -35,5 +35,6 @@ pub use forget::{ForgetSelector, Forgotten};
 pub use learning::{Consolidated, ConsolidationJob};
 pub use open::{EngineOptions, IndexOrigin, OpenReport};
 pub use recall::{Ablation, UnknownSignal, subject};
+pub use reprise_learn::LearnSettings;
 pub use snapshot::Snapshot;
 pub use stats::EngineStats;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_index::{GRAPH_DOCUMENTS, PART_CODES};
+use reprise_learn::LearnSettings;
 use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
 use reprise_types::EmbeddingSpace;
 
@@ -34,6 +35,8 @@ pub struct EngineOptions {
     pub verify: Verify,
     /// Records from which on [`Engine::advance_graph`] grows a graph.
     pub graph_from: usize,
+    /// How much the weaker kinds of runs teach.
+    pub learn: LearnSettings,
 }
 
 impl EngineOptions {
@@ -49,6 +52,7 @@ impl EngineOptions {
             read_only: false,
             verify: Verify::Tail,
             graph_from: GRAPH_DOCUMENTS,
+            learn: LearnSettings::default(),
         }
     }
 }
@@ -96,13 +100,13 @@ impl Engine {
         let dimensions = usize::from(options.dimensions);
         let ready = derived.and_then(|set| {
             let covers = set.covers;
-            let state = State::from_parts(dimensions, set)?;
+            let state = State::from_parts(dimensions, options.learn, set)?;
             Some((state.replay(&log, covers).ok()?, covers))
         });
         let (mut state, checkpointed, origin) = if let Some((state, covers)) = ready {
             (state, covers, IndexOrigin::Checkpoint)
         } else {
-            let state = State::empty(dimensions).replay(&log, CommitSeq(0))?;
+            let state = State::empty(dimensions, options.learn).replay(&log, CommitSeq(0))?;
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.space = options.space.clone().or(state.space);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_index::{IndexWriter, LeftPart, NewDoc};
-use reprise_learn::Learning;
+use reprise_learn::{LearnSettings, Learning};
 use reprise_store::{CommitSeq, DerivedSet, Entry, Log};
 use reprise_types::{EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
 
@@ -33,13 +33,13 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn empty(dimensions: usize) -> Self {
+    pub(crate) fn empty(dimensions: usize, learn: LearnSettings) -> Self {
         Self {
             index: IndexWriter::new(dimensions),
             keys: Keys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
             space: None,
-            learning: Learning::new(dimensions),
+            learning: Learning::with_settings(dimensions, learn),
             marks: Marks::default(),
             gone: HashSet::new(),
             unplaced: false,
@@ -47,11 +47,15 @@ impl State {
     }
 
     /// The state at a checkpoint; `None` where a part is missing or unreadable.
-    pub(crate) fn from_parts(dimensions: usize, mut set: DerivedSet) -> Option<Self> {
+    pub(crate) fn from_parts(
+        dimensions: usize,
+        learn: LearnSettings,
+        mut set: DerivedSet,
+    ) -> Option<Self> {
         let keys = set.parts.iter().position(|part| part.0 == KEYS_TAG)?;
         let keys = Keys::from_part(set.parts.swap_remove(keys).1)?;
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
-        let learning = Learning::from_part(dimensions, &learning.1)?;
+        let learning = Learning::from_part(dimensions, learn, &learning.1)?;
         let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
         let marks = Marks::from_part(&marks.1)?;
         let part = set.left?;

@@ -15,12 +15,13 @@ use std::thread;
 
 use reprise_types::{EmbedError, Embedder};
 
+use self::corpus::TOPICS;
 use self::dice::Dice;
 use self::student::Student;
 use self::world::{DEPTH, Scenario, World, ndcg, topic_of_memory, topic_of_question};
 use crate::bootstrap::interval;
 
-pub use report::{LearningReport, Loop, ScenarioReport, System, print_learning};
+pub use report::{Kept, LearningReport, Loop, ScenarioReport, System, print_learning};
 
 /// Seeds of the report. Constants of the learner were chosen on seeds 1 to 8 alone.
 const SEEDS: std::ops::Range<u64> = 101..109;
@@ -28,6 +29,8 @@ const SEEDS: std::ops::Range<u64> = 101..109;
 const USED: usize = 3;
 /// Records named besides that a contaminated run did not use.
 const BYSTANDERS: usize = 2;
+/// Runs of each half of A then B.
+const HALF_RUNS: usize = 480;
 /// Runs of the closed loop.
 const LOOP_RUNS: usize = 1_200;
 
@@ -55,6 +58,8 @@ pub fn prove(
         let outcomes = each_seed(|seed| one(&world, scenario, seed));
         scenarios.push(scenario_report(scenario, &outcomes));
     }
+    tell("a_then_b");
+    let kept = Kept::of(&each_seed(|seed| a_then_b(&world, seed)));
     let mut loops = Vec::new();
     for scenario in [Scenario::PerTopic, Scenario::Flip, Scenario::Random] {
         tell(&format!("closed loop, {}", scenario.names().0));
@@ -78,8 +83,38 @@ pub fn prove(
         seeds: SEEDS.collect(),
         depth: DEPTH,
         scenarios,
+        kept,
         loops,
     })
+}
+
+/// What is gained on the questions of topics A after runs on A, and what is left of it after as
+/// many runs on the other topics.
+fn a_then_b(world: &World, seed: u64) -> (f64, f64) {
+    let scenario = Scenario::PerTopic;
+    let mut dice = Dice::new(seed);
+    let helpful = scenario.helpful(&mut dice);
+    let (known, asked) = scenario.split(&mut dice);
+    let of_a = |question: &usize| topic_of_question(*question) < TOPICS / 2;
+    let (known_a, known_b): (Vec<usize>, Vec<usize>) = known.into_iter().partition(of_a);
+    let asked: Vec<usize> = asked.into_iter().filter(of_a).collect();
+    let mut student = Student::new(world);
+    let mut gains = [0.0; 2];
+    for (half, known) in [known_a, known_b].iter().enumerate() {
+        for run in 0..HALF_RUNS {
+            let question = known[run % known.len()];
+            let shown: Vec<usize> = world.found[question][..DEPTH].iter().map(|f| f.0).collect();
+            let (used, quality) = run_of(scenario, question, &shown, &helpful, &mut dice);
+            student.learn(half * HALF_RUNS + run, question, &used, quality);
+        }
+        student.settle();
+        gains[half] = mean(asked.iter().map(|question| {
+            let plain: Vec<usize> = world.found[*question].iter().map(|f| f.0).collect();
+            let learned = student.ranking(*question).0;
+            ndcg(&learned, *question, &helpful) - ndcg(&plain, *question, &helpful)
+        }));
+    }
+    (gains[0], gains[1])
 }
 
 /// Runs the seeds on the machine's cores; answers in their order.

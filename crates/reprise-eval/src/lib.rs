@@ -19,7 +19,7 @@ mod vectors;
 pub use calibration::{Calibration, Cut, Silence};
 pub use dataset::{Corpus, Dataset, Format, Gold, Question, Rated};
 pub use error::EvalError;
-pub use learning::{LearningReport, Loop, ScenarioReport, System, print_learning, prove};
+pub use learning::{Kept, LearningReport, Loop, ScenarioReport, System, print_learning, prove};
 pub use marks::{DEPTHS, Marks, marks};
 pub use read::{ReadRecord, read};
 pub use report::{Interval, Latency, Report, Summary, SystemReport};

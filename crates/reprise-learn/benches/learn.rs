@@ -144,7 +144,8 @@ fn main() {
     let part = learning.to_part();
     let to_part = began.elapsed();
     let began = Instant::now();
-    let back = Learning::from_part(usize::from(DIMENSIONS), &part).expect("its own part");
+    let back = Learning::from_part(usize::from(DIMENSIONS), learning.settings(), &part)
+        .expect("its own part");
     let from_part = began.elapsed();
     assert_eq!(back.digest(), learning.digest(), "a part is the state");
 

@@ -121,6 +121,14 @@ pub enum LearnError {
         /// Which record.
         record: RecordId,
     },
+    /// A setting that is no weight.
+    #[error("the learning setting {name} is {got}; give a number from 0 to 1")]
+    Weight {
+        /// Which setting.
+        name: &'static str,
+        /// What was given.
+        got: f32,
+    },
 }
 
 impl LearnError {

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use reprise_types::{AdapterWeights, Credit, EndedRun, Expected, FailKind, RecordId, Revision};
+use reprise_types::{AdapterWeights, Credit, EndedRun, Expected, RecordId, Revision};
 
 use crate::adapter::Adapter;
 use crate::adapter::fit::{self, Row};
@@ -15,6 +15,7 @@ use crate::code::{Code, kernel};
 use crate::evidence::{Evidence, baseline};
 use crate::gate::{Gate, Sample};
 use crate::journal::{Journal, Run};
+use crate::settings::LearnSettings;
 
 /// Score that one unit of the evidence's estimate is worth.
 pub(crate) const EVIDENCE_WORTH: f32 = 0.6;
@@ -26,8 +27,6 @@ pub(crate) const CAP_MIN: f32 = 0.05;
 pub(crate) const CAP_MAX: f32 = 0.15;
 /// Runs in a row, with an open gate, that raise the cap all the way.
 const SUSTAINED_RUNS: u32 = 60;
-/// How much a run teaches whose use of records is only implied.
-const IMPLICIT_WEIGHT: f32 = 0.5;
 /// Runs from one consolidation to the next: an eighth of those behind the last, within these
 /// bounds.
 const CONSOLIDATE_RUNS_MIN: u64 = 32;
@@ -35,13 +34,11 @@ const CONSOLIDATE_RUNS_MAX: u64 = 256;
 /// Runs that a fit looks at.
 const FIT_RUNS: usize = 1_024;
 
-/// How much a run teaches that failed from outside (C34), 0..1; 1 treats it as any other failure.
-pub const EXOGENOUS_WEIGHT: f32 = 0.25;
-
 /// What past runs teach about records.
 #[derive(Debug, Clone)]
 pub struct Learner {
     pub(crate) dimensions: usize,
+    pub(crate) settings: LearnSettings,
     pub(crate) on: bool,
     pub(crate) journal: Journal,
     pub(crate) evidence: Evidence,
@@ -55,9 +52,10 @@ pub struct Learner {
 impl Learner {
     /// A learner that has learned nothing, for vectors of this length.
     #[must_use]
-    pub fn new(dimensions: usize) -> Self {
+    pub fn new(dimensions: usize, settings: LearnSettings) -> Self {
         Self {
             dimensions,
+            settings,
             on: true,
             journal: Journal::default(),
             evidence: Evidence::default(),
@@ -93,9 +91,12 @@ impl Learner {
     pub fn learn(&mut self, ended: &EndedRun, query: Option<&[f32]>) -> u64 {
         let credit = match ended.credit {
             Credit::Explicit => 1.0,
-            Credit::Implicit => IMPLICIT_WEIGHT,
+            Credit::Implicit => self.settings.implicit_weight(),
         };
-        let outside = ended.fail_kind.is_some_and(FailKind::is_exogenous);
+        let outside = match ended.fail_kind {
+            Some(kind) if kind.is_exogenous() => self.settings.exogenous_weight(),
+            _ => 1.0,
+        };
         let zeros = vec![0.0; self.dimensions];
         let run = Run {
             id: ended.run_id.clone(),
@@ -105,7 +106,7 @@ impl Learner {
             quality: ended.quality,
             scored: ended.scored,
             revised: None,
-            weight: credit * if outside { EXOGENOUS_WEIGHT } else { 1.0 },
+            weight: credit * outside,
             baseline: ended.expected.baseline,
             evidence: ended.expected.evidence,
             adapter: ended.expected.adapter,

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{EndedRun, LearningEvent, QueryVector, Receipt, RecordId};
 
 use crate::learner::Learner;
+use crate::settings::LearnSettings;
 use crate::trajectories::{OpenRun, Trajectories};
 
 pub use plan::Premises;
@@ -23,11 +24,17 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// Nothing learned yet, for vectors of this length.
+    /// Nothing learned yet, for vectors of this length, by the default settings.
     #[must_use]
     pub fn new(dimensions: usize) -> Self {
+        Self::with_settings(dimensions, LearnSettings::default())
+    }
+
+    /// Nothing learned yet, for vectors of this length.
+    #[must_use]
+    pub fn with_settings(dimensions: usize, settings: LearnSettings) -> Self {
         Self {
-            learner: Learner::new(dimensions).into(),
+            learner: Learner::new(dimensions, settings).into(),
             trajectories: Trajectories::default(),
         }
     }
@@ -94,7 +101,7 @@ impl Learning {
             }
             LearningEvent::Switched { on, .. } => Arc::make_mut(&mut self.learner).on = *on,
             LearningEvent::Reset { .. } => {
-                let mut fresh = Learner::new(self.learner.dimensions);
+                let mut fresh = Learner::new(self.learner.dimensions, self.learner.settings);
                 fresh.on = self.learner.on;
                 self.learner = fresh.into();
                 self.trajectories.ended.clear();
@@ -138,6 +145,12 @@ impl Learning {
     #[must_use]
     pub fn receipt(&self, recall_id: reprise_types::RecallId) -> Option<&Receipt> {
         self.trajectories.receipt(recall_id)
+    }
+
+    /// The settings it was made with.
+    #[must_use]
+    pub fn settings(&self) -> LearnSettings {
+        self.learner.settings
     }
 
     /// Finished runs learned from since the last reset.

@@ -16,15 +16,17 @@ mod learning;
 mod part;
 mod patterns;
 mod port;
+mod settings;
 mod shipped;
 mod sona;
 mod status;
 mod trajectories;
 
 pub use error::LearnError;
-pub use learner::{EXOGENOUS_WEIGHT, Learner};
+pub use learner::Learner;
 pub use learning::{Learning, Premises};
 pub use patterns::Pattern;
+pub use settings::LearnSettings;
 pub use shipped::Shipped;
 pub use sona::{SonaFile, SonaState};
 pub use status::{Explained, ExplainedRun, LearningStatus};

@@ -22,11 +22,12 @@ use crate::gate::Gate;
 use crate::journal::Run;
 use crate::learner::Learner;
 use crate::learning::Learning;
+use crate::settings::LearnSettings;
 use crate::trajectories::OpenRun;
 use bytes::{Reader, Writer};
 
 /// First bytes of a part; the last is the version.
-const MAGIC: [u8; 8] = *b"RPLEARN\x01";
+const MAGIC: [u8; 8] = *b"RPLEARN\x02";
 
 impl Learning {
     /// The part that a checkpoint stores.
@@ -52,16 +53,17 @@ impl Learning {
         out.0
     }
 
-    /// The state that a part holds; `None` where it is damaged or of another version or dimension.
+    /// The state that a part holds; `None` where it is damaged or of another version, dimension or
+    /// settings.
     #[must_use]
-    pub fn from_part(dimensions: usize, part: &[u8]) -> Option<Self> {
+    pub fn from_part(dimensions: usize, settings: LearnSettings, part: &[u8]) -> Option<Self> {
         let mut reader = Reader(part.strip_prefix(&MAGIC)?);
         let r = &mut reader;
-        let mut learning = Self::new(dimensions);
-        if r.u32()? as usize != dimensions {
+        let mut learning = Self::with_settings(dimensions, settings);
+        if r.u32()? as usize != dimensions || [r.u32()?, r.u32()?] != weights_of(settings) {
             return None;
         }
-        let mut learner = Learner::new(dimensions);
+        let mut learner = Learner::new(dimensions, settings);
         read_learner(r, &mut learner)?;
         for _ in 0..r.count()? {
             let (run_id, run) = (r.text()?, read_open(r)?);
@@ -107,6 +109,9 @@ impl Learning {
         let mut out = Writer(MAGIC.to_vec());
         let learner = &self.learner;
         out.u32(learner.dimensions as u32);
+        for weight in weights_of(learner.settings) {
+            out.u32(weight);
+        }
         out.u8(u8::from(learner.on));
         out.u32(learner.sustained);
         for gate in [&learner.evidence_gate, &learner.adapter_gate] {
@@ -147,6 +152,11 @@ impl Learning {
         }
         out
     }
+}
+
+/// The settings as the part holds them, bit for bit.
+fn weights_of(settings: LearnSettings) -> [u32; 2] {
+    [settings.exogenous_weight(), settings.implicit_weight()].map(f32::to_bits)
 }
 
 fn read_learner(r: &mut Reader<'_>, learner: &mut Learner) -> Option<()> {

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::bootstrap::interval;
+
 /// The whole proof.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearningReport {
@@ -13,6 +15,8 @@ pub struct LearningReport {
     pub depth: usize,
     /// Held-out quality after learning from runs that cosine led.
     pub scenarios: Vec<ScenarioReport>,
+    /// What learning other topics leaves of what was learned before.
+    pub kept: Kept,
     /// Runs that the learner's own answers led.
     pub loops: Vec<Loop>,
 }
@@ -53,6 +57,38 @@ pub struct ScenarioReport {
     pub evidence_gate: f64,
     /// Mean opening of the adapter's gate, 0..1.
     pub adapter_gate: f64,
+}
+
+/// Topics A are learned, then topics B; A's held-out questions are asked after each.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Kept {
+    /// Gain in nDCG at `depth` after A, mean over seeds.
+    pub after_a: f64,
+    /// The same after A and B.
+    pub after_b: f64,
+    /// Share of the gain that is left, mean over seeds.
+    pub share: f64,
+    /// 95 % bootstrap interval of `share` over seeds.
+    pub share_interval: (f64, f64),
+}
+
+impl Kept {
+    /// From each seed's gain after A, and after A and B. A seed without a gain has nothing to keep
+    /// and has no share.
+    pub(super) fn of(gains: &[(f64, f64)]) -> Self {
+        let count = gains.len().max(1) as f64;
+        let shares: Vec<f64> = gains
+            .iter()
+            .filter(|(after_a, _)| *after_a > 0.0)
+            .map(|(after_a, after_b)| after_b / after_a)
+            .collect();
+        Self {
+            after_a: gains.iter().map(|gain| gain.0).sum::<f64>() / count,
+            after_b: gains.iter().map(|gain| gain.1).sum::<f64>() / count,
+            share: shares.iter().sum::<f64>() / shares.len().max(1) as f64,
+            share_interval: interval(&shares).unwrap_or_default(),
+        }
+    }
 }
 
 /// One closed loop.
@@ -97,6 +133,18 @@ pub fn print_learning(report: &LearningReport, out: &mut dyn Write) -> io::Resul
             one.cap,
         )?;
     }
+    let kept = &report.kept;
+    let (low, high) = kept.share_interval;
+    writeln!(
+        out,
+        "\nA then B: {:+.3} on A's questions after A, {:+.3} after B as well: {:.0} % kept \
+         [{:.0} %, {:.0} %]",
+        kept.after_a,
+        kept.after_b,
+        kept.share * 100.0,
+        low * 100.0,
+        high * 100.0,
+    )?;
     writeln!(
         out,
         "\nclosed loop: share of used memories that helped, last quarter\n"

@@ -405,8 +405,8 @@ fn later_news_revises_a_quality_by_its_strength() {
 
 #[test]
 fn a_failure_from_outside_teaches_less() {
-    let weight = |fail, credit| {
-        let mut learning = Learning::new(usize::from(SIDE));
+    let by = |settings, fail, credit| {
+        let mut learning = Learning::with_settings(usize::from(SIDE), settings);
         begin(&mut learning, "r", question(0, 0), 0);
         let ending = RunEnding {
             credit,
@@ -417,12 +417,17 @@ fn a_failure_from_outside_teaches_less() {
         let run = learning.learner.journal.runs.get(0).unwrap().clone();
         (run.quality, run.weight)
     };
+    let weight = |fail, credit| by(LearnSettings::default(), fail, credit);
     assert_eq!(weight(Some(FailKind::Task), Credit::Explicit), (0.0, 1.0));
     assert_eq!(
         weight(Some(FailKind::RateLimit), Credit::Explicit),
         (0.0, 0.25)
     );
     assert_eq!(weight(None, Credit::Implicit), (0.8, 0.5));
+    let documented = LearnSettings::new(1.0, 0.1).unwrap();
+    let outside = by(documented, Some(FailKind::Network), Credit::Explicit);
+    assert_eq!(outside, (0.0, 1.0), "by configuration");
+    assert_eq!(by(documented, None, Credit::Implicit), (0.8, 0.1));
 }
 
 #[test]
@@ -438,7 +443,8 @@ fn a_part_is_the_whole_state_and_a_damaged_one_is_none() {
     learning.place(id(12), &question(2, 0).vector);
     begin(&mut learning, "open", question(0, 0), 5_000);
     let part = learning.to_part();
-    let back = Learning::from_part(usize::from(SIDE), &part).unwrap();
+    let settings = LearnSettings::default();
+    let back = Learning::from_part(usize::from(SIDE), settings, &part).unwrap();
     assert_eq!(back.digest(), learning.digest());
     assert_eq!(back.to_part(), part);
     let query = question(1, 3).vector;
@@ -449,9 +455,15 @@ fn a_part_is_the_whole_state_and_a_damaged_one_is_none() {
         other.adjustments(Some(&query), &all)
     );
     for length in (0..part.len()).step_by(97) {
-        assert!(Learning::from_part(usize::from(SIDE), &part[..length]).is_none());
+        assert!(Learning::from_part(usize::from(SIDE), settings, &part[..length]).is_none());
     }
-    assert!(Learning::from_part(8, &part).is_none(), "another dimension");
+    assert!(
+        Learning::from_part(8, settings, &part).is_none(),
+        "another dimension"
+    );
+    let other = LearnSettings::new(1.0, 0.5).unwrap();
+    let under_other = Learning::from_part(usize::from(SIDE), other, &part);
+    assert!(under_other.is_none(), "learned by other settings");
     let mut changed = learning.clone();
     let events = changed.revise("run-3", Revision::Scored, Some(0.0), at(0));
     take(&mut changed, events);

@@ -1,0 +1,70 @@
+//! What a host may choose about learning: how much the weaker kinds of runs teach (C34).
+//!
+//! Must never live here: what is fitted (those constants stand where they are used).
+
+use crate::error::LearnError;
+
+/// How much runs teach that say less than others. Part of what was learned: with other settings the
+/// log is folded anew.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LearnSettings {
+    exogenous_weight: f32,
+    implicit_weight: f32,
+}
+
+impl LearnSettings {
+    /// Weights in 0..=1: of a run that failed from outside (auth, network, rate limit, provider; 1
+    /// treats it as any other failure), and of one whose use of records is only implied.
+    pub fn new(exogenous_weight: f32, implicit_weight: f32) -> Result<Self, LearnError> {
+        for (name, got) in [
+            ("exogenous_weight", exogenous_weight),
+            ("implicit_weight", implicit_weight),
+        ] {
+            if !(0.0..=1.0).contains(&got) {
+                return Err(LearnError::Weight { name, got });
+            }
+        }
+        Ok(Self {
+            exogenous_weight,
+            implicit_weight,
+        })
+    }
+
+    /// How much a run teaches that failed from outside, 0..=1.
+    #[must_use]
+    pub fn exogenous_weight(self) -> f32 {
+        self.exogenous_weight
+    }
+
+    /// How much a run teaches whose use of records is only implied, 0..=1.
+    #[must_use]
+    pub fn implicit_weight(self) -> f32 {
+        self.implicit_weight
+    }
+}
+
+impl Default for LearnSettings {
+    /// A quarter and a half.
+    fn default() -> Self {
+        Self {
+            exogenous_weight: 0.25,
+            implicit_weight: 0.5,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_weight_is_a_number_from_0_to_1() {
+        assert!(LearnSettings::new(0.0, 1.0).is_ok());
+        for bad in [f32::NAN, f32::INFINITY, -0.1, 1.1] {
+            let error = LearnSettings::new(bad, 0.5).unwrap_err().to_string();
+            assert!(error.contains("exogenous_weight"), "{error}");
+            let error = LearnSettings::new(0.5, bad).unwrap_err().to_string();
+            assert!(error.contains("implicit_weight"), "{error}");
+        }
+    }
+}
