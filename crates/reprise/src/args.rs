@@ -312,6 +312,12 @@ pub(crate) enum BenchCommand {
         #[arg(long, default_value_t = 10_000)]
         records: usize,
     },
+    /// Recalls of two threads beside one, and beside a writer at full rate
+    Concurrent {
+        /// Records in the store
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
+    },
     /// Resident memory beyond model and runtime
     Memory {
         /// Records in the store

@@ -2,7 +2,7 @@
 //!
 //! A logistic function of two readings, fitted on the development conversations' questions with and
 //! without an answer (leaving one conversation out at a time: "nothing" is said of 54 % of those
-//! without and 17 % of those with one; the scores alone tell them apart no better than chance,
+//! without and 17 % of those with one; the scores alone barely tell them apart, AUC .59,
 //! because a question with the wrong name is as near to the right record as one with the right
 //! name). Must never live here: the order of results.
 

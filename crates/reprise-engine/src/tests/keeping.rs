@@ -264,6 +264,15 @@ fn filters_and_limits_hold() {
         ..MemoryFilter::default()
     };
     assert!(bench.ask_with(&request, Some(0)).results.is_empty());
+    request.filter = MemoryFilter {
+        kinds: Some(vec![MemoryKind::Episode; 10_000]),
+        sources: Some(vec![MemorySource::UserInput; 10_000]),
+        tags: Some(vec![String::new(); 10_000]),
+        ..MemoryFilter::default()
+    };
+    assert_eq!(bench.ask_with(&request, Some(0)).considered, 0);
+    request.filter.tags = None;
+    assert_eq!(bench.ask_with(&request, Some(0)).considered, 7);
     let mut all = RecallRequest::new("auth");
     all.top_k = 0;
     assert!(bench.ask_with(&all, Some(0)).results.is_empty());

@@ -1,6 +1,7 @@
 //! `reprise bench`: figures of this machine, from the code that users run. Each row stands beside
 //! what it is compared with, taken in the same run.
 
+mod concurrent;
 mod corpus;
 mod ingest;
 mod memory;
@@ -13,6 +14,7 @@ use crate::exit::Exit;
 pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<Exit> {
     match command {
         BenchCommand::Recall { records } => recall::run(context, *records),
+        BenchCommand::Concurrent { records } => concurrent::run(context, *records),
         BenchCommand::Ingest { events } => ingest::run(context, *events),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),
     }

@@ -1,0 +1,178 @@
+//! Readers beside each other, and readers beside a writer at full rate: neither should wait.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use reprise_embed::Variant;
+use reprise_engine::{Engine, Snapshot};
+use reprise_types::{Clock, Embedder, RecallId, RecallRequest, SystemClock, Unlearned};
+use serde_json::json;
+
+use super::corpus::{self, Dice};
+use super::{percentile, recall};
+use crate::cli::store::DIMENSIONS;
+use crate::cli::{Context, model};
+use crate::exit::Exit;
+
+/// Recalls of each reader in each round.
+const RECALLS: usize = 2_000;
+const ROUNDS: usize = 5;
+
+/// What was measured.
+struct Figures {
+    records: usize,
+    /// Recalls a second of one reader and of two together, best round each.
+    one: f64,
+    two: f64,
+    /// 99th percentiles in milliseconds: nobody writes; one thread embeds and writes meanwhile.
+    quiet_p99: f64,
+    busy_p99: f64,
+    /// Records that were written meanwhile, a second.
+    written: f64,
+}
+
+pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
+    let factory = model::factory(context).context("this bench needs the model")?;
+    let folder = tempfile::tempdir()?;
+    let mut engine = recall::filled(&folder.path().join("memory.rvf"), records)?;
+    let snapshot = engine.snapshot();
+    let questions = questions();
+    read(&snapshot, &questions, 0);
+    let (mut one, mut two) = (0.0_f64, 0.0_f64);
+    let mut quiet = Vec::new();
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        quiet.extend(read(&snapshot, &questions, 0));
+        one = one.max(RECALLS as f64 / started.elapsed().as_secs_f64());
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            scope.spawn(|| read(&snapshot, &questions, RECALLS / 2));
+            read(&snapshot, &questions, 0);
+        });
+        two = two.max(2.0 * RECALLS as f64 / started.elapsed().as_secs_f64());
+    }
+    let mut embedder = factory.open()?;
+    let (busy, written) = beside_a_writer(&mut engine, &mut *embedder, &snapshot, &questions)?;
+    let figures = Figures {
+        records,
+        one,
+        two,
+        quiet_p99: p99(quiet),
+        busy_p99: p99(busy),
+        written,
+    };
+    figures.print(context.json)
+}
+
+fn p99(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    percentile(&times, 0.99)
+}
+
+fn questions() -> Vec<(String, Vec<f32>)> {
+    let mut dice = Dice(99);
+    let mut question = || {
+        let topic = dice.roll() % 200;
+        let sentence = corpus::sentence(&mut dice, topic);
+        let text = sentence.split(',').next().unwrap_or_default().to_owned();
+        let vector = corpus::vector(&mut dice, topic, usize::from(DIMENSIONS));
+        (text, vector)
+    };
+    (0..200).map(|_| question()).collect()
+}
+
+/// Recalls with given vectors, from question `first` on; milliseconds of each.
+fn read(snapshot: &Snapshot, questions: &[(String, Vec<f32>)], first: usize) -> Vec<f64> {
+    let space = Variant::Int8.space();
+    let asked = questions.iter().cycle().skip(first).take(RECALLS);
+    asked
+        .map(|(text, vector)| {
+            let request = RecallRequest::new(text.clone());
+            let query = Some((&space, vector.as_slice()));
+            let started = Instant::now();
+            let recall = snapshot.recall(&request, query, RecallId::from_u128(1), &Unlearned);
+            let took = started.elapsed().as_secs_f64() * 1e3;
+            assert_eq!(recall.results.len(), 5, "a recall found too little");
+            took
+        })
+        .collect()
+}
+
+/// One reader, and one thread that embeds and writes without a pause.
+fn beside_a_writer(
+    engine: &mut Engine,
+    embedder: &mut dyn Embedder,
+    snapshot: &Snapshot,
+    questions: &[(String, Vec<f32>)],
+) -> anyhow::Result<(Vec<f64>, f64)> {
+    let (done, kept) = (AtomicBool::new(false), AtomicU64::new(0));
+    let started = Instant::now();
+    let busy = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| write(engine, embedder, &done, &kept));
+        let busy: Vec<f64> = (0..ROUNDS)
+            .flat_map(|_| read(snapshot, questions, 0))
+            .collect();
+        done.store(true, Ordering::Release);
+        let written = writer.join();
+        written.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        anyhow::Ok(busy)
+    })?;
+    let seconds = started.elapsed().as_secs_f64();
+    Ok((busy, kept.load(Ordering::Acquire) as f64 / seconds))
+}
+
+fn write(
+    engine: &mut Engine,
+    embedder: &mut dyn Embedder,
+    done: &AtomicBool,
+    kept: &AtomicU64,
+) -> anyhow::Result<()> {
+    let space = embedder.space().clone();
+    let mut dice = Dice(11);
+    let mut number = 10_000_000;
+    while !done.load(Ordering::Acquire) {
+        let mut record = corpus::record(&mut dice, number, &space);
+        record.embedding = Some((space.clone(), embedder.embed(&record.text)?));
+        engine.observe(vec![record], None, SystemClock.now())?;
+        kept.fetch_add(1, Ordering::AcqRel);
+        number += 1;
+    }
+    Ok(())
+}
+
+impl Figures {
+    fn print(&self, json: bool) -> anyhow::Result<Exit> {
+        let Self {
+            records,
+            one,
+            two,
+            quiet_p99,
+            busy_p99,
+            written,
+        } = self;
+        let (readers, p99) = (two / one, busy_p99 / quiet_p99);
+        let mut out = anstream::stdout().lock();
+        if json {
+            let row = json!({ "records": records, "recalls_a_second": one,
+                "recalls_a_second_two_threads": two, "two_to_one": readers,
+                "p99_ms": quiet_p99, "p99_ms_beside_writer": busy_p99, "p99_ratio": p99,
+                "records_written_a_second": written });
+            writeln!(out, "{row}")?;
+            return Ok(Exit::Success);
+        }
+        let lines = [
+            format!("{records} records, recalls with the vector given"),
+            format!("  one thread    {one:8.0} a second"),
+            format!("  two threads   {two:8.0} a second = {readers:.2} x one"),
+            format!("  p99 alone     {quiet_p99:8.3} ms"),
+            format!("  p99 beside a thread that embeds and writes {written:.0} records a second"),
+            format!("                {busy_p99:8.3} ms = {p99:.2} x alone"),
+        ];
+        for line in lines {
+            writeln!(out, "{line}")?;
+        }
+        Ok(Exit::Success)
+    }
+}
