@@ -1,7 +1,7 @@
 //! The host as one value: the log, and the tree that is started when it is first needed.
 //!
-//! Lives here: `ensure_supervisor`, `ensure_memory`, the end. Must never live here: what the tree
-//! does.
+//! Lives here: `ensure_supervisor`, `ensure_memory`, `execute`, the end. Must never live here: what
+//! the tree does.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,14 +9,19 @@ use std::time::Duration;
 
 use ractor::{Actor, ActorRef, ActorStatus, call_t};
 use reprise_types::{Clock, MemoryError, MemoryProvider, SystemClock, UserId};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 
+use crate::actors::{ConductorMsg, DeskConfig, Emitter, RunError, RunReport, verdict};
 use crate::event_store::{EventStoreActor, EventStoreArguments, EventStoreMsg};
 use crate::memory_bridge::MemoryBridge;
 use crate::supervisor::{ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg};
 
 /// How long the tree may take to make a memory.
 const MEMORY_MS: u64 = 60_000;
+/// How long a run may take, with those that wait before it.
+const RUN_MS: u64 = 60 * 60 * 1_000;
+/// Requests under way or waiting; one more is refused at once.
+const RUNS_MAX: usize = 32;
 /// How long the whole tree may take to end.
 const SHUTDOWN: Duration = Duration::from_mins(4);
 /// How often the relay looks for new events.
@@ -29,6 +34,8 @@ pub struct AppConfig {
     pub events_path: PathBuf,
     /// Which memory to run with.
     pub memory: MemoryBridge,
+    /// What a desk of workers starts from; `None` is a host without workers.
+    pub desk: Option<DeskConfig>,
     /// How often the relay looks for new events.
     pub poll: Duration,
     /// The time.
@@ -42,6 +49,7 @@ impl AppConfig {
         Self {
             events_path,
             memory,
+            desk: None,
             poll: POLL,
             clock: Arc::new(SystemClock),
         }
@@ -84,6 +92,7 @@ pub struct AppState {
     config: AppConfig,
     store: ActorRef<EventStoreMsg>,
     supervisor: Mutex<Option<ActorRef<ApplicationSupervisorMsg>>>,
+    runs: Semaphore,
 }
 
 impl AppState {
@@ -102,6 +111,7 @@ impl AppState {
             config,
             store,
             supervisor: Mutex::new(None),
+            runs: Semaphore::new(RUNS_MAX),
         })
     }
 
@@ -120,6 +130,7 @@ impl AppState {
         let arguments = ApplicationArguments {
             store: self.store.clone(),
             memory: self.config.memory.clone(),
+            desk: self.config.desk.clone(),
             poll: self.config.poll,
             clock: Arc::clone(&self.config.clock),
         };
@@ -151,6 +162,45 @@ impl AppState {
             MEMORY_MS
         )
         .unwrap_or_else(|_| Err(unavailable()))
+    }
+
+    /// Has the user's conductor do what is wanted. Memory helps where there is one; without it, or
+    /// with one that is late, wrong or dead, the same is done.
+    pub async fn execute(
+        &self,
+        user: &UserId,
+        objective: &str,
+        desktop_id: &str,
+    ) -> Result<RunReport, RunError> {
+        let _place = self
+            .runs
+            .try_acquire()
+            .map_err(|_| RunError::Overloaded { limit: RUNS_MAX })?;
+        let gone = |who: &'static str| move |message: String| RunError::Gone { who, message };
+        let supervisor = self.ensure_supervisor().await;
+        let supervisor = supervisor.map_err(|error| gone("host")(error.to_string()))?;
+        let user_id = user.clone();
+        let conductor = call_t!(
+            supervisor,
+            |reply| ApplicationSupervisorMsg::GetOrCreateConductor { user_id, reply },
+            MEMORY_MS
+        )
+        .map_err(|error| gone("host")(error.to_string()))??;
+        let (objective, desktop_id) = (objective.to_owned(), desktop_id.to_owned());
+        let execute = |reply| ConductorMsg::Execute {
+            objective,
+            desktop_id,
+            reply,
+        };
+        call_t!(conductor, execute, RUN_MS).map_err(|error| gone("conductor")(error.to_string()))?
+    }
+
+    /// Logs what the user says of a run's result; memory reads it there (1.0 for an approval).
+    pub async fn judge(&self, user: &UserId, run_id: &str, approved: bool) -> Result<(), RunError> {
+        let clock = Arc::clone(&self.config.clock);
+        let emitter = Emitter::new(self.store.clone(), clock, user.clone());
+        let said = verdict(run_id, approved, user.as_str(), &emitter.now());
+        Ok(emitter.emit(vec![said]).await?)
     }
 
     /// Ends the tree from the edge inwards, then the log. Everything queued is finished first.

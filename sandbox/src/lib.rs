@@ -1,9 +1,10 @@
 //! The host: a `ChoirOS`-style sandbox with an event log, a bus, a relay and a supervision tree.
 //!
-//! Lives here: the actors around memory and the recorded logs they replay. Must never live here:
-//! how memory works. The host knows it only through `MemoryProvider`; the one file that names the
-//! memory's crate is the composition root `memory_bridge.rs`.
+//! Lives here: the conductor and its workers, the actors around memory, and recorded logs. Must
+//! never live here: how memory works. The host knows it only through `MemoryProvider`; the one file
+//! that names the memory's crate is the composition root `memory_bridge.rs`.
 
+mod actors;
 mod app_state;
 mod event;
 mod event_bus;
@@ -15,6 +16,15 @@ mod null_memory;
 mod replay;
 mod supervisor;
 
+pub use actors::{
+    Asked, Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, Capability, CommandLimits,
+    ConductorActor, ConductorArguments, ConductorMsg, ConductorState, DeskConfig, Emitter,
+    FailureKind, GatewayError, ModelGateway, Planner, Recollection, Remembered, Repertoire,
+    RepertoireError, ResearcherActor, ResearcherMsg, ResearcherState, Routing, RoutingRequest,
+    RunError, RunReport, RunStatus, Task, TerminalActor, TerminalMsg, TerminalState, Turn,
+    TurnContext, WorkerReport, WorkerStatus, Workspace, WorkspaceError, WriterActor, WriterMsg,
+    WriterState,
+};
 pub use app_state::{AppConfig, AppError, AppState};
 pub use event::{BusEvent, EventType, ExportError, NewEvent, SYSTEM_USER, StoredEvent};
 pub use event_bus::{EventBusActor, EventBusMsg, EventBusState, Published, Subscription};

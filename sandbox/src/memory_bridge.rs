@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ractor::{ActorCell, ActorId, ActorRef, call_t};
+#[cfg(test)]
+use reprise_agent::{Event, MapOutcome, TopicTable};
 use reprise_agent::{
     EventFeed, FeedError, FeedSource, Mapper, MemoryConfig, MemoryService, RelayHandle,
     RelayProgress, ServiceStats, SourceBinding,

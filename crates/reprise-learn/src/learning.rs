@@ -7,14 +7,20 @@ mod plan;
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{EndedRun, LearningEvent, QueryVector, Receipt, RecordId};
 
+use crate::adapter::dot;
 use crate::learner::Learner;
 use crate::settings::LearnSettings;
 use crate::trajectories::{OpenRun, Trajectories};
 
 pub use plan::Premises;
+
+/// Cosine from which on a run's question is a recall's.
+const SAME_QUESTION: f32 = 0.98;
+/// A recall this near to a run's beginning may be the one it works with.
+const RECALLED_WITHIN: TimeDelta = TimeDelta::minutes(10);
 
 /// The fold of every [`LearningEvent`] of one log.
 #[derive(Debug, Clone)]
@@ -151,6 +157,27 @@ impl Learning {
     #[must_use]
     pub fn settings(&self) -> LearnSettings {
         self.learner.settings
+    }
+
+    /// The receipt of the recall that a run under way works with, where that is known.
+    #[must_use]
+    pub fn receipt_of(&self, run_id: &str) -> Option<&Receipt> {
+        let run = self.trajectories.open.get(run_id)?;
+        self.trajectories.receipt(run.recall_id?)
+    }
+
+    /// The newest receipt of a recall that asked just this, not long before `at`: for hosts that do
+    /// not say which recall a run works with.
+    #[must_use]
+    pub fn recalled_for(&self, query: &QueryVector, at: DateTime<Utc>) -> Option<&Receipt> {
+        let receipts = self.trajectories.receipts();
+        receipts.rev().find(|receipt| {
+            let age = at.signed_duration_since(receipt.at);
+            let asked = receipt.query.as_ref();
+            let same = asked.filter(|asked| asked.space == query.space);
+            age.abs() <= RECALLED_WITHIN
+                && same.is_some_and(|asked| dot(&asked.vector, &query.vector) >= SAME_QUESTION)
+        })
     }
 
     /// Finished runs learned from since the last reset.

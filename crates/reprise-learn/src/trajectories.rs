@@ -43,7 +43,9 @@ impl Trajectories {
     }
 
     /// The receipts, oldest first.
-    pub(crate) fn receipts(&self) -> impl ExactSizeIterator<Item = &Receipt> {
+    pub(crate) fn receipts(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = &Receipt> + ExactSizeIterator<Item = &Receipt> {
         self.order.iter().map(|id| &self.receipts[id])
     }
 

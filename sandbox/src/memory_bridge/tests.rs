@@ -1,5 +1,7 @@
 //! The whole host with a real memory: from a recorded log to a recall, through every actor.
 
+mod desk;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -12,6 +12,7 @@ use tokio::sync::watch;
 
 use super::budget::RestartBudget;
 use super::session::{SessionArguments, SessionSupervisor, SessionSupervisorMsg};
+use crate::actors::{ConductorMsg, DeskConfig, RunError};
 use crate::event_bus::{EventBusActor, EventBusMsg};
 use crate::event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg};
 use crate::event_store::EventStoreMsg;
@@ -35,6 +36,8 @@ pub struct ApplicationArguments {
     pub store: ActorRef<EventStoreMsg>,
     /// The way to memory.
     pub memory: MemoryBridge,
+    /// What a desk of workers starts from; `None` is a host without workers.
+    pub desk: Option<DeskConfig>,
     /// How often the relay looks for new events.
     pub poll: Duration,
     /// The time.
@@ -58,6 +61,13 @@ pub enum ApplicationSupervisorMsg {
         /// The port to it.
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
+    /// The conductor of a user, started with its workers where there is none yet.
+    GetOrCreateConductor {
+        /// Whose.
+        user_id: UserId,
+        /// Its address.
+        reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
+    },
     /// The bus in use now.
     GetBus {
         /// Its address; it changes when the bus is restarted.
@@ -69,6 +79,9 @@ impl std::fmt::Debug for ApplicationSupervisorMsg {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::GetOrCreateMemory { user_id, .. } => write!(f, "GetOrCreateMemory({user_id})"),
+            Self::GetOrCreateConductor { user_id, .. } => {
+                write!(f, "GetOrCreateConductor({user_id})")
+            }
             Self::GetBus { .. } => f.write_str("GetBus"),
         }
     }
@@ -114,6 +127,8 @@ impl ApplicationArguments {
             memory: self.memory.clone(),
             store: self.store.clone(),
             bus,
+            desk: self.desk.clone(),
+            clock: Arc::clone(&self.clock),
         };
         let cell = myself.get_cell();
         Ok(
@@ -207,6 +222,20 @@ impl Actor for ApplicationSupervisor {
                     MEMORY_MS
                 )
                 .unwrap_or(Err(MemoryError::Unavailable { user }));
+                let _gone = reply.send(answer).is_err();
+            }
+            ApplicationSupervisorMsg::GetOrCreateConductor { user_id, reply } => {
+                let answer = call_t!(
+                    state.session,
+                    |reply| SessionSupervisorMsg::GetOrCreateConductor { user_id, reply },
+                    MEMORY_MS
+                );
+                let answer = answer.unwrap_or_else(|error| {
+                    Err(RunError::Gone {
+                        who: "session",
+                        message: error.to_string(),
+                    })
+                });
                 let _gone = reply.send(answer).is_err();
             }
             ApplicationSupervisorMsg::GetBus { reply } => {

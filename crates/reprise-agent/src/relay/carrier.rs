@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineError};
+use reprise_engine::{Engine, EngineError, Snapshot};
 use reprise_types::{
-    Credit, MemoryError, NewRecord, QueryVector, RunBeginning, RunEnding, WriteOutcome,
+    Credit, MemoryError, MemorySource, NewRecord, QueryVector, RecordId, Revision, RunBeginning,
+    RunEnding, WriteOutcome,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -283,7 +284,11 @@ impl Carrier {
                 tracing::warn!(why, "an event holds nothing to remember");
                 Default::default()
             }
-            MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => Default::default(),
+            MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => {
+                let approved = self.arguments.mapper.approved_run(&event);
+                let signal = approved.map(|run_id| runs::approval(run_id, &event));
+                (Vec::new(), signal)
+            }
         }
     }
 
@@ -291,7 +296,8 @@ impl Carrier {
     async fn flush(&mut self) {
         let parcel = std::mem::take(&mut self.ready);
         let lag = parcel.cursor.map_or(0, |seq| seq.saturating_sub(self.sent));
-        if parcel.records.is_empty() && lag < CURSOR_LAG_MAX {
+        let says_something = !(parcel.records.is_empty() && parcel.signals.is_empty());
+        if !says_something && lag < CURSOR_LAG_MAX {
             return;
         }
         self.write(parcel).await;
@@ -380,17 +386,29 @@ impl Said {
             at,
             what,
             mut cited,
+            said,
         } = self.signal;
         let at = at.unwrap_or(self.now);
         // Words that look like ids, and ids of other memories, are nobody's fault.
         let snapshot = engine.snapshot();
         cited.retain(|record| snapshot.get(*record).is_some());
+        let receipt = engine.learning().receipt_of(&run_id);
+        if let Some(returned) = receipt.map(|receipt| &receipt.records) {
+            // Credit can go to nothing else.
+            cited.retain(|record| returned.contains(record));
+            let quotes = |record: &&RecordId| is_quoted(&snapshot, **record, &said);
+            let mut quoted: Vec<RecordId> = returned.iter().filter(quotes).copied().collect();
+            quoted.retain(|record| !cited.contains(record));
+            cited.extend(quoted);
+        }
         match what {
             RunTurn::Began => {
+                let asked = self.question.as_ref();
+                let asked = asked.and_then(|asked| engine.learning().recalled_for(asked, at));
                 let run = RunBeginning {
                     run_id,
+                    recall_id: asked.map(|receipt| receipt.recall_id),
                     query: self.question,
-                    recall_id: None,
                 };
                 engine.begin_run(&run, at)
             }
@@ -405,8 +423,24 @@ impl Said {
                 };
                 engine.end_run(&run, at)
             }
+            RunTurn::Approved => engine.revise_run(&run_id, Revision::Approved, None, at),
         }
     }
+}
+
+/// Whether a recalled record's text stands in what the run said. Requests and plans do not count: a
+/// run repeats its own request, and so those that were like it.
+fn is_quoted(snapshot: &Snapshot, record: RecordId, said: &str) -> bool {
+    let Some(Ok(record)) = snapshot.get(record) else {
+        return false;
+    };
+    let told = match record.source {
+        MemorySource::UserInput | MemorySource::ConductorPlan => false,
+        MemorySource::WorkerResult
+        | MemorySource::WriterRevision
+        | MemorySource::TrajectoryOutcome => true,
+    };
+    told && runs::quoted(said, &record.text)
 }
 
 fn question_of(record: &NewRecord) -> Option<QueryVector> {

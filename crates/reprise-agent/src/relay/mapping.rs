@@ -108,6 +108,11 @@ impl Mapper {
         })
     }
 
+    /// The run that an event approves of.
+    pub(super) fn approved_run(&self, event: &Event) -> Option<String> {
+        self.table.approved_run(&event.event_type, &event.payload)
+    }
+
     fn records_of(
         &self,
         event: &Event,

@@ -1,6 +1,6 @@
-//! What an event says of a run (M64): that it began, did something, ended.
+//! What an event says of a run (M64): that it began, did something, ended, was approved.
 //!
-//! A pure function of the event and its mapping. Must never live here: what is done with it.
+//! Pure functions of the event and its mapping. Must never live here: what is done with it.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{FailKind, RecordId};
@@ -11,6 +11,10 @@ use super::template::text_at;
 
 /// Records one event may cite.
 const CITED_MAX: usize = 32;
+/// Of a record's text, so many characters must be quoted, or all of a shorter one ...
+const QUOTED_CHARACTERS: usize = 120;
+/// ... which is not this short: that could be chance.
+const QUOTED_CHARACTERS_MIN: usize = 24;
 /// Characters of a record's id.
 const ID_CHARACTERS: usize = 26;
 
@@ -22,6 +26,8 @@ pub(super) struct RunSignal {
     pub(super) what: RunTurn,
     /// Records whose ids stand in the event: an implicit sign that the run used them.
     pub(super) cited: Vec<RecordId>,
+    /// What the event says, as one line in small letters: a text quoted there counts likewise.
+    pub(super) said: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +38,8 @@ pub(super) enum RunTurn {
     Acted { action: String },
     /// It ended, well or not.
     Ended { fail: Option<FailKind> },
+    /// A person approved of what came of it.
+    Approved,
 }
 
 /// What `event` says of the run that its records belong to; `None` where it says nothing of one.
@@ -55,13 +63,37 @@ pub(super) fn signal(event: &Event, mapped: &MappedEvent) -> Option<RunSignal> {
         }
         _ => return None,
     };
-    let texts = mapped.records.iter().map(|record| record.text.as_str());
+    let texts = || mapped.records.iter().map(|record| record.text.as_str());
     Some(RunSignal {
         run_id,
         at: event.timestamp,
         what,
-        cited: cited(texts),
+        cited: cited(texts()),
+        said: one_line(&texts().collect::<Vec<_>>().join("\n")),
     })
+}
+
+/// That the run was approved of.
+pub(super) fn approval(run_id: String, event: &Event) -> RunSignal {
+    RunSignal {
+        run_id,
+        at: event.timestamp,
+        what: RunTurn::Approved,
+        cited: Vec::new(),
+        said: String::new(),
+    }
+}
+
+/// Whether the beginning of a record's text stands in what was said (see [`RunSignal::said`]).
+pub(super) fn quoted(said: &str, text: &str) -> bool {
+    let text: String = one_line(text).chars().take(QUOTED_CHARACTERS).collect();
+    text.chars().count() >= QUOTED_CHARACTERS_MIN && said.contains(text.trim_end())
+}
+
+/// Case and line breaks are nobody's signature.
+fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").to_lowercase()
 }
 
 /// The host's word for a failure: what lies outside the run is told apart from the run's own (C34).
@@ -100,6 +132,21 @@ mod tests {
         let id = RecordId::from_u128(1 << 100);
         let text = format!("as in {id}, and [{id}]: see x{id} or {}", "0".repeat(27));
         assert_eq!(cited([text.as_str(), "nothing"].into_iter()), [id]);
+    }
+
+    #[test]
+    fn a_text_is_quoted_in_other_lines_and_letters_but_not_by_chance() {
+        let said = one_line("As before: Put ONE mutex\n per user into  the session manager. Done.");
+        assert!(quoted(
+            &said,
+            "put one mutex per user\ninto the session manager."
+        ));
+        let long = format!(
+            "put one mutex per user into the session manager. {}",
+            "x ".repeat(90)
+        );
+        assert!(!quoted(&said, &long), "most of it is not there");
+        assert!(!quoted(&said, "one mutex"), "too short to tell");
     }
 
     #[test]

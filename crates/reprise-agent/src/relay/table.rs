@@ -10,6 +10,7 @@ use reprise_types::{MemoryKind, MemorySource};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::mapping::fits;
 use super::template::{Template, value_at};
 
 /// The table that the binary carries.
@@ -31,6 +32,8 @@ pub struct TopicTable {
     pub(super) report: ReportRules,
     documented: BTreeMap<String, Documented>,
     rule: Vec<Rule>,
+    #[serde(default)]
+    approved: Approved,
     ignore: Ignore,
 }
 
@@ -90,6 +93,14 @@ pub(super) struct ReportRules {
     pub(super) confidence_min: f32,
     pub(super) finding_evidence_min: usize,
     pub(super) learning_kind: MemoryKind,
+}
+
+/// Events by which a person approves of a run, and where they name it.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Approved {
+    topics: Vec<String>,
+    run: Vec<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -181,6 +192,17 @@ impl TopicTable {
     /// The documented topics, in alphabetical order.
     pub fn documented_topics(&self) -> impl Iterator<Item = &str> {
         self.documented.keys().map(String::as_str)
+    }
+
+    /// The run that an event approves of; `None` for any other event.
+    pub(super) fn approved_run(&self, event_type: &str, payload: &Value) -> Option<String> {
+        let topics = &self.approved.topics;
+        if !topics.iter().any(|topic| covers(topic, event_type)) {
+            return None;
+        }
+        let paths = self.approved.run.iter();
+        let mut named = paths.filter_map(|path| value_at(payload, path)?.as_str());
+        named.find(|run| fits(run)).map(str::to_owned)
     }
 
     pub(super) fn verdict(&self, event_type: &str, payload: &Value) -> Verdict<'_> {

@@ -178,7 +178,9 @@ impl Learning {
         } else {
             strength(run.revised)
         };
-        Ok(if strength(Some(revision)) < known {
+        // Said again, as a log that is read again says it: nothing new.
+        let again = run.revised == Some(revision) && run.quality.to_bits() == quality.to_bits();
+        Ok(if again || strength(Some(revision)) < known {
             Vec::new()
         } else {
             vec![revised(run, now, revision, quality)]

@@ -453,3 +453,84 @@ async fn runs_of_a_log_teach_once_and_those_that_nobody_ended_are_given_up() {
     assert_eq!(again.digest, status.digest);
     assert!(service.shut_down().await.is_clean());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_quotes_what_was_recalled_gives_it_half_a_credit_and_an_approval_counts_once() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let kept = service
+        .observe(
+            &ada(),
+            [
+                "guard the session token with one mutex per user",
+                "guard the session token against the weather",
+            ]
+            .map(|text| reprise_types::NewRecord {
+                source: reprise_types::MemorySource::WorkerResult,
+                ..crate::testing::note(text)
+            })
+            .into(),
+        )
+        .await;
+    let ids: Vec<_> = kept
+        .unwrap()
+        .into_iter()
+        .map(|outcome| match outcome {
+            reprise_types::WriteOutcome::Inserted { id } => id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let objective = "guard the session token";
+    let recalled = service
+        .provider(&ada())
+        .recall_request(RecallRequest::new(objective))
+        .await
+        .unwrap();
+    assert_eq!(recalled.results.len(), 2);
+    let quote = "Done: Guard the session token\nwith one mutex per user, as before";
+    let now = reprise_types::Clock::now(&reprise_types::SystemClock);
+    let live = |seq, event_type: &str, payload: Value| {
+        let mut event = run_event(seq, 1, event_type, &payload);
+        event["timestamp"] = json!(now.to_rfc3339());
+        event
+    };
+    let host = Host::with_log(vec![
+        live(1, "conductor.run.started", json!({"objective": objective})),
+        live(2, "conductor.run.completed", json!({"summary": quote})),
+        live(3, "citation.confirmed", json!({"citing_run_id": "run-1"})),
+        live(4, "citation.confirmed", json!({"citing_run_id": "run-1"})),
+        live(
+            5,
+            "citation.confirmed",
+            json!({"citing_run_id": "nobody's"}),
+        ),
+    ]);
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    let learner = service
+        .with_engine(&ada(), |engine| engine.learning().learner())
+        .await
+        .unwrap();
+    let query = service
+        .with_engine(&ada(), move |engine| {
+            let receipt = engine.learning().receipt(recalled.recall_id);
+            receipt.unwrap().query.clone().unwrap().vector
+        })
+        .await
+        .unwrap();
+    let told = learner.explain(&query, ids[0]);
+    assert_eq!(told.runs.len(), 1, "{told:?}");
+    assert!(
+        (told.runs[0].quality - 1.0).abs() < 1e-6,
+        "approved: {told:?}"
+    );
+    assert!(
+        (told.runs[0].weight - 0.5).abs() < 0.01,
+        "implied: {told:?}"
+    );
+    assert!(
+        learner.explain(&query, ids[1]).runs.is_empty(),
+        "not quoted"
+    );
+    assert!(service.shut_down().await.is_clean());
+}

@@ -1,0 +1,128 @@
+//! What the planner knows how to do, as data: structures, and ways to bring them about.
+//!
+//! Lives here: reading and checking it. Must never live here: a choice.
+
+use serde::Deserialize;
+
+/// The planner's knowledge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repertoire {
+    pub(super) structures: Vec<Structure>,
+    pub(super) ways: Vec<Way>,
+}
+
+/// Something to set up.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Structure {
+    /// What it is, for reports.
+    pub(super) name: String,
+    /// Words of a request that ask for it; the structure with the most of them is meant.
+    pub(super) words: Vec<String>,
+    /// Its files.
+    pub(super) files: Vec<FileText>,
+    /// The one of them that tests belong to.
+    pub(super) tested: String,
+    /// What a test uses of it, and what must hold.
+    pub(super) item: String,
+    pub(super) check: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileText {
+    pub(super) path: String,
+    pub(super) text: String,
+}
+
+/// A way to bring a structure about. Its name is the plan's.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Way {
+    pub(super) name: String,
+    /// Phrases of a request that ask for this way.
+    pub(super) says: Vec<String>,
+    /// A file more, where it needs one ...
+    pub(super) file: Option<FileText>,
+    /// ... and what is added to the tested file.
+    #[serde(default)]
+    pub(super) append: String,
+    /// What shows that it works.
+    pub(super) command: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Page {
+    structure: Vec<Structure>,
+    way: Vec<Way>,
+}
+
+/// Why a repertoire cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the repertoire cannot be used: {message}; correct it")]
+pub struct RepertoireError {
+    message: String,
+}
+
+impl Repertoire {
+    /// The one that the binary carries: Rust libraries, service modules and actors, in three ways.
+    pub fn builtin() -> Result<Self, RepertoireError> {
+        Self::from_toml(include_str!("repertoire.toml"))
+    }
+
+    /// Reads a repertoire; see `repertoire.toml` for the form.
+    pub fn from_toml(text: &str) -> Result<Self, RepertoireError> {
+        let refused = |message: String| RepertoireError { message };
+        let page = toml::from_str(text).map_err(|error| refused(error.message().to_owned()));
+        let Page { structure, way } = page?;
+        for one in &structure {
+            let tested = one.files.iter().any(|file| file.path == one.tested);
+            if !tested || one.words.is_empty() {
+                return Err(refused(format!(
+                    "structure `{}` needs words, and its tested file among its files",
+                    one.name
+                )));
+            }
+        }
+        for (at, one) in way.iter().enumerate() {
+            let twice = way.iter().take(at).any(|other| other.name == one.name);
+            if twice || one.name.is_empty() || one.name.contains('`') {
+                return Err(refused(format!(
+                    "way `{}` needs a name of its own without backticks",
+                    one.name
+                )));
+            }
+        }
+        Ok(Self {
+            structures: structure,
+            ways: way,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_one_is_sound_and_a_wrong_one_says_why() {
+        let built_in = Repertoire::builtin().unwrap();
+        assert_eq!((built_in.structures.len(), built_in.ways.len()), (3, 3));
+        let text = include_str!("repertoire.toml");
+        for (wrong, names) in [
+            ("structure = 1".to_owned(), "a sequence"),
+            (
+                text.replace("tested = \"src/lib.rs\"", "tested = \"lib.rs\""),
+                "tested file",
+            ),
+            (
+                text.replace("name = \"tests inline\"", "name = \"an outside crate\""),
+                "name of its own",
+            ),
+        ] {
+            let error = Repertoire::from_toml(&wrong).unwrap_err().to_string();
+            assert!(error.contains(names), "{error}");
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The way of one run: recall, plan, work, and the outcome told to memory.
+//!
+//! Memory is asked before anything is planned and told before the end is logged, so that what the
+//! host says of the run's memories counts, and the relay's reading of the log is what holds where
+//! the host says nothing. Whether a run completes is decided by what its workers did: memory may
+//! only change which plan is tried first. Must never live here: payload shapes.
+
+use reprise_types::{Credit, FailKind, MemoryKind, RecallId, RecordId, RunBeginning, RunEnding};
+use serde_json::json;
+
+use super::super::events::Of;
+use super::super::recollection::{Recollection, Remembered};
+use super::super::turn::{FailureKind, Turn, TurnContext, WorkerReport, WorkerStatus};
+use super::ConductorArguments;
+use super::model_gateway::{Assignment, Capability, Routing, RoutingRequest};
+use super::report::{Attempt, RunError, RunReport, RunStatus};
+
+/// Memories of the documented question before planning (M38).
+const HISTORY: usize = 5;
+/// Memories of what was found and what recurs, from which plans are chosen.
+const LESSONS: usize = 12;
+/// Memories for a worker (M39).
+const FOR_WORKER: usize = 3;
+/// Plans of one run.
+const ATTEMPTS_MAX: usize = 4;
+/// Assignments of one plan.
+const ASSIGNMENTS_MAX: usize = 8;
+/// Longest request, in bytes.
+const OBJECTIVE_BYTES_MAX: usize = 16 * 1024;
+/// Quality of a run that did what was wanted with its first plan is the documented 0.8, open to
+/// revision; each plan that had failed before halves it.
+const COMPLETED: f32 = 0.8;
+/// Kinds that say what came of something.
+const TOLD: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
+
+/// A run under way.
+struct Run<'a> {
+    with: &'a ConductorArguments,
+    memory: &'a Recollection,
+    id: String,
+    desktop_id: String,
+    objective: String,
+    recall_id: Option<RecallId>,
+    turns: Vec<Turn>,
+    attempts: Vec<Attempt>,
+    used: Vec<RecordId>,
+}
+
+/// What came of one plan.
+enum Tried {
+    Done,
+    Failed(FailureKind, String),
+    NoPlan(FailureKind, String),
+}
+
+/// At most [`ATTEMPTS_MAX`].
+fn tries(count: usize) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
+/// Does what the user wants.
+pub(super) async fn conduct(
+    with: &ConductorArguments,
+    memory: &Recollection,
+    objective: String,
+    desktop_id: String,
+) -> Result<RunReport, RunError> {
+    if objective.trim().is_empty() {
+        return Err(RunError::Empty);
+    }
+    if objective.len() > OBJECTIVE_BYTES_MAX {
+        return Err(RunError::TooLong {
+            got: objective.len(),
+            limit: OBJECTIVE_BYTES_MAX,
+        });
+    }
+    let run = Run {
+        with,
+        memory,
+        id: with.emitter.id(),
+        desktop_id,
+        objective,
+        recall_id: None,
+        turns: Vec::new(),
+        attempts: Vec::new(),
+        used: Vec::new(),
+    };
+    run.conduct().await
+}
+
+impl Run<'_> {
+    async fn conduct(mut self) -> Result<RunReport, RunError> {
+        let (mut history, mut lessons) = self.recall().await;
+        self.recall_id = lessons.recall.as_ref().map(|recall| recall.recall_id);
+        let beginning = RunBeginning {
+            run_id: self.id.clone(),
+            query: None,
+            recall_id: self.recall_id,
+        };
+        self.memory
+            .tell(|memory| async move { memory.begin_run(beginning).await })
+            .await;
+        self.say_begun().await?;
+        let (mut failure, mut why) = (None, String::new());
+        for attempt in 0..ATTEMPTS_MAX {
+            if attempt > 0 {
+                (history, lessons) = self.recall().await;
+            }
+            match self.attempt(attempt, &history, &lessons).await? {
+                Tried::Done => return self.completed().await,
+                Tried::Failed(kind, said) => (failure, why) = (Some(kind), said),
+                Tried::NoPlan(kind, said) => {
+                    // What the last plan ran into is what is told, where there was one.
+                    if failure.is_none() {
+                        (failure, why) = (Some(kind), said);
+                    }
+                    break;
+                }
+            }
+        }
+        self.failed(failure.unwrap_or(FailureKind::Unknown), why)
+            .await
+    }
+
+    /// Asks memory for what resonates, and for what came of things like this.
+    async fn recall(&self) -> (Remembered, Remembered) {
+        let history = self.memory.ask(&self.objective, HISTORY, &[]);
+        let lessons = self.memory.ask(&self.objective, LESSONS, &TOLD);
+        tokio::join!(history, lessons)
+    }
+
+    async fn attempt(
+        &mut self,
+        attempt: usize,
+        history: &Remembered,
+        lessons: &Remembered,
+    ) -> Result<Tried, RunError> {
+        let request = RoutingRequest {
+            objective: &self.objective,
+            history,
+            lessons,
+            failed: &self.attempts,
+        };
+        let memory = request.memory();
+        let mut turn = Turn::new(None, self.next_turn(), lessons, memory.as_deref());
+        turn.also(history);
+        let routed = self.with.gateway.conduct(&request).await;
+        self.turns.push(turn);
+        let routing = match routed {
+            Ok(routing) => routing,
+            Err(error) => return Ok(Tried::NoPlan(error.failure(), error.to_string())),
+        };
+        if attempt == 0 {
+            // Credit can go to what this recall returned, whatever the gateway says.
+            let returned = lessons.records();
+            let used = routing.used.iter().copied();
+            self.used = used.filter(|record| returned.contains(record)).collect();
+        }
+        self.say_planned(attempt, &routing).await?;
+        let mut last = None;
+        for (at, assignment) in routing.assignments.iter().take(ASSIGNMENTS_MAX).enumerate() {
+            let report = self.assign(at, &routing, assignment).await?;
+            let failed = report.status != WorkerStatus::Completed;
+            last = Some(report);
+            if failed {
+                break;
+            }
+        }
+        let Some(report) = last else {
+            let why = format!("the plan `{}` has no work", routing.plan);
+            return Ok(Tried::NoPlan(FailureKind::Unknown, why));
+        };
+        self.attempts.push(Attempt {
+            plan: routing.plan,
+            reason: routing.reason,
+            outcome: report.summary.clone(),
+            failure: report.failure,
+        });
+        Ok(match report.status {
+            WorkerStatus::Completed => Tried::Done,
+            WorkerStatus::Failed | WorkerStatus::Blocked => {
+                let kind = report.failure.unwrap_or(FailureKind::Unknown);
+                Tried::Failed(kind, report.summary)
+            }
+        })
+    }
+
+    /// One turn of one worker, with its own question to memory.
+    async fn assign(
+        &mut self,
+        at: usize,
+        routing: &Routing,
+        assignment: &Assignment,
+    ) -> Result<WorkerReport, RunError> {
+        let worker = assignment.task.capability();
+        let (head, kinds): (_, &[MemoryKind]) = match worker {
+            Capability::Writer => ("Related prior work:", &TOLD),
+            Capability::Terminal | Capability::Researcher => ("Relevant history:", &[]),
+        };
+        let asked = self.memory.ask(&assignment.objective, FOR_WORKER, kinds);
+        let remembered = asked.await;
+        let block = remembered.block(head);
+        let emitter = &self.with.emitter;
+        let (call_id, now) = (emitter.id(), emitter.now());
+        let percent = 100 * at / routing.assignments.len().max(1);
+        let of = self.of(&now);
+        let called = vec![
+            of.worker_call(worker.name(), &assignment.objective),
+            of.progress(&format!("the {} works", worker.name()), percent),
+        ];
+        emitter.emit(called).await?;
+        let run_id = self.id.clone();
+        let action = format!("{} by `{}`", worker.name(), routing.plan);
+        self.memory
+            .tell(|memory| async move { memory.step_run(run_id, action, Vec::new()).await })
+            .await;
+        let context = TurnContext {
+            run_id: self.id.clone(),
+            call_id: call_id.clone(),
+            desktop_id: self.desktop_id.clone(),
+            objective: assignment.objective.clone(),
+            task: assignment.task.clone(),
+            memory: block.clone(),
+        };
+        let report = self.with.call(worker, context).await?;
+        // What counts is what the worker had, not what was meant for it.
+        let had = block.filter(|block| report.system_context.contains(block.as_str()));
+        let turn = Turn::new(Some(worker), self.next_turn(), &remembered, had.as_deref());
+        self.turns.push(turn);
+        let now = emitter.now();
+        let of = self.of(&now);
+        let done = vec![
+            of.capability(worker.name(), &call_id, &report),
+            of.worker_result(worker.name(), &report),
+        ];
+        emitter.emit(done).await?;
+        Ok(report)
+    }
+
+    async fn say_begun(&self) -> Result<(), RunError> {
+        let emitter = &self.with.emitter;
+        let (now, input_id) = (emitter.now(), emitter.id());
+        let of = self.of(&now);
+        let begun = vec![
+            of.user_input(&input_id),
+            of.prompt_received(),
+            of.task_started(),
+            of.task_progress("running", "run_start", &json!(null)),
+        ];
+        Ok(emitter.emit(begun).await?)
+    }
+
+    async fn say_planned(&self, attempt: usize, routing: &Routing) -> Result<(), RunError> {
+        let emitter = &self.with.emitter;
+        let (now, decision_id) = (emitter.now(), emitter.id());
+        let of = self.of(&now);
+        let Routing { plan, reason, .. } = routing;
+        let details = json!({ "attempt": attempt + 1, "plan": plan });
+        let mut planned = vec![of.task_progress("waiting_worker", "worker_execution", &details)];
+        if attempt == 0 {
+            planned.push(of.run_started());
+        }
+        planned.push(of.decision(&decision_id, &format!("`{plan}`, because {reason}")));
+        Ok(emitter.emit(planned).await?)
+    }
+
+    async fn completed(self) -> Result<RunReport, RunError> {
+        let before = self.attempts.len().saturating_sub(1);
+        let quality = (before > 0).then(|| COMPLETED * 0.5_f32.powi(tries(before)));
+        self.tell_end(quality, None).await;
+        let plan = self.attempts.last().map_or("", |last| last.plan.as_str());
+        let objective = &self.objective;
+        let summary = match before {
+            0 => format!("{objective}: done with `{plan}` at the first try"),
+            _ => format!("{objective}: done with `{plan}` after {before} other plans"),
+        };
+        let path = format!("conductor/runs/{}/draft.md", self.id);
+        let now = self.with.emitter.now();
+        let done = self.of(&now).task_completed(&summary, &path);
+        self.with.emitter.emit(vec![done]).await?;
+        Ok(self.report(RunStatus::Completed, None, summary))
+    }
+
+    async fn failed(self, kind: FailureKind, why: String) -> Result<RunReport, RunError> {
+        self.tell_end(None, Some(kind.fail_kind())).await;
+        let code = match self.attempts.as_slice() {
+            [] => "ROUTING_FAILED",
+            _ => "RUN_FAILED",
+        };
+        let now = self.with.emitter.now();
+        let failed = self.of(&now).task_failed(code, &why, kind);
+        self.with.emitter.emit(vec![failed]).await?;
+        Ok(self.report(RunStatus::Failed, Some(kind), why))
+    }
+
+    /// Before the end is logged: what the relay reads there afterwards has then been said.
+    async fn tell_end(&self, quality: Option<f32>, fail: Option<FailKind>) {
+        let ending = RunEnding {
+            run_id: self.id.clone(),
+            used: self.used.clone(),
+            credit: Credit::Explicit,
+            quality,
+            fail,
+        };
+        self.memory
+            .tell(|memory| async move { memory.end_run(ending).await })
+            .await;
+    }
+
+    fn report(self, status: RunStatus, failure: Option<FailureKind>, summary: String) -> RunReport {
+        RunReport {
+            run_id: self.id,
+            objective: self.objective,
+            status,
+            failure,
+            summary,
+            attempts: self.attempts,
+            recall_id: self.recall_id,
+            used: self.used,
+            turns: self.turns,
+        }
+    }
+
+    fn next_turn(&self) -> usize {
+        self.turns.len() + 1
+    }
+
+    fn of<'a>(&'a self, now: &'a str) -> Of<'a> {
+        Of {
+            run_id: &self.id,
+            desktop_id: &self.desktop_id,
+            objective: &self.objective,
+            now,
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! What a run says of itself, in the payload shapes of the event contract.
+//!
+//! Pure: each function gives one event. Documented names stand only where the contract has no real
+//! twin (`researcher.search.completed`: files are searched here, not the web). Must never live
+//! here: the order of events.
+
+use serde_json::{Value, json};
+
+use super::emitter::Happening;
+use super::turn::{FailureKind, TurnContext, WorkerReport, WorkerStatus};
+
+/// Longest tool output in an event, in bytes; of longer ones the beginning stays.
+pub(crate) const OUTPUT_BYTES_MAX: usize = 16 * 1024;
+/// Characters of a document that its event quotes.
+const EXCERPT_CHARACTERS_MAX: usize = 500;
+/// Confidence of what a worker has seen for itself.
+const SEEN: f64 = 0.9;
+
+/// One run, as its events name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Of<'a> {
+    pub(crate) run_id: &'a str,
+    pub(crate) desktop_id: &'a str,
+    pub(crate) objective: &'a str,
+    pub(crate) now: &'a str,
+}
+
+impl Of<'_> {
+    fn conductor(&self, event_type: &'static str, payload: Value) -> Happening {
+        Happening {
+            event_type,
+            actor_id: format!("conductor:{}", self.run_id),
+            by_user: false,
+            payload,
+        }
+    }
+
+    /// The wrapper of the conductor's control lane.
+    fn wrapped(
+        &self,
+        event_type: &'static str,
+        phase: &str,
+        meta: [&str; 2],
+        data: &Value,
+    ) -> Happening {
+        let [capability, importance] = meta;
+        let lane = if importance == "low" {
+            "telemetry"
+        } else {
+            "control"
+        };
+        self.conductor(
+            event_type,
+            json!({
+                "run_id": self.run_id, "capability": capability, "phase": phase, "data": data,
+                "timestamp": self.now, "_meta": { "lane": lane, "importance": importance },
+            }),
+        )
+    }
+
+    pub(crate) fn user_input(&self, input_id: &str) -> Happening {
+        Happening {
+            event_type: "user_input",
+            actor_id: "api.conductor".to_owned(),
+            by_user: true,
+            payload: json!({
+                "surface": "conductor.execute", "objective": self.objective,
+                "desktop_id": self.desktop_id,
+                "record": {
+                    "input_id": input_id, "content": self.objective, "surface": "conductor",
+                    "desktop_id": self.desktop_id, "session_id": self.desktop_id,
+                    "thread_id": "", "run_id": null, "document_path": null,
+                    "base_version_id": null, "created_at": self.now,
+                },
+            }),
+        }
+    }
+
+    pub(crate) fn prompt_received(&self) -> Happening {
+        self.conductor(
+            "trace.prompt.received",
+            json!({
+                "run_id": self.run_id, "objective": self.objective,
+                "desktop_id": self.desktop_id, "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn task_started(&self) -> Happening {
+        self.conductor(
+            "conductor.task.started",
+            json!({
+                "run_id": self.run_id, "objective": self.objective,
+                "desktop_id": self.desktop_id, "status": "started", "phase": "initialization",
+                "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn task_progress(&self, status: &str, phase: &str, details: &Value) -> Happening {
+        self.conductor(
+            "conductor.task.progress",
+            json!({
+                "run_id": self.run_id, "status": status, "phase": phase, "details": details,
+                "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn run_started(&self) -> Happening {
+        let data = json!({ "objective": self.objective, "desktop_id": self.desktop_id });
+        self.wrapped(
+            "conductor.run.started",
+            "run_start",
+            ["conductor", "high"],
+            &data,
+        )
+    }
+
+    pub(crate) fn decision(&self, decision_id: &str, reason: &str) -> Happening {
+        let data = json!({
+            "decision_id": decision_id, "decision_type": "plan", "reason": reason,
+        });
+        self.wrapped(
+            "conductor.decision",
+            "routing",
+            ["conductor", "high"],
+            &data,
+        )
+    }
+
+    pub(crate) fn worker_call(&self, worker: &str, objective: &str) -> Happening {
+        self.conductor(
+            "conductor.worker.call",
+            json!({
+                "run_id": self.run_id, "worker_type": worker,
+                "worker_objective":
+                    format!("Capability Contract ({worker})\nObjective:\n{objective}"),
+                "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn progress(&self, message: &str, percent: usize) -> Happening {
+        let data = json!({ "message": message, "percent": percent });
+        self.wrapped(
+            "conductor.progress",
+            "worker_execution",
+            ["conductor", "low"],
+            &data,
+        )
+    }
+
+    pub(crate) fn capability(
+        &self,
+        worker: &str,
+        call_id: &str,
+        report: &WorkerReport,
+    ) -> Happening {
+        let summary = &report.summary;
+        let (event_type, phase, data) = match report.status {
+            WorkerStatus::Completed => (
+                "conductor.capability.completed",
+                "completion",
+                json!({ "call_id": call_id, "summary": format!("{worker} is done") }),
+            ),
+            WorkerStatus::Failed => (
+                "conductor.capability.failed",
+                "failure",
+                json!({
+                    "call_id": call_id, "error": summary,
+                    "failure_kind": report.failure.map(FailureKind::name),
+                }),
+            ),
+            WorkerStatus::Blocked => (
+                "conductor.capability.blocked",
+                "blocked",
+                json!({ "call_id": call_id, "reason": summary }),
+            ),
+        };
+        self.wrapped(event_type, phase, [worker, "high"], &data)
+    }
+
+    pub(crate) fn worker_result(&self, worker: &str, report: &WorkerReport) -> Happening {
+        let status = report.status.name();
+        self.conductor(
+            "conductor.worker.result",
+            json!({
+                "run_id": self.run_id, "worker_type": worker,
+                "success": report.status == WorkerStatus::Completed,
+                "result_summary": format!("The {worker} answered: {status}"),
+                "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn task_completed(&self, message: &str, report_path: &str) -> Happening {
+        self.conductor(
+            "conductor.task.completed",
+            json!({
+                "run_id": self.run_id, "output_mode": "auto", "report_path": report_path,
+                "status": "completed", "writer_window_props": null,
+                "toast": {
+                    "title": "Done", "message": message, "tone": "success", "report_path": null,
+                },
+                "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn task_failed(&self, code: &str, message: &str, kind: FailureKind) -> Happening {
+        self.conductor(
+            "conductor.task.failed",
+            json!({
+                "run_id": self.run_id, "error_code": code, "error_message": message,
+                "status": "failed", "failure_kind": kind.name(), "timestamp": self.now,
+            }),
+        )
+    }
+}
+
+/// One worker's turn, as its events name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct By<'a> {
+    pub(crate) role: &'static str,
+    pub(crate) turn: &'a TurnContext,
+    pub(crate) now: &'a str,
+}
+
+impl By<'_> {
+    fn event(&self, event_type: &'static str, mut payload: Value) -> Happening {
+        if let Some(map) = payload.as_object_mut() {
+            let turn = self.turn;
+            map.insert(
+                "scope".to_owned(),
+                json!({ "session_id": turn.desktop_id, "thread_id": turn.run_id }),
+            );
+        }
+        Happening {
+            event_type,
+            actor_id: self.worker_id(),
+            by_user: true,
+            payload,
+        }
+    }
+
+    fn worker_id(&self) -> String {
+        format!("{}:{}", self.role, self.turn.run_id)
+    }
+
+    pub(crate) fn progress(&self, phase: &str, message: &str) -> Happening {
+        let turn = self.turn;
+        self.event(
+            "worker.task.progress",
+            json!({
+                "task_id": turn.call_id, "worker_id": self.worker_id(), "run_id": turn.run_id,
+                "call_id": turn.call_id, "phase": phase, "message": message,
+                "model_used": null, "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn tool_call(&self, tool: &str, arguments: &str) -> Happening {
+        let turn = self.turn;
+        self.event(
+            "worker.tool.call",
+            json!({
+                "tool_trace_id": format!("{}:{tool}", turn.call_id), "role": self.role,
+                "tool_name": tool, "tool_args": arguments, "reasoning": turn.objective,
+                "actor_id": self.worker_id(), "started_at": self.now, "run_id": turn.run_id,
+                "task_id": turn.call_id, "call_id": turn.call_id,
+            }),
+        )
+    }
+
+    pub(crate) fn tool_result(&self, tool: &str, result: &ToolResult<'_>) -> Happening {
+        let turn = self.turn;
+        let (output, truncated) = shortened(result.output, result.output_bytes);
+        let mut payload = json!({
+            "tool_trace_id": format!("{}:{tool}", turn.call_id), "role": self.role,
+            "tool_name": tool, "actor_id": self.worker_id(), "success": result.error.is_none(),
+            "started_at": result.started_at, "ended_at": self.now,
+            "duration_ms": result.duration_ms, "output": output, "run_id": turn.run_id,
+            "task_id": turn.call_id, "call_id": turn.call_id,
+        });
+        if let Some(map) = payload.as_object_mut() {
+            if let Some(error) = result.error {
+                map.insert("error".to_owned(), error.into());
+            }
+            if let Some(original_size) = truncated {
+                let mark = json!({ "truncated": true, "original_size": original_size });
+                map.insert("output_truncated".to_owned(), mark);
+            }
+        }
+        self.event("worker.tool.result", payload)
+    }
+
+    pub(crate) fn search_completed(&self, query: &str, summary: &str, hits: usize) -> Happening {
+        let turn = self.turn;
+        self.event(
+            "researcher.search.completed",
+            json!({
+                "task_id": turn.call_id, "worker_id": self.worker_id(), "run_id": turn.run_id,
+                "call_id": turn.call_id, "query": query, "summary": summary,
+                "provider": "files", "result_count": hits, "timestamp": self.now,
+            }),
+        )
+    }
+
+    pub(crate) fn document_update(&self, path: &str, text: &str) -> Happening {
+        let excerpt: String = text.chars().take(EXCERPT_CHARACTERS_MAX).collect();
+        self.event(
+            "worker.task.document_update",
+            json!({
+                "task_id": self.turn.call_id, "worker_id": self.worker_id(),
+                "phase": "document_update", "path": path, "content_excerpt": excerpt,
+                "timestamp": self.now,
+            }),
+        )
+    }
+
+    /// The report of a turn, with what it found: each a claim with its evidence.
+    pub(crate) fn report(&self, report: &WorkerReport, found: &[(String, String)]) -> Happening {
+        let turn = self.turn;
+        let finding = |(at, (claim, evidence)): (usize, &(String, String))| {
+            json!({
+                "finding_id": format!("{}-f{at}", turn.call_id), "claim": claim,
+                "confidence": SEEN, "evidence_refs": [evidence], "novel": true,
+            })
+        };
+        let findings: Vec<Value> = found.iter().enumerate().map(finding).collect();
+        let id = self.worker_id();
+        self.event(
+            "worker.report.received",
+            json!({
+                "task_id": turn.call_id, "worker_id": id, "run_id": turn.run_id,
+                "call_id": turn.call_id,
+                "report": {
+                    "turn_id": turn.call_id, "worker_id": id, "task_id": turn.call_id,
+                    "worker_role": self.role, "status": report.status.name(),
+                    "summary": report.summary, "findings": findings, "learnings": [],
+                    "escalations": [], "artifacts": [], "created_at": self.now,
+                },
+                "timestamp": self.now,
+            }),
+        )
+    }
+}
+
+/// What a tool did.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToolResult<'a> {
+    pub(crate) started_at: &'a str,
+    pub(crate) duration_ms: u64,
+    pub(crate) output: &'a str,
+    /// Bytes of the whole output, of which `output` may be the beginning.
+    pub(crate) output_bytes: usize,
+    pub(crate) error: Option<&'a str>,
+}
+
+/// One version of a document, as its events name it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Revised<'a> {
+    pub(crate) turn: &'a TurnContext,
+    pub(crate) now: &'a str,
+    pub(crate) path: &'a str,
+    /// From 1; 0 before the first.
+    pub(crate) version: u64,
+}
+
+impl Revised<'_> {
+    fn event(&self, event_type: &'static str, more: Value) -> Happening {
+        let turn = self.turn;
+        let mut payload = json!({
+            "desktop_id": turn.desktop_id, "session_id": turn.desktop_id,
+            "thread_id": turn.run_id, "run_id": turn.run_id, "document_path": self.path,
+            "revision": self.version, "head_version_id": self.version, "timestamp": self.now,
+        });
+        if let (Some(map), Value::Object(more)) = (payload.as_object_mut(), more) {
+            map.extend(more);
+        }
+        Happening {
+            event_type,
+            actor_id: format!("writer:{}", turn.run_id),
+            by_user: false,
+            payload,
+        }
+    }
+
+    pub(crate) fn started(&self) -> Happening {
+        let objective = &self.turn.objective;
+        self.event("writer.run.started", json!({ "objective": objective }))
+    }
+
+    pub(crate) fn progress(&self, message: &str) -> Happening {
+        let more = json!({
+            "phase": "revising", "message": message, "progress_pct": null, "source_refs": [],
+        });
+        self.event("writer.run.progress", more)
+    }
+
+    pub(crate) fn patch(&self, patch_id: &str, ops: &Value) -> Happening {
+        let more = json!({
+            "patch_id": patch_id, "source": "agent", "source_actor": "writer",
+            "section_id": "body", "ops": ops, "proposal": null,
+            "base_version_id": self.version.saturating_sub(1),
+            "target_version_id": self.version, "overlay_id": null,
+        });
+        self.event("writer.run.patch", more)
+    }
+
+    pub(crate) fn changeset(
+        &self,
+        patch_id: &str,
+        summary: &str,
+        operations: &[&str],
+    ) -> Happening {
+        let more = json!({
+            "patch_id": patch_id, "loop_id": self.turn.call_id,
+            "target_version_id": self.version, "source": "agent", "summary": summary,
+            "impact": "low", "op_taxonomy": operations,
+        });
+        self.event("writer.run.changeset", more)
+    }
+
+    pub(crate) fn status(&self, status: WorkerStatus, message: &str) -> Happening {
+        let more = json!({ "status": status.name(), "message": message });
+        self.event("writer.run.status", more)
+    }
+}
+
+/// A person says that a run's result is good (or that it is not).
+pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> Happening {
+    let (event_type, status) = if approved {
+        ("citation.confirmed", "confirmed")
+    } else {
+        ("citation.rejected", "rejected")
+    };
+    Happening {
+        event_type,
+        actor_id: "api.feedback".to_owned(),
+        by_user: true,
+        payload: json!({
+            "citation_id": format!("run:{run_id}"), "citing_run_id": run_id,
+            "status": status, "confirmed_by": user, "confirmed_at": now,
+        }),
+    }
+}
+
+/// The beginning of an output that fits, and the whole size where something is left out.
+fn shortened(output: &str, whole: usize) -> (&str, Option<usize>) {
+    let kept = &output[..output.floor_char_boundary(OUTPUT_BYTES_MAX)];
+    (kept, (kept.len() < whole).then_some(whole))
+}

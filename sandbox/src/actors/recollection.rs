@@ -1,0 +1,194 @@
+//! What memory is to the host: asked within a budget, told afterwards, and never needed.
+//!
+//! Lives here: the time box around every call, and the block of text that a prompt gets. Whatever
+//! memory does (nothing, too late, nonsense, a panic), the caller gets an answer it can go on with.
+//! Must never live here: what is done with that answer.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use reprise_types::limits::RECALL_BUDGET_MS;
+use reprise_types::{
+    MemoryError, MemoryFilter, MemoryKind, MemoryProvider, Recall, RecallRequest, RecordId,
+    RetrievedMemory,
+};
+use serde::Serialize;
+use tokio::time::timeout;
+
+/// Characters of one memory in a prompt.
+const LINE_CHARACTERS_MAX: usize = 240;
+
+/// The port to memory with the host's patience. Cheap to clone.
+#[derive(Clone)]
+pub struct Recollection {
+    provider: Option<Arc<dyn MemoryProvider>>,
+    budget: Duration,
+}
+
+impl std::fmt::Debug for Recollection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recollection")
+            .field("on", &self.provider.is_some())
+            .field("budget", &self.budget)
+            .finish()
+    }
+}
+
+/// How a question to memory ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "state", content = "why")]
+pub enum Asked {
+    /// There is no memory.
+    Off,
+    /// It answered, perhaps with nothing.
+    Answered,
+    /// It did not answer within the budget.
+    Late,
+    /// It failed; in its own words.
+    Failed(String),
+}
+
+/// What memory said, made safe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Remembered {
+    /// How the asking ended.
+    pub asked: Asked,
+    /// The answer: at most as many results as were asked for, scores finite.
+    pub recall: Option<Recall>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Recollection {
+    /// Memory within the documented budget of 500 ms a call; `None` is a host without memory.
+    #[must_use]
+    pub fn new(provider: Option<Arc<dyn MemoryProvider>>) -> Self {
+        Self {
+            provider,
+            budget: Duration::from_millis(RECALL_BUDGET_MS),
+        }
+    }
+
+    /// The same with another budget.
+    #[must_use]
+    pub fn within(self, budget: Duration) -> Self {
+        Self { budget, ..self }
+    }
+
+    /// Asks; `kinds` empty means all.
+    pub async fn ask(&self, query: &str, top_k: usize, kinds: &[MemoryKind]) -> Remembered {
+        let request = RecallRequest {
+            top_k,
+            filter: MemoryFilter {
+                kinds: (!kinds.is_empty()).then(|| kinds.to_vec()),
+                ..MemoryFilter::default()
+            },
+            ..RecallRequest::new(query)
+        };
+        let began = Instant::now();
+        let answer = self
+            .boxed(|memory| async move { memory.recall_request(request).await })
+            .await;
+        let (asked, recall) = match answer {
+            Ok(recall) => (Asked::Answered, Some(made_safe(recall, top_k))),
+            Err(asked) => (asked, None),
+        };
+        Remembered {
+            asked,
+            recall,
+            took: began.elapsed(),
+        }
+    }
+
+    /// Tells memory something of a run. What it makes of it is its own affair.
+    pub async fn tell<F, Fut>(&self, what: F)
+    where
+        F: FnOnce(Arc<dyn MemoryProvider>) -> Fut,
+        Fut: Future<Output = Result<(), MemoryError>> + Send + 'static,
+    {
+        match self.boxed(what).await {
+            Ok(()) | Err(Asked::Off | Asked::Answered) => {}
+            Err(Asked::Late) => tracing::warn!("memory was told of a run and did not answer"),
+            Err(Asked::Failed(why)) => tracing::warn!(why, "memory refused what was said of a run"),
+        }
+    }
+
+    /// One call on a task of its own, so that neither a late answer nor a panic is the host's.
+    async fn boxed<T, F, Fut>(&self, call: F) -> Result<T, Asked>
+    where
+        T: Send + 'static,
+        F: FnOnce(Arc<dyn MemoryProvider>) -> Fut,
+        Fut: Future<Output = Result<T, MemoryError>> + Send + 'static,
+    {
+        let Some(provider) = &self.provider else {
+            return Err(Asked::Off);
+        };
+        let mut task = tokio::spawn(call(Arc::clone(provider)));
+        match timeout(self.budget, &mut task).await {
+            Ok(Ok(Ok(answer))) => Ok(answer),
+            Ok(Ok(Err(MemoryError::TimedOut { .. }))) => Err(Asked::Late),
+            Ok(Ok(Err(error))) => Err(Asked::Failed(error.to_string())),
+            Ok(Err(error)) => Err(Asked::Failed(error.to_string())),
+            Err(_) => {
+                task.abort();
+                Err(Asked::Late)
+            }
+        }
+    }
+}
+
+impl Remembered {
+    /// The results, best first; none where memory did not answer.
+    #[must_use]
+    pub fn results(&self) -> &[RetrievedMemory] {
+        self.recall.as_ref().map_or(&[], |recall| &recall.results)
+    }
+
+    /// The ids of the results.
+    #[must_use]
+    pub fn records(&self) -> Vec<RecordId> {
+        let results = self.results().iter();
+        results.map(|found| found.record.id).collect()
+    }
+
+    /// The results as lines of a prompt under `head`; `None` where there are none.
+    #[must_use]
+    pub fn block(&self, head: &str) -> Option<String> {
+        let line = |found: &RetrievedMemory| {
+            let record = &found.record;
+            let text: String = words_of(&record.text)
+                .chars()
+                .take(LINE_CHARACTERS_MAX)
+                .collect();
+            let (date, kind) = (record.timestamp.format("%Y-%m-%d"), record.kind);
+            let (score, id) = (found.sona_score, record.id);
+            format!("\n- [{date} {kind} {score:.2} {id}] {text}")
+        };
+        let lines: String = self.results().iter().map(line).collect();
+        (!lines.is_empty()).then(|| format!("{head}{lines}"))
+    }
+}
+
+/// One line whatever the text holds: a memory must not look like an instruction of its own.
+fn words_of(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A wrong memory may answer more than was asked for, and numbers that are none.
+fn made_safe(mut recall: Recall, top_k: usize) -> Recall {
+    recall.results.truncate(top_k);
+    for found in &mut recall.results {
+        for score in [&mut found.score, &mut found.sona_score] {
+            *score = if score.is_finite() {
+                score.clamp(0.0, 1.0)
+            } else {
+                0.0
+            };
+        }
+    }
+    recall
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! A bounded walk over real files, and the lines that hold the most of the words.
+//!
+//! Must never live here: an order that depends on the file system's.
+
+use std::cmp::Reverse;
+use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Files looked at.
+const FILES_MAX: usize = 2_000;
+/// Folders below the root.
+const DEPTH_MAX: usize = 8;
+/// Bytes read of one file.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// Lines answered.
+const FOUND_MAX: usize = 20;
+/// Characters of a line that are quoted.
+const QUOTED_CHARACTERS_MAX: usize = 160;
+/// Folders of the workers' own reports: finding them would be finding oneself.
+const OWN: [&str; 2] = ["research", "conductor"];
+
+/// A line that holds some of the words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Relative to the root, with `/`.
+    pub(super) path: String,
+    /// From 1.
+    pub(super) line: usize,
+    pub(super) text: String,
+    /// How many of the words it holds.
+    words: usize,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line, self.text)
+    }
+}
+
+/// The best lines, most words first, then by path and line.
+pub(super) fn search(root: &Path, words: &[String]) -> Vec<Found> {
+    let wanted: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let mut files = Vec::new();
+    walk(root, 0, &mut files);
+    let mut found = Vec::new();
+    for file in files {
+        let mut text = Vec::new();
+        let read = File::open(&file)
+            .and_then(|open| open.take(FILE_BYTES_MAX).read_to_end(&mut text))
+            .is_ok();
+        // A byte 0 means that it is no text.
+        if !read || text.contains(&0) {
+            continue;
+        }
+        let path = file.strip_prefix(root).unwrap_or(&file);
+        let path = path.to_string_lossy().replace('\\', "/");
+        for (at, line) in String::from_utf8_lossy(&text).lines().enumerate() {
+            let lower = line.to_lowercase();
+            let holds = wanted.iter().filter(|word| lower.contains(*word)).count();
+            if holds > 0 {
+                let text = line.trim().chars().take(QUOTED_CHARACTERS_MAX).collect();
+                found.push(Found {
+                    path: path.clone(),
+                    line: at + 1,
+                    text,
+                    words: holds,
+                });
+            }
+        }
+    }
+    // Stable: files come sorted, and lines in their order.
+    found.sort_by_key(|found| Reverse(found.words));
+    found.truncate(FOUND_MAX);
+    found
+}
+
+/// Plain files, sorted by path; links, hidden names and build folders are passed over.
+fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    let mut entries: Vec<_> = entries.filter_map(Result::ok).collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let own = depth == 0 && OWN.contains(&name.as_ref());
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        if name.starts_with('.') || name == "target" || own || files.len() == FILES_MAX {
+            continue;
+        }
+        if kind.is_dir() && depth < DEPTH_MAX {
+            walk(&entry.path(), depth + 1, files);
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+}

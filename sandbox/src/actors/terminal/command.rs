@@ -1,0 +1,215 @@
+//! One command, bounded in time, output and surroundings, and gone with everything it started.
+//!
+//! Blocking: it is run on a thread of its own. Must never live here: what the result means.
+
+use std::io::{PipeReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a dead command's last words are waited for.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What a command may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandLimits {
+    /// How long it may run.
+    pub time: Duration,
+    /// Bytes of output kept; more is read and dropped.
+    pub output_bytes: usize,
+    /// Its whole environment: nothing is inherited.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Default for CommandLimits {
+    /// A minute, 64 KiB, and a bare search path.
+    fn default() -> Self {
+        Self {
+            time: Duration::from_mins(1),
+            output_bytes: 64 * 1024,
+            environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
+        }
+    }
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Ended {
+    Exit(i32),
+    /// By a signal.
+    Killed,
+    TimedOut,
+    NotStarted(String),
+}
+
+/// What a command did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) ended: Ended,
+    /// Standard output and error as they came, as far as they are kept.
+    pub(super) output: String,
+    /// Bytes of all of it.
+    pub(super) output_bytes: usize,
+    pub(super) duration_ms: u64,
+}
+
+impl Outcome {
+    pub(super) fn not_started(why: String) -> Self {
+        Self {
+            ended: Ended::NotStarted(why),
+            output: String::new(),
+            output_bytes: 0,
+            duration_ms: 0,
+        }
+    }
+
+    pub(super) fn sentence(&self) -> String {
+        match &self.ended {
+            Ended::Exit(code) => format!("exit {code}"),
+            Ended::Killed => "ended by a signal".to_owned(),
+            Ended::TimedOut => format!("stopped after {} ms", self.duration_ms),
+            Ended::NotStarted(why) => format!("not started ({why})"),
+        }
+    }
+
+    /// The line that says most: the first that speaks of an error, else the last.
+    pub(super) fn telling_line(&self) -> &str {
+        let lines = || self.output.lines().filter(|line| !line.trim().is_empty());
+        let error = lines().find(|line| line.to_lowercase().contains("error"));
+        error
+            .or_else(|| lines().next_back())
+            .unwrap_or("no output")
+            .trim()
+    }
+}
+
+/// What has been read so far; shared with the reading thread, which may outlive the command.
+#[derive(Debug, Default)]
+struct Heard {
+    kept: Vec<u8>,
+    all: usize,
+}
+
+/// Runs `command` by the shell in `folder`. Whatever it started is gone afterwards, unless it left
+/// its process group.
+pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Outcome {
+    let began = Instant::now();
+    let started = start(command, folder, limits);
+    let (mut child, output) = match started {
+        Ok(started) => started,
+        Err(error) => return Outcome::not_started(error.to_string()),
+    };
+    let read = Arc::new(Mutex::new(Heard::default()));
+    let (done, finished) = channel();
+    let reader = Arc::clone(&read);
+    let kept_max = limits.output_bytes;
+    thread::spawn(move || {
+        drain(output, kept_max, &reader);
+        let _nobody_waits = done.send(()).is_err();
+    });
+    let timed_out = !ends_within(&mut child, limits.time);
+    // Before it is waited for: until then its number cannot be another's.
+    end_group(&mut child);
+    let status = child.wait();
+    let _said_all = finished.recv_timeout(LAST_WORDS).is_ok();
+    let read = read.lock().unwrap_or_else(PoisonError::into_inner);
+    Outcome {
+        ended: match status {
+            _ if timed_out => Ended::TimedOut,
+            Ok(status) => status.code().map_or(Ended::Killed, Ended::Exit),
+            Err(error) => Ended::NotStarted(error.to_string()),
+        },
+        output: String::from_utf8_lossy(&read.kept).into_owned(),
+        output_bytes: read.all,
+        duration_ms: u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX),
+    }
+}
+
+fn start(
+    command: &str,
+    folder: &Path,
+    limits: &CommandLimits,
+) -> std::io::Result<(Child, PipeReader)> {
+    let (output, write) = std::io::pipe()?;
+    let mut shell = Command::new("/bin/sh");
+    shell
+        .args(["-c", command])
+        .current_dir(folder)
+        .env_clear()
+        .envs(limits.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(write.try_clone()?)
+        .stderr(write);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+    // The command's own copies of the pipe's end go with `shell`.
+    Ok((shell.spawn()?, output))
+}
+
+fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Heard>) {
+    let mut buffer = [0; 8192];
+    loop {
+        match output.read(&mut buffer) {
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                let mut read = read.lock().unwrap_or_else(PoisonError::into_inner);
+                let room = kept_max.saturating_sub(read.kept.len());
+                read.kept.extend(buffer.iter().take(count.min(room)));
+                read.all += count;
+            }
+        }
+    }
+}
+
+/// Whether a command ends within its time; it stays to be waited for.
+fn ends_within(child: &mut Child, time: Duration) -> bool {
+    const LONGEST: Duration = Duration::from_millis(20);
+    let until = Instant::now() + time;
+    let mut step = Duration::from_millis(1);
+    loop {
+        if has_ended(child) {
+            return true;
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        thread::sleep(step.min(left));
+        step = (step * 2).min(LONGEST);
+    }
+}
+
+/// The number that child and group share.
+#[cfg(unix)]
+fn group_of(child: &Child) -> Option<rustix::process::Pid> {
+    let number = i32::try_from(child.id()).ok()?;
+    rustix::process::Pid::from_raw(number)
+}
+
+#[cfg(unix)]
+fn has_ended(child: &mut Child) -> bool {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    let pid = group_of(child);
+    // Where it cannot be asked, waiting for it will say why.
+    pid.is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
+}
+
+#[cfg(not(unix))]
+fn has_ended(child: &mut Child) -> bool {
+    !matches!(child.try_wait(), Ok(None))
+}
+
+/// Ends a command and everything in its process group.
+fn end_group(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = group_of(child) {
+        let _already_gone =
+            rustix::process::kill_process_group(group, rustix::process::Signal::KILL).is_err();
+    }
+    #[cfg(not(unix))]
+    let _already_gone = child.kill().is_err();
+}

@@ -1,0 +1,119 @@
+//! Commands are real, and bounded in time, output, surroundings and offspring.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::command::run;
+use super::*;
+
+fn limits(time: Duration, output_bytes: usize) -> CommandLimits {
+    CommandLimits {
+        time,
+        output_bytes,
+        ..CommandLimits::default()
+    }
+}
+
+fn ran(command: &str) -> Outcome {
+    let folder = tempfile::tempdir().unwrap();
+    run(command, folder.path(), &CommandLimits::default())
+}
+
+#[test]
+fn a_command_is_run_where_it_should_and_tells_how_it_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = run(
+        "echo made > it && pwd",
+        folder.path(),
+        &CommandLimits::default(),
+    );
+    assert_eq!(here.ended, Ended::Exit(0));
+    assert!(folder.path().join("it").exists());
+    let failed = ran("echo 'error[E0432]: no' >&2; echo more; exit 7");
+    assert_eq!(failed.ended, Ended::Exit(7));
+    assert_eq!(failed.telling_line(), "error[E0432]: no");
+    assert_eq!(ran("kill -9 $$").ended, Ended::Killed);
+    assert_eq!(ran("true").telling_line(), "no output");
+    let nowhere = run(
+        "true",
+        Path::new("/nowhere/at/all"),
+        &CommandLimits::default(),
+    );
+    assert!(matches!(nowhere.ended, Ended::NotStarted(_)), "{nowhere:?}");
+}
+
+#[test]
+fn nothing_of_the_hosts_environment_is_inherited() {
+    let environment = ran("env").output;
+    assert!(environment.contains("PATH="), "{environment}");
+    assert!(!environment.contains("CARGO"), "{environment}");
+}
+
+#[test]
+fn output_beyond_the_bound_is_counted_and_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let limits = limits(Duration::from_mins(1), 1_000);
+    let loud = run("yes | head -c 300000", folder.path(), &limits);
+    assert_eq!(loud.ended, Ended::Exit(0));
+    assert_eq!((loud.output.len(), loud.output_bytes), (1_000, 300_000));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_takes_too_long_goes_with_everything_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid = folder.path().join("pid");
+    let command = "sleep 600 & echo $! > pid; sleep 600";
+    let limits = limits(Duration::from_millis(300), 1_000);
+    let late = run(command, folder.path(), &limits);
+    assert_eq!(late.ended, Ended::TimedOut);
+    let pid: u32 = std::fs::read_to_string(pid)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    gone(pid);
+    let left = run(
+        "sleep 600 & echo $! > pid",
+        folder.path(),
+        &CommandLimits::default(),
+    );
+    assert_eq!(
+        left.ended,
+        Ended::Exit(0),
+        "it ended; what it left is not waited for"
+    );
+    let pid = std::fs::read_to_string(folder.path().join("pid")).unwrap();
+    gone(pid.trim().parse().unwrap());
+}
+
+/// Waits for the end of a process that was told to end: the system takes a moment.
+#[cfg(unix)]
+fn gone(pid: u32) {
+    let began = std::time::Instant::now();
+    while runs(pid) {
+        assert!(began.elapsed() < Duration::from_mins(1), "{pid} goes on");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process runs; a dead one that nobody has waited for yet does not.
+#[cfg(unix)]
+fn runs(pid: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit(')').next().unwrap_or_default().trim();
+    !(state.is_empty() || state.starts_with('Z') || state.starts_with('X'))
+}
+
+#[test]
+fn failures_from_outside_are_told_apart_from_the_works_own() {
+    for (said, kind) in [
+        ("curl: (6) Could not resolve host: x", FailureKind::Network),
+        ("connect: Connection refused", FailureKind::Network),
+        ("HTTP/1.1 401 Unauthorized", FailureKind::Auth),
+        ("HTTP/1.1 429 Too Many Requests", FailureKind::RateLimit),
+        ("test result: FAILED", FailureKind::Validation),
+    ] {
+        assert_eq!(kind_of(said), kind, "{said}");
+    }
+}

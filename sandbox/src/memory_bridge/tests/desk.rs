@@ -1,0 +1,181 @@
+//! The conductor and its workers on a real memory: what a run says comes back, and teaches.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::super::{Event, MapOutcome, TopicTable};
+use super::*;
+use crate::actors::{DeskConfig, Planner, Repertoire, RunReport, RunStatus};
+use crate::event_store::EventQuery;
+
+const REPERTOIRE: &str = r#"
+[[structure]]
+name = "library"
+words = ["library", "bridge"]
+tested = "src/lib.rs"
+item = "x"
+check = "y"
+[[structure.files]]
+path = "src/lib.rs"
+text = "of {name}"
+
+[[way]]
+name = "the wrong way"
+says = []
+command = "echo 'error: this cannot work'; exit 3"
+
+[[way]]
+name = "the right way"
+says = []
+command = "grep -q clock src/lib.rs && echo fine"
+"#;
+
+async fn host_with_desk(folder: &TempDir, memory: &MemoryBridge) -> AppState {
+    let planner = Planner::new(Repertoire::from_toml(REPERTOIRE).unwrap());
+    let mut desk = DeskConfig::new(folder.path().join("work"), Arc::new(planner));
+    desk.memory_budget = Duration::from_secs(10);
+    let config = AppConfig::new(folder.path().join("events.db"), memory.clone());
+    AppState::start(AppConfig {
+        poll: Duration::from_millis(1),
+        desk: Some(desk),
+        ..config
+    })
+    .await
+    .unwrap()
+}
+
+async fn events(app: &AppState) -> Vec<Value> {
+    let query = EventQuery {
+        limit: 1_000,
+        ..EventQuery::default()
+    };
+    let asked = call_t!(
+        app.event_store(),
+        |reply| EventStoreMsg::Query { query, reply },
+        10_000
+    );
+    let events = asked.unwrap().unwrap();
+    let value = |event| serde_json::to_value(event).unwrap();
+    events.iter().map(value).collect()
+}
+
+async fn execute(app: &AppState, memory: &MemoryBridge, objective: &str) -> RunReport {
+    let report = app.execute(&ada(), objective, "desk-1").await.unwrap();
+    memory.catch_up().await.unwrap().unwrap();
+    report
+}
+
+/// The qualities of the runs learned from, oldest first, and how many are under way.
+async fn taught(memory: &MemoryBridge) -> (Vec<f32>, usize) {
+    let (service, user) = (memory.service().unwrap(), ada());
+    let told = service.with_engine(&user, |engine| {
+        let learning = engine.learning();
+        let curve: Vec<f32> = learning.learner().curve().map(|run| run.0).collect();
+        (curve, learning.open_runs())
+    });
+    told.await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host_with_desk(&folder, &memory).await;
+    let done = execute(&app, &memory, "set up the library `clock`").await;
+    assert_eq!(done.status, RunStatus::Completed);
+    // A second one, so that the researcher has something to find; it fails.
+    let failed = execute(&app, &memory, "set up the bridge `arch` beside the clock").await;
+    assert_eq!(failed.status, RunStatus::Failed);
+    app.judge(&ada(), &done.run_id, true).await.unwrap();
+    let mapper = Mapper::builtin().unwrap();
+    let mut documented = BTreeSet::new();
+    for event in events(&app).await {
+        let read = Event::read(event.clone()).unwrap();
+        match mapper.map(&read) {
+            MapOutcome::Mapped(mapped) => {
+                documented.insert(mapped.documented);
+            }
+            MapOutcome::Ignored { .. } => {}
+            other => panic!("{other:?} of {event}"),
+        }
+    }
+    let table = TopicTable::builtin().unwrap();
+    let all: BTreeSet<String> = table.documented_topics().map(str::to_owned).collect();
+    assert_eq!(documented, all);
+    let progress = memory.catch_up().await.unwrap().unwrap();
+    assert_eq!((progress.rejected, progress.duplicates), (0, 0));
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host_with_desk(&folder, &memory).await;
+    let first = execute(&app, &memory, "set up the library `clock`").await;
+    let plans = |report: &RunReport| -> Vec<String> {
+        report.attempts.iter().map(|one| one.plan.clone()).collect()
+    };
+    assert_eq!(plans(&first), ["the wrong way", "the right way"]);
+    assert_eq!(taught(&memory).await, (vec![0.4], 0), "one plan had failed");
+    // The same again in nearly the same words: what the first run learned, and a retry of it.
+    let second = execute(&app, &memory, "set up the library `clock` again").await;
+    assert_eq!(plans(&second), ["the right way"]);
+    assert!(!second.used.is_empty(), "it says what it was made from");
+    assert!(
+        second.attempts[0].reason.contains("it worked"),
+        "{second:?}"
+    );
+    assert_eq!(taught(&memory).await, (vec![0.4, 0.8], 0));
+    app.judge(&ada(), &second.run_id, true).await.unwrap();
+    memory.catch_up().await.unwrap().unwrap();
+    assert_eq!(taught(&memory).await.0, [0.4, 1.0], "approved");
+    app.shut_down().await.unwrap();
+    // The log read again says everything again, and teaches nothing twice.
+    let memory = bridge(&folder);
+    let app = host_with_desk(&folder, &memory).await;
+    app.ensure_memory(&ada()).await.unwrap();
+    memory.catch_up().await.unwrap().unwrap();
+    assert_eq!(taught(&memory).await, (vec![0.4, 1.0], 0));
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_asked_again_soon_makes_the_first_answer_worth_less() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host_with_desk(&folder, &memory).await;
+    execute(&app, &memory, "who wrote the parser of the week?").await;
+    assert_eq!(taught(&memory).await.0, [0.8], "completed");
+    execute(&app, &memory, "please: who wrote the parser of the week?").await;
+    let (qualities, _) = taught(&memory).await;
+    assert_eq!(qualities, [0.4, 0.8], "retried, as the documents have it");
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_that_dies_under_the_desk_is_done_without_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host_with_desk(&folder, &memory).await;
+    execute(&app, &memory, "set up the library `clock`").await;
+    let first = memory.service().unwrap();
+    assert!(first.shut_down().await.is_clean());
+    // Whichever of the two it meets, the dead one or its successor: the run ends the same.
+    let report = app.execute(&ada(), "set up the library `clock`", "d").await;
+    assert_eq!(report.unwrap().status, RunStatus::Completed);
+    while memory
+        .service()
+        .is_none_or(|now| now.supervisor_id() == first.supervisor_id())
+    {
+        tokio::task::yield_now().await;
+    }
+    let report = execute(&app, &memory, "set up the library `clock`").await;
+    assert_eq!(report.status, RunStatus::Completed);
+    assert!(
+        report.turns[0].injected_bytes > 0,
+        "it remembers again: {report:?}"
+    );
+    app.shut_down().await.unwrap();
+}
