@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use ractor::{Actor, ActorCell, ActorId, call_t};
-use reprise_engine::Engine;
-use reprise_types::{MemoryError, NewRecord, UserId, WriteOutcome};
+use reprise_engine::{Engine, Snapshot, subject};
+use reprise_types::{MemoryError, NewRecord, QueryVector, UserId, WriteOutcome};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -195,6 +195,21 @@ impl MemoryService {
         let outcomes = directory.observe(user, records, None).await;
         self.0.stages.write.record(began.elapsed());
         outcomes
+    }
+
+    /// The present moment of a user's memory, for readers; its file is opened where it is closed.
+    pub async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, MemoryError> {
+        self.0.refuse_if_closing(user)?;
+        self.0.directory.agent(user).await?.snapshot()
+    }
+
+    /// The vector of a question that no recall asked; `None` where there is no model for it.
+    pub async fn query_vector(&self, query: &str) -> Option<QueryVector> {
+        let embedded = self.0.pool.query(&subject(query)).await.ok()?;
+        Some(QueryVector {
+            space: embedded.space.clone(),
+            vector: embedded.vector.clone(),
+        })
     }
 
     /// Runs work on a user's engine, between commits: statistics, checks, forgetting, compaction.

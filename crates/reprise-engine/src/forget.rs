@@ -29,7 +29,7 @@ pub struct Forgotten {
 
 impl Engine {
     /// Forgets what the selector names, in one commit; from then on no recall shows it. Answers
-    /// what was forgotten, which is nothing where nothing live was named.
+    /// what was forgotten, which is nothing where nothing was named that is still there.
     pub fn forget(
         &mut self,
         selector: &ForgetSelector,
@@ -70,14 +70,15 @@ impl Engine {
 
     fn select(&self, selector: &ForgetSelector) -> Vec<u32> {
         let index = &self.snapshot.index;
-        let live = |ordinal: &u32| index.doc(*ordinal).is_some_and(|doc| doc.is_live());
-        let all = || (0..index.len() as u32).filter(live);
+        // A corrected version answers no more, but its text is still there to be forgotten.
+        let there = |o: &u32| index.doc(*o).is_some_and(|doc| doc.forgotten_at.is_none());
+        let all = || (0..index.len() as u32).filter(there);
         match selector {
-            ForgetSelector::Id(id) => index.find(*id).filter(live).into_iter().collect(),
+            ForgetSelector::Id(id) => index.find(*id).filter(there).into_iter().collect(),
             ForgetSelector::External(external) => {
                 let id = self.duplicate_of(external);
                 id.and_then(|id| index.find(id))
-                    .filter(live)
+                    .filter(there)
                     .into_iter()
                     .collect()
             }

@@ -5,6 +5,7 @@
     reason = "these comments are help texts, shown as they are written"
 )]
 
+mod faces;
 mod learn;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
 
+pub(crate) use faces::{ServeArguments, TokenCommand};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 
 /// Episodic memory for AI agents: keeps what happened, brings back what resonates.
@@ -47,6 +49,9 @@ pub(crate) struct Common {
     /// Work without the embedding model: words and time only
     #[arg(long, global = true)]
     pub(crate) no_model: bool,
+    /// Leave a running daemon alone: work on the files, under their locks
+    #[arg(long, global = true)]
+    pub(crate) no_daemon: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -66,6 +71,15 @@ pub(crate) enum Command {
     Export(ExportArguments),
     /// Forget records; `compact` then removes them from the disk
     Forget(ForgetArguments),
+    /// Serve every memory of the data directory until told to end
+    Serve(ServeArguments),
+    /// Say whether a daemon runs, and how it is
+    Status,
+    /// Tell the daemon to finish what is under way and end
+    Stop,
+    /// Make, list and withdraw tokens for HTTP
+    #[command(subcommand)]
+    Token(TokenCommand),
     /// Count what a store holds
     Stats(UserArguments),
     /// Verify every hash and prove that the index equals the log

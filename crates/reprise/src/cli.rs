@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod compact;
 mod completions;
+mod daemon;
 mod demo;
 mod doctor;
 mod eval;
@@ -18,8 +19,11 @@ pub(crate) mod model;
 mod models;
 mod outcome;
 mod recall;
+mod serve;
 mod stats;
+mod status;
 pub(crate) mod store;
+mod token;
 
 use std::io::Write;
 
@@ -35,6 +39,8 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     /// Leave the model alone.
     pub(crate) no_model: bool,
+    /// Leave a running daemon alone.
+    pub(crate) no_daemon: bool,
 }
 
 /// A line for the person at the terminal, never part of the data.
@@ -51,6 +57,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         places,
         json: common.json,
         no_model: common.no_model,
+        no_daemon: common.no_daemon,
     };
     match arguments.command {
         Command::Demo(arguments) => demo::run(&context, &arguments),
@@ -60,6 +67,10 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Learn(command) => learn::run(&context, &command),
         Command::Export(arguments) => export::run(&context, &arguments),
         Command::Forget(arguments) => forget::run(&context, &arguments),
+        Command::Serve(arguments) => serve::run(&context, &arguments),
+        Command::Status => status::run(&context),
+        Command::Stop => status::stop(&context),
+        Command::Token(command) => token::run(&context, &command),
         Command::Stats(arguments) => stats::run(&context, &arguments),
         Command::Check(arguments) => check::run(&context, &arguments),
         Command::Compact(arguments) => compact::run(&context, &arguments),

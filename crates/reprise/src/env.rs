@@ -4,12 +4,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use etcetera::BaseStrategy;
+use reprise_server::Place;
 use reprise_types::UserId;
 
 /// Overrides the data directory.
 pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
 /// Overrides the directory of the models.
 pub(crate) const MODELS_DIR: &str = "REPRISE_MODELS_DIR";
+
+/// Where the session's sockets live.
+const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
 /// The directories one run works in.
 #[derive(Debug, Clone)]
@@ -40,6 +44,12 @@ impl Places {
             data: absolute(&data)?,
             models: absolute(&models)?,
         })
+    }
+
+    /// Where the daemon of this data directory and its clients meet.
+    pub(crate) fn meeting(&self) -> Place {
+        let runtime = std::env::var_os(RUNTIME_DIR).filter(|dir| !dir.is_empty());
+        Place::new(&self.data, runtime.as_deref().map(Path::new))
     }
 
     /// The one file of one user (M25).

@@ -80,6 +80,10 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &["reprise-types", "reprise-agent"],
     },
     Room {
+        package: "reprise-server",
+        may_name: &["reprise-types", "reprise-engine", "reprise-agent"],
+    },
+    Room {
         package: "reprise",
         may_name: &[
             "reprise-types",
@@ -87,6 +91,7 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-eval",
             "reprise-knowledge",
             "reprise-agent",
+            "reprise-server",
             // The composition root chooses the disk, the model and, for the demo, the host: ADR
             // 0003.
             "reprise-store",
@@ -128,7 +133,12 @@ pub(super) const FENCES: &[Fence] = &[
     },
     Fence {
         outside: &["tokio"],
-        rooms: &["reprise-agent", "reprise-sandbox", "reprise"],
+        rooms: &[
+            "reprise-agent",
+            "reprise-sandbox",
+            "reprise-server",
+            "reprise",
+        ],
         tests_of: &[],
     },
     Fence {
@@ -149,10 +159,20 @@ pub(super) const FENCES: &[Fence] = &[
             "indicatif",
             "anstream",
             "owo-colors",
-            "axum",
-            "rmcp",
         ],
         rooms: &["reprise"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &[
+            "axum",
+            "http-body-util",
+            "hyper",
+            "hyper-util",
+            "rmcp",
+            "tokio-stream",
+        ],
+        rooms: &["reprise-server"],
         tests_of: &[],
     },
     Fence {

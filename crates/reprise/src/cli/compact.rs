@@ -2,28 +2,22 @@
 
 use std::io::Write;
 
+use reprise_server::{Call, Compacted};
 use reprise_store::Verify;
-use serde_json::json;
+use serde_json::Value;
 
 use super::Context;
+use super::daemon::Daemon;
 use super::store::{self, Access};
 use crate::args::UserArguments;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
-    let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Everything)?;
-    let report = engine.compact()?;
-    engine.close()?;
+    let report = compacted(context, arguments)?;
     let mut out = anstream::stdout().lock();
     if context.json {
-        let report = json!({
-            "bytes_before": report.bytes_before,
-            "bytes_after": report.bytes_after,
-            "records": report.records,
-            "forgotten": report.forgotten,
-        });
-        writeln!(out, "{report}")?;
+        writeln!(out, "{}", serde_json::to_string(&report)?)?;
     } else {
         writeln!(
             out,
@@ -35,4 +29,20 @@ pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Resul
         )?;
     }
     Ok(Exit::Success)
+}
+
+fn compacted(context: &Context, arguments: &UserArguments) -> anyhow::Result<Compacted> {
+    if let Some(daemon) = Daemon::running(context)? {
+        let path = Call::path_of(&arguments.user, &["compact"]);
+        return Ok(daemon.ask(&Call::post(path, &Value::Null))?);
+    }
+    let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Everything)?;
+    let report = engine.compact()?;
+    engine.close()?;
+    Ok(Compacted {
+        bytes_before: report.bytes_before,
+        bytes_after: report.bytes_after,
+        records: report.records,
+        forgotten: report.forgotten,
+    })
 }

@@ -10,6 +10,7 @@ use anyhow::{Context as _, bail, ensure};
 use reprise_agent::{RelayProgress, ServiceStats};
 use reprise_engine::EngineStats;
 use reprise_sandbox::ReplayCounts;
+use reprise_server::Answer;
 use reprise_store::Verify;
 use reprise_types::{Recall, RecallRequest, UserId, parse_timestamp};
 
@@ -84,7 +85,8 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
         terminal::title("request:"),
         arguments.request
     )?;
-    recall::print(&mut out, &day.recall, parse_timestamp(NOW)?)?;
+    let answer = Answer::new(None, day.recall.clone(), 0.0);
+    recall::print(&mut out, &answer, parse_timestamp(NOW)?)?;
     figures(&mut out, &day, started.elapsed())?;
     if let Some(keep) = &arguments.keep {
         let ask = format!(

@@ -13,7 +13,7 @@ use super::store::DIMENSIONS;
 use super::{Context, model};
 use crate::args::{EvalArguments, EvalTarget};
 use crate::exit::Exit;
-use crate::lines::record_of;
+use reprise_server::record_of;
 
 pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
     let EvalTarget::Set(form) = arguments.set else {

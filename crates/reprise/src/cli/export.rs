@@ -2,13 +2,13 @@
 
 use std::io::{BufWriter, Write};
 
+use reprise_server::ExportLine;
 use reprise_store::Verify;
 
 use super::Context;
 use super::store::{self, Access};
 use crate::args::ExportArguments;
 use crate::exit::Exit;
-use crate::lines::ExportLine;
 
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;

@@ -1,22 +1,24 @@
 //! `reprise ingest`: a JSONL file becomes records. Embedding runs on every core; each group is one
 //! commit, acknowledged only when it is on disk.
 
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use indicatif::ProgressBar;
 use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
+use reprise_server::{Call, Fate, WriteReport, record_of};
 use reprise_store::Verify;
 use reprise_types::{Clock, ExternalId, NewRecord, SystemClock, WriteOutcome};
 use serde_json::json;
 
+use super::daemon::Daemon;
 use super::store::{self, Access};
 use super::{Context, model, recall};
 use crate::args::IngestArguments;
 use crate::exit::Exit;
-use crate::lines::{Lines, record_of};
+use crate::lines::Lines;
 
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 const GROUP: usize = 64;
@@ -33,6 +35,9 @@ type Numbered = (u64, NewRecord);
 
 pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Result<Exit> {
     let input = BufReader::new(recall::open(&arguments.jsonl)?);
+    if let Some(daemon) = Daemon::running(context)? {
+        return by_daemon(&daemon, arguments, input);
+    }
     let (mut engine, _) = store::open(context, &arguments.user, Access::Create, Verify::Tail)?;
     let factory = if arguments.later {
         None
@@ -62,6 +67,10 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     }
     engine.close()?;
     bar.finish_and_clear();
+    report(&counts)
+}
+
+fn report(counts: &Counts) -> anyhow::Result<Exit> {
     let Counts {
         inserted,
         duplicate,
@@ -69,11 +78,70 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     } = counts;
     let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected });
     writeln!(std::io::stdout().lock(), "{report}")?;
-    Ok(if rejected == 0 {
+    Ok(if *rejected == 0 {
         Exit::Success
     } else {
         Exit::Refused
     })
+}
+
+/// Hands the lines to the daemon, a group at a time, as they are: this file's owner has decided
+/// what stands in them.
+fn by_daemon(
+    daemon: &Daemon,
+    arguments: &IngestArguments,
+    input: impl BufRead,
+) -> anyhow::Result<Exit> {
+    let mut counts = Counts::default();
+    let mut group: Vec<(Numbered, String)> = Vec::new();
+    for line in Lines::new(input) {
+        let (number, line) = line?;
+        let read = line.and_then(|line| Ok((record_of(&line)?, line)));
+        match read {
+            Ok((record, line)) => group.push(((number, record), line)),
+            Err(why) => refuse(&mut counts, number, &why),
+        }
+        if group.len() >= usize::from(arguments.group) {
+            hand_over(daemon, std::mem::take(&mut group), arguments, &mut counts)?;
+        }
+    }
+    hand_over(daemon, group, arguments, &mut counts)?;
+    report(&counts)
+}
+
+fn hand_over(
+    daemon: &Daemon,
+    group: Vec<(Numbered, String)>,
+    arguments: &IngestArguments,
+    counts: &mut Counts,
+) -> anyhow::Result<()> {
+    if group.is_empty() {
+        return Ok(());
+    }
+    let mut lines = String::new();
+    for (_, line) in &group {
+        lines.push_str(line.trim_end());
+        lines.push('\n');
+    }
+    let path = Call::path_of(&arguments.user, &["records"]) + "?verbatim=true";
+    let kept: WriteReport = daemon.ask(&Call::post_lines(path, lines))?;
+    let mut out = std::io::stdout().lock();
+    for (((number, record), _), fate) in group.into_iter().zip(kept.outcomes) {
+        match fate {
+            Fate::Inserted { .. } => counts.inserted += 1,
+            Fate::Duplicate { .. } => counts.duplicate += 1,
+            Fate::Rejected { why } => {
+                refuse(counts, number, &why);
+                continue;
+            }
+        }
+        let external = record.external_ids.first();
+        if let Some(external) = external.filter(|_| arguments.ack) {
+            writeln!(out, "{}", external.id)?;
+        }
+    }
+    out.flush()?;
+    Ok(())
 }
 
 fn refuse(counts: &mut Counts, number: u64, why: &str) {

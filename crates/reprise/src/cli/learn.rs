@@ -6,10 +6,12 @@ use std::io::Write;
 
 use anyhow::{anyhow, bail};
 use reprise_engine::Engine;
+use reprise_server::{Call, LearningAction};
 use reprise_store::Verify;
 use reprise_types::{Clock, RecallId, SystemClock};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::daemon::Daemon;
 use super::store::{self, Access};
 use super::{Context, model, outcome};
 use crate::args::{ExplainArguments, LearnCommand, PlotArguments, UserArguments};
@@ -21,15 +23,9 @@ pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<E
         LearnCommand::Status(arguments) => status(context, arguments),
         LearnCommand::Explain(arguments) => explain(context, arguments),
         LearnCommand::Replay(arguments) => replay(context, arguments),
-        LearnCommand::Reset(arguments) => govern(context, arguments, "learning starts anew", |e| {
-            Ok(e.reset_learning(SystemClock.now())?)
-        }),
-        LearnCommand::Off(arguments) => govern(context, arguments, "adjustments are off", |e| {
-            Ok(e.switch_learning(false, SystemClock.now())?)
-        }),
-        LearnCommand::On(arguments) => govern(context, arguments, "adjustments are on", |e| {
-            Ok(e.switch_learning(true, SystemClock.now())?)
-        }),
+        LearnCommand::Reset(arguments) => govern(context, arguments, LearningAction::Reset),
+        LearnCommand::Off(arguments) => govern(context, arguments, LearningAction::Off),
+        LearnCommand::On(arguments) => govern(context, arguments, LearningAction::On),
         LearnCommand::Plot(arguments) => draw(context, arguments),
     }
 }
@@ -178,13 +174,27 @@ fn replay(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> 
 fn govern(
     context: &Context,
     arguments: &UserArguments,
-    done: &str,
-    act: impl FnOnce(&mut Engine) -> anyhow::Result<()>,
+    action: LearningAction,
 ) -> anyhow::Result<Exit> {
-    let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
-    act(&mut engine)?;
-    engine.refresh_sona()?;
-    engine.close()?;
+    let done = match action {
+        LearningAction::Reset => "learning starts anew",
+        LearningAction::Off => "adjustments are off",
+        LearningAction::On => "adjustments are on",
+    };
+    if let Some(daemon) = Daemon::running(context)? {
+        let path = Call::path_of(&arguments.user, &["learning"]);
+        let _done: Value = daemon.ask(&Call::post(path, &json!({ "action": action })))?;
+    } else {
+        let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
+        let now = SystemClock.now();
+        match action {
+            LearningAction::Reset => engine.reset_learning(now)?,
+            LearningAction::Off => engine.switch_learning(false, now)?,
+            LearningAction::On => engine.switch_learning(true, now)?,
+        }
+        engine.refresh_sona()?;
+        engine.close()?;
+    }
     let mut out = anstream::stdout().lock();
     if context.json {
         writeln!(out, "{}", json!({ "done": done }))?;

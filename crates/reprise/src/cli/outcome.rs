@@ -1,40 +1,28 @@
 //! `reprise outcome`: how runs went, a JSONL line each. Each accepted line is on disk when it is
 //! counted; a refused one changes nothing.
 
-use std::io::{BufReader, Write};
+use std::io::{BufRead, BufReader, Write};
 
 use reprise_engine::Engine;
+use reprise_server::{Call, OutcomeLine, OutcomeReport, ProblemKind, fresh_run_id};
 use reprise_store::Verify;
 use reprise_types::{
-    Clock, Credit, Embedder, ExternalId, FailKind, QueryVector, RecallId, RecordId, RunBeginning,
-    RunEnding, RunOutcome, SystemClock,
+    Clock, Credit, Embedder, ExternalId, QueryVector, RecordId, RunBeginning, RunEnding,
+    RunOutcome, SystemClock, system_entropy,
 };
-use serde::Deserialize;
-use serde_json::json;
-use ulid::Ulid;
 
+use super::daemon::Daemon;
 use super::store::{self, Access};
 use super::{Context, model, recall};
 use crate::args::OutcomeArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
 
-/// One line.
-#[derive(Debug, Deserialize)]
-struct OutcomeLine {
-    query_id: Option<String>,
-    recall_id: Option<RecallId>,
-    query: Option<String>,
-    #[serde(default)]
-    used: Vec<String>,
-    quality: f32,
-    run_id: Option<String>,
-    failure_kind: Option<FailKind>,
-    credit: Option<Credit>,
-}
-
 pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
     let input = BufReader::new(recall::open(&arguments.jsonl)?);
+    if let Some(daemon) = Daemon::running(context)? {
+        return by_daemon(&daemon, arguments, input);
+    }
     let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
     let mut embedder = model::factory(context)
         .map(|factory| factory.open())
@@ -63,20 +51,67 @@ pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Re
     engine.refresh_sona()?;
     let status = engine.learning().status();
     engine.close()?;
-    let report = json!({
-        "learned": learned,
-        "refused": refused,
-        "runs": status.runs,
-        "evidence_gate": status.evidence_gate,
-        "adapter_gate": status.adapter_gate,
-        "cap": status.cap,
-    });
-    writeln!(std::io::stdout().lock(), "{report}")?;
-    Ok(if refused == 0 {
+    print(&OutcomeReport {
+        learned,
+        refused,
+        runs: status.runs,
+        evidence_gate: status.evidence_gate,
+        adapter_gate: status.adapter_gate,
+        cap: status.cap,
+    })
+}
+
+fn print(report: &OutcomeReport) -> anyhow::Result<Exit> {
+    writeln!(
+        std::io::stdout().lock(),
+        "{}",
+        serde_json::to_string(report)?
+    )?;
+    Ok(if report.refused == 0 {
         Exit::Success
     } else {
         Exit::Refused
     })
+}
+
+/// Hands the lines to the daemon, one at a time.
+fn by_daemon(
+    daemon: &Daemon,
+    arguments: &OutcomeArguments,
+    input: impl BufRead,
+) -> anyhow::Result<Exit> {
+    let mut total = OutcomeReport::default();
+    for line in Lines::new(input) {
+        let (number, line) = line?;
+        let read = line.and_then(|line| {
+            let line: OutcomeLine = serde_json::from_str(&line).map_err(|e| e.to_string())?;
+            serde_json::to_value(line).map_err(|e| e.to_string())
+        });
+        let path = Call::path_of(&arguments.user, &["outcome"]);
+        let said = match read {
+            Ok(body) => match daemon.ask::<OutcomeReport>(&Call::post(path, &body)) {
+                Ok(said) => Ok(said),
+                Err(problem) if problem.kind == ProblemKind::Invalid => Err(problem.to_string()),
+                Err(problem) => return Err(problem.into()),
+            },
+            Err(why) => Err(why),
+        };
+        match said {
+            Ok(said) => {
+                let (learned, refused) = (total.learned + 1, total.refused);
+                total = OutcomeReport {
+                    learned,
+                    refused,
+                    ..said
+                };
+            }
+            Err(why) => {
+                total.refused += 1;
+                super::note(&format!("line {number} was refused: {why}"));
+            }
+        }
+    }
+    print(&total)
 }
 
 /// Fits the adapter where that is due; a command line has no background.
@@ -109,10 +144,10 @@ fn outcome_of(
     let named = line
         .run_id
         .or_else(|| line.recall_id.map(|id| format!("recall {id}")));
-    let run_id = match named {
-        Some(name) => name,
-        None => fresh_name(line.query_id.as_deref())?,
-    };
+    let run_id = named.unwrap_or_else(|| {
+        let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
+        fresh_run_id(line.query_id.as_deref(), now, system_entropy())
+    });
     Ok(RunOutcome {
         begin: RunBeginning {
             run_id: run_id.clone(),
@@ -126,17 +161,6 @@ fn outcome_of(
             quality: Some(line.quality),
             fail: line.failure_kind,
         },
-    })
-}
-
-/// A query may be asked, and go well or badly, any number of times.
-fn fresh_name(query_id: Option<&str>) -> Result<String, String> {
-    let random = store::entropy().map_err(|error| error.to_string())?;
-    let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
-    let ulid = Ulid::from_parts(now, random);
-    Ok(match query_id {
-        Some(id) => format!("query {id} {ulid}"),
-        None => format!("run {ulid}"),
     })
 }
 

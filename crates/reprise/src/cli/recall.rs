@@ -2,81 +2,56 @@
 
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use reprise_embed::EmbedderFactory;
 use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, subject};
+use reprise_server::{Answer, Call, Hit, QueryLine, RecallBody};
 use reprise_store::Verify;
 use reprise_types::{
-    Clock, Degraded, Embedder, EmbeddingSpace, LearnedMove, MemoryFilter, Recall, RecallId,
-    RecallRequest, SystemClock, TaughtBy,
+    Clock, ContextBlock, Degraded, Embedder, EmbeddingSpace, LearnedMove, MemoryFilter, Recall,
+    RecallId, RecallRequest, SystemClock, TaughtBy,
 };
 
+use super::daemon::Daemon;
 use super::store::{self, Access};
 use super::{Context, model};
 use crate::args::RecallArguments;
 use crate::exit::Exit;
-use crate::lines::{AnswerLine, Lines, QueryLine};
+use crate::lines::Lines;
 use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
-    let (mut engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
-    if arguments.queries.is_some() {
-        // Worth it for many questions; one is answered sooner without.
-        engine.load()?;
-    }
-    let factory = model::factory(context);
-    let embedder = factory.as_ref().map(EmbedderFactory::open).transpose()?;
     let mut asker = Asker {
-        snapshot: engine.snapshot(),
-        embedder,
+        context,
+        arguments,
+        daemon: Daemon::running(context)?,
+        files: None,
     };
-    if let (Some(text), Some(budget)) = (&arguments.text, arguments.budget) {
-        let request = RecallRequest {
-            top_k: context_candidates(budget),
-            ..request(arguments, text)
-        };
-        let recall = asker.ask(&request, None)?;
-        return print_block(context, &recall, budget, factory.as_ref());
-    }
-    match (&arguments.text, &arguments.queries) {
-        (Some(text), _) => {
-            let started = Instant::now();
-            let recall = asker.ask(&request(arguments, text), None)?;
-            let elapsed_ms = started.elapsed().as_secs_f64() * 1e3;
+    match (&arguments.text, &arguments.queries, arguments.budget) {
+        (Some(text), _, Some(budget)) => print_block(context, &asker.block(text, budget)?),
+        (Some(text), _, None) => {
+            let answer = asker.answer(None, text, None)?;
             let mut out = anstream::stdout().lock();
             if context.json {
-                serde_json::to_writer(&mut out, &AnswerLine::new(None, recall, elapsed_ms))?;
+                serde_json::to_writer(&mut out, &answer)?;
                 writeln!(out)?;
             } else {
-                print(&mut out, &recall, SystemClock.now())?;
-                let cost = format!("{elapsed_ms:.1} ms, {} considered", recall.considered);
+                print(&mut out, &answer, SystemClock.now())?;
+                let (elapsed, considered) = (answer.elapsed_ms, answer.considered);
+                let cost = format!("{elapsed:.1} ms, {considered} considered");
                 writeln!(out, "{}", terminal::faint(cost))?;
             }
             Ok(Exit::Success)
         }
-        (None, Some(file)) => batch(&mut asker, arguments, file),
-        (None, None) => anyhow::bail!("pass a text or --queries FILE"),
+        (None, Some(file), _) => batch(&mut asker, file),
+        (None, None, _) => anyhow::bail!("pass a text or --queries FILE"),
     }
 }
 
-/// Memory as one text for a prompt.
-fn print_block(
-    context: &Context,
-    recall: &Recall,
-    budget: usize,
-    factory: Option<&EmbedderFactory>,
-) -> anyhow::Result<Exit> {
-    let count = |text: &str| {
-        let counted = factory.and_then(|factory| factory.count_tokens(text).ok());
-        counted.unwrap_or(text.len())
-    };
-    let counter = match factory {
-        Some(_) => TokenCounter::Model(&count),
-        None => TokenCounter::BytesOverFour,
-    };
-    let block = context_block(recall, budget, counter);
+fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Exit> {
     let mut out = anstream::stdout().lock();
     if context.json {
         serde_json::to_writer(&mut out, &block)?;
@@ -87,14 +62,91 @@ fn print_block(
     Ok(Exit::Success)
 }
 
+/// Who answers: the daemon where one runs, else the file, opened by the first question for it.
+struct Asker<'a> {
+    context: &'a Context,
+    arguments: &'a RecallArguments,
+    daemon: Option<Daemon>,
+    files: Option<Files>,
+}
+
 /// A snapshot and what embeds the questions to it.
-struct Asker {
-    snapshot: std::sync::Arc<Snapshot>,
+struct Files {
+    snapshot: Arc<Snapshot>,
+    factory: Option<EmbedderFactory>,
     embedder: Option<Box<dyn Embedder>>,
 }
 
-impl Asker {
-    /// `handed` is the question's vector where the caller has one.
+impl Asker<'_> {
+    /// `handed` is the question's vector where the caller has one: the file alone takes that.
+    fn answer(
+        &mut self,
+        query_id: Option<String>,
+        text: &str,
+        handed: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> anyhow::Result<Answer> {
+        let request = request(self.arguments, text);
+        if handed.is_none()
+            && let Some(daemon) = &self.daemon
+        {
+            let path = Call::path_of(&self.arguments.user, &["recall"]);
+            let body = serde_json::to_value(RecallBody::of(&request))?;
+            let mut answer: Answer = daemon.ask(&Call::post(path, &body))?;
+            answer.query_id = query_id;
+            return Ok(answer);
+        }
+        let began = Instant::now();
+        let recall = self.files()?.ask(&request, handed)?;
+        let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
+        Ok(Answer::new(query_id, recall, elapsed_ms))
+    }
+
+    /// Memory as one text for a prompt.
+    fn block(&mut self, text: &str, budget: usize) -> anyhow::Result<ContextBlock> {
+        let request = RecallRequest {
+            top_k: context_candidates(budget),
+            ..request(self.arguments, text)
+        };
+        // A filter, an instant, or a budget in the model's own tokens: the file answers.
+        let files = self.files()?;
+        let recall = files.ask(&request, None)?;
+        let factory = files.factory.as_ref();
+        let count = |text: &str| {
+            let counted = factory.and_then(|factory| factory.count_tokens(text).ok());
+            counted.unwrap_or(text.len())
+        };
+        let counter = match factory {
+            Some(_) => TokenCounter::Model(&count),
+            None => TokenCounter::BytesOverFour,
+        };
+        Ok(context_block(&recall, budget, counter))
+    }
+
+    fn files(&mut self) -> anyhow::Result<&mut Files> {
+        let files = match self.files.take() {
+            Some(files) => files,
+            None => Files::open(self.context, self.arguments)?,
+        };
+        Ok(self.files.insert(files))
+    }
+}
+
+impl Files {
+    fn open(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Self> {
+        let (mut engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+        if arguments.queries.is_some() {
+            // Worth it for many questions; one is answered sooner without.
+            engine.load()?;
+        }
+        let factory = model::factory(context);
+        let embedder = factory.as_ref().map(EmbedderFactory::open).transpose()?;
+        Ok(Self {
+            snapshot: engine.snapshot(),
+            factory,
+            embedder,
+        })
+    }
+
     fn ask(
         &mut self,
         request: &RecallRequest,
@@ -118,24 +170,28 @@ impl Asker {
     }
 }
 
+/// A list that was given; an empty one asks for all.
+fn given<T: Clone>(list: &[T]) -> Option<Vec<T>> {
+    (!list.is_empty()).then(|| list.to_vec())
+}
+
 fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
-    let given = |list: &[_]| (!list.is_empty()).then(|| list.to_vec());
     RecallRequest {
         query: query.to_owned(),
         top_k: arguments.top_k,
         filter: MemoryFilter {
             kinds: given(&arguments.kind),
-            sources: (!arguments.source.is_empty()).then(|| arguments.source.clone()),
+            sources: given(&arguments.source),
             since: arguments.since,
             until: arguments.until,
+            tags: given(&arguments.tag),
             session_id: arguments.session.clone(),
-            tags: (!arguments.tag.is_empty()).then(|| arguments.tag.clone()),
         },
         as_of: arguments.as_of,
     }
 }
 
-fn batch(asker: &mut Asker, arguments: &RecallArguments, file: &Path) -> anyhow::Result<Exit> {
+fn batch(asker: &mut Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut refused = 0_u64;
     for line in Lines::new(BufReader::new(open(file)?)) {
@@ -147,10 +203,7 @@ fn batch(asker: &mut Asker, arguments: &RecallArguments, file: &Path) -> anyhow:
         });
         match query {
             Ok((line, vector)) => {
-                let started = Instant::now();
-                let recall = asker.ask(&request(arguments, &line.query), vector)?;
-                let elapsed_ms = started.elapsed().as_secs_f64() * 1e3;
-                let answer = AnswerLine::new(Some(line.query_id), recall, elapsed_ms);
+                let answer = asker.answer(Some(line.query_id), &line.query, vector)?;
                 serde_json::to_writer(&mut out, &answer)?;
                 out.write_all(b"\n")?;
             }
@@ -179,34 +232,30 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Box<dyn Read>> {
 /// An answer as a person reads it.
 pub(super) fn print(
     out: &mut impl Write,
-    recall: &Recall,
+    answer: &Answer,
     now: DateTime<Utc>,
 ) -> std::io::Result<()> {
-    if recall.results.is_empty() {
+    if answer.results.is_empty() {
         writeln!(out, "nothing comes to mind")?;
-    } else if recall.nothing_relevant {
+    } else if answer.nothing_relevant {
         writeln!(out, "nothing here is likely to answer that; the nearest:")?;
     }
-    for (rank, found) in (1..).zip(&recall.results) {
-        let record = &found.record;
+    for (rank, found) in (1..).zip(&answer.results) {
         writeln!(
             out,
             "{rank:>2}  {}  {}",
             terminal::score(found.sona_score),
-            terminal::title(terminal::one_line(&record.text, 76))
+            terminal::title(terminal::one_line(&found.text, 76))
         )?;
-        let mut facts = vec![
-            terminal::ago(record.timestamp, now),
-            record.kind.to_string(),
-        ];
-        if !record.session_id.is_empty() {
-            facts.push(format!("session {}", record.session_id));
+        let mut facts = vec![terminal::ago(found.timestamp, now), found.kind.to_string()];
+        if !found.session_id.is_empty() {
+            facts.push(format!("session {}", found.session_id));
         }
-        facts.push(record.id.to_string());
+        facts.push(found.id.to_string());
         writeln!(out, "      {}", terminal::faint(facts.join(" | ")))?;
         writeln!(out, "      {}", terminal::faint(reason(found)))?;
     }
-    for degraded in &recall.degraded {
+    for degraded in &answer.degraded {
         writeln!(out, "{}", terminal::faint(degraded_line(*degraded)))?;
     }
     Ok(())
@@ -221,7 +270,7 @@ const REASONS: usize = 5;
 
 /// `because meaning +2.1, session +0.9; words: auth, race`: what speaks most for it. A speaker whom
 /// the question does not name is no reason.
-fn reason(found: &reprise_types::RetrievedMemory) -> String {
+fn reason(found: &Hit) -> String {
     let mut signals: Vec<_> = found
         .why
         .signals

@@ -1,0 +1,325 @@
+//! A client of the daemon: HTTP/1.1 over its Unix socket, started on demand.
+//!
+//! Lives here: connections that are kept, one repetition of a request whose connection broke. Must
+//! never live here: a second protocol, or a way to the files past the daemon.
+
+mod start;
+
+use std::fmt::Write;
+use std::io::ErrorKind;
+use std::sync::{Mutex, PoisonError};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Method, Request, Response};
+use hyper_util::rt::TokioIo;
+use reprise_types::{UserId, system_entropy};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::net::UnixStream;
+
+use crate::place::Place;
+use crate::problem::{Problem, ProblemKind};
+
+pub use start::Starter;
+
+/// Connections kept for the next request.
+const KEPT_MAX: usize = 8;
+
+type Sender = SendRequest<Full<Bytes>>;
+
+/// Asks the daemon of one place. Requests may be under way at the same time.
+#[derive(Debug)]
+pub struct Client {
+    place: Place,
+    starter: Option<Starter>,
+    kept: Mutex<Vec<Sender>>,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Call {
+    method: Method,
+    path: String,
+    body: Bytes,
+    media: &'static str,
+    key: Option<String>,
+}
+
+impl Call {
+    /// Reads what `path` names.
+    #[must_use]
+    pub fn get(path: impl Into<String>) -> Self {
+        Self {
+            method: Method::GET,
+            path: path.into(),
+            body: Bytes::new(),
+            media: "application/json",
+            key: None,
+        }
+    }
+
+    /// Sends `body` to `path`, under a name of its own, so that it may be sent twice.
+    #[must_use]
+    pub fn post(path: impl Into<String>, body: &Value) -> Self {
+        Self {
+            method: Method::POST,
+            body: body.to_string().into(),
+            key: Some(format!("{:032x}", system_entropy())),
+            ..Self::get(path)
+        }
+    }
+
+    /// Sends lines of JSON to `path`.
+    #[must_use]
+    pub fn post_lines(path: impl Into<String>, lines: String) -> Self {
+        Self {
+            body: lines.into(),
+            media: "application/x-ndjson",
+            ..Self::post(path, &Value::Null)
+        }
+    }
+
+    /// Changes what `path` names.
+    #[must_use]
+    pub fn patch(path: impl Into<String>, body: &Value) -> Self {
+        Self {
+            method: Method::PATCH,
+            ..Self::post(path, body)
+        }
+    }
+
+    /// Removes what `path` names.
+    #[must_use]
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self {
+            method: Method::DELETE,
+            ..Self::get(path)
+        }
+    }
+
+    /// Gives the request a name that outlives this process.
+    #[must_use]
+    pub fn named(self, key: impl Into<String>) -> Self {
+        let key = Some(key.into());
+        Self { key, ..self }
+    }
+
+    /// The path of something in a user's memory: `parts` are encoded.
+    #[must_use]
+    pub fn path_of(user: &UserId, parts: &[&str]) -> String {
+        let mut path = format!("/v1/users/{}", encoded(user.as_str()));
+        for part in parts {
+            path.push('/');
+            path.push_str(&encoded(part));
+        }
+        path
+    }
+
+    fn request(&self) -> Result<Request<Full<Bytes>>, Problem> {
+        let mut request = Request::builder()
+            .method(self.method.clone())
+            .uri(&self.path)
+            .header(HOST, "localhost")
+            .header(CONTENT_TYPE, self.media);
+        if let Some(key) = &self.key {
+            request = request.header("idempotency-key", key);
+        }
+        let body = Full::new(self.body.clone());
+        request.body(body).map_err(Problem::invalid)
+    }
+}
+
+/// Percent-encodes what may not stand in a part of a path.
+fn encoded(part: &str) -> String {
+    let mut text = String::with_capacity(part.len());
+    for byte in part.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte));
+            }
+            // Writing to a string cannot fail.
+            _ => drop(write!(text, "%{byte:02X}").ok()),
+        }
+    }
+    text
+}
+
+impl Client {
+    /// A client that uses a daemon where one runs.
+    #[must_use]
+    pub fn new(place: Place) -> Self {
+        Self {
+            place,
+            starter: None,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The same, starting a daemon where none runs.
+    #[must_use]
+    pub fn starting(self, starter: Starter) -> Self {
+        let starter = Some(starter);
+        Self { starter, ..self }
+    }
+
+    /// Whether a daemon accepts at this place.
+    pub async fn is_answered(place: &Place) -> bool {
+        UnixStream::connect(place.socket()).await.is_ok()
+    }
+
+    /// Starts a daemon now where none runs, for a request that is still to come.
+    pub async fn wake(&self) -> Result<(), Problem> {
+        let sender = self.open().await?;
+        self.keep(sender);
+        Ok(())
+    }
+
+    /// The answer to a request, as it came.
+    pub async fn bytes(&self, call: &Call) -> Result<Bytes, Problem> {
+        let (sender, response) = self.send(call).await?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(broken)?;
+        let body = body.to_bytes();
+        self.keep(sender);
+        if status.is_success() {
+            return Ok(body);
+        }
+        Err(Problem::from_answer(status.as_u16(), &body))
+    }
+
+    /// The answer to a request.
+    pub async fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
+        let body = self.bytes(call).await?;
+        serde_json::from_slice(&body).map_err(|error| {
+            Problem::new(
+                ProblemKind::Internal,
+                format!(
+                    "the daemon's answer cannot be read ({error}); it may be of another version: \
+                     run `reprise serve --replace`"
+                ),
+            )
+        })
+    }
+
+    /// Tells the daemon to end.
+    pub async fn shut_down(&self) -> Result<Value, Problem> {
+        self.ask(&Call::post("/v1/shutdown", &Value::Null)).await
+    }
+
+    /// A connection that broke, or had been closed meanwhile, is replaced once. The request has a
+    /// name, so that what was kept before the break is not kept again.
+    async fn send(&self, call: &Call) -> Result<(Sender, Response<Incoming>), Problem> {
+        let kept = self.take();
+        let first = match kept {
+            Some(sender) => self.try_send(sender, call).await,
+            None => self.try_send(self.open().await?, call).await,
+        };
+        match first {
+            Ok(answered) => Ok(answered),
+            Err(error) => {
+                tracing::debug!(%error, "a connection broke; the request is sent once more");
+                let sender = self.open().await?;
+                self.try_send(sender, call).await.map_err(broken)
+            }
+        }
+    }
+
+    async fn try_send(
+        &self,
+        mut sender: Sender,
+        call: &Call,
+    ) -> Result<(Sender, Response<Incoming>), SendError> {
+        sender.ready().await?;
+        let request = call.request().map_err(SendError::Unsendable)?;
+        let response = sender.send_request(request).await?;
+        Ok((sender, response))
+    }
+
+    fn take(&self) -> Option<Sender> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some(sender) = kept.pop() {
+            if !sender.is_closed() {
+                return Some(sender);
+            }
+        }
+        None
+    }
+
+    fn keep(&self, sender: Sender) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() < KEPT_MAX && !sender.is_closed() {
+            kept.push(sender);
+        }
+    }
+
+    async fn open(&self) -> Result<Sender, Problem> {
+        let stream = match (
+            UnixStream::connect(self.place.socket()).await,
+            &self.starter,
+        ) {
+            (Ok(stream), _) => stream,
+            (Err(error), Some(starter)) if is_absent(&error) => {
+                start::start(&self.place, starter).await?
+            }
+            (Err(error), _) => return Err(unreachable(&self.place, &error)),
+        };
+        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to the daemon ended");
+            }
+        });
+        Ok(sender)
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SendError {
+    #[error(transparent)]
+    Connection(#[from] hyper::Error),
+    #[error(transparent)]
+    Unsendable(Problem),
+}
+
+/// No socket, or one that its daemon left behind.
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused
+    )
+}
+
+fn unreachable(place: &Place, error: &std::io::Error) -> Problem {
+    let socket = place.socket();
+    Problem::new(
+        ProblemKind::Unavailable,
+        format!(
+            "no daemon answers at `{}` ({error}); run `reprise serve`",
+            socket.display()
+        ),
+    )
+}
+
+fn broken(error: impl std::fmt::Display) -> Problem {
+    Problem::new(
+        ProblemKind::Unavailable,
+        format!("the connection to the daemon broke twice ({error}); try again"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_leave_its_part_of_the_path() {
+        let user = "a+b@c".parse().unwrap();
+        assert_eq!(
+            Call::path_of(&user, &["records", "../x y/\u{e9}?#"]),
+            "/v1/users/a%2Bb%40c/records/..%2Fx%20y%2F%C3%A9%3F%23"
+        );
+    }
+}

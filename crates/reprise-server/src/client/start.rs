@@ -1,0 +1,99 @@
+//! Starting a daemon on demand: whoever needs one first starts it, everybody else waits for it.
+
+use std::ffi::OsString;
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::net::UnixStream;
+
+use crate::place::Place;
+use crate::problem::{Problem, ProblemKind};
+
+/// How long a daemon may take to accept: a predecessor may have to close its memories first.
+const PATIENCE: Duration = Duration::from_secs(35);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(2);
+/// A longer log is begun anew.
+const LOG_BYTES_MAX: u64 = 1024 * 1024;
+
+/// How a daemon is started.
+#[derive(Debug, Clone)]
+pub struct Starter {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// A connection to a daemon that this call, or another one at the same moment, has started.
+pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream, Problem> {
+    let failed = |what: &dyn std::fmt::Display| {
+        Problem::new(
+            ProblemKind::Unavailable,
+            format!(
+                "no daemon could be started ({what}); see `{}`, or run `reprise serve`",
+                place.log().display()
+            ),
+        )
+    };
+    place.prepare().map_err(|error| failed(&error))?;
+    let since = Instant::now();
+    let lock = File::create(place.start_lock()).map_err(|error| failed(&error))?;
+    loop {
+        if let Ok(stream) = UnixStream::connect(place.socket()).await {
+            return Ok(stream);
+        }
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(error)) => return Err(failed(&error)),
+            Err(TryLockError::WouldBlock) if since.elapsed() > PATIENCE => {
+                return Err(failed(&"another client is still starting one"));
+            }
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(LOOK).await,
+        }
+    }
+    // Between our look and the lock another client may have finished.
+    if let Ok(stream) = UnixStream::connect(place.socket()).await {
+        return Ok(stream);
+    }
+    let mut child = spawn(place, starter).map_err(|error| failed(&error))?;
+    loop {
+        if let Ok(stream) = UnixStream::connect(place.socket()).await {
+            // Reaped whenever it ends, which may be long after this client needs it.
+            std::thread::spawn(move || child.wait());
+            return Ok(stream);
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            return Err(failed(&status));
+        }
+        if since.elapsed() > PATIENCE {
+            return Err(failed(&"it does not answer"));
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The daemon in a process group of its own: what ends its client does not end it.
+fn spawn(place: &Place, starter: &Starter) -> std::io::Result<std::process::Child> {
+    let log = place.log();
+    let long = fs_err::metadata(&log).is_ok_and(|log| log.len() > LOG_BYTES_MAX);
+    let mut options = std::fs::OpenOptions::new();
+    options.create(true).mode(0o600);
+    if long {
+        options.write(true).truncate(true);
+    } else {
+        options.append(true);
+    }
+    Command::new(&starter.program)
+        .args(&starter.arguments)
+        .current_dir(place.data())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(options.open(log)?)
+        .process_group(0)
+        .spawn()
+}

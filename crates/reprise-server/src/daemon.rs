@@ -1,0 +1,207 @@
+//! The daemon's life: one for each data directory, from its lock to the last synced byte.
+//!
+//! Lives here: listening, draining, ending when idle or told to. Must never live here: a route, or
+//! opening a model (that happens on the embedder's own threads, long after the socket accepts).
+
+mod accept;
+mod life;
+mod lock;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::server::graceful::GracefulShutdown;
+use reprise_agent::{MemoryConfig, MemoryService, StartError};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::http::{self, App, Door, Metrics};
+use crate::place::{Place, PlaceError};
+use crate::surface::Surface;
+use crate::tokens::TokenFile;
+
+pub use life::Ended;
+pub(crate) use life::Life;
+use lock::LifeLock;
+
+/// How long open requests may take to end once the daemon is to end.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What a daemon starts from.
+#[derive(Debug, Clone)]
+pub struct DaemonOptions {
+    /// Where its clients meet it.
+    pub place: Place,
+    /// Listen on TCP too; port 0 takes a free one.
+    pub http: Option<SocketAddr>,
+    /// End after so long without a request; `None` stays.
+    pub idle_exit: Option<Duration>,
+    /// Wait for a daemon that runs now to end, after telling it to.
+    pub replace: bool,
+}
+
+/// The daemon could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum DaemonError {
+    /// The meeting place.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
+    /// Another daemon has the data directory.
+    #[error(
+        "a daemon (process {pid}) serves `{data}` already; use it, or pass --replace to take its \
+         place"
+    )]
+    Running {
+        /// Its process.
+        pid: String,
+        /// What it serves.
+        data: String,
+    },
+    /// An address that cannot be had.
+    #[error("the address {address} cannot be listened on ({source}); choose another --http")]
+    Address {
+        /// Which.
+        address: SocketAddr,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Reachable from elsewhere, and open to nobody.
+    #[error(
+        "{address} can be reached from other machines and there is no token; run `reprise token \
+         add NAME` first, or bind 127.0.0.1"
+    )]
+    NoToken {
+        /// Which address.
+        address: SocketAddr,
+    },
+    /// The service.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The token file.
+    #[error(transparent)]
+    Token(#[from] crate::tokens::TokenError),
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// A daemon that listens.
+#[derive(Debug)]
+pub struct Daemon {
+    app: App,
+    socket: UnixListener,
+    tcp: Option<TcpListener>,
+    _lock: LifeLock,
+}
+
+impl Daemon {
+    /// Takes the data directory, starts the service and listens. No memory is opened and no model
+    /// is loaded yet.
+    pub async fn start(config: MemoryConfig, options: DaemonOptions) -> Result<Self, DaemonError> {
+        let DaemonOptions {
+            place,
+            http,
+            idle_exit,
+            replace,
+        } = options;
+        place.prepare()?;
+        let lock = LifeLock::take(&place, replace).await?;
+        let tokens = Arc::new(TokenFile::new(place.tokens()));
+        let tcp = match http {
+            Some(address) => Some(listen(address, &tokens).await?),
+            None => None,
+        };
+        let clock = Arc::clone(&config.clock);
+        let service = MemoryService::start(config, None).await?;
+        // Whoever held the lock before is gone: what it left is nobody's.
+        remove(&place.socket())?;
+        let socket = UnixListener::bind(place.socket())?;
+        let life = Life::new(place, idle_exit);
+        if let Some(tcp) = &tcp {
+            // Set once, here.
+            let _unset = life.http.set(tcp.local_addr()?).is_ok();
+        }
+        let app = App {
+            surface: Surface::new(service, clock),
+            life: Arc::new(life),
+            metrics: Arc::new(Metrics::default()),
+            tokens,
+        };
+        Ok(Self {
+            app,
+            socket,
+            tcp,
+            _lock: lock,
+        })
+    }
+
+    /// Where it listens on TCP.
+    #[must_use]
+    pub fn http_address(&self) -> Option<SocketAddr> {
+        self.app.life.http.get().copied()
+    }
+
+    /// What it serves.
+    #[must_use]
+    pub fn surface(&self) -> &Surface {
+        &self.app.surface
+    }
+
+    /// Serves until it is told to end (a signal, a request) or nobody has asked for long enough,
+    /// then finishes what is under way and closes every memory.
+    pub async fn run(self) -> Result<Ended, DaemonError> {
+        let Self {
+            app,
+            socket,
+            tcp,
+            _lock,
+        } = self;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let open = GracefulShutdown::new();
+        let inner = http::router(&app, &Door::Socket);
+        let outer = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
+        let outer = outer.map(|address| http::router(&app, &Door::Tcp(address)));
+        let life = Arc::clone(&app.life);
+        let listening = async {
+            tokio::join!(
+                accept::socket(&socket, &inner, &open, &life),
+                accept::tcp(tcp.as_ref(), outer.as_ref(), &open, &life),
+            )
+        };
+        let ended = tokio::select! {
+            _ = listening => Ended::Asked,
+            _ = terminate.recv() => Ended::Signal,
+            _ = interrupt.recv() => Ended::Signal,
+            () = life.until_told() => Ended::Asked,
+            () = life.until_idle() => Ended::Idle,
+        };
+        life.end();
+        // From here on a new client finds no socket, starts a successor, and that one waits for the
+        // lock.
+        remove(&life.place.socket())?;
+        drop((socket, tcp));
+        if tokio::time::timeout(DRAIN, open.shutdown()).await.is_err() {
+            tracing::warn!("some connections were still open and are cut");
+        }
+        app.surface.shut_down().await;
+        Ok(ended)
+    }
+}
+
+async fn listen(address: SocketAddr, tokens: &TokenFile) -> Result<TcpListener, DaemonError> {
+    if !address.ip().is_loopback() && tokens.list()?.is_empty() {
+        return Err(DaemonError::NoToken { address });
+    }
+    let bound = TcpListener::bind(address).await;
+    bound.map_err(|source| DaemonError::Address { address, source })
+}
+
+fn remove(path: &PathBuf) -> std::io::Result<()> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,62 @@
+//! The HTTP surface: one router, behind the Unix socket and behind TCP.
+//!
+//! Lives here: routes, extraction, statuses. Must never live here: what an operation does (the
+//! surface). A web page gets its place beside `/v1`.
+
+mod answers;
+mod choiros;
+mod extract;
+mod guard;
+mod metrics;
+mod service;
+mod users;
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use axum::{Router, middleware};
+
+use crate::daemon::Life;
+use crate::surface::Surface;
+use crate::tokens::TokenFile;
+
+pub(crate) use guard::Door;
+pub(crate) use metrics::Metrics;
+
+/// Longest body that is read, in bytes.
+pub(crate) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
+
+/// What every handler can reach. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct App {
+    pub(crate) surface: Surface,
+    pub(crate) life: Arc<Life>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) tokens: Arc<TokenFile>,
+}
+
+/// Every route, guarded for this door.
+pub(crate) fn router(app: &App, door: &Door) -> Router {
+    Router::new()
+        .route("/health/live", get(service::live))
+        .route("/health/ready", get(service::ready))
+        .route("/metrics", get(service::metrics))
+        .route("/v1/status", get(service::status))
+        .route("/v1/shutdown", post(service::shut_down))
+        .nest("/v1/users/{user}", users::router())
+        .nest("/api/memory", choiros::router())
+        .fallback(service::no_route)
+        .method_not_allowed_fallback(service::no_method)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(app.clone(), guard::admit))
+        .layer(middleware::from_fn_with_state(
+            (app.clone(), *door),
+            guard::check,
+        ))
+        .layer(middleware::from_fn_with_state(app.clone(), metrics::watch))
+        .with_state(app.clone())
+}
+
+#[cfg(test)]
+mod tests;

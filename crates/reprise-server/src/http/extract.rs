@@ -1,0 +1,121 @@
+//! From a request to checked values: whose memory, which record, what body.
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode};
+use reprise_types::UserId;
+use serde::de::DeserializeOwned;
+
+use super::App;
+use super::guard::Identity;
+use crate::problem::{Problem, ProblemKind};
+
+/// Longest name of a request.
+const KEY_BYTES_MAX: usize = 128;
+
+/// Whose memory a request means, checked against what its caller may open.
+#[derive(Debug, Clone)]
+pub(super) struct Who(pub(super) UserId);
+
+/// The record that a path names.
+#[derive(Debug, Clone)]
+pub(super) struct Named(pub(super) String);
+
+/// A body of JSON.
+#[derive(Debug)]
+pub(super) struct Body<T>(pub(super) T);
+
+/// The request's own name, from `Idempotency-Key`.
+#[derive(Debug, Clone)]
+pub(super) struct Key(pub(super) Option<String>);
+
+async fn parameter(parts: &mut Parts, app: &App, wanted: &str) -> Result<String, Problem> {
+    let parameters = RawPathParams::from_request_parts(parts, app).await;
+    let parameters = parameters.map_err(Problem::invalid)?;
+    let mut found = parameters.iter().filter(|(name, _)| *name == wanted);
+    let found = found.next().map(|(_, value)| value.to_owned());
+    found.ok_or_else(|| Problem::not_found("there is no such route; see /openapi.json"))
+}
+
+/// A user that this caller may speak for.
+pub(super) fn admitted(parts: &Parts, user: &str) -> Result<UserId, Problem> {
+    let user: UserId = user.parse().map_err(Problem::invalid)?;
+    let identity = parts.extensions.get::<Identity>();
+    if identity.is_some_and(|identity| identity.0.admits(&user)) {
+        return Ok(user);
+    }
+    Err(Problem::new(
+        ProblemKind::Forbidden,
+        format!("this token does not open the memory of `{user}`; use one that does"),
+    ))
+}
+
+impl FromRequestParts<App> for Who {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let user = parameter(parts, app, "user").await?;
+        admitted(parts, &user).map(Self)
+    }
+}
+
+impl FromRequestParts<App> for Named {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        parameter(parts, app, "id").await.map(Self)
+    }
+}
+
+impl FromRequestParts<App> for Key {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        key_of(&parts.headers).map(Self)
+    }
+}
+
+fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let text = key.to_str().ok().filter(|key| key.len() <= KEY_BYTES_MAX);
+    let text = text.ok_or_else(|| {
+        Problem::invalid(format!(
+            "the Idempotency-Key has up to {KEY_BYTES_MAX} printable ASCII characters; shorten it"
+        ))
+    })?;
+    Ok(Some(text.to_owned()))
+}
+
+/// The bytes of a body within the limit.
+pub(super) async fn bytes(request: Request, app: &App) -> Result<Bytes, Problem> {
+    let read = Bytes::from_request(request, app).await;
+    read.map_err(|rejection: BytesRejection| {
+        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            let limit = super::BODY_BYTES_MAX;
+            return Problem::new(
+                ProblemKind::TooLarge,
+                format!("the body has more than {limit} bytes; send it in parts"),
+            );
+        }
+        Problem::invalid(rejection.body_text())
+    })
+}
+
+/// JSON from bytes, with a sentence about what is wrong with it.
+pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        Problem::invalid(format!("the body is not what this route takes: {error}"))
+    })
+}
+
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+        json(&bytes(request, app).await?).map(Self)
+    }
+}

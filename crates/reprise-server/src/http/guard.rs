@@ -1,0 +1,163 @@
+//! Who may come in: over the socket whoever the file system lets through, over TCP who has a token.
+//!
+//! Lives here: Host, Origin, token, and how many at once. Must never live here: a route.
+
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+
+use axum::extract::{Request, State};
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
+use axum::http::uri::Authority;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::App;
+use crate::problem::{Problem, ProblemKind};
+use crate::tokens::Scope;
+
+/// The way a request came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// The Unix socket: file permissions have decided already.
+    Socket,
+    /// TCP at this address.
+    Tcp(SocketAddr),
+}
+
+/// Who asks, as far as that is known.
+#[derive(Debug, Clone)]
+pub(super) struct Identity(pub(super) Scope);
+
+/// Whether the request came in over the socket.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OverSocket(pub(super) bool);
+
+pub(super) async fn check(
+    State((app, door)): State<(App, Door)>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let identity = match door {
+        Door::Socket => Ok(Identity(Scope::All)),
+        Door::Tcp(address) => over_tcp(&app, address, &request),
+    };
+    match identity {
+        Ok(identity) => {
+            let extensions = request.extensions_mut();
+            extensions.insert(identity);
+            extensions.insert(OverSocket(door == Door::Socket));
+            next.run(request).await
+        }
+        Err(problem) => {
+            // The path may hold nothing secret; the token is never named.
+            tracing::warn!(path = request.uri().path(), %problem, "a request was refused");
+            problem.into_response()
+        }
+    }
+}
+
+fn over_tcp(app: &App, address: SocketAddr, request: &Request) -> Result<Identity, Problem> {
+    let headers = request.headers();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    if !host.is_some_and(|host| is_own(host, address)) {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "the Host header names another machine; address the daemon by its own address",
+        ));
+    }
+    if let Some(origin) = headers.get(ORIGIN) {
+        let origin = origin.to_str().ok();
+        let own = origin
+            .and_then(|origin| origin.strip_prefix("http://"))
+            .is_some_and(|host| is_own(host, address));
+        if !own {
+            return Err(Problem::new(
+                ProblemKind::Forbidden,
+                "a page of another origin may not ask this daemon; open its own page",
+            ));
+        }
+    }
+    if request.uri().path().starts_with("/health/") {
+        // No user's memory is reached this way, and a probe has no token.
+        return Ok(Identity(Scope::All));
+    }
+    let scope = bearer(headers).and_then(|token| app.tokens.recognise(token));
+    scope.map(Identity).ok_or_else(|| {
+        Problem::new(
+            ProblemKind::Unauthorized,
+            "send `Authorization: Bearer TOKEN`; `reprise token add NAME` makes a token",
+        )
+    })
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then_some(token.trim())
+}
+
+/// Whether `host` is this machine seen from itself, or the very address that was bound. A name that
+/// a stranger's DNS may point here is neither.
+fn is_own(host: &str, address: SocketAddr) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else {
+        return false;
+    };
+    if authority.port_u16().unwrap_or(80) != address.port() {
+        return false;
+    }
+    let name = authority.host().trim_matches(['[', ']']);
+    let named: Option<std::net::IpAddr> = name.parse().ok();
+    name == "localhost"
+        || named.is_some_and(|named| {
+            named.is_loopback() || named == address.ip() || address.ip().is_unspecified()
+        })
+}
+
+/// Lets in as many requests as are served at once; one more is refused at once.
+pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
+    if request.uri().path().starts_with("/health/") {
+        return next.run(request).await;
+    }
+    let Ok(permit) = app.life.requests.clone().try_acquire_owned() else {
+        return Problem::new(
+            ProblemKind::Overloaded,
+            "the daemon serves as many requests as it can; try again in a moment",
+        )
+        .into_response();
+    };
+    app.life.touch();
+    let response = next.run(request).await;
+    app.life.touch();
+    drop(permit);
+    app.life.served.fetch_add(1, Ordering::Relaxed);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_ours_by_address_and_never_by_a_strangers_name() {
+        let loopback: SocketAddr = "127.0.0.1:7341".parse().unwrap();
+        for own in ["127.0.0.1:7341", "localhost:7341", "[::1]:7341"] {
+            assert!(is_own(own, loopback), "{own}");
+        }
+        for other in [
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "evil.example:7341",
+            "127.0.0.1.evil.example:7341",
+            "localhost.evil.example:7341",
+            "192.168.0.9:7341",
+            "",
+            "::::",
+        ] {
+            assert!(!is_own(other, loopback), "{other}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Counters of the surface and of the service, as Prometheus reads them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use reprise_agent::ServiceStats;
+
+use super::App;
+use crate::daemon::Life;
+
+/// Upper bounds of the histogram's buckets, in seconds.
+const BUCKETS: [f64; 10] = [
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0,
+];
+
+/// What the surface has counted.
+#[derive(Debug, Default)]
+pub(crate) struct Metrics(Mutex<BTreeMap<Series, Histogram>>);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Series {
+    route: String,
+    method: &'static str,
+    status: u16,
+}
+
+#[derive(Debug, Default)]
+struct Histogram {
+    /// Cumulative, as the format wants them.
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    seconds: f64,
+}
+
+/// Counts every request by its route, never by its path: paths name users.
+pub(super) async fn watch(State(app): State<App>, request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or("none", MatchedPath::as_str).to_owned();
+    let method = match request.method().as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PATCH" => "PATCH",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        _ => "other",
+    };
+    let began = Instant::now();
+    let response = next.run(request).await;
+    let status = response.status().as_u16();
+    let series = Series {
+        route,
+        method,
+        status,
+    };
+    app.metrics.record(series, began.elapsed());
+    response
+}
+
+impl Metrics {
+    fn record(&self, series: Series, took: Duration) {
+        let seconds = took.as_secs_f64();
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let histogram = all.entry(series).or_default();
+        for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
+            *bucket += u64::from(seconds <= *bound);
+        }
+        histogram.count += 1;
+        histogram.seconds += seconds;
+    }
+
+    /// The text of `/metrics`.
+    pub(crate) fn text(&self, stats: &ServiceStats, life: &Life) -> String {
+        let mut text = String::new();
+        let written = self.requests(&mut text);
+        let written = written.and_then(|()| service(&mut text, stats, life));
+        if let Err(error) = written {
+            tracing::error!(%error, "the metrics are not whole");
+        }
+        text
+    }
+
+    fn requests(&self, text: &mut String) -> std::fmt::Result {
+        const NAME: &str = "reprise_http_request_duration_seconds";
+        writeln!(text, "# HELP {NAME} Time to the answer's head.")?;
+        writeln!(text, "# TYPE {NAME} histogram")?;
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for (series, histogram) in &*all {
+            let labels = format!(
+                "route=\"{}\",method=\"{}\",status=\"{}\"",
+                series.route, series.method, series.status
+            );
+            for (bound, bucket) in BUCKETS.iter().zip(histogram.buckets) {
+                writeln!(text, "{NAME}_bucket{{{labels},le=\"{bound}\"}} {bucket}")?;
+            }
+            let count = histogram.count;
+            writeln!(text, "{NAME}_bucket{{{labels},le=\"+Inf\"}} {count}")?;
+            writeln!(text, "{NAME}_sum{{{labels}}} {}", histogram.seconds)?;
+            writeln!(text, "{NAME}_count{{{labels}}} {count}")?;
+        }
+        Ok(())
+    }
+}
+
+fn service(text: &mut String, stats: &ServiceStats, life: &Life) -> std::fmt::Result {
+    let counters = [
+        ("queries_embedded", stats.pool.queries),
+        ("documents_embedded", stats.pool.documents),
+        ("queries_cached", stats.pool.cached),
+        ("texts_cancelled", stats.pool.cancelled),
+        ("texts_failed", stats.pool.failed),
+        ("embedder_panics", stats.pool.panics),
+        ("requests_served", life.served.load(Ordering::Relaxed)),
+    ];
+    for (name, value) in counters {
+        writeln!(text, "# TYPE reprise_{name}_total counter")?;
+        writeln!(text, "reprise_{name}_total {value}")?;
+    }
+    let gauges = [
+        ("recalls_free", stats.recalls_free as u64),
+        ("requests_free", life.requests.available_permits() as u64),
+        ("embedder_threads", stats.pool.threads as u64),
+        ("uptime_seconds", life.started.elapsed().as_secs()),
+    ];
+    for (name, value) in gauges {
+        writeln!(text, "# TYPE reprise_{name} gauge")?;
+        writeln!(text, "reprise_{name} {value}")?;
+    }
+    Ok(())
+}

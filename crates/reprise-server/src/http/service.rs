@@ -1,0 +1,79 @@
+//! The daemon about itself.
+
+use std::sync::atomic::Ordering;
+
+use axum::Json;
+use axum::extract::{Extension, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+
+use super::App;
+use super::guard::OverSocket;
+use crate::problem::{Problem, ProblemKind};
+
+/// Alive: asks nothing of anybody.
+pub(super) async fn live() -> &'static str {
+    "live\n"
+}
+
+/// Ready for requests: not while it ends.
+pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
+    if app.life.is_ending() {
+        return Err(ending());
+    }
+    Ok("ready\n")
+}
+
+fn ending() -> Problem {
+    Problem::new(
+        ProblemKind::Unavailable,
+        "the daemon is ending; the next request starts another",
+    )
+}
+
+pub(super) async fn metrics(State(app): State<App>) -> Response {
+    let text = app.metrics.text(&app.surface.service_stats(), &app.life);
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+pub(super) async fn status(State(app): State<App>) -> Json<Value> {
+    let life = &app.life;
+    Json(json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "pid": std::process::id(),
+        "data_dir": life.place.data(),
+        "socket": life.place.socket(),
+        "http": life.http.get().map(ToString::to_string),
+        "uptime_seconds": life.started.elapsed().as_secs(),
+        "idle_exit_seconds": life.idle_exit.map(|idle| idle.as_secs()),
+        "requests_served": life.served.load(Ordering::Relaxed),
+        "service": app.surface.service_stats(),
+    }))
+}
+
+/// Ends the daemon after this answer; from the machine itself only.
+pub(super) async fn shut_down(
+    State(app): State<App>,
+    Extension(OverSocket(over_socket)): Extension<OverSocket>,
+) -> Result<Json<Value>, Problem> {
+    if !over_socket {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "a daemon is ended through its socket only; run `reprise stop` on its machine",
+        ));
+    }
+    app.life.end();
+    Ok(Json(json!({ "ending": true })))
+}
+
+pub(super) async fn no_route() -> Problem {
+    Problem::not_found("there is no such route; see /openapi.json")
+}
+
+pub(super) async fn no_method() -> Problem {
+    Problem::new(
+        ProblemKind::Method,
+        "the route does not take this method; see /openapi.json",
+    )
+}

@@ -1,0 +1,358 @@
+//! The daemon with its real doors, over a memory without a model.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use reprise_agent::MemoryConfig;
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{EmbedError, MemoryRecord, UserId};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use crate::client::{Call, Client};
+use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
+use crate::place::Place;
+use crate::problem::{Problem, ProblemKind};
+use crate::tokens::{Scope, TokenFile};
+use crate::wire::{Answer, OutcomeReport, WriteReport};
+
+/// A daemon of this test's own.
+struct Running {
+    folder: TempDir,
+    place: Place,
+    client: Client,
+    http: SocketAddr,
+    ended: JoinHandle<Result<Ended, DaemonError>>,
+}
+
+fn config(place: &Place) -> MemoryConfig {
+    MemoryConfig::new(
+        place.data().to_owned(),
+        384,
+        Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+        Arc::new(|| {
+            Err(EmbedError::Unavailable {
+                message: "this test has no model".to_owned(),
+            })
+        }),
+    )
+}
+
+fn options(place: &Place) -> DaemonOptions {
+    DaemonOptions {
+        place: place.clone(),
+        http: "127.0.0.1:0".parse().ok(),
+        idle_exit: None,
+        replace: false,
+    }
+}
+
+async fn run_in(folder: TempDir) -> Running {
+    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let daemon = Daemon::start(config(&place), options(&place))
+        .await
+        .unwrap();
+    let http = daemon.http_address().unwrap();
+    Running {
+        client: Client::new(place.clone()),
+        place,
+        http,
+        ended: tokio::spawn(daemon.run()),
+        folder,
+    }
+}
+
+async fn run() -> Running {
+    run_in(tempfile::tempdir().unwrap()).await
+}
+
+impl Running {
+    async fn end(self) -> TempDir {
+        self.client.shut_down().await.unwrap();
+        assert_eq!(self.ended.await.unwrap().unwrap(), Ended::Asked);
+        self.folder
+    }
+
+    /// Status and body of one request over TCP, head as given.
+    async fn raw(&self, head: &str, body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(self.http).await.unwrap();
+        let length = body.len();
+        let text = format!("{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer)
+    }
+}
+
+fn ada() -> UserId {
+    "ada".parse().unwrap()
+}
+
+fn at(parts: &[&str]) -> String {
+    Call::path_of(&ada(), parts)
+}
+
+fn problem<T: std::fmt::Debug>(answer: Result<T, Problem>) -> ProblemKind {
+    answer.unwrap_err().kind
+}
+
+#[tokio::test]
+async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
+    let running = run().await;
+    let client = &running.client;
+    let one = json!({"external_id": "m1", "text": "the token refresh raced the logout",
+        "tags": ["auth"], "confidence": "high"});
+    let bad = json!({"text": "x", "kind": "gossip"});
+    let call = Call::post(at(&["records"]), &json!([one, bad, one]));
+    let report: WriteReport = client.ask(&call).await.unwrap();
+    assert_eq!(
+        (report.inserted, report.duplicate, report.rejected),
+        (1, 1, 1)
+    );
+
+    let ask = Call::post(at(&["recall"]), &json!({"query": "logout race"}));
+    let answer: Answer = client.ask(&ask).await.unwrap();
+    assert_eq!(answer.results[0].external_id.as_deref(), Some("m1"));
+    assert_eq!(answer.results[0].tags, ["auth"]);
+    let id = answer.results[0].id.to_string();
+
+    let outcome = json!({"recall_id": answer.recall_id, "used": ["m1"], "quality": 0.9});
+    let report: OutcomeReport = client
+        .ask(&Call::post(at(&["outcome"]), &outcome))
+        .await
+        .unwrap();
+    assert_eq!(report.runs, 1);
+
+    let change = Call::patch(
+        at(&["records", "m1"]),
+        &json!({"text": "the logout won the race"}),
+    );
+    let new: MemoryRecord = client.ask(&change).await.unwrap();
+    assert_eq!(new.supersedes.unwrap().to_string(), id);
+    assert_eq!((new.confidence, new.tags.len()), (Some(0.7), 1));
+    let old = client.ask::<Value>(&Call::get(at(&["records", &id]))).await;
+    assert_eq!(problem(old), ProblemKind::NotFound);
+
+    let new = new.id.to_string();
+    let gone: Value = client
+        .ask(&Call::delete(at(&["records", &new])))
+        .await
+        .unwrap();
+    assert_eq!(gone["forgotten"], json!([new, id]));
+    let answer: Answer = client.ask(&ask).await.unwrap();
+    assert!(answer.results.is_empty(), "{:?}", answer.results);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_request_sent_twice_is_kept_once_and_secrets_never() {
+    let running = run().await;
+    let secret = "AKIAIOSFODNN7EXAMPLE";
+    let body = json!({"text": format!("deploy with {secret} works")});
+    let call = Call::post(at(&["records"]), &body).named("once");
+    let first: WriteReport = running.client.ask(&call).await.unwrap();
+    let second: WriteReport = running.client.ask(&call).await.unwrap();
+    assert_eq!((first.inserted, second.duplicate), (1, 1));
+    let export = running
+        .client
+        .bytes(&Call::get(at(&["export"])))
+        .await
+        .unwrap();
+    let export = String::from_utf8(export.to_vec()).unwrap();
+    assert_eq!(export.lines().count(), 1);
+    assert!(
+        !export.contains(secret) && export.contains("[redacted"),
+        "{export}"
+    );
+    assert!(export.contains("\"external_id\":null"), "{export}");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn bad_requests_get_a_problem_and_harm_nothing() {
+    let running = run().await;
+    let client = &running.client;
+    let nested = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let cases = [
+        (
+            Call::post(at(&["records"]), &json!("text")),
+            ProblemKind::Invalid,
+        ),
+        (
+            Call::post_lines(at(&["records"]), nested),
+            ProblemKind::Invalid,
+        ),
+        (
+            Call::post(at(&["recall"]), &json!({"query": "a", "topk": 3})),
+            ProblemKind::Invalid,
+        ),
+        (
+            Call::post(at(&["recall"]), &json!({"query": "a", "since": "soon"})),
+            ProblemKind::Invalid,
+        ),
+        (
+            Call::post(at(&["outcome"]), &json!({"quality": 0.5})),
+            ProblemKind::Invalid,
+        ),
+        (
+            Call::post(at(&["forget"]), &json!({})),
+            ProblemKind::Invalid,
+        ),
+        (
+            Call::patch(at(&["records", "m1"]), &json!({"id": 1})),
+            ProblemKind::Invalid,
+        ),
+        (
+            Call::get(at(&["records", "01J0000000000000000000000Z"])),
+            ProblemKind::NotFound,
+        ),
+        (
+            Call::get("/v1/users/..%2F..%2Fetc/stats"),
+            ProblemKind::Invalid,
+        ),
+        (Call::get("/v1/users/a%00b/stats"), ProblemKind::Invalid),
+        (Call::get("/v1/nowhere"), ProblemKind::NotFound),
+        (Call::delete(at(&["stats"])), ProblemKind::Method),
+        (
+            Call::post(at(&["records"]), &json!({"text": "a"})).named("k".repeat(200)),
+            ProblemKind::Invalid,
+        ),
+    ];
+    for (call, kind) in cases {
+        assert_eq!(problem(client.bytes(&call).await), kind, "{call:?}");
+    }
+    let large = Call::post(at(&["records"]), &json!({"text": "x".repeat(33 << 20)}));
+    assert_eq!(problem(client.bytes(&large).await), ProblemKind::TooLarge);
+    let stats: Value = client.ask(&Call::get(at(&["stats"]))).await.unwrap();
+    assert_eq!(stats["live"], 0);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn over_tcp_only_the_right_token_opens_the_right_memory() {
+    let running = run().await;
+    let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let tokens = TokenFile::new(running.place.tokens());
+    let token = tokens.add("ada", Scope::User(ada()), now, [7, 8]).unwrap();
+    let port = running.http.port();
+    let with = |path: &str, host: &str, more: &str| {
+        format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}{more}")
+    };
+    let own = format!("127.0.0.1:{port}");
+    let path = "/v1/users/ada/records";
+    let body = r#"{"text":"over tcp"}"#;
+    let naked = format!("POST {path} HTTP/1.1\r\nHost: {own}");
+    let foreign = "\r\nOrigin: http://evil.example";
+    let cases = [
+        (with(path, &own, ""), 200),
+        (naked.clone(), 401),
+        (format!("{naked}\r\nAuthorization: Bearer rpr_00"), 401),
+        (with("/v1/users/bob/records", &own, ""), 403),
+        (with(path, &format!("evil.example:{port}"), ""), 403),
+        (with(path, &own, foreign), 403),
+        (with(path, &own, &format!("\r\nOrigin: http://{own}")), 200),
+        (with(&format!("{path}?verbatim=true"), &own, ""), 403),
+        (with("/v1/shutdown", &own, ""), 403),
+        (format!("GET /health/live HTTP/1.1\r\nHost: {own}"), 200),
+        (format!("GET /metrics HTTP/1.1\r\nHost: {own}"), 401),
+    ];
+    for (head, expected) in cases {
+        let (status, answer) = running.raw(&head, body).await;
+        assert_eq!(status, expected, "{head}\n{answer}");
+        assert!(!answer.contains(&token));
+        if status == 401 {
+            assert!(answer.contains("application/problem+json"), "{answer}");
+        }
+    }
+    tokens.revoke("ada").unwrap();
+    let (status, _) = running.raw(&with(path, &own, ""), body).await;
+    assert_eq!(status, 401);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_second_daemon_is_refused_and_a_successor_finds_everything() {
+    let running = run().await;
+    let call = Call::post(
+        at(&["records"]),
+        &json!({"text": "kept before the restart"}),
+    );
+    let _kept: WriteReport = running.client.ask(&call).await.unwrap();
+    let second = Daemon::start(config(&running.place), options(&running.place)).await;
+    let said = second.unwrap_err().to_string();
+    assert!(said.contains(&std::process::id().to_string()), "{said}");
+    let folder = running.end().await;
+    // What a daemon that was killed leaves: a socket that nobody answers.
+    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    drop(std::os::unix::net::UnixListener::bind(place.socket()).unwrap());
+    let running = run_in(folder).await;
+    let stats: Value = running
+        .client
+        .ask(&Call::get(at(&["stats"])))
+        .await
+        .unwrap();
+    assert_eq!(stats["live"], 1);
+    let metrics = running.client.bytes(&Call::get("/metrics")).await.unwrap();
+    let metrics = String::from_utf8(metrics.to_vec()).unwrap();
+    assert!(
+        metrics.contains("route=\"/v1/users/{user}/stats\""),
+        "{metrics}"
+    );
+    assert!(!metrics.contains("ada"), "{metrics}");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_hosts_own_routes_answer_too() {
+    let running = run().await;
+    let client = &running.client;
+    let records = json!([
+        {"text": "the auth module keeps tokens in redis", "session_id": "s1"},
+        {"text": "the auth tests need a clock", "session_id": "s1"},
+    ]);
+    let call = Call::post("/v1/users/default/records", &records);
+    let _kept: WriteReport = client.ask(&call).await.unwrap();
+    let found: Answer = client
+        .ask(&Call::get("/api/memory/search?q=auth%20clock&k=1"))
+        .await
+        .unwrap();
+    assert_eq!(found.results[0].text, "the auth tests need a clock");
+    let all: Value = client
+        .ask(&Call::get("/api/memory/episodes"))
+        .await
+        .unwrap();
+    assert_eq!(all["episodes"][0]["records"].as_array().unwrap().len(), 2);
+    let one: Value = client
+        .ask(&Call::get("/api/memory/episodes/s1"))
+        .await
+        .unwrap();
+    assert_eq!(one["records"][0]["text"], records[0]["text"]);
+    let stats: Value = client.ask(&Call::get("/api/memory/stats")).await.unwrap();
+    assert_eq!(
+        (&stats["live"], &stats["total_vectors"]),
+        (&json!(2), &json!(0))
+    );
+    let none = client.bytes(&Call::get("/api/memory/search?k=1")).await;
+    assert_eq!(problem(none), ProblemKind::Invalid);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn an_idle_daemon_ends_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let idle_exit = Some(std::time::Duration::from_millis(1));
+    let options = DaemonOptions {
+        idle_exit,
+        ..options(&place)
+    };
+    let daemon = Daemon::start(config(&place), options).await.unwrap();
+    assert_eq!(daemon.run().await.unwrap(), Ended::Idle);
+    assert!(!place.socket().exists());
+}

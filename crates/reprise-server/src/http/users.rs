@@ -1,0 +1,224 @@
+//! One user's memory: `/v1/users/{user}/...`.
+
+use std::convert::Infallible;
+
+use axum::body::Body as HttpBody;
+use axum::extract::{Extension, Query, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use reprise_types::MemoryRecord;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
+use tokio_stream::{Stream, StreamExt};
+
+use super::App;
+use super::extract::{self, Body, Key, Named, Who};
+use super::guard::OverSocket;
+use crate::problem::{Problem, ProblemKind};
+use crate::surface::Kept;
+use crate::wire::{
+    Compacted, ForgetBody, LearningAction, OutcomeLine, OutcomeReport, RecallBody, WriteReport,
+};
+
+pub(super) fn router() -> Router<App> {
+    Router::new()
+        .route("/records", post(observe))
+        .route("/records/{id}", get(show).patch(update).delete(forget))
+        .route("/recall", post(recall))
+        .route("/outcome", post(outcome))
+        .route("/export", get(export))
+        .route("/stats", get(stats))
+        .route("/forget", post(forget_many))
+        .route("/learning", post(learning))
+        .route("/compact", post(compact))
+        .route("/checkpoint", post(checkpoint))
+        .route("/changes", get(changes))
+}
+
+#[derive(Debug, Deserialize)]
+struct Writing {
+    #[serde(default)]
+    verbatim: bool,
+}
+
+/// Keeps one record, a list of them, `{"records": [...]}`, or NDJSON.
+async fn observe(
+    State(app): State<App>,
+    Who(user): Who,
+    Key(key): Key,
+    Query(Writing { verbatim }): Query<Writing>,
+    Extension(OverSocket(over_socket)): Extension<OverSocket>,
+    request: Request,
+) -> Result<Json<WriteReport>, Problem> {
+    if verbatim && !over_socket {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "records are redacted before they are kept; leave `verbatim` out",
+        ));
+    }
+    let media = request.headers().get(CONTENT_TYPE);
+    let lines = media.is_some_and(|media| media == "application/x-ndjson");
+    let body = extract::bytes(request, &app).await?;
+    let records = if lines { split(&body)? } else { listed(&body)? };
+    let kept = Kept { key, verbatim };
+    let report = app.surface.observe(&user, records, &kept);
+    report.await.map(Json)
+}
+
+fn split(body: &[u8]) -> Result<Vec<Value>, Problem> {
+    let lines = body.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.trim_ascii().is_empty());
+    lines.map(extract::json).collect()
+}
+
+fn listed(body: &[u8]) -> Result<Vec<Value>, Problem> {
+    match extract::json(body)? {
+        Value::Array(records) => Ok(records),
+        Value::Object(mut one) => match one.remove("records") {
+            Some(Value::Array(records)) => Ok(records),
+            Some(other) => {
+                one.insert("records".to_owned(), other);
+                Ok(vec![Value::Object(one)])
+            }
+            None => Ok(vec![Value::Object(one)]),
+        },
+        _ => Err(Problem::invalid(
+            "send one record, a list of records, or {\"records\": [...]}",
+        )),
+    }
+}
+
+async fn show(
+    State(app): State<App>,
+    Who(user): Who,
+    Named(id): Named,
+) -> Result<Json<MemoryRecord>, Problem> {
+    app.surface.record(&user, &id).await.map(plain)
+}
+
+/// Without its vector: 384 numbers tell a reader nothing.
+fn plain(record: MemoryRecord) -> Json<MemoryRecord> {
+    Json(MemoryRecord {
+        embedding: Vec::new(),
+        ..record
+    })
+}
+
+async fn update(
+    State(app): State<App>,
+    Who(user): Who,
+    Named(id): Named,
+    Key(key): Key,
+    Body(changes): Body<Map<String, Value>>,
+) -> Result<Json<MemoryRecord>, Problem> {
+    let verbatim = false;
+    let kept = Kept { key, verbatim };
+    let updated = app.surface.update(&user, &id, changes, &kept);
+    updated.await.map(plain)
+}
+
+#[derive(Debug, Deserialize)]
+struct Forgetting {
+    reason: Option<String>,
+}
+
+async fn forget(
+    State(app): State<App>,
+    Who(user): Who,
+    Named(id): Named,
+    Query(Forgetting { reason }): Query<Forgetting>,
+) -> Result<Json<Value>, Problem> {
+    let reason = reason.as_deref().unwrap_or("asked for over HTTP");
+    let forgotten = app.surface.forget(&user, &id, reason).await?;
+    Ok(Json(json!({ "forgotten": forgotten })))
+}
+
+/// An answer, or with `budget` a text for a prompt.
+async fn recall(
+    State(app): State<App>,
+    Who(user): Who,
+    Body(body): Body<RecallBody>,
+) -> Result<Response, Problem> {
+    if let Some(budget) = body.budget {
+        let block = app.surface.context(&user, &body.query, budget).await?;
+        return Ok(Json(block).into_response());
+    }
+    let answer = app.surface.recall(&user, &body).await?;
+    Ok(Json(answer).into_response())
+}
+
+async fn outcome(
+    State(app): State<App>,
+    Who(user): Who,
+    Key(key): Key,
+    Body(line): Body<OutcomeLine>,
+) -> Result<Json<OutcomeReport>, Problem> {
+    let report = app.surface.outcome(&user, line, key.as_deref());
+    report.await.map(Json)
+}
+
+async fn export(State(app): State<App>, Who(user): Who) -> Result<Response, Problem> {
+    let lines = app.surface.export(&user).await?;
+    let body = HttpBody::from_stream(ReceiverStream::new(lines));
+    Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+async fn stats(State(app): State<App>, Who(user): Who) -> Result<Response, Problem> {
+    let stats = app.surface.stats(&user).await?;
+    Ok(Json(stats).into_response())
+}
+
+async fn compact(State(app): State<App>, Who(user): Who) -> Result<Json<Compacted>, Problem> {
+    app.surface.compact(&user).await.map(Json)
+}
+
+/// Forgets what one selector names: an id, an external id, a session, or all before an instant.
+async fn forget_many(
+    State(app): State<App>,
+    Who(user): Who,
+    Body(what): Body<ForgetBody>,
+) -> Result<Json<Value>, Problem> {
+    let forgotten = app.surface.forget_many(&user, &what).await?;
+    Ok(Json(json!({ "forgotten": forgotten })))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Governing {
+    action: LearningAction,
+}
+
+async fn learning(
+    State(app): State<App>,
+    Who(user): Who,
+    Body(Governing { action }): Body<Governing>,
+) -> Result<Json<Value>, Problem> {
+    app.surface.govern_learning(&user, action).await?;
+    Ok(Json(json!({ "done": true })))
+}
+
+async fn checkpoint(State(app): State<App>, Who(user): Who) -> Result<Json<Value>, Problem> {
+    app.surface.checkpoint(&user).await?;
+    Ok(Json(json!({ "checkpointed": true })))
+}
+
+/// Server-sent events, one a change; `missed` where the listener was too slow.
+async fn changes(
+    State(app): State<App>,
+    Who(user): Who,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let heard = BroadcastStream::new(app.surface.listen());
+    let events = heard.filter_map(move |heard| match heard {
+        Ok(change) if change.user == user => {
+            let data = serde_json::to_string(&change).unwrap_or_default();
+            Some(Ok(Event::default().event(change.what).data(data)))
+        }
+        Ok(_) => None,
+        Err(_) => Some(Ok(Event::default().event("missed").data("{}"))),
+    });
+    Sse::new(events).keep_alive(KeepAlive::default())
+}

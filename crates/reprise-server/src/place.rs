@@ -1,0 +1,186 @@
+//! Where a daemon and its clients meet: the names of its socket, locks and token file.
+//!
+//! Lives here: the rule that gives every data directory its own socket. Must never live here:
+//! reading the environment: the binary says which runtime directory there is.
+
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::tokens::sha256_hex;
+
+/// The longest path of a socket that every Unix takes, in bytes.
+const SOCKET_PATH_MAX: usize = 100;
+/// Digits of the data directory's hash in the socket's name: 64 bits.
+const HASH_DIGITS: usize = 16;
+/// Folder of the daemon's own files in the data directory. No user id begins with a dot.
+const OWN_FOLDER: &str = ".reprise";
+
+/// The meeting place of one data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    data: PathBuf,
+    run: PathBuf,
+    name: String,
+}
+
+/// A meeting place that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// Longer than the system takes.
+    #[error(
+        "the socket's path `{path}` has {got} bytes and may have {SOCKET_PATH_MAX}; set \
+         XDG_RUNTIME_DIR, or choose a shorter --data-dir"
+    )]
+    TooLong {
+        /// The path.
+        path: String,
+        /// Its length.
+        got: usize,
+    },
+    /// Others could put a socket there.
+    #[error("`{path}` is open to other users (mode {mode:o}); run `chmod 700 {path}`")]
+    Open {
+        /// The folder.
+        path: String,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+impl Place {
+    /// The place of `data`; `runtime` is `$XDG_RUNTIME_DIR` where the session has one. Touches no
+    /// file.
+    #[must_use]
+    pub fn new(data: &Path, runtime: Option<&Path>) -> Self {
+        let data = settled(data);
+        let hash = sha256_hex(data.as_os_str().as_encoded_bytes());
+        let run = match runtime {
+            Some(runtime) => runtime.join("reprise"),
+            None => data.join(OWN_FOLDER),
+        };
+        Self {
+            name: hash.chars().take(HASH_DIGITS).collect(),
+            data,
+            run,
+        }
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The daemon's socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.file("sock")
+    }
+
+    /// Held by the daemon for as long as it lives.
+    pub(crate) fn life_lock(&self) -> PathBuf {
+        self.file("lock")
+    }
+
+    /// Held by the client that is starting a daemon.
+    pub(crate) fn start_lock(&self) -> PathBuf {
+        self.file("start")
+    }
+
+    /// What a daemon that was started on demand says goes here.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.own().join("daemon.log")
+    }
+
+    /// The hashes of the tokens.
+    #[must_use]
+    pub fn tokens(&self) -> PathBuf {
+        self.own().join("tokens.json")
+    }
+
+    fn own(&self) -> PathBuf {
+        self.data.join(OWN_FOLDER)
+    }
+
+    fn file(&self, extension: &str) -> PathBuf {
+        self.run.join(format!("{}.{extension}", self.name))
+    }
+
+    /// Makes the folders, closed to everybody else, and refuses those that are not.
+    pub fn prepare(&self) -> Result<(), PlaceError> {
+        let socket = self.socket();
+        let got = socket.as_os_str().len();
+        if got > SOCKET_PATH_MAX {
+            let path = socket.display().to_string();
+            return Err(PlaceError::TooLong { path, got });
+        }
+        fs_err::create_dir_all(&self.data)?;
+        for folder in [&self.run, &self.own()] {
+            let mut builder = std::fs::DirBuilder::new();
+            builder.recursive(true).mode(0o700).create(folder)?;
+            let mode = fs_err::metadata(folder)?.permissions().mode() & 0o777;
+            if mode & 0o077 != 0 {
+                let path = folder.display().to_string();
+                return Err(PlaceError::Open { path, mode });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path without links, also where its end does not exist yet: the first client and the daemon
+/// that it starts have to agree.
+fn settled(path: &Path) -> PathBuf {
+    match (fs_err::canonicalize(path), path.parent(), path.file_name()) {
+        (Ok(settled), _, _) => settled,
+        (Err(_), Some(parent), Some(name)) => settled(parent).join(name),
+        (Err(_), _, _) => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_data_directory_has_its_own_socket_whatever_way_it_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = folder.path().join("data");
+        fs_err::create_dir_all(&data).unwrap();
+        let runtime = folder.path().join("run");
+        let place = Place::new(&data, Some(&runtime));
+        let other_way = Place::new(&folder.path().join("data/../data"), Some(&runtime));
+        assert_eq!(place, other_way);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path(), &link).unwrap();
+        let (new, linked) = (folder.path().join("new"), link.join("new"));
+        let before = Place::new(&linked, Some(&runtime));
+        fs_err::create_dir_all(&new).unwrap();
+        assert_eq!(before.socket(), Place::new(&new, Some(&runtime)).socket());
+        assert_ne!(
+            place.socket(),
+            Place::new(folder.path(), Some(&runtime)).socket()
+        );
+        assert!(Place::new(&data, None).socket().starts_with(&data));
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(&folder.path().join("data"), Some(folder.path()));
+        place.prepare().unwrap();
+        let open = std::fs::Permissions::from_mode(0o777);
+        fs_err::set_permissions(folder.path().join("reprise"), open).unwrap();
+        let error = place.prepare().unwrap_err().to_string();
+        assert!(error.contains("chmod 700"), "{error}");
+        let long = folder.path().join("x".repeat(120));
+        assert!(matches!(
+            Place::new(&long, None).prepare(),
+            Err(PlaceError::TooLong { .. })
+        ));
+    }
+}

@@ -1,0 +1,109 @@
+//! What may be asked of memory, whichever face asks: one value in front of the actors.
+//!
+//! Lives here: reading a request, running it by the user's own actors, saying what changed. Must
+//! never live here: HTTP, JSON-RPC, a terminal, or a second way to the engine.
+
+mod episodes;
+mod feed;
+mod outcomes;
+mod reading;
+mod records;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_agent::{MemoryService, ServiceStats};
+use reprise_engine::{Engine, Snapshot};
+use reprise_types::{Clock, ExternalId, RecordId, UserId, system_entropy};
+use tokio::sync::broadcast;
+
+use crate::problem::Problem;
+
+pub use feed::Change;
+pub use records::Kept;
+
+/// Changes that a slow listener may lag behind before it is told that it missed some.
+const CHANGES_MAX: usize = 1_024;
+
+/// Everything that a face can ask for. Cheap to clone.
+#[derive(Clone)]
+pub struct Surface {
+    service: MemoryService,
+    clock: Arc<dyn Clock>,
+    changes: broadcast::Sender<Change>,
+}
+
+impl fmt::Debug for Surface {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Surface")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Surface {
+    /// A surface over a running service.
+    #[must_use]
+    pub fn new(service: MemoryService, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            service,
+            clock,
+            changes: broadcast::Sender::new(CHANGES_MAX),
+        }
+    }
+
+    /// The service in numbers.
+    #[must_use]
+    pub fn service_stats(&self) -> ServiceStats {
+        self.service.stats()
+    }
+
+    /// Ends the service; everything accepted is on disk afterwards.
+    pub async fn shut_down(&self) -> Duration {
+        let began = std::time::Instant::now();
+        let report = self.service.shut_down().await;
+        tracing::debug!(?report, "the service has ended");
+        began.elapsed()
+    }
+
+    /// What changes from now on.
+    #[must_use]
+    pub fn listen(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    fn tell(&self, change: Change) {
+        // Nobody may be listening.
+        let _heard = self.changes.send(change).is_ok();
+    }
+
+    /// The present moment of a user's memory, opened where it sleeps.
+    async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, Problem> {
+        Ok(self.service.snapshot(user).await?)
+    }
+
+    async fn with_engine<T: Send + 'static>(
+        &self,
+        user: &UserId,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        Ok(self.service.with_engine(user, work).await?)
+    }
+
+    fn unix_ms(&self) -> u64 {
+        u64::try_from(self.clock.now().timestamp_millis()).unwrap_or_default()
+    }
+
+    fn random() -> u128 {
+        system_entropy()
+    }
+}
+
+/// The record with this external id or id.
+fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
+    let external = [ExternalId::BATCH, ExternalId::EVENT]
+        .iter()
+        .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
+    external.or_else(|| name.parse().ok())
+}

@@ -1,0 +1,233 @@
+//! Keeping, showing, correcting and forgetting records.
+
+use reprise_agent::Redactor;
+use reprise_engine::{Engine, ForgetSelector};
+use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, UserId};
+use serde_json::{Map, Value};
+
+use super::{Change, Surface, resolve};
+use crate::problem::Problem;
+use crate::wire::{Fate, ForgetBody, REQUEST_NAMESPACE, WriteReport, record_of_value};
+
+/// How a request wants its records kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The request's own name: sent again with the same name, it changes nothing more.
+    pub key: Option<String>,
+    /// Keep texts as they are, secrets and all: for a caller that has redacted them itself.
+    pub verbatim: bool,
+}
+
+/// Most records of one request.
+pub(crate) const RECORDS_MAX: usize = 10_000;
+
+impl Surface {
+    /// Keeps records in their ingest form; a bad one spoils only itself.
+    pub async fn observe(
+        &self,
+        user: &UserId,
+        records: Vec<Value>,
+        kept: &Kept,
+    ) -> Result<WriteReport, Problem> {
+        if records.len() > RECORDS_MAX {
+            return Err(Problem::invalid(format!(
+                "{} records are too many for one request; send at most {RECORDS_MAX}",
+                records.len()
+            )));
+        }
+        let read = records.into_iter().map(record_of_value).collect();
+        self.observe_read(user, read, kept).await
+    }
+
+    pub(super) async fn observe_read(
+        &self,
+        user: &UserId,
+        records: Vec<Result<NewRecord, String>>,
+        kept: &Kept,
+    ) -> Result<WriteReport, Problem> {
+        let mut good = Vec::with_capacity(records.len());
+        let mut fates: Vec<Option<Fate>> = Vec::with_capacity(records.len());
+        for (place, record) in records.into_iter().enumerate() {
+            match record {
+                Ok(mut record) => {
+                    if !kept.verbatim {
+                        Redactor::new().redact_record(&mut record);
+                    }
+                    if let Some(key) = &kept.key {
+                        let name = format!("{key}/{place}");
+                        let name = ExternalId::new(REQUEST_NAMESPACE, name);
+                        record.external_ids.push(name);
+                    }
+                    good.push(record);
+                    fates.push(None);
+                }
+                Err(why) => fates.push(Some(Fate::Rejected { why })),
+            }
+        }
+        let outcomes = if good.is_empty() {
+            Vec::new()
+        } else {
+            self.service.observe(user, good).await?
+        };
+        let mut outcomes = outcomes.into_iter();
+        let mut report = WriteReport::default();
+        for fate in fates {
+            let fate = fate.or_else(|| outcomes.next().map(Fate::from));
+            report.push(fate.unwrap_or(Fate::Rejected {
+                why: "memory gave no answer for it; send it again".to_owned(),
+            }));
+        }
+        let inserted = report.outcomes.iter().filter_map(|fate| match fate {
+            Fate::Inserted { id } => Some(*id),
+            _ => None,
+        });
+        let ids: Vec<RecordId> = inserted.collect();
+        if !ids.is_empty() {
+            self.tell(Change {
+                user: user.clone(),
+                what: "inserted",
+                ids,
+            });
+        }
+        Ok(report)
+    }
+
+    /// The live record with this id or external id.
+    pub async fn record(&self, user: &UserId, name: &str) -> Result<MemoryRecord, Problem> {
+        let snapshot = self.snapshot(user).await?;
+        let id = match name.parse::<RecordId>() {
+            Ok(id) if snapshot.get(id).is_some() => id,
+            _ => {
+                let wanted = name.to_owned();
+                let found = self.with_engine(user, move |engine| resolve(engine, &wanted));
+                found.await?.ok_or_else(|| missing(name))?
+            }
+        };
+        let found = snapshot.get(id).ok_or_else(|| missing(name))?;
+        found.map_err(|error| Problem::new(crate::ProblemKind::Internal, error.to_string()))
+    }
+
+    /// Writes a corrected version, which supersedes the old one; `changes` names fields of the
+    /// ingest form. Answers the new record.
+    pub async fn update(
+        &self,
+        user: &UserId,
+        name: &str,
+        changes: Map<String, Value>,
+        kept: &Kept,
+    ) -> Result<MemoryRecord, Problem> {
+        const MAY_CHANGE: [&str; 10] = [
+            "text",
+            "source",
+            "kind",
+            "session_id",
+            "metadata",
+            "quality_score",
+            "tags",
+            "confidence",
+            "evidence",
+            "details",
+        ];
+        if let Some(other) = changes.keys().find(|k| !MAY_CHANGE.contains(&k.as_str())) {
+            return Err(Problem::invalid(format!(
+                "`{other}` cannot be changed; these can: {}",
+                MAY_CHANGE.join(", ")
+            )));
+        }
+        let old = self.record(user, name).await?;
+        let line = serde_json::to_value(crate::wire::ExportLine::new(&old));
+        let mut line = match line {
+            Ok(Value::Object(line)) => line,
+            _ => Map::new(),
+        };
+        // The old version keeps its names: the new one answers to its own id.
+        for field in ["id", "external_id", "known_at", "supersedes"] {
+            line.remove(field);
+        }
+        line.extend(changes);
+        let mut record = record_of_value(Value::Object(line)).map_err(Problem::invalid)?;
+        record.supersedes = Some(old.id);
+        record.visibility = old.visibility;
+        record.retention = old.retention;
+        record.provenance = old.provenance.clone();
+        let report = self.observe_read(user, vec![Ok(record)], kept).await?;
+        let id = match report.outcomes.into_iter().next() {
+            Some(Fate::Inserted { id } | Fate::Duplicate { of: id }) => id,
+            Some(Fate::Rejected { why }) => return Err(Problem::invalid(why)),
+            None => return Err(missing(name)),
+        };
+        self.record(user, &id.to_string()).await
+    }
+
+    /// Forgets what a selector names; answers what was forgotten, which may be nothing.
+    pub async fn forget_many(
+        &self,
+        user: &UserId,
+        what: &ForgetBody,
+    ) -> Result<Vec<RecordId>, Problem> {
+        let selectors = what.selectors().map_err(Problem::invalid)?;
+        let (now, reason) = (self.clock.now(), what.reason().to_owned());
+        let forget = move |engine: &mut Engine| {
+            for selector in &selectors {
+                let forgotten = engine.forget(selector, &reason, now)?;
+                if !forgotten.is_empty() {
+                    return Ok(forgotten);
+                }
+            }
+            Ok(Vec::new())
+        };
+        let forgotten: Result<_, reprise_engine::EngineError> =
+            self.with_engine(user, forget).await?;
+        let ids: Vec<RecordId> = forgotten?.iter().map(|gone| gone.id).collect();
+        if !ids.is_empty() {
+            self.tell(Change {
+                user: user.clone(),
+                what: "forgotten",
+                ids: ids.clone(),
+            });
+        }
+        Ok(ids)
+    }
+
+    /// Forgets the record with this id or external id, and the versions that it corrected: else
+    /// the one before would come back. Answers what was forgotten, newest first.
+    pub async fn forget(
+        &self,
+        user: &UserId,
+        name: &str,
+        reason: &str,
+    ) -> Result<Vec<RecordId>, Problem> {
+        let (now, wanted) = (self.clock.now(), name.to_owned());
+        let reason = reason.to_owned();
+        let forget = move |engine: &mut Engine| {
+            let mut forgotten = Vec::new();
+            let mut next = resolve(engine, &wanted);
+            while let Some(id) = next {
+                let older = engine.snapshot().get(id).and_then(Result::ok);
+                let gone = engine.forget(&ForgetSelector::Id(id), &reason, now)?;
+                forgotten.extend(gone.iter().map(|gone| gone.id));
+                next = older.and_then(|record| record.supersedes);
+            }
+            Ok(forgotten)
+        };
+        let forgotten: Result<Vec<RecordId>, reprise_engine::EngineError> =
+            self.with_engine(user, forget).await?;
+        let ids = forgotten?;
+        if ids.is_empty() {
+            return Err(missing(name));
+        }
+        self.tell(Change {
+            user: user.clone(),
+            what: "forgotten",
+            ids: ids.clone(),
+        });
+        Ok(ids)
+    }
+}
+
+fn missing(name: &str) -> Problem {
+    let name: String = name.chars().take(64).collect();
+    Problem::not_found(format!(
+        "there is no record `{name}` in this memory; pass an id that a recall returned"
+    ))
+}

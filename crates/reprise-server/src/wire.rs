@@ -1,0 +1,15 @@
+//! The JSON that crosses a process boundary: the batch contract's lines (DESIGN 10), and the same
+//! things as HTTP bodies. One home, so that a file, a socket and a terminal say the same.
+//!
+//! Must never live here: doing what is asked.
+
+mod answer;
+mod govern;
+mod outcome;
+mod record;
+
+pub use answer::{Answer, Hit, QueryLine, RecallBody};
+pub use govern::{Compacted, ForgetBody, LearningAction};
+pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
+pub(crate) use record::REQUEST_NAMESPACE;
+pub use record::{ExportLine, Fate, WriteReport, external_id_of, record_of, record_of_value};

@@ -1,0 +1,59 @@
+//! `reprise status` and `reprise stop`: the daemon seen from outside.
+
+use std::io::Write;
+
+use reprise_server::Call;
+use serde_json::{Value, json};
+
+use super::Context;
+use super::daemon::Daemon;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
+    let mut out = anstream::stdout().lock();
+    let Some(daemon) = Daemon::running(context)? else {
+        let data = context.places.data.display();
+        if context.json {
+            writeln!(out, "{}", json!({ "running": false }))?;
+        } else {
+            writeln!(out, "no daemon serves {data}")?;
+        }
+        return Ok(Exit::Refused);
+    };
+    let mut status: Value = daemon.ask(&Call::get("/v1/status"))?;
+    if context.json {
+        status["running"] = Value::Bool(true);
+        writeln!(out, "{status}")?;
+        return Ok(Exit::Success);
+    }
+    let text = |name: &str| match &status[name] {
+        Value::String(text) => text.clone(),
+        Value::Null => "none".to_owned(),
+        other => other.to_string(),
+    };
+    let title = format!("reprise {}, process {}", text("version"), text("pid"));
+    writeln!(out, "{}", terminal::title(title))?;
+    writeln!(out, "  serves        {}", text("data_dir"))?;
+    writeln!(out, "  socket        {}", text("socket"))?;
+    writeln!(out, "  http          {}", text("http"))?;
+    writeln!(out, "  up            {} s", text("uptime_seconds"))?;
+    writeln!(out, "  idle exit     {} s", text("idle_exit_seconds"))?;
+    writeln!(out, "  requests      {}", text("requests_served"))?;
+    if text("version") != env!("CARGO_PKG_VERSION") {
+        super::note("it is of another version: run `reprise serve --replace`");
+    }
+    Ok(Exit::Success)
+}
+
+pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
+    let Some(daemon) = Daemon::running(context)? else {
+        super::note(&format!(
+            "no daemon serves {}",
+            context.places.data.display()
+        ));
+        return Ok(Exit::Success);
+    };
+    let _ending: Value = daemon.ask(&Call::post("/v1/shutdown", &Value::Null))?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,50 @@
+//! `reprise token`: who may come in over HTTP.
+
+use std::io::Write;
+
+use reprise_server::{Scope, TokenFile};
+use reprise_types::{Clock, SystemClock, system_entropy};
+use serde_json::json;
+
+use super::Context;
+use crate::args::TokenCommand;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub(super) fn run(context: &Context, command: &TokenCommand) -> anyhow::Result<Exit> {
+    let place = context.places.meeting();
+    place.prepare()?;
+    let tokens = TokenFile::new(place.tokens());
+    let random = [system_entropy(), system_entropy()];
+    let now = SystemClock.now();
+    let mut out = anstream::stdout().lock();
+    match command {
+        TokenCommand::Add { name, user } => {
+            let scope = user.clone().map_or(Scope::All, Scope::User);
+            writeln!(out, "{}", tokens.add(name, scope, now, random)?)?;
+            super::note("keep it: only its hash is stored");
+        }
+        TokenCommand::Rotate { name } => {
+            writeln!(out, "{}", tokens.rotate(name, now, random)?)?;
+            super::note("keep it: only its hash is stored; the old one opens nothing any more");
+        }
+        TokenCommand::Revoke { name } => tokens.revoke(name)?,
+        TokenCommand::List => {
+            for token in tokens.list()? {
+                let opens = match &token.scope {
+                    Scope::All => "every memory".to_owned(),
+                    Scope::User(user) => format!("the memory of {user}"),
+                };
+                if context.json {
+                    let (name, created) = (&token.name, token.created);
+                    let line = json!({ "name": name, "opens": opens, "created": created });
+                    writeln!(out, "{line}")?;
+                } else {
+                    let age = terminal::ago(token.created, now);
+                    writeln!(out, "{:<20} opens {opens}, made {age}", token.name)?;
+                }
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
