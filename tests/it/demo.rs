@@ -3,6 +3,7 @@
 //! Lives here: what a person has to see in the demo's output. Must never live here: a timing.
 
 use reprise_tests::{finish, reprise};
+use serde_json::Value;
 
 #[test]
 fn the_demo_brings_back_the_race_of_three_days_ago() {
@@ -39,4 +40,65 @@ fn the_demo_brings_back_the_race_of_three_days_ago() {
     assert!(answer.contains("3 days ago"), "when it happened: {answer}");
     assert!(answer.contains("because"), "why: {answer}");
     assert!(finished.stdout.contains("kill -9"), "{}", finished.stdout);
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a Vec<Value> {
+    value[name].as_array().expect(name)
+}
+
+#[test]
+fn each_of_three_weeks_is_helped_by_what_the_weeks_before_it_learned() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut command = reprise(folder.path()).expect("reprise is built");
+    let finished = finish(command.args(["demo", "week", "--json"])).expect("the demo runs");
+    let said = format!("{}{}", finished.stdout, finished.stderr);
+    assert_eq!(finished.code, Some(0), "{said}");
+    let story: Value = serde_json::from_str(&finished.stdout).expect("one JSON object");
+    let weeks = list(&story, "weeks");
+    assert_eq!(weeks.len(), 3);
+    assert!(list(&weeks[0], "recall").is_empty(), "nothing was known");
+    for week in weeks {
+        let runs = list(week, "runs");
+        assert!(
+            runs.iter().all(|run| run["status"] == "completed"),
+            "{week}"
+        );
+        let (with, without) = (&week["first_try"], &week["first_try_without_memory"]);
+        assert_eq!(without.as_u64(), Some(0), "{week}");
+        assert!(
+            2 * with.as_u64().expect("a number") > runs.len() as u64,
+            "{week}"
+        );
+    }
+    // Week 2 ranks by what week 1 taught, and says which of its requests did.
+    let moved: Vec<&Value> = list(&weeks[1], "recall")
+        .iter()
+        .filter(|one| one["sona_score"].as_f64() > one["score"].as_f64())
+        .collect();
+    assert!(!moved.is_empty(), "{}", weeks[1]["recall"]);
+    for one in moved {
+        assert!(
+            one["text"]
+                .as_str()
+                .expect("a text")
+                .contains("`tests inline`: worked"),
+            "{one}"
+        );
+        let teachers = list(one, "taught_by");
+        let asked = |run: &Value| {
+            run["request"]
+                .as_str()
+                .is_some_and(|asked| asked.contains("Rust"))
+        };
+        assert!(!teachers.is_empty() && teachers.iter().all(asked), "{one}");
+    }
+    // Memory on every turn of the last run, the conductor's and each worker's (M42).
+    let turns = list(&story, "trace");
+    for actor in ["conductor", "researcher", "terminal", "writer"] {
+        assert!(turns.iter().any(|turn| turn["actor"] == actor), "{actor}");
+    }
+    for turn in turns {
+        assert!(turn["injected_bytes"].as_u64() > Some(0), "{turn}");
+        assert_eq!(turn["memory"]["state"], "answered", "{turn}");
+    }
 }

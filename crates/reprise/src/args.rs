@@ -5,6 +5,7 @@
     reason = "these comments are help texts, shown as they are written"
 )]
 
+mod demo;
 mod faces;
 mod learn;
 
@@ -17,6 +18,7 @@ use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
 
+pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments};
 pub(crate) use faces::{ServeArguments, TokenCommand};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 
@@ -113,19 +115,6 @@ pub(crate) struct UserArguments {
     /// Whose memory
     #[arg(long)]
     pub(crate) user: UserId,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct DemoArguments {
-    /// The request that memory is asked about
-    #[arg(default_value = "fix the bug in the auth module")]
-    pub(crate) request: String,
-    /// Keep the store in this directory instead of a temporary one
-    #[arg(long, value_name = "DIR")]
-    pub(crate) keep: Option<PathBuf>,
-    /// Replay the days before the break, then wait to be killed (the demo starts itself so)
-    #[arg(long, hide = true)]
-    pub(crate) first_days: bool,
 }
 
 #[derive(Debug, Args)]

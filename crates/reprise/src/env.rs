@@ -1,4 +1,5 @@
-//! Where things lie: the one file of the binary that asks the environment for directories.
+//! Where things lie: the one file of the binary that asks the environment, for directories and for
+//! what a command may see.
 
 use std::path::{Path, PathBuf};
 
@@ -56,6 +57,20 @@ impl Places {
     pub(crate) fn file_of(&self, user: &UserId) -> PathBuf {
         self.data.join(user.as_str()).join("memory.rvf")
     }
+}
+
+/// What a command of the demo's terminal gets of this process's environment: enough to find and run
+/// a compiler, and no secret.
+pub(crate) fn for_commands() -> Vec<(String, String)> {
+    let names = [
+        "PATH",
+        "HOME",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "RUSTUP_TOOLCHAIN",
+    ];
+    let value = |name: &str| Some((name.to_owned(), std::env::var(name).ok()?));
+    names.into_iter().filter_map(value).collect()
 }
 
 fn absolute(path: &Path) -> anyhow::Result<PathBuf> {

@@ -151,7 +151,7 @@ impl MemoryProvider for Fake {
 
 /// A memory of a way and how it ended.
 pub(crate) fn lesson(number: u128, text: &str, status: &str, score: f32) -> RetrievedMemory {
-    let metadata = json!({ "status": status });
+    let metadata = json!({ "status": status, "worker_role": "terminal" });
     let at = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
     RetrievedMemory {
         record: MemoryRecord {

@@ -25,6 +25,8 @@ pub struct TurnContext {
     pub task: Task,
     /// The prefetched block of memory, where there is one.
     pub memory: Option<String>,
+    /// The memories in it.
+    pub related: Vec<RecordId>,
 }
 
 impl TurnContext {

@@ -151,9 +151,15 @@ impl WriterState {
         path: &str,
         text: &str,
     ) -> Result<Revision, WorkspaceError> {
-        let text = match &turn.memory {
-            Some(memory) => format!("{}\n\n## Related prior work\n\n{memory}\n", text.trim_end()),
-            None => text.to_owned(),
+        // By id alone: what memory says would be found, reported and remembered once more.
+        let ids: Vec<String> = turn.related.iter().map(ToString::to_string).collect();
+        let text = match ids.as_slice() {
+            [] => text.to_owned(),
+            ids => format!(
+                "{}\n\nRelated prior work: {}\n",
+                text.trim_end(),
+                ids.join(", ")
+            ),
         };
         let (workspace, path) = (self.workspace.clone(), path.to_owned());
         let named = path.clone();

@@ -1,5 +1,7 @@
 //! `reprise demo`: a recorded week through the whole tree, a real `kill -9` in the middle, and a
-//! request that brings back what resonates.
+//! request that brings back what resonates. `reprise demo week` is in `demo/week`.
+
+mod week;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ use reprise_types::{Recall, RecallRequest, UserId, parse_timestamp};
 use super::host::{self, Host};
 use super::store::{self, Access};
 use super::{Context, model, recall};
-use crate::args::DemoArguments;
+use crate::args::{DemoArguments, DemoCommand};
 use crate::env::Places;
 use crate::exit::Exit;
 use crate::terminal;
@@ -33,6 +35,9 @@ const READY: &str = "ready";
 
 pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Result<Exit> {
     let user: UserId = "ada".parse()?;
+    if let Some(DemoCommand::Week(arguments)) = &arguments.what {
+        return week::run(context, arguments);
+    }
     if arguments.first_days {
         return first_days(context, &user);
     }

@@ -9,9 +9,11 @@ use reprise_agent::{
 };
 use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
-use reprise_sandbox::{AppConfig, AppState, MemoryBridge, ReplayCounts, replay_jsonl};
+use reprise_sandbox::{
+    AppConfig, AppState, DeskConfig, MemoryBridge, ReplayCounts, RunReport, replay_jsonl,
+};
 use reprise_store::RealDisk;
-use reprise_types::{EmbedError, MemoryProvider, UserId};
+use reprise_types::{Clock, EmbedError, MemoryProvider, SystemClock, UserId};
 
 use super::Context;
 use super::store::DIMENSIONS;
@@ -55,21 +57,39 @@ impl Host {
         events: PathBuf,
         factory: Option<EmbedderFactory>,
     ) -> anyhow::Result<Self> {
+        Self::start_with(context, user, events, factory, None, Arc::new(SystemClock)).await
+    }
+
+    /// The same, with workers, and with another clock.
+    pub(super) async fn start_with(
+        context: &Context,
+        user: &UserId,
+        events: PathBuf,
+        factory: Option<EmbedderFactory>,
+        desk: Option<DeskConfig>,
+        clock: Arc<dyn Clock>,
+    ) -> anyhow::Result<Self> {
         if let Some(folder) = events.parent() {
             fs_err::create_dir_all(folder)?;
         }
-        let config = MemoryConfig::new(
+        let mut config = MemoryConfig::new(
             context.places.data.clone(),
             DIMENSIONS,
             Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
             open_embedder(factory),
         );
+        config.clock = Arc::clone(&clock);
         let binding = SourceBinding {
             stream: STREAM.to_owned(),
             user: user.clone(),
         };
         let bridge = MemoryBridge::with_memory(config, binding, Arc::new(Mapper::builtin()?));
-        let app = AppState::start(AppConfig::new(events, bridge.clone())).await?;
+        let app = AppState::start(AppConfig {
+            desk,
+            clock,
+            ..AppConfig::new(events, bridge.clone())
+        })
+        .await?;
         let memory = app.ensure_memory(user).await?;
         let host = Self {
             app,
@@ -93,6 +113,15 @@ impl Host {
             .await
             .context("the memory does not run")??;
         Ok((counts, progress))
+    }
+
+    /// Has the host's conductor do what is wanted; memory has all of it afterwards.
+    pub(super) async fn execute(&self, objective: &str, desk: &str) -> anyhow::Result<RunReport> {
+        let report = self.app.execute(&self.user, objective, desk).await?;
+        if let Some(caught_up) = self.bridge.catch_up().await {
+            caught_up?;
+        }
+        Ok(report)
     }
 
     /// The service behind the host's memory.

@@ -221,6 +221,7 @@ impl Run<'_> {
             objective: assignment.objective.clone(),
             task: assignment.task.clone(),
             memory: block.clone(),
+            related: remembered.records(),
         };
         let report = self.with.call(worker, context).await?;
         // What counts is what the worker had, not what was meant for it.

@@ -18,7 +18,7 @@ item = "x"
 check = "y"
 [[structure.files]]
 path = "src/lib.rs"
-text = "of {name}"
+text = "a library of {name}"
 
 [[way]]
 name = "the wrong way"

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::super::super::recollection::Remembered;
 use super::repertoire::{Repertoire, Structure, Way};
-use super::{Assignment, GatewayError, ModelGateway, Routing, RoutingRequest, Task};
+use super::{Assignment, Capability, GatewayError, ModelGateway, Routing, RoutingRequest, Task};
 
 /// The plan for what is not in the repertoire.
 const LOOK_IT_UP: &str = "look it up and write it down";
@@ -122,13 +122,17 @@ fn vote(lessons: &Remembered, way: &str) -> Vote {
     vote
 }
 
-/// Whether a record tells of something that worked or failed: the contract's status, not its prose.
+/// Whether a record tells of a command that worked or failed: the contract's status of the worker
+/// that ran it, not its prose, and not what another worker quotes of it.
 fn worked(record: &MemoryRecord) -> Option<bool> {
-    let status = record.metadata.get("status").and_then(Value::as_str);
-    match status {
+    let text = |name: &str| record.metadata.get(name).and_then(Value::as_str);
+    if text("worker_role") != Some(Capability::Terminal.name()) {
+        return None;
+    }
+    match text("status") {
         Some("completed") => Some(true),
         Some("failed") => Some(false),
-        _ => record.metadata.get("success").and_then(Value::as_bool),
+        _ => None,
     }
 }
 
@@ -155,9 +159,9 @@ fn assignments(objective: &str, structure: &Structure, way: &Way) -> Vec<Assignm
     let more = more.map(|file| (file.path.clone(), fill(&file.text)));
     vec![
         Assignment {
-            objective: format!("find what the workspace holds for `{name}`"),
+            objective: format!("look for a {kind} to go by"),
             task: Task::Search {
-                words: words_in(objective),
+                words: vec![kind.clone()],
             },
         },
         Assignment {
@@ -172,8 +176,8 @@ fn assignments(objective: &str, structure: &Structure, way: &Way) -> Vec<Assignm
             objective: format!("note how `{name}` was set up"),
             task: Task::Write {
                 path: format!("{name}/NOTES.md"),
-                text: format!("# {name}\n\nA {kind}, set up by `{plan}`.\n\n{objective}\n"),
-                summary: format!("`{name}` is a {kind} now"),
+                text: format!("# {name}\n\nSet up by `{plan}`.\n"),
+                summary: format!("`{name}` is set up"),
             },
         },
     ]

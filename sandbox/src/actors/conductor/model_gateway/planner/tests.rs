@@ -85,6 +85,14 @@ fn prose_is_not_believed_and_what_is_unknown_is_looked_up() {
     let boast = vec![lesson(0, "by `the right way`: it worked!", "", 0.9)];
     let planned = plan("a library", boast, &[]).unwrap();
     assert_eq!(planned.plan, "the wrong way", "no status, no vote");
+    let mut quote = lesson(0, RIGHT, "completed", 0.9);
+    let role = "worker_role".to_owned();
+    quote.record.metadata.insert(role, "researcher".into());
+    let planned = plan("a library", vec![quote], &[]).unwrap();
+    assert_eq!(
+        planned.plan, "the wrong way",
+        "finding a report is not doing the work"
+    );
     let other = plan("who wrote the parser?", Vec::new(), &[]).unwrap();
     assert_eq!(other.plan, LOOK_IT_UP);
     assert_eq!(

@@ -1,0 +1,293 @@
+//! `reprise demo week`: three weeks of a host that asks memory before it plans. Its runs succeed or
+//! fail by what they really did: small Rust programs, compiled and tested in a scratch directory.
+//!
+//! Lives here: the weeks, played and noted. Must never live here: what is asked (`week/story`), or
+//! how it looks (`week/show`).
+
+mod show;
+mod story;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use reprise_embed::EmbedderFactory;
+use reprise_sandbox::{
+    AppConfig, AppState, DeskConfig, MemoryBridge, Planner, Repertoire, RunReport, RunStatus, Turn,
+};
+use reprise_types::{
+    LearningEngine as _, MemoryFilter, MemoryKind, RecallRequest, RetrievedMemory, UserId,
+};
+use serde::Serialize;
+
+use super::super::host::{self, Host};
+use super::super::{Context, model};
+use crate::args::WeekArguments;
+use crate::env::{self, Places};
+use crate::exit::Exit;
+use story::{StoryClock, WEEKS, Week};
+
+/// Memories asked for by each week's question, and the first of them that are shown.
+const ASKED: usize = 20;
+const SHOWN: usize = 5;
+
+/// The story as it went.
+#[derive(Debug, Serialize)]
+struct Story {
+    weeks: Vec<WeekTold>,
+    /// The turns of the last run, with what of memory was injected into each (M42).
+    trace: Vec<Turn>,
+    learning: Learned,
+}
+
+#[derive(Debug, Serialize)]
+struct WeekTold {
+    week: usize,
+    title: &'static str,
+    /// What is asked of memory before the week begins, ...
+    question: &'static str,
+    /// ... and what it says: the findings and patterns, best first.
+    recall: Vec<Remembered>,
+    runs: Vec<RunTold>,
+    /// Requests done with the first plan.
+    first_try: usize,
+    /// The same on a host without memory.
+    first_try_without_memory: usize,
+}
+
+/// One memory of a week's question.
+#[derive(Debug, Serialize)]
+struct Remembered {
+    text: String,
+    /// Before learning, and after.
+    score: f32,
+    sona_score: f32,
+    /// Its place among those asked for without what was learned, from 1.
+    place_before: usize,
+    /// Runs that moved it, heaviest first.
+    taught_by: Vec<Taught>,
+}
+
+#[derive(Debug, Serialize)]
+struct Taught {
+    request: String,
+    quality: f32,
+    similarity: f32,
+}
+
+#[derive(Debug, Serialize)]
+struct RunTold {
+    request: &'static str,
+    status: RunStatus,
+    plans: Vec<PlanTold>,
+    /// Memories that the first plan was made from.
+    used: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct PlanTold {
+    plan: String,
+    reason: String,
+    worked: bool,
+    outcome: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Learned {
+    runs: u64,
+    evidence_gate: f32,
+    adapter_gate: f32,
+    cap: f32,
+}
+
+pub(super) fn run(context: &Context, arguments: &WeekArguments) -> anyhow::Result<Exit> {
+    let user: UserId = "ada".parse()?;
+    needs_rustc()?;
+    let temporary = tempfile::tempdir()?;
+    let folder = match &arguments.keep {
+        Some(keep) => std::path::absolute(keep)?,
+        None => temporary.path().to_owned(),
+    };
+    if folder.join("ada").exists() {
+        bail!(
+            "`{}` holds an earlier demo; name an empty directory",
+            folder.display()
+        );
+    }
+    let context = Context {
+        places: Places {
+            data: folder.clone(),
+            ..context.places.clone()
+        },
+        ..context.clone()
+    };
+    let factory = model::factory(&context);
+    let runtime = host::runtime()?;
+    let story = runtime.block_on(play(&context, &user, &folder, factory))?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        serde_json::to_writer(&mut out, &story)?;
+        std::io::Write::write_all(&mut out, b"\n")?;
+    } else {
+        show::story(&mut out, &story)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The runs compile real programs; without a compiler all of them would fail for the same reason.
+fn needs_rustc() -> anyhow::Result<()> {
+    let mut rustc = Command::new("rustc");
+    rustc.arg("--version").stdout(Stdio::null());
+    let found = rustc.stderr(Stdio::null()).status();
+    let works = found.is_ok_and(|status| status.success());
+    works.then_some(()).context(
+        "`demo week` compiles small Rust programs and there is no rustc on the PATH; install Rust \
+         and try again",
+    )
+}
+
+fn desk(workspace: &Path) -> anyhow::Result<DeskConfig> {
+    let planner = Planner::new(Repertoire::builtin()?);
+    let mut desk = DeskConfig::new(workspace.to_owned(), Arc::new(planner));
+    desk.commands.environment = env::for_commands();
+    Ok(desk)
+}
+
+async fn play(
+    context: &Context,
+    user: &UserId,
+    folder: &Path,
+    factory: Option<EmbedderFactory>,
+) -> anyhow::Result<Story> {
+    let clock = Arc::new(StoryClock::new()?);
+    let events = folder.join("host").join("events.db");
+    let workers = Some(desk(&folder.join("workspace"))?);
+    let host = Host::start_with(context, user, events, factory, workers, clock.clone()).await?;
+    let mut asked: BTreeMap<String, &'static str> = BTreeMap::new();
+    let mut weeks = Vec::new();
+    let mut trace = Vec::new();
+    for (number, week) in WEEKS.iter().enumerate() {
+        clock.start_week(number);
+        let recall = recall(&host, week.question, &asked).await?;
+        let mut runs = Vec::new();
+        for request in week.requests {
+            clock.next_request();
+            let desktop = format!("week-{}", number + 1);
+            let report = host.execute(request, &desktop).await?;
+            asked.insert(report.run_id.clone(), request);
+            runs.push(told(request, &report));
+            trace = report.turns;
+        }
+        let first_try = runs.iter().filter(|run| run.at_first_try()).count();
+        weeks.push(WeekTold {
+            week: number + 1,
+            title: week.title,
+            question: week.question,
+            recall,
+            runs,
+            first_try,
+            first_try_without_memory: without_memory(user, week).await?,
+        });
+    }
+    let learning = host
+        .engine(|engine| {
+            let learner = engine.learning().learner();
+            let (evidence_gate, adapter_gate) = learner.gates();
+            Learned {
+                runs: engine.learning().runs(),
+                evidence_gate,
+                adapter_gate,
+                cap: learner.cap(),
+            }
+        })
+        .await?;
+    host.shut_down().await?;
+    Ok(Story {
+        weeks,
+        trace,
+        learning,
+    })
+}
+
+/// The week's question to memory, with where each answer comes from.
+async fn recall(
+    host: &Host,
+    question: &str,
+    asked: &BTreeMap<String, &'static str>,
+) -> anyhow::Result<Vec<Remembered>> {
+    let request = RecallRequest {
+        top_k: ASKED,
+        filter: MemoryFilter {
+            kinds: Some(vec![MemoryKind::Finding, MemoryKind::Pattern]),
+            ..MemoryFilter::default()
+        },
+        ..RecallRequest::new(question)
+    };
+    let found = host.memory.recall_request(request).await?.results;
+    let place_before = |one: &RetrievedMemory| {
+        let better = found.iter().filter(|other| other.score > one.score);
+        better.count() + 1
+    };
+    let remembered = found.iter().take(SHOWN).map(|one| Remembered {
+        text: one.record.text.clone(),
+        score: one.score,
+        sona_score: one.sona_score,
+        place_before: place_before(one),
+        taught_by: one
+            .why
+            .taught_by
+            .iter()
+            .map(|run| Taught {
+                request: asked
+                    .get(&run.run_id)
+                    .map_or_else(|| run.run_id.clone(), |&request| request.to_owned()),
+                quality: run.quality,
+                similarity: run.similarity,
+            })
+            .collect(),
+    });
+    Ok(remembered.collect())
+}
+
+/// The same week on a host without memory: how many requests it does with its first plan.
+async fn without_memory(user: &UserId, week: &Week) -> anyhow::Result<usize> {
+    let folder = tempfile::tempdir()?;
+    let config = AppConfig {
+        desk: Some(desk(&folder.path().join("workspace"))?),
+        ..AppConfig::new(
+            folder.path().join("events.db"),
+            MemoryBridge::without_memory(),
+        )
+    };
+    let app = AppState::start(config).await?;
+    let mut first_try = 0;
+    for request in week.requests {
+        let report = app.execute(user, request, "without").await?;
+        first_try += usize::from(told(request, &report).at_first_try());
+    }
+    app.shut_down().await?;
+    Ok(first_try)
+}
+
+fn told(request: &'static str, report: &RunReport) -> RunTold {
+    let plans = report.attempts.iter().map(|attempt| PlanTold {
+        plan: attempt.plan.clone(),
+        reason: attempt.reason.clone(),
+        worked: attempt.failure.is_none(),
+        outcome: attempt.outcome.clone(),
+    });
+    RunTold {
+        request,
+        status: report.status,
+        plans: plans.collect(),
+        used: report.used.len(),
+    }
+}
+
+impl RunTold {
+    fn at_first_try(&self) -> bool {
+        self.status == RunStatus::Completed && self.plans.len() == 1
+    }
+}
