@@ -7,6 +7,7 @@
 )]
 
 mod architecture;
+mod branch;
 mod cli;
 mod demo;
 mod evaluation;

@@ -24,6 +24,9 @@ pub enum EngineError {
         /// The id named.
         id: RecordId,
     },
+    /// A branch is to be made where there is a memory.
+    #[error("there are records here already; choose another name for the branch")]
+    BranchNotEmpty,
     /// A link without a relation.
     #[error("the relation is empty; name it with a word such as related_to")]
     NoRelation,
@@ -44,7 +47,9 @@ impl EngineError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownRecord { .. } | Self::NoRelation => ErrorKind::Caller,
+            Self::UnknownRecord { .. } | Self::BranchNotEmpty | Self::NoRelation => {
+                ErrorKind::Caller
+            }
             Self::Store(_) => ErrorKind::Operator,
             Self::Learn(error) => error.kind(),
             Self::Index(_) | Self::OutOfStep { .. } => ErrorKind::Bug,

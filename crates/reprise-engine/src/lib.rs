@@ -5,6 +5,7 @@
 //! model, the time of day or a random source (all three are arguments), HTTP, a command line.
 
 mod annotate;
+mod branch;
 mod check;
 mod compact;
 mod context;
@@ -26,6 +27,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+pub use branch::{BranchDiff, Merged};
 pub use check::{CheckReport, Finding};
 pub use compact::CompactionJob;
 pub use context::{TokenCounter, context_block, context_candidates};

@@ -5,6 +5,7 @@
     reason = "these comments are help texts, shown as they are written"
 )]
 
+mod branch;
 mod demo;
 mod faces;
 mod learn;
@@ -18,6 +19,7 @@ use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
 
+pub(crate) use branch::{BranchCommand, BranchTarget};
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments};
 pub(crate) use faces::{ServeArguments, TokenCommand};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
@@ -82,6 +84,9 @@ pub(crate) enum Command {
     /// Make, list and withdraw tokens for HTTP
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Try something out on a memory of its own, and bring it back or drop it
+    #[command(subcommand)]
+    Branch(BranchCommand),
     /// Count what a store holds
     Stats(UserArguments),
     /// Verify every hash and prove that the index equals the log
@@ -103,6 +108,11 @@ pub(crate) enum Command {
     /// Measure this machine
     #[command(subcommand)]
     Bench(BenchCommand),
+    /// Write the manual, a page for each command, into a folder
+    Man {
+        /// Where to; made if it is missing
+        folder: PathBuf,
+    },
     /// Print a completion script
     Completions {
         /// For which shell

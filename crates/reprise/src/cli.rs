@@ -1,6 +1,7 @@
 //! One file per command; this one only says which.
 
 mod bench;
+mod branch;
 mod check;
 mod compact;
 mod completions;
@@ -15,6 +16,7 @@ pub(crate) mod host;
 mod ingest;
 mod inspect;
 mod learn;
+mod man;
 pub(crate) mod model;
 mod models;
 mod outcome;
@@ -67,6 +69,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Learn(command) => learn::run(&context, &command),
         Command::Export(arguments) => export::run(&context, &arguments),
         Command::Forget(arguments) => forget::run(&context, &arguments),
+        Command::Branch(command) => branch::run(&context, &command),
         Command::Serve(arguments) => serve::run(&context, &arguments),
         Command::Status => status::run(&context),
         Command::Stop => status::stop(&context),
@@ -80,6 +83,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Doctor => doctor::run(&context),
         Command::Eval(arguments) => eval::run(&context, &arguments),
         Command::Bench(command) => bench::run(&context, &command),
+        Command::Man { folder } => man::run(&folder),
         Command::Completions { shell } => completions::run(shell),
     }
 }

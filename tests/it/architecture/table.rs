@@ -155,6 +155,7 @@ pub(super) const FENCES: &[Fence] = &[
         outside: &[
             "clap",
             "clap_complete",
+            "clap_mangen",
             "anyhow",
             "indicatif",
             "anstream",

@@ -1,0 +1,296 @@
+//! Branches: a memory of its own that begins with what another one knew, their difference, and the
+//! way back.
+//!
+//! A branch is a whole file with its own writer (M11): what happens to it never touches its parent,
+//! and what happens to the parent never touches it. Must never live here: names and places of
+//! files.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use reprise_store::{CommitSeq, Entry};
+use reprise_types::{
+    Annotation, ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome, normal_tags,
+};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::snapshot::Snapshot;
+
+/// Entries of one commit of a branch in the making.
+const FORK_ENTRIES: usize = 1024;
+/// Namespace of the id that a merged record had in its branch.
+const MERGED: &str = "branch-record";
+
+/// How two memories differ; ids ascend.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BranchDiff {
+    /// Live in the branch, and the parent never had it.
+    pub added: Vec<RecordId>,
+    /// Live in the parent, and the branch never had it.
+    pub missing: Vec<RecordId>,
+    /// Live in the parent, forgotten or replaced in the branch.
+    pub gone: Vec<RecordId>,
+    /// Live in both, with other tags.
+    pub retagged: Vec<RecordId>,
+}
+
+impl BranchDiff {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What a merge did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Merged {
+    /// Records that are new to the parent.
+    pub added: usize,
+    /// Records that an earlier merge, or the source itself, had brought.
+    pub known: usize,
+    /// Records that have more tags now.
+    pub retagged: usize,
+}
+
+impl Engine {
+    /// Writes what this memory knew at `as_of` (by default now) into `branch`, which must be empty;
+    /// answers the number of records. What has been forgotten since is not in it. `stream` names
+    /// this memory in the branch's cursors; its number there is the commit that was copied last.
+    pub fn fork_into(
+        &self,
+        branch: &mut Self,
+        stream: &str,
+        as_of: Option<DateTime<Utc>>,
+    ) -> Result<u32, EngineError> {
+        if branch.log.records() > 0 {
+            return Err(EngineError::BranchNotEmpty);
+        }
+        let mut copy = Copying {
+            parent: &self.snapshot,
+            branch,
+            ordinals: Vec::new(),
+            next: 0,
+            waiting: Vec::new(),
+            failed: None,
+        };
+        let mut over = false;
+        self.log.replay(CommitSeq(0), &mut |ordinal, entry| {
+            over |= as_of.is_some_and(|as_of| said_at(&entry).is_some_and(|at| at > as_of));
+            if !over {
+                copy.take(ordinal, entry);
+            }
+        })?;
+        copy.waiting.push(Entry::Cursor {
+            stream: stream.to_owned(),
+            seq: self.log.seq().0,
+        });
+        copy.flush();
+        let failed = copy.failed.take();
+        failed.map_or(Ok(()), Err)?;
+        branch.state.space = branch.state.space.take().or(self.state.space.clone());
+        if branch.state.unplaced {
+            branch.state.place_all(&branch.log.reader());
+        }
+        branch.publish();
+        Ok(branch.log.records())
+    }
+
+    /// Brings what only `branch` has into this memory, as newly learned now, and gives records of
+    /// both the tags of both. What the branch has forgotten stays here: forgetting is asked for
+    /// where it is meant. A second merge of the same branch changes nothing.
+    pub fn merge(&mut self, branch: &Snapshot, now: DateTime<Utc>) -> Result<Merged, EngineError> {
+        let diff = self.snapshot.diff(branch);
+        let mut merged = Merged::default();
+        for id in diff.added {
+            let Some(record) = branch.get(id).transpose()? else {
+                continue;
+            };
+            let new = self.brought(branch, record);
+            match self.observe(vec![new], None, now)?.first() {
+                Some(WriteOutcome::Inserted { .. }) => merged.added += 1,
+                _ => merged.known += 1,
+            }
+        }
+        for id in diff.retagged {
+            if let (Some(own), Some(theirs)) = (self.snapshot.ordinal(id), branch.ordinal(id)) {
+                let both = [self.snapshot.tags_of(own), branch.tags_of(theirs)].concat();
+                merged.retagged += usize::from(self.tag(id, &normal_tags(&both), now)?);
+            }
+        }
+        Ok(merged)
+    }
+
+    /// A branch's record as one to be kept here, known by the id that it had there. It corrects what
+    /// the first of its forerunners did that is known here.
+    fn brought(&self, branch: &Snapshot, record: MemoryRecord) -> NewRecord {
+        let mut forerunner = record.supersedes;
+        let mut corrects = None;
+        while let (Some(id), None) = (forerunner, corrects) {
+            let merged = || self.duplicate_of(&merged_id(id));
+            corrects = self.snapshot.ordinal(id).map(|_| id).or_else(merged);
+            let older = branch
+                .index
+                .find(id)
+                .map(|ordinal| branch.reader.record(ordinal));
+            forerunner = older.and_then(|record| record.ok()?.supersedes);
+        }
+        let mut external_ids = record.external_ids;
+        external_ids.push(merged_id(record.id));
+        let vector = record.embedding;
+        NewRecord {
+            text: record.text,
+            source: record.source,
+            kind: record.kind,
+            quality_score: record.quality_score,
+            session_id: record.session_id,
+            timestamp: Some(record.timestamp),
+            metadata: record.metadata,
+            embedding: record
+                .embedding_space
+                .filter(|_| !vector.is_empty())
+                .map(|space| (space, vector)),
+            external_ids,
+            tags: record.tags,
+            confidence: record.confidence,
+            evidence: record.evidence,
+            visibility: record.visibility,
+            retention: record.retention,
+            supersedes: corrects,
+            provenance: record.provenance,
+            details: record.details,
+        }
+    }
+}
+
+impl Snapshot {
+    /// How `branch` differs from this memory.
+    #[must_use]
+    pub fn diff(&self, branch: &Self) -> BranchDiff {
+        let live = |memory: &Self| -> BTreeSet<RecordId> {
+            let docs = (0..memory.index.len() as u32).filter_map(|o| memory.index.doc(o));
+            docs.filter(reprise_index::Doc::is_live)
+                .map(|doc| doc.id)
+                .collect()
+        };
+        let (own, theirs) = (live(self), live(branch));
+        let mut diff = BranchDiff::default();
+        for id in own.union(&theirs) {
+            let (here, there) = (self.index.find(*id), branch.index.find(*id));
+            match (own.contains(id), theirs.contains(id)) {
+                (true, true) => {
+                    let tags = here
+                        .zip(there)
+                        .map(|(here, there)| (self.tags_of(here), branch.tags_of(there)));
+                    if tags.is_some_and(|(here, there)| here != there) {
+                        diff.retagged.push(*id);
+                    }
+                }
+                (true, false) if there.is_some() => diff.gone.push(*id),
+                (true, false) => diff.missing.push(*id),
+                _ if here.is_none() => diff.added.push(*id),
+                _ => {}
+            }
+        }
+        diff
+    }
+}
+
+fn merged_id(id: RecordId) -> ExternalId {
+    ExternalId::new(MERGED, id.to_string())
+}
+
+/// When an entry was written, where it says. (What is forgotten is left out whenever it was.)
+fn said_at(entry: &Entry) -> Option<DateTime<Utc>> {
+    match entry {
+        Entry::Record(record) => Some(record.known_at),
+        Entry::Annotated { at, .. } => Some(*at),
+        _ => None,
+    }
+}
+
+/// A log on its way into another one. Records get new places, so every entry that names one is
+/// told the new place, or left out with it.
+struct Copying<'a> {
+    parent: &'a Snapshot,
+    branch: &'a mut Engine,
+    /// By place in the parent: the place in the branch.
+    ordinals: Vec<Option<u32>>,
+    next: u32,
+    waiting: Vec<Entry>,
+    failed: Option<EngineError>,
+}
+
+impl Copying<'_> {
+    fn take(&mut self, ordinal: Option<u32>, entry: Entry) {
+        let place = match (ordinal, &entry) {
+            (Some(ordinal), Entry::Record(_)) => {
+                let doc = self.parent.index.doc(ordinal);
+                let kept = doc.is_some_and(|doc| doc.forgotten_at.is_none() && !doc.hole);
+                let place = kept.then_some(self.next);
+                self.next += u32::from(kept);
+                place
+            }
+            _ => None,
+        };
+        if let Some(ordinal) = ordinal {
+            self.ordinals.resize(ordinal as usize, None);
+            self.ordinals.push(place);
+        }
+        let moved = |ordinal: u32| self.ordinals.get(ordinal as usize).copied().flatten();
+        let copied = match entry {
+            Entry::Record(_) => place.map(|_| entry),
+            Entry::Embedded {
+                ordinal,
+                space,
+                vector,
+            } => moved(ordinal).map(|ordinal| Entry::Embedded {
+                ordinal,
+                space,
+                vector,
+            }),
+            Entry::Annotated {
+                ordinal,
+                at,
+                annotation,
+            } => moved(ordinal)
+                .zip(readdressed(annotation, moved))
+                .map(|(ordinal, annotation)| Entry::Annotated {
+                    ordinal,
+                    at,
+                    annotation,
+                }),
+            Entry::Cursor { .. } | Entry::Learning(_) => Some(entry),
+            _ => None,
+        };
+        self.waiting.extend(copied);
+        if self.waiting.len() >= FORK_ENTRIES {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let entries = std::mem::take(&mut self.waiting);
+        if self.failed.is_none()
+            && !entries.is_empty()
+            && let Err(error) = self.branch.commit(&entries)
+        {
+            self.failed = Some(error);
+        }
+    }
+}
+
+fn readdressed(annotation: Annotation, moved: impl Fn(u32) -> Option<u32>) -> Option<Annotation> {
+    Some(match annotation {
+        Annotation::Linked { to, relation } => Annotation::Linked {
+            to: moved(to)?,
+            relation,
+        },
+        Annotation::Unlinked { to, relation } => Annotation::Unlinked {
+            to: moved(to)?,
+            relation,
+        },
+        other => other,
+    })
+}

@@ -1,0 +1,142 @@
+//! Branches: they begin as their parent was, go their own way, and come back once.
+
+use chrono::Duration;
+use reprise_types::RecordId;
+
+use super::{Bench, inserted, record, week};
+use crate::{EngineError, ForgetSelector, Merged};
+
+fn forked(parent: &mut Bench, ago: i64) -> Bench {
+    let mut branch = Bench::new();
+    branch.now = parent.now + Duration::seconds(100);
+    let as_of = Some(parent.now - Duration::seconds(ago));
+    let engine = branch.engine.as_mut().unwrap();
+    parent
+        .engine()
+        .fork_into(engine, "fork/ada", as_of)
+        .unwrap();
+    branch
+}
+
+fn ids_of(bench: &mut Bench) -> Vec<RecordId> {
+    let snapshot = bench.engine().snapshot();
+    snapshot
+        .records()
+        .map(|record| record.unwrap().id)
+        .collect()
+}
+
+#[test]
+fn a_branch_begins_as_its_parent_was_and_neither_sees_the_other() {
+    let mut parent = Bench::new();
+    let first = inserted(&parent.keep(week()));
+    let now = parent.now;
+    parent
+        .engine()
+        .tag(first[0], &["race".into()], now)
+        .unwrap();
+    parent
+        .engine()
+        .link(first[0], first[2], "fixed-by", now)
+        .unwrap();
+    parent.keep(vec![record("later", "written later", 1, "fri")]);
+    let mut branch = forked(&mut parent, 1);
+    assert_eq!(ids_of(&mut branch), first);
+    let ask = |bench: &mut Bench| bench.ask("auth race condition", 0).results;
+    let mut stopped = ask(&mut parent);
+    stopped.retain(|found| found.record.external_id("batch") != Some("later"));
+    assert_eq!(ask(&mut branch).len(), stopped.len());
+    assert_eq!(branch.engine().snapshot().related(first[0], 2, 9).len(), 1);
+    assert!(branch.engine().cursor("fork/ada").is_some());
+    for _ in 0..2 {
+        branch.keep(vec![record("own", "only in the branch", 3, "x")]);
+        branch.now += Duration::seconds(1);
+        branch.reopen();
+        assert!(branch.engine().check().unwrap().is_sound());
+        assert_eq!(ids_of(&mut branch).len(), 8);
+        assert_eq!(ids_of(&mut parent).len(), 8);
+    }
+}
+
+#[test]
+fn what_was_forgotten_is_in_no_branch_not_even_of_the_past() {
+    let mut parent = Bench::new();
+    let ids = inserted(&parent.keep(week()));
+    let now = parent.now;
+    parent
+        .engine()
+        .tag(ids[3], &["billing".into()], now)
+        .unwrap();
+    parent.engine().link(ids[3], ids[5], "near", now).unwrap();
+    parent.now += Duration::seconds(5);
+    let now = parent.now;
+    let gone = ForgetSelector::Id(ids[3]);
+    parent.engine().forget(&gone, "asked", now).unwrap();
+    for compacted in [false, true] {
+        if compacted {
+            parent.engine().compact().unwrap();
+        }
+        let mut branch = forked(&mut parent, 5);
+        assert_eq!(ids_of(&mut branch).len(), 6);
+        assert!(branch.engine().check().unwrap().is_sound());
+        let bytes = std::fs::read(branch.path()).unwrap();
+        assert!(!bytes.windows(9).any(|window| window == b"customers"));
+        assert!(branch.engine().snapshot().tags().is_empty());
+    }
+}
+
+#[test]
+fn a_merge_brings_what_is_new_once() {
+    let mut parent = Bench::new();
+    let ids = inserted(&parent.keep(week()));
+    let mut branch = forked(&mut parent, 0);
+    let mut fix = record("auth-1b", "users are logged out every hour", 0, "tue");
+    fix.supersedes = Some(ids[0]);
+    let fix = inserted(&branch.keep(vec![fix]))[0];
+    let mut again = record("auth-1c", "users are logged out every minute", 0, "tue");
+    again.supersedes = Some(fix);
+    branch.keep(vec![again, record("new", "the lift is broken", 5, "sat")]);
+    let now = branch.now;
+    branch
+        .engine()
+        .tag(ids[4], &["billing".into()], now)
+        .unwrap();
+    branch
+        .engine()
+        .forget(&ForgetSelector::Id(ids[5]), "asked", now)
+        .unwrap();
+    parent.keep(vec![record("own", "only in the parent", 6, "sun")]);
+
+    let theirs = branch.engine().snapshot();
+    let diff = parent.engine().snapshot().diff(&theirs);
+    assert_eq!(diff.added.len(), 2);
+    assert_eq!(diff.missing.len(), 1);
+    assert_eq!(
+        (diff.gone, diff.retagged),
+        (vec![ids[0], ids[5]], vec![ids[4]])
+    );
+    let merged = parent.engine().merge(&theirs, now).unwrap();
+    let expected = Merged {
+        added: 2,
+        known: 0,
+        retagged: 1,
+    };
+    assert_eq!(merged, expected);
+    assert_eq!(Bench::ids(&parent.ask("the lift is broken", 5))[0], "new");
+    assert!(parent.engine().snapshot().get(ids[5]).is_some());
+    let corrected = parent.engine().snapshot().get(ids[0]).is_none();
+    assert!(corrected, "a correction of a correction corrects");
+    let again = parent.engine().merge(&theirs, now).unwrap();
+    assert_eq!((again.added, again.known, again.retagged), (0, 2, 0));
+    parent.reopen();
+    assert!(parent.engine().check().unwrap().is_sound());
+}
+
+#[test]
+fn only_an_empty_memory_becomes_a_branch() {
+    let (mut parent, mut other) = (Bench::new(), Bench::new());
+    parent.keep(week());
+    other.keep(week());
+    let refused = parent.engine().fork_into(other.engine(), "fork/ada", None);
+    assert!(matches!(refused, Err(EngineError::BranchNotEmpty)));
+}

@@ -1,0 +1,185 @@
+//! `reprise branch`: a memory of its own that begins with what a user's knew. It is a user like any
+//! other, named `USER+NAME`, so that every other command works on it.
+
+use std::io::Write;
+
+use anyhow::{Context as _, bail};
+use reprise_engine::{BranchDiff, Engine, Snapshot};
+use reprise_store::Verify;
+use reprise_types::{Clock, RecordId, SystemClock, UserId};
+use serde_json::json;
+
+use super::Context;
+use super::store::{self, Access};
+use crate::args::{BranchCommand, BranchTarget};
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Records of one kind of difference that a person is shown.
+const SHOWN: usize = 20;
+
+pub(super) fn run(context: &Context, command: &BranchCommand) -> anyhow::Result<Exit> {
+    match command {
+        BranchCommand::Fork { target, as_of } => fork(context, target, *as_of),
+        BranchCommand::List { user } => list(context, user),
+        BranchCommand::Diff(target) => diff(context, target),
+        BranchCommand::Merge(target) => merge(context, target),
+        BranchCommand::Drop(target) => remove(context, target),
+    }
+}
+
+/// The user id of a branch.
+fn branch_of(target: &BranchTarget) -> anyhow::Result<UserId> {
+    let id = format!("{}+{}", target.user, target.name);
+    id.parse()
+        .with_context(|| format!("`{}` is no name for a branch", target.name))
+}
+
+/// The name under which a branch knows its parent.
+fn stream_of(parent: &UserId) -> String {
+    format!("fork/{parent}")
+}
+
+/// Opens a branch, and refuses what is none.
+fn open_branch(context: &Context, target: &BranchTarget, access: Access) -> anyhow::Result<Engine> {
+    let (engine, _) = store::open(context, &branch_of(target)?, access, Verify::Tail)?;
+    if engine.cursor(&stream_of(&target.user)).is_none() {
+        let (user, name) = (&target.user, &target.name);
+        bail!("`{user}+{name}` is a memory, but no branch of `{user}`");
+    }
+    Ok(engine)
+}
+
+fn fork(
+    context: &Context,
+    target: &BranchTarget,
+    as_of: Option<chrono::DateTime<chrono::Utc>>,
+) -> anyhow::Result<Exit> {
+    let (parent, _) = store::open(context, &target.user, Access::Read, Verify::Tail)?;
+    let branch = branch_of(target)?;
+    let (mut engine, _) = store::open(context, &branch, Access::Create, Verify::Tail)?;
+    let records = parent.fork_into(&mut engine, &stream_of(&target.user), as_of)?;
+    engine.close()?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", json!({ "branch": branch, "records": records }))?;
+    } else {
+        writeln!(
+            out,
+            "{branch}: {records} records; use it with --user {branch}"
+        )?;
+    }
+    Ok(Exit::Success)
+}
+
+fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
+    let file = context.places.file_of(user);
+    let data = file.parent().and_then(std::path::Path::parent);
+    let data = data.context("the data directory has no parent")?;
+    let prefix = format!("{user}+");
+    let mut names = Vec::new();
+    for entry in fs_err::read_dir(data)? {
+        let folder = entry?.file_name().to_string_lossy().into_owned();
+        names.extend(folder.strip_prefix(&prefix).map(str::to_owned));
+    }
+    names.sort_unstable();
+    let mut out = anstream::stdout().lock();
+    for name in names {
+        let user = user.clone();
+        let target = BranchTarget { user, name };
+        let Ok(engine) = open_branch(context, &target, Access::Read) else {
+            continue;
+        };
+        let (name, stats) = (&target.name, engine.stats());
+        if context.json {
+            let row = json!({ "name": name, "records": stats.live, "bytes": stats.file_bytes });
+            writeln!(out, "{row}")?;
+        } else {
+            let size = stats.file_bytes as f64 / 1e6;
+            writeln!(out, "{name:<24} {:>8} records {size:>9.1} MB", stats.live)?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn diff(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
+    let (parent, _) = store::open(context, &target.user, Access::Read, Verify::Tail)?;
+    let branch = open_branch(context, target, Access::Read)?;
+    let (parent, branch) = (parent.snapshot(), branch.snapshot());
+    let BranchDiff {
+        added,
+        missing,
+        gone,
+        retagged,
+    } = parent.diff(&branch);
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let row = json!({ "added": added, "missing": missing, "gone": gone,
+            "retagged": retagged });
+        writeln!(out, "{row}")?;
+        return Ok(Exit::Success);
+    }
+    for (what, ids, memory) in [
+        ("only in the branch", added, &branch),
+        ("only in the parent", missing, &parent),
+        ("forgotten or replaced in the branch", gone, &parent),
+        ("with other tags in the branch", retagged, &branch),
+    ] {
+        print(&mut out, what, &ids, memory)?;
+    }
+    Ok(Exit::Success)
+}
+
+fn print(
+    out: &mut impl Write,
+    what: &str,
+    ids: &[RecordId],
+    memory: &Snapshot,
+) -> anyhow::Result<()> {
+    writeln!(out, "{} {what}", ids.len())?;
+    for id in ids.iter().take(SHOWN) {
+        let record = memory.get(*id).transpose()?;
+        let text = record.map(|record| terminal::one_line(&record.text, 64));
+        writeln!(out, "  {id}  {}", text.unwrap_or_default())?;
+    }
+    if ids.len() > SHOWN {
+        writeln!(out, "  and {} more: --json lists all", ids.len() - SHOWN)?;
+    }
+    Ok(())
+}
+
+fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
+    let branch = open_branch(context, target, Access::Read)?;
+    let (mut parent, _) = store::open(context, &target.user, Access::Write, Verify::Tail)?;
+    let merged = parent.merge(&branch.snapshot(), SystemClock.now())?;
+    parent.close()?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let row = json!({ "added": merged.added, "known": merged.known,
+            "retagged": merged.retagged });
+        writeln!(out, "{row}")?;
+    } else {
+        writeln!(
+            out,
+            "{} records added, {} known already, {} with more tags",
+            merged.added, merged.known, merged.retagged
+        )?;
+    }
+    Ok(Exit::Success)
+}
+
+fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
+    // Under the lock: nobody is writing there.
+    let branch = open_branch(context, target, Access::Write)?;
+    let file = context.places.file_of(&branch_of(target)?);
+    let folder = file.parent().context("the data directory has no parent")?;
+    fs_err::remove_dir_all(folder)?;
+    drop(branch);
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", json!({ "dropped": target.name }))?;
+    } else {
+        writeln!(out, "{} is gone", target.name)?;
+    }
+    Ok(Exit::Success)
+}

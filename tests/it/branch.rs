@@ -1,0 +1,120 @@
+//! A branch through the real binary: made, used like any memory, compared, merged, dropped.
+
+use std::fs;
+use std::path::Path;
+
+use reprise_tests::{Finished, finish, reprise};
+use serde_json::Value;
+
+fn run(data: &Path, arguments: &[&str]) -> Finished {
+    let mut command = reprise(data).expect("reprise is built");
+    command.args(["--no-model", "--json"]).args(arguments);
+    finish(&mut command).expect("reprise runs")
+}
+
+fn done(data: &Path, arguments: &[&str]) -> Value {
+    let finished = run(data, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")
+}
+
+fn ingest(data: &Path, user: &str, lines: &str) {
+    let file = data.join("lines.jsonl");
+    fs::create_dir_all(data).expect("a data directory");
+    fs::write(&file, lines).expect("lines are written");
+    done(
+        data,
+        &["ingest", "--user", user, "--jsonl", &file.to_string_lossy()],
+    );
+}
+
+fn first(data: &Path, user: &str, query: &str) -> Option<String> {
+    let answer = done(data, &["recall", "--user", user, query]);
+    let text = answer["results"][0]["text"].as_str();
+    text.map(str::to_owned)
+}
+
+#[test]
+fn a_branch_is_tried_out_and_brought_back() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = folder.path().join("data");
+    ingest(
+        &data,
+        "ada",
+        "{\"external_id\":\"1\",\"text\":\"the port is 8080\",\"tags\":[\"Net Work\"]}\n",
+    );
+    let made = done(&data, &["branch", "fork", "try", "--user", "ada"]);
+    assert_eq!(
+        (&made["branch"], &made["records"]),
+        (&"ada+try".into(), &1.into())
+    );
+    ingest(
+        &data,
+        "ada+try",
+        "{\"external_id\":\"2\",\"text\":\"the lift is broken\"}\n",
+    );
+    assert_eq!(first(&data, "ada", "lift"), None);
+    assert_eq!(
+        first(&data, "ada+try", "lift").as_deref(),
+        Some("the lift is broken")
+    );
+
+    let diff = done(&data, &["branch", "diff", "try", "--user", "ada"]);
+    assert_eq!(diff["added"].as_array().map(Vec::len), Some(1));
+    let list = done(&data, &["branch", "list", "--user", "ada"]);
+    assert_eq!(
+        (&list["name"], &list["records"]),
+        (&"try".into(), &2.into())
+    );
+    for (added, known) in [(1, 0), (0, 1)] {
+        let merged = done(&data, &["branch", "merge", "try", "--user", "ada"]);
+        assert_eq!(
+            (&merged["added"], &merged["known"]),
+            (&added.into(), &known.into())
+        );
+    }
+    assert_eq!(
+        first(&data, "ada", "lift").as_deref(),
+        Some("the lift is broken")
+    );
+    let tagged = done(
+        &data,
+        &["recall", "--user", "ada", "port", "--tag", "NET work"],
+    );
+    assert_eq!(tagged["results"].as_array().map(Vec::len), Some(1));
+
+    done(&data, &["branch", "drop", "try", "--user", "ada"]);
+    assert!(!data.join("ada+try").exists());
+    assert!(data.join("ada").join("memory.rvf").exists());
+}
+
+#[test]
+fn what_is_no_branch_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = folder.path().join("data");
+    ingest(&data, "ada", "{\"text\":\"one\"}\n");
+    ingest(&data, "ada+own", "{\"text\":\"two\"}\n");
+    for (arguments, expected) in [
+        (
+            vec!["branch", "drop", "own", "--user", "ada"],
+            "no branch of `ada`",
+        ),
+        (
+            vec!["branch", "merge", "none", "--user", "ada"],
+            "no memory",
+        ),
+        (
+            vec!["branch", "fork", "own", "--user", "ada"],
+            "records here already",
+        ),
+        (
+            vec!["branch", "fork", "a/b", "--user", "ada"],
+            "no name for a branch",
+        ),
+    ] {
+        let finished = run(&data, &arguments);
+        assert_eq!(finished.code, Some(2), "{arguments:?}");
+        assert!(finished.stderr.contains(expected), "{}", finished.stderr);
+    }
+    assert!(data.join("ada+own").join("memory.rvf").exists());
+}
