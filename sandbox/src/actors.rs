@@ -18,8 +18,9 @@ mod writer;
 
 pub use conductor::{
     Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, Capability, ConductorActor,
-    ConductorArguments, ConductorMsg, ConductorState, GatewayError, ModelGateway, Planner,
-    Repertoire, RepertoireError, Routing, RoutingRequest, RunError, RunReport, RunStatus, Task,
+    ConductorArguments, ConductorMsg, ConductorState, EndpointConfig, GatewayError, ModelEndpoint,
+    ModelGateway, Planner, Repertoire, RepertoireError, Routing, RoutingRequest, RunError,
+    RunReport, RunStatus, Task,
 };
 pub(crate) use desk::Desk;
 pub use desk::DeskConfig;

@@ -19,11 +19,11 @@ mod supervisor;
 pub use actors::{
     Asked, Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, Capability, CommandLimits,
     ConductorActor, ConductorArguments, ConductorMsg, ConductorState, DeskConfig, Emitter,
-    FailureKind, GatewayError, ModelGateway, Planner, Recollection, Remembered, Repertoire,
-    RepertoireError, ResearcherActor, ResearcherMsg, ResearcherState, Routing, RoutingRequest,
-    RunError, RunReport, RunStatus, Task, TerminalActor, TerminalMsg, TerminalState, Turn,
-    TurnContext, WorkerReport, WorkerStatus, Workspace, WorkspaceError, WriterActor, WriterMsg,
-    WriterState,
+    EndpointConfig, FailureKind, GatewayError, ModelEndpoint, ModelGateway, Planner, Recollection,
+    Remembered, Repertoire, RepertoireError, ResearcherActor, ResearcherMsg, ResearcherState,
+    Routing, RoutingRequest, RunError, RunReport, RunStatus, Task, TerminalActor, TerminalMsg,
+    TerminalState, Turn, TurnContext, WorkerReport, WorkerStatus, Workspace, WorkspaceError,
+    WriterActor, WriterMsg, WriterState,
 };
 pub use app_state::{AppConfig, AppError, AppState};
 pub use event::{BusEvent, EventType, ExportError, NewEvent, SYSTEM_USER, StoredEvent};

@@ -22,8 +22,9 @@ use super::turn::{TurnContext, WorkerReport};
 use super::writer::WriterMsg;
 
 pub use model_gateway::{
-    Assignment, CAPABILITY_ROUTING_GUIDANCE, Capability, GatewayError, ModelGateway, Planner,
-    Repertoire, RepertoireError, Routing, RoutingRequest, Task,
+    Assignment, CAPABILITY_ROUTING_GUIDANCE, Capability, EndpointConfig, GatewayError,
+    ModelEndpoint, ModelGateway, Planner, Repertoire, RepertoireError, Routing, RoutingRequest,
+    Task,
 };
 pub use report::{Attempt, RunError, RunReport, RunStatus};
 

@@ -147,6 +147,12 @@ pub(super) const FENCES: &[Fence] = &[
         tests_of: &["reprise-index"],
     },
     Fence {
+        // The one way out of the machine, and only where a host is given a model's endpoint.
+        outside: &["ureq"],
+        rooms: &["reprise-sandbox"],
+        tests_of: &[],
+    },
+    Fence {
         outside: &["sqlite-vec"],
         rooms: &[],
         tests_of: &["reprise-index"],

@@ -3,6 +3,7 @@
 //! Lives here: the seam, and the routing context into which memory is injected. Must never live
 //! here: doing what is planned.
 
+mod endpoint;
 mod error;
 mod planner;
 mod repertoire;
@@ -13,6 +14,7 @@ use reprise_types::RecordId;
 use super::super::recollection::Remembered;
 use super::report::Attempt;
 
+pub use endpoint::{EndpointConfig, ModelEndpoint};
 pub use error::GatewayError;
 pub use planner::Planner;
 pub use repertoire::{Repertoire, RepertoireError};

@@ -1,0 +1,108 @@
+//! The form of a plan in a model's answer.
+//!
+//! Must never live here: trust. Paths and commands are checked where they are used.
+
+use std::collections::BTreeMap;
+
+use reprise_types::RecordId;
+use serde::Deserialize;
+
+use super::super::{Assignment, Routing, Task};
+
+/// What a model is told of the form.
+pub(super) const FORM: &str = r#"Answer with one JSON object and nothing else:
+{"plan": "a few words", "reason": "one sentence", "used": ["ids of memories"], "assignments": [
+ {"worker": "terminal", "objective": "...", "folder": "...", "files": {"path": "text"}, "command": "..."},
+ {"worker": "researcher", "objective": "...", "words": ["..."]},
+ {"worker": "writer", "objective": "...", "path": "...", "text": "...", "summary": "..."}]}"#;
+
+/// Longest name of a plan, in characters: it stands in every report.
+const PLAN_CHARACTERS_MAX: usize = 80;
+
+#[derive(Deserialize)]
+struct Page {
+    plan: String,
+    #[serde(default)]
+    reason: String,
+    #[serde(default)]
+    used: Vec<String>,
+    assignments: Vec<Line>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    objective: String,
+    #[serde(flatten)]
+    work: Work,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "worker", rename_all = "snake_case")]
+enum Work {
+    Terminal {
+        #[serde(default)]
+        folder: String,
+        #[serde(default)]
+        files: BTreeMap<String, String>,
+        command: String,
+    },
+    Researcher {
+        words: Vec<String>,
+    },
+    Writer {
+        path: String,
+        text: String,
+        #[serde(default)]
+        summary: String,
+    },
+}
+
+/// Reads a plan; fences around it are what models like to write.
+pub(super) fn read(content: &str) -> Result<Routing, String> {
+    let content = content.trim();
+    let inside = content.strip_prefix("```").and_then(|rest| {
+        let (_, rest) = rest.split_once('\n')?;
+        rest.trim_end().strip_suffix("```")
+    });
+    let page: Page = serde_json::from_str(inside.unwrap_or(content))
+        .map_err(|error| format!("not a plan: {error}"))?;
+    let name: String = page.plan.replace('`', "'");
+    let plan: String = name.trim().chars().take(PLAN_CHARACTERS_MAX).collect();
+    if plan.is_empty() || page.assignments.is_empty() {
+        return Err("a plan needs a name and at least one assignment".to_owned());
+    }
+    let assignment = |line: Line| Assignment {
+        objective: format!("{}, by `{plan}`", line.objective),
+        task: match line.work {
+            Work::Terminal {
+                folder,
+                files,
+                command,
+            } => Task::Run {
+                folder,
+                files: files.into_iter().collect(),
+                command,
+            },
+            Work::Researcher { words } => Task::Search { words },
+            Work::Writer {
+                path,
+                text,
+                summary,
+            } => Task::Write {
+                path,
+                text,
+                summary,
+            },
+        },
+    };
+    let assignments = page.assignments.into_iter().map(assignment).collect();
+    // What is no id is no memory: the conductor takes only those that were recalled anyway.
+    let ids = page.used.iter().filter_map(|id| id.parse().ok());
+    let used: Vec<RecordId> = ids.collect();
+    Ok(Routing {
+        assignments,
+        used,
+        reason: page.reason,
+        plan,
+    })
+}
