@@ -17,8 +17,12 @@ pub(crate) enum Job {
     /// Keep records.
     Observe(Observe),
     /// Anything else that needs the engine.
-    Run(Box<dyn FnOnce(&mut Engine) + Send>),
+    Run(Work),
 }
+
+/// Work on the engine; what it answers with is said once readers see what it did.
+pub(crate) type Work = Box<dyn FnOnce(&mut Engine) -> Said + Send>;
+type Said = Box<dyn FnOnce() + Send>;
 
 impl Job {
     /// Work on the engine, and where its result arrives.
@@ -26,9 +30,10 @@ impl Job {
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> (Self, oneshot::Receiver<T>) {
         let (reply, answer) = oneshot::channel();
-        let work = move |engine: &mut Engine| {
+        let work = move |engine: &mut Engine| -> Said {
+            let done = work(engine);
             // An asker that left has no use for the answer; the work is done all the same.
-            let _left = reply.send(work(engine)).is_err();
+            Box::new(move || drop(reply.send(done)))
         };
         (Self::Run(Box::new(work)), answer)
     }
@@ -202,6 +207,7 @@ impl AgentHandle {
     pub(crate) fn remember(&self, receipt: Receipt) {
         let job = Job::Run(Box::new(move |engine: &mut Engine| {
             engine.remember_recall(receipt);
+            Box::new(|| {})
         }));
         let jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Err(error)) = jobs.as_ref().map(|jobs| jobs.try_send(job)) {

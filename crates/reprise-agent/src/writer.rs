@@ -10,7 +10,7 @@ use reprise_types::{MemoryError, NewRecord, WriteOutcome, system_entropy};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
-use crate::handle::{AgentHandle, Job, Observe, Readiness, storage};
+use crate::handle::{AgentHandle, Job, Observe, Readiness, Work, storage};
 
 /// How a writer thread came to its end. No message at all means that it panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,12 +115,14 @@ impl Writer {
             .ok_or_else(|| self.handle.unavailable())
     }
 
-    fn run_work(&mut self, work: Box<dyn FnOnce(&mut Engine) + Send>) {
+    fn run_work(&mut self, work: Work) {
         // Where the engine cannot be had the work is dropped, and its asker told by that.
         if let Ok(engine) = self.engine() {
-            work(engine);
+            let answer = work(engine);
             let snapshot = engine.snapshot();
             self.handle.publish(snapshot);
+            // Whoever hears that it is done, and then reads, sees it done.
+            answer();
         }
     }
 

@@ -75,6 +75,17 @@ impl Snapshot {
         tags
     }
 
+    /// The live records that were kept last, newest first, at most `limit`.
+    #[must_use]
+    pub fn newest(&self, limit: usize) -> Vec<Result<MemoryRecord, StoreError>> {
+        let newest_first = (0..self.index.len() as u32).rev();
+        newest_first
+            .filter(|ordinal| self.index.doc(*ordinal).is_some_and(|doc| doc.is_live()))
+            .take(limit)
+            .map(|ordinal| self.record(ordinal, None))
+            .collect()
+    }
+
     /// Every live record, oldest first, read from disk as the iterator moves.
     pub fn records(&self) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
         (0..self.index.len() as u32)

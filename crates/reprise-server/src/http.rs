@@ -9,6 +9,7 @@ mod extract;
 mod guard;
 mod metrics;
 mod service;
+mod tools;
 mod users;
 
 use std::sync::Arc;
@@ -17,10 +18,15 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+
 use crate::daemon::Life;
+use crate::mcp::{McpFace, Profile};
 use crate::surface::Surface;
 use crate::tokens::TokenFile;
 
+pub(crate) use choiros::user_of;
 pub(crate) use guard::Door;
 pub(crate) use metrics::Metrics;
 
@@ -46,6 +52,7 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .route("/v1/shutdown", post(service::shut_down))
         .nest("/v1/users/{user}", users::router())
         .nest("/api/memory", choiros::router())
+        .route_service("/mcp", mcp(app))
         .fallback(service::no_route)
         .method_not_allowed_fallback(service::no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -56,6 +63,17 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         ))
         .layer(middleware::from_fn_with_state(app.clone(), metrics::watch))
         .with_state(app.clone())
+}
+
+/// MCP over HTTP. Host and Origin are checked before it is reached.
+fn mcp(app: &App) -> StreamableHttpService<McpFace, LocalSessionManager> {
+    let face = McpFace::here(app.surface.clone(), None, Profile::Default);
+    let config = StreamableHttpServerConfig::default()
+        .with_allowed_hosts(Vec::<String>::new())
+        .with_max_request_body_bytes(BODY_BYTES_MAX)
+        .with_legacy_session_mode(false)
+        .with_json_response(true);
+    StreamableHttpService::new(move || Ok(face.clone()), Arc::default(), config)
 }
 
 #[cfg(test)]

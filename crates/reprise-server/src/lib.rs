@@ -7,18 +7,22 @@
 mod client;
 mod daemon;
 mod http;
+mod mcp;
 mod place;
 mod problem;
 mod surface;
+#[cfg(test)]
+mod testing;
 mod tokens;
 mod wire;
 
 pub use client::{Call, Client, Starter};
 pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
+pub use mcp::{McpFace, Profile};
 pub use place::{Place, PlaceError};
 pub use problem::{Problem, ProblemKind};
-pub use surface::{Change, Kept, Surface};
+pub use surface::{Change, Kept, Lesson, Surface, ToolAnswer};
 pub use tokens::{Scope, TokenEntry, TokenError, TokenFile};
 pub use wire::{
     Answer, Compacted, ExportLine, Fate, ForgetBody, Hit, LearningAction, OutcomeLine,

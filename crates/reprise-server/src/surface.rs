@@ -5,9 +5,12 @@
 
 mod episodes;
 mod feed;
+mod lessons;
 mod outcomes;
 mod reading;
 mod records;
+mod resources;
+mod tools;
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +24,9 @@ use tokio::sync::broadcast;
 use crate::problem::Problem;
 
 pub use feed::Change;
+pub use lessons::Lesson;
 pub use records::Kept;
+pub use tools::ToolAnswer;
 
 /// Changes that a slow listener may lag behind before it is told that it missed some.
 const CHANGES_MAX: usize = 1_024;

@@ -21,7 +21,10 @@ use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
 
 pub(crate) use branch::{BranchCommand, BranchTarget};
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments};
-pub(crate) use faces::{ServeArguments, TokenCommand};
+pub(crate) use faces::{
+    EditArguments, LearnArguments, LinkArguments, McpArguments, NamedArguments, RelatedArguments,
+    ServeArguments, TokenCommand, WhoseArguments,
+};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 
 /// Episodic memory for AI agents: keeps what happened, brings back what resonates.
@@ -68,15 +71,28 @@ pub(crate) enum Command {
     Recall(RecallArguments),
     /// Report how runs went that used what was recalled, from a JSONL file
     Outcome(OutcomeArguments),
-    /// Look into what was learned from outcomes, or govern it
-    #[command(subcommand)]
-    Learn(LearnCommand),
+    /// Keep a lesson; or, with a command, look into what outcomes taught, and govern it
+    Learn(LearnArguments),
+    /// Walk the links of a record, both ways
+    Related(RelatedArguments),
+    /// Link two records
+    Link(LinkArguments),
+    /// Show a record whole
+    Show(NamedArguments),
+    /// Correct a record: the new version replaces the old one
+    Edit(EditArguments),
+    /// Forget a record and its earlier versions
+    Delete(NamedArguments),
+    /// List the tags with their counts
+    Tags(WhoseArguments),
     /// Print every live record, a JSON line each
     Export(ExportArguments),
     /// Forget records; `compact` then removes them from the disk
     Forget(ForgetArguments),
     /// Serve every memory of the data directory until told to end
     Serve(ServeArguments),
+    /// Serve MCP on stdin and stdout, in front of the daemon
+    Mcp(McpArguments),
     /// Say whether a daemon runs, and how it is
     Status,
     /// Tell the daemon to finish what is under way and end

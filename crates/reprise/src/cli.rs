@@ -16,7 +16,9 @@ pub(crate) mod host;
 mod ingest;
 mod inspect;
 mod learn;
+mod lesson;
 mod man;
+mod mcp;
 pub(crate) mod model;
 mod models;
 mod outcome;
@@ -66,7 +68,17 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Ingest(arguments) => ingest::run(&context, &arguments),
         Command::Recall(arguments) => recall::run(&context, &arguments),
         Command::Outcome(arguments) => outcome::run(&context, &arguments),
-        Command::Learn(command) => learn::run(&context, &command),
+        Command::Learn(arguments) => match &arguments.command {
+            Some(command) => learn::run(&context, command),
+            None => lesson::learn(&context, &arguments),
+        },
+        Command::Related(arguments) => lesson::related(&context, &arguments),
+        Command::Link(arguments) => lesson::link(&context, &arguments),
+        Command::Show(arguments) => lesson::show(&context, &arguments),
+        Command::Edit(arguments) => lesson::edit(&context, &arguments),
+        Command::Delete(arguments) => lesson::delete(&context, &arguments),
+        Command::Tags(arguments) => lesson::tags(&context, &arguments),
+        Command::Mcp(arguments) => mcp::run(&context, &arguments),
         Command::Export(arguments) => export::run(&context, &arguments),
         Command::Forget(arguments) => forget::run(&context, &arguments),
         Command::Branch(command) => branch::run(&context, &command),

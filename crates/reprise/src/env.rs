@@ -13,6 +13,8 @@ pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
 /// Overrides the directory of the models.
 pub(crate) const MODELS_DIR: &str = "REPRISE_MODELS_DIR";
 
+/// Whose memory it is where a command does not say.
+pub(crate) const USER: &str = "REPRISE_USER";
 /// Where the session's sockets live.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 

@@ -44,19 +44,24 @@ impl FromRequestParts<App> for Whose {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        let header = parts.headers.get("x-reprise-user");
-        let header = header
-            .and_then(|user| user.to_str().ok())
-            .map(str::to_owned);
-        let query = Query::<UserQuery>::try_from_uri(&parts.uri).ok();
-        let scope = parts.extensions.get::<Identity>();
-        let own = scope.and_then(|identity| match &identity.0 {
-            Scope::User(user) => Some(user.to_string()),
-            Scope::All => None,
-        });
-        let named = query.and_then(|query| query.0.user).or(header).or(own);
-        admitted(parts, named.as_deref().unwrap_or(DEFAULT_USER)).map(Self)
+        user_of(parts).map(Self)
     }
+}
+
+/// Whose memory a request means whose path names nobody.
+pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
+    let header = parts.headers.get("x-reprise-user");
+    let header = header
+        .and_then(|user| user.to_str().ok())
+        .map(str::to_owned);
+    let query = Query::<UserQuery>::try_from_uri(&parts.uri).ok();
+    let scope = parts.extensions.get::<Identity>();
+    let own = scope.and_then(|identity| match &identity.0 {
+        Scope::User(user) => Some(user.to_string()),
+        Scope::All => None,
+    });
+    let named = query.and_then(|query| query.0.user).or(header).or(own);
+    admitted(parts, named.as_deref().unwrap_or(DEFAULT_USER))
 }
 
 #[derive(Debug, Deserialize)]

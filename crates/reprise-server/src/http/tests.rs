@@ -1,93 +1,28 @@
 //! The daemon with its real doors, over a memory without a model.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
-
-use reprise_agent::MemoryConfig;
-use reprise_engine::Engine;
-use reprise_store::RealDisk;
-use reprise_types::{EmbedError, MemoryRecord, UserId};
+use reprise_types::{MemoryRecord, UserId};
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
-use crate::client::{Call, Client};
-use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
+use crate::client::Call;
+use crate::daemon::{Daemon, DaemonOptions, Ended};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
+use crate::testing::{Running, config, options, run, run_in};
 use crate::tokens::{Scope, TokenFile};
 use crate::wire::{Answer, OutcomeReport, WriteReport};
 
-/// A daemon of this test's own.
-struct Running {
-    folder: TempDir,
-    place: Place,
-    client: Client,
-    http: SocketAddr,
-    ended: JoinHandle<Result<Ended, DaemonError>>,
-}
-
-fn config(place: &Place) -> MemoryConfig {
-    MemoryConfig::new(
-        place.data().to_owned(),
-        384,
-        Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
-        Arc::new(|| {
-            Err(EmbedError::Unavailable {
-                message: "this test has no model".to_owned(),
-            })
-        }),
-    )
-}
-
-fn options(place: &Place) -> DaemonOptions {
-    DaemonOptions {
-        place: place.clone(),
-        http: "127.0.0.1:0".parse().ok(),
-        idle_exit: None,
-        replace: false,
-    }
-}
-
-async fn run_in(folder: TempDir) -> Running {
-    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
-    let daemon = Daemon::start(config(&place), options(&place))
-        .await
-        .unwrap();
-    let http = daemon.http_address().unwrap();
-    Running {
-        client: Client::new(place.clone()),
-        place,
-        http,
-        ended: tokio::spawn(daemon.run()),
-        folder,
-    }
-}
-
-async fn run() -> Running {
-    run_in(tempfile::tempdir().unwrap()).await
-}
-
-impl Running {
-    async fn end(self) -> TempDir {
-        self.client.shut_down().await.unwrap();
-        assert_eq!(self.ended.await.unwrap().unwrap(), Ended::Asked);
-        self.folder
-    }
-
-    /// Status and body of one request over TCP, head as given.
-    async fn raw(&self, head: &str, body: &str) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.http).await.unwrap();
-        let length = body.len();
-        let text = format!("{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
-        stream.write_all(text.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, answer)
-    }
+/// Status and body of one request over TCP, head as given.
+async fn raw(running: &Running, head: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(running.http).await.unwrap();
+    let length = body.len();
+    let text = format!("{head}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer)
 }
 
 fn ada() -> UserId {
@@ -263,7 +198,7 @@ async fn over_tcp_only_the_right_token_opens_the_right_memory() {
         (format!("GET /metrics HTTP/1.1\r\nHost: {own}"), 401),
     ];
     for (head, expected) in cases {
-        let (status, answer) = running.raw(&head, body).await;
+        let (status, answer) = raw(&running, &head, body).await;
         assert_eq!(status, expected, "{head}\n{answer}");
         assert!(!answer.contains(&token));
         if status == 401 {
@@ -271,7 +206,7 @@ async fn over_tcp_only_the_right_token_opens_the_right_memory() {
         }
     }
     tokens.revoke("ada").unwrap();
-    let (status, _) = running.raw(&with(path, &own, ""), body).await;
+    let (status, _) = raw(&running, &with(path, &own, ""), body).await;
     assert_eq!(status, 401);
     running.end().await;
 }

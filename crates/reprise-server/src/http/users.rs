@@ -15,9 +15,9 @@ use serde_json::{Map, Value, json};
 use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
 use tokio_stream::{Stream, StreamExt};
 
-use super::App;
 use super::extract::{self, Body, Key, Named, Who};
 use super::guard::OverSocket;
+use super::{App, tools};
 use crate::problem::{Problem, ProblemKind};
 use crate::surface::Kept;
 use crate::wire::{
@@ -37,6 +37,8 @@ pub(super) fn router() -> Router<App> {
         .route("/compact", post(compact))
         .route("/checkpoint", post(checkpoint))
         .route("/changes", get(changes))
+        .route("/tools/{id}", post(tools::call))
+        .route("/resource", post(tools::resource))
 }
 
 #[derive(Debug, Deserialize)]

@@ -6,7 +6,7 @@ use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, UserId};
 use serde_json::{Map, Value};
 
 use super::{Change, Surface, resolve};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, ForgetBody, REQUEST_NAMESPACE, WriteReport, record_of_value};
 
 /// How a request wants its records kept.
@@ -104,7 +104,7 @@ impl Surface {
             }
         };
         let found = snapshot.get(id).ok_or_else(|| missing(name))?;
-        found.map_err(|error| Problem::new(crate::ProblemKind::Internal, error.to_string()))
+        found.map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))
     }
 
     /// Writes a corrected version, which supersedes the old one; `changes` names fields of the
@@ -150,13 +150,22 @@ impl Surface {
         record.visibility = old.visibility;
         record.retention = old.retention;
         record.provenance = old.provenance.clone();
-        let report = self.observe_read(user, vec![Ok(record)], kept).await?;
-        let id = match report.outcomes.into_iter().next() {
-            Some(Fate::Inserted { id } | Fate::Duplicate { of: id }) => id,
-            Some(Fate::Rejected { why }) => return Err(Problem::invalid(why)),
-            None => return Err(missing(name)),
+        let id = match self.keep_one(user, record, kept).await? {
+            Fate::Inserted { id } | Fate::Duplicate { of: id } => id,
+            Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         self.record(user, &id.to_string()).await
+    }
+
+    pub(super) async fn keep_one(
+        &self,
+        user: &UserId,
+        record: NewRecord,
+        kept: &Kept,
+    ) -> Result<Fate, Problem> {
+        let report = self.observe_read(user, vec![Ok(record)], kept).await?;
+        let fate = report.outcomes.into_iter().next();
+        fate.ok_or_else(|| Problem::new(ProblemKind::Internal, "memory gave no answer; try again"))
     }
 
     /// Forgets what a selector names; answers what was forgotten, which may be nothing.
@@ -225,7 +234,7 @@ impl Surface {
     }
 }
 
-fn missing(name: &str) -> Problem {
+pub(super) fn missing(name: &str) -> Problem {
     let name: String = name.chars().take(64).collect();
     Problem::not_found(format!(
         "there is no record `{name}` in this memory; pass an id that a recall returned"

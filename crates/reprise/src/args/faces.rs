@@ -3,7 +3,10 @@
 use std::net::SocketAddr;
 
 use clap::{Args, Subcommand};
-use reprise_types::UserId;
+use reprise_server::{Lesson, Profile};
+use reprise_types::{ConfidenceLevel, Evidence, UserId};
+
+use super::LearnCommand;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -40,4 +43,122 @@ pub(crate) enum TokenCommand {
         /// Which
         name: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WhoseArguments {
+    /// Whose memory
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct McpArguments {
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    /// Which tools the client sees: lean (4), default (9) or full (14)
+    #[arg(long, default_value = "default")]
+    pub(crate) profile: Profile,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct LearnArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<LearnCommand>,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    #[command(flatten)]
+    pub(crate) lesson: LessonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LessonArguments {
+    /// One line that names it
+    #[arg(long)]
+    title: Option<String>,
+    /// What was learned: one thing
+    #[arg(long)]
+    content: Option<String>,
+    /// A free word (may be repeated, or several with commas)
+    #[arg(long, value_delimiter = ',')]
+    tags: Vec<String>,
+    /// A word that it should be found by (may be repeated)
+    #[arg(long, value_delimiter = ',')]
+    keywords: Vec<String>,
+    /// Where it holds (may be repeated)
+    #[arg(long)]
+    context: Vec<String>,
+    /// Where it does not hold (may be repeated)
+    #[arg(long)]
+    anti_context: Vec<String>,
+    /// very-low, low, medium, high or very-high
+    #[arg(long)]
+    confidence: Option<ConfidenceLevel>,
+    /// documented, tested, observed, inferred or hearsay
+    #[arg(long, value_name = "EVIDENCE")]
+    source: Option<Evidence>,
+    /// Where that can be looked up
+    #[arg(long)]
+    source_notes: Option<String>,
+    /// The session that taught it
+    #[arg(long)]
+    session: Option<String>,
+}
+
+impl LessonArguments {
+    /// What is not given stays.
+    pub(crate) fn lesson(&self) -> Lesson {
+        let given = |list: &Vec<String>| (!list.is_empty()).then(|| list.clone());
+        Lesson {
+            title: self.title.clone(),
+            content: self.content.clone(),
+            tags: given(&self.tags),
+            keywords: given(&self.keywords),
+            contexts: given(&self.context),
+            anti_contexts: given(&self.anti_context),
+            confidence: self.confidence,
+            evidence: self.source,
+            source_notes: self.source_notes.clone(),
+            session: self.session.clone(),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NamedArguments {
+    /// The record's id or external id
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EditArguments {
+    #[command(flatten)]
+    pub(crate) named: NamedArguments,
+    #[command(flatten)]
+    pub(crate) lesson: LessonArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RelatedArguments {
+    #[command(flatten)]
+    pub(crate) named: NamedArguments,
+    /// Links to walk
+    #[arg(long, default_value_t = 2)]
+    pub(crate) depth: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LinkArguments {
+    /// The record that the link leads from
+    pub(crate) from: String,
+    /// The record that it leads to
+    pub(crate) to: String,
+    /// For example derived_from or contradicts
+    #[arg(long, default_value = "related_to")]
+    pub(crate) relation: String,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
 }

@@ -1,6 +1,8 @@
 //! The way of a command to the daemon, where one runs and the command may use it.
 
-use reprise_server::{Call, Client, Problem};
+use std::ffi::OsString;
+
+use reprise_server::{Call, Client, Problem, Starter};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 
@@ -10,6 +12,31 @@ use super::{Context, host};
 pub(super) struct Daemon {
     runtime: Runtime,
     client: Client,
+}
+
+/// Seconds without a request after which a daemon that was started on demand ends.
+const IDLE_EXIT_SECONDS: u32 = 30 * 60;
+
+/// A client that starts the daemon where none runs.
+pub(super) fn client(context: &Context) -> anyhow::Result<Client> {
+    let places = &context.places;
+    let mut arguments: Vec<OsString> = vec![
+        "--data-dir".into(),
+        places.data.clone().into(),
+        "--models-dir".into(),
+        places.models.clone().into(),
+        "serve".into(),
+        "--idle-exit".into(),
+        IDLE_EXIT_SECONDS.to_string().into(),
+    ];
+    if context.no_model {
+        arguments.insert(0, "--no-model".into());
+    }
+    let starter = Starter {
+        program: std::env::current_exe()?,
+        arguments,
+    };
+    Ok(Client::new(places.meeting()).starting(starter))
 }
 
 impl Daemon {

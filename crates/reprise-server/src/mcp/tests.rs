@@ -1,0 +1,204 @@
+//! A client of MCP against the proxy, the daemon behind it, and a memory without a model.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::{ServiceError, ServiceExt};
+use serde_json::{Value, json};
+
+use super::{INSTRUCTIONS, McpFace, Profile, tools};
+use crate::client::Client;
+use crate::testing::{Running, run};
+
+type Session = RunningService<RoleClient, ()>;
+
+async fn session(running: &Running, profile: Profile) -> Session {
+    let client = Arc::new(Client::new(running.place.clone()));
+    let face = McpFace::proxy(client, "ada".parse().unwrap(), profile);
+    let (near, far) = tokio::io::duplex(1 << 20);
+    tokio::spawn(async move {
+        let served = face.serve(far).await.unwrap();
+        served.waiting().await.unwrap();
+    });
+    ().serve(near).await.unwrap()
+}
+
+async fn call(session: &Session, tool: &str, arguments: Value) -> Result<Value, String> {
+    let Value::Object(arguments) = arguments else {
+        panic!("arguments are an object");
+    };
+    let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    let result = session
+        .call_tool(request)
+        .await
+        .map_err(|e| e.to_string())?;
+    if result.is_error == Some(true) {
+        return Err(serde_json::to_string(&result.content).unwrap());
+    }
+    Ok(result.structured_content.unwrap())
+}
+
+#[tokio::test]
+async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
+    let running = run().await;
+    let session = session(&running, Profile::Default).await;
+    let lesson = json!({
+        "title": "Jira workflow transitions need ids",
+        "content": "The transition endpoint takes the id of a transition, never its name.",
+        "tags": ["API", " jira "],
+        "contexts": ["Jira cloud"],
+        "anti_contexts": ["Jira server 7"],
+        "confidence": "high",
+        "evidence": "tested",
+    });
+    let first = call(&session, "learn", lesson).await.unwrap()["id"].clone();
+    let other =
+        json!({"title": "Redis evicts silently", "content": "Set a policy.", "tags": ["redis"]});
+    let second = call(&session, "learn", other).await.unwrap()["id"].clone();
+
+    let ask = json!({"query": "jira workflow update", "tags": ["api"]});
+    let found = call(&session, "recall", ask).await.unwrap();
+    assert_eq!(found["results"].as_array().unwrap().len(), 1);
+    let hit = &found["results"][0];
+    assert_eq!(hit["id"], first);
+    assert_eq!(hit["confidence"], "high");
+    assert_eq!(hit["anti_contexts"][0], "Jira server 7");
+
+    let link = json!({"from_id": first, "to_id": second, "relation": "related to"});
+    assert_eq!(
+        call(&session, "link", link.clone()).await.unwrap()["linked"],
+        true
+    );
+    assert_eq!(call(&session, "link", link).await.unwrap()["linked"], false);
+
+    let change =
+        json!({"id": first, "content": "Transitions go by id.", "confidence": "very_high"});
+    let new = call(&session, "update", change).await.unwrap();
+    assert_eq!(new["supersedes"], first);
+    let new = new["id"].clone();
+    let whole = call(&session, "get", json!({"id": new})).await.unwrap();
+    let whole = &whole["records"][0];
+    assert_eq!(whole["title"], "Jira workflow transitions need ids");
+    assert_eq!(whole["details"]["contexts"][0], "Jira cloud");
+    assert_eq!(whole["evidence"], "tested");
+    let text = whole["text"].as_str().unwrap();
+    assert!(
+        text.contains("go by id") && !text.contains("endpoint"),
+        "{text}"
+    );
+
+    // The new version is linked as the old one was, and seen from the other end.
+    let near = call(&session, "related", json!({"id": second}))
+        .await
+        .unwrap();
+    assert_eq!(near["related"][0]["id"], new);
+    assert_eq!(near["related"][0]["relation"], "related-to");
+
+    // Tags alone change without a new version.
+    let retag = json!({"id": new, "tags": ["jira", "rest"]});
+    assert_eq!(call(&session, "update", retag).await.unwrap()["id"], new);
+    let tags = call(&session, "tags", json!({})).await.unwrap();
+    let names: Vec<&str> = tags["tags"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["tag"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["jira", "redis", "rest"]);
+
+    let outcome = json!({"recall_id": found["recall_id"], "used": [first], "quality": 0.9});
+    assert_eq!(call(&session, "outcome", outcome).await.unwrap()["runs"], 1);
+
+    let gone = call(&session, "delete", json!({"id": new})).await.unwrap();
+    assert_eq!(gone["deleted"], json!([new, first]));
+    let found = call(&session, "recall", json!({"query": "jira transitions"}))
+        .await
+        .unwrap();
+    for hit in found["results"].as_array().unwrap() {
+        assert_eq!(hit["id"], second);
+    }
+    drop(session);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
+    let running = run().await;
+    let session = session(&running, Profile::Lean).await;
+    for (tool, arguments, expected) in [
+        ("learn", json!({}), "empty"),
+        ("learn", json!({"title": "a", "kontent": "b"}), "kontent"),
+        (
+            "learn",
+            json!({"title": "a", "confidence": "certain"}),
+            "very_high",
+        ),
+        ("get", json!({"id": "nobody"}), "no record"),
+        ("get", json!({}), "1 to 50"),
+        ("outcome", json!({"quality": 7, "query": "a"}), "0 to 1"),
+        ("recall", json!({"query": "a", "since": "soon"}), "RFC 3339"),
+        // Not in this profile.
+        ("delete", json!({"id": "x"}), "no tool"),
+        ("../stats", json!({}), "no tool"),
+    ] {
+        let error = call(&session, tool, arguments).await.unwrap_err();
+        assert!(error.contains(expected), "{tool}: {error}");
+    }
+    let tools = session.list_all_tools().await.unwrap();
+    assert_eq!(tools.len(), 4);
+    drop(session);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn resources_and_prompts_answer() {
+    let running = run().await;
+    let session = session(&running, Profile::Full).await;
+    let lesson = json!({"title": "One", "content": "thing", "tags": ["t"]});
+    let id = call(&session, "remember", lesson).await.unwrap()["id"].clone();
+    let id = id.as_str().unwrap();
+    for (uri, expected) in [
+        ("memory://recent".to_owned(), id),
+        ("memory://tags".to_owned(), "[[\\\"t\\\",1]]"),
+        ("memory://stats".to_owned(), "live"),
+        (format!("memory://records/{id}"), "lesson"),
+    ] {
+        let request = ReadResourceRequestParams::new(uri.clone());
+        let read = session.read_resource(request).await.unwrap();
+        let text = serde_json::to_string(&read).unwrap();
+        assert!(text.contains(expected), "{uri}: {text}");
+    }
+    for uri in [
+        "memory://nothing",
+        "file:///etc/passwd",
+        "memory://records/",
+    ] {
+        let request = ReadResourceRequestParams::new(uri);
+        let refused = session.read_resource(request).await.unwrap_err();
+        assert!(matches!(refused, ServiceError::McpError(_)), "{refused}");
+    }
+    assert_eq!(session.list_all_prompts().await.unwrap().len(), 3);
+    let without = GetPromptRequestParams::new("recall-context");
+    assert!(session.get_prompt(without).await.is_err());
+    drop(session);
+    running.end().await;
+}
+
+#[test]
+fn what_every_session_pays_for_is_small() {
+    assert!(INSTRUCTIONS.len() < 1024, "{}", INSTRUCTIONS.len());
+    for (profile, count, bytes_max) in [
+        (Profile::Lean, 4, 6_000),
+        (Profile::Default, 9, 12_000),
+        (Profile::Full, 14, 18_000),
+    ] {
+        let tools = tools::of(profile);
+        assert_eq!(tools.len(), count);
+        for tool in &tools {
+            assert!(tool.output_schema.is_some() && tool.annotations.is_some());
+        }
+        let bytes = serde_json::to_string(&tools).unwrap().len();
+        assert!(bytes < bytes_max, "{profile:?}: {bytes}");
+    }
+}

@@ -1,0 +1,375 @@
+//! The tools: what an agent asks for by name, with light answers first and `get` for the whole.
+//!
+//! Lives here: arguments to operations, operations to answers. Must never live here: JSON-RPC, or
+//! an operation of its own.
+
+use reprise_types::{MemoryKind, MemoryRecord, RecordId, UserId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::lessons::{Lesson, title_of};
+use super::{Kept, Surface};
+use crate::problem::Problem;
+use crate::wire::{Fate, ForgetBody, Hit, RecallBody, instant};
+
+/// Characters of a text in a light answer.
+const EXCERPT: usize = 240;
+/// Results of a recall where the agent does not say.
+const LIMIT_DEFAULT: usize = 5;
+/// Records of one `get`.
+const GET_MAX: usize = 50;
+
+/// What a tool answers: the same twice, for a reader and for a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolAnswer {
+    /// For a reader.
+    pub text: String,
+    /// For a program.
+    pub structured: Value,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecallArguments {
+    query: String,
+    limit: Option<usize>,
+    #[serde(default)]
+    tags: Vec<String>,
+    #[serde(default)]
+    kinds: Vec<MemoryKind>,
+    session: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
+    as_of: Option<String>,
+    #[serde(default)]
+    full: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RelatedArguments {
+    id: String,
+    depth: Option<usize>,
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkArguments {
+    from_id: String,
+    to_id: String,
+    relation: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GetArguments {
+    id: Option<String>,
+    #[serde(default)]
+    ids: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct UpdateArguments {
+    id: String,
+    #[serde(flatten)]
+    changes: Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeleteArguments {
+    id: String,
+    reason: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoArguments {}
+
+impl Surface {
+    /// Runs a tool by its name; an alias does what its original does.
+    pub async fn tool(
+        &self,
+        user: &UserId,
+        name: &str,
+        arguments: Map<String, Value>,
+        kept: &Kept,
+    ) -> Result<ToolAnswer, Problem> {
+        match name {
+            "learn" | "remember" => self.tool_learn(user, read(arguments)?, kept).await,
+            "recall" | "search" => self.tool_recall(user, read(arguments)?).await,
+            "related" => self.tool_related(user, read(arguments)?).await,
+            "link" => self.tool_link(user, read(arguments)?).await,
+            "get" | "fetch" => self.tool_get(user, read(arguments)?).await,
+            "update" => self.tool_update(user, read(arguments)?, kept).await,
+            "delete" => self.tool_delete(user, read(arguments)?).await,
+            "tags" => self.tool_tags(user, read(arguments)?).await,
+            "outcome" => {
+                let key = kept.key.as_deref();
+                let report = self.outcome(user, read(arguments)?, key).await?;
+                let text = format!("learned; {} runs so far", report.runs);
+                answer(text, &report)
+            }
+            "forget" => {
+                let what: ForgetBody = read(arguments)?;
+                let ids = self.forget_many(user, &what).await?;
+                let text = format!("{} records forgotten", ids.len());
+                answer(text, &json!({ "forgotten": ids }))
+            }
+            "stats" => {
+                let NoArguments {} = read(arguments)?;
+                let stats = self.stats(user).await?;
+                let text = format!("{} records in {} sessions", stats.live, stats.sessions);
+                answer(text, &stats)
+            }
+            _ => Err(Problem::not_found(format!(
+                "there is no tool `{}`; list the tools first",
+                name.chars().take(64).collect::<String>()
+            ))),
+        }
+    }
+
+    async fn tool_learn(
+        &self,
+        user: &UserId,
+        lesson: Lesson,
+        kept: &Kept,
+    ) -> Result<ToolAnswer, Problem> {
+        let (id, outcome) = match self.learn(user, lesson, kept).await? {
+            Fate::Inserted { id } => (id, "inserted"),
+            Fate::Duplicate { of } => (of, "duplicate"),
+            Fate::Rejected { why } => return Err(Problem::invalid(why)),
+        };
+        answer(
+            format!("{outcome} as {id}"),
+            &json!({ "id": id, "outcome": outcome }),
+        )
+    }
+
+    async fn tool_recall(
+        &self,
+        user: &UserId,
+        arguments: RecallArguments,
+    ) -> Result<ToolAnswer, Problem> {
+        let full = arguments.full;
+        let body = RecallBody {
+            query: arguments.query,
+            top_k: Some(arguments.limit.unwrap_or(LIMIT_DEFAULT)),
+            kind: arguments.kinds,
+            since: arguments.since,
+            until: arguments.until,
+            tags: arguments.tags,
+            session: arguments.session,
+            as_of: arguments.as_of,
+            ..RecallBody::default()
+        };
+        let found = self.recall(user, &body).await?;
+        let snapshot = self.snapshot(user).await?;
+        let mut text = match (found.results.len(), found.nothing_relevant) {
+            (0, _) => "Nothing comes to mind.".to_owned(),
+            (count, true) => format!("Nothing here is likely to answer that; {count} nearest:"),
+            (1, false) => "Found 1 relevant memory:".to_owned(),
+            (count, false) => format!("Found {count} relevant memories:"),
+        };
+        let mut results = Vec::with_capacity(found.results.len());
+        for hit in &found.results {
+            let record = snapshot.get(hit.id).and_then(Result::ok);
+            let light = light(hit, record.as_ref(), full);
+            text.push_str(&line_of(&light));
+            results.push(light);
+        }
+        answer(
+            text,
+            &json!({
+                "recall_id": found.recall_id,
+                "nothing_relevant": found.nothing_relevant,
+                "degraded": found.degraded,
+                "results": results,
+            }),
+        )
+    }
+
+    async fn tool_related(
+        &self,
+        user: &UserId,
+        arguments: RelatedArguments,
+    ) -> Result<ToolAnswer, Problem> {
+        let RelatedArguments { id, depth, limit } = arguments;
+        let related = self.related(user, &id, depth, limit).await?;
+        let mut text = format!("{} related", related.len());
+        let mut list = Vec::with_capacity(related.len());
+        for (related, title) in related {
+            let link = related.link;
+            let arrow = if link.outgoing { "->" } else { "<-" };
+            let line = format!("\n- {arrow} {} {}: {title}", link.relation, link.record);
+            text.push_str(&line);
+            list.push(json!({
+                "id": link.record,
+                "title": title,
+                "relation": link.relation,
+                "outgoing": link.outgoing,
+                "depth": related.depth,
+                "via": related.via,
+            }));
+        }
+        answer(text, &json!({ "related": list }))
+    }
+
+    async fn tool_link(
+        &self,
+        user: &UserId,
+        arguments: LinkArguments,
+    ) -> Result<ToolAnswer, Problem> {
+        let (from, to) = (&arguments.from_id, &arguments.to_id);
+        let new = self.link(user, from, to, arguments.relation.as_deref());
+        let new = new.await?;
+        let text = if new {
+            "linked"
+        } else {
+            "they were linked so already"
+        };
+        answer(text.to_owned(), &json!({ "linked": new }))
+    }
+
+    async fn tool_get(
+        &self,
+        user: &UserId,
+        arguments: GetArguments,
+    ) -> Result<ToolAnswer, Problem> {
+        let names: Vec<String> = arguments.ids.into_iter().chain(arguments.id).collect();
+        if names.is_empty() || names.len() > GET_MAX {
+            return Err(Problem::invalid(format!(
+                "name 1 to {GET_MAX} records by `id` or `ids`"
+            )));
+        }
+        let mut text = String::new();
+        let mut records = Vec::with_capacity(names.len());
+        for name in &names {
+            let record = self.record(user, name).await?;
+            let links = self.links(user, record.id).await?;
+            let id = record.id.to_string();
+            text.push_str(&["[", &id, "] ", &record.text, "\n"].concat());
+            records.push(whole(&record, &json!(links)));
+        }
+        answer(text, &json!({ "records": records }))
+    }
+
+    async fn tool_update(
+        &self,
+        user: &UserId,
+        arguments: UpdateArguments,
+        kept: &Kept,
+    ) -> Result<ToolAnswer, Problem> {
+        let lesson: Lesson = read(arguments.changes)?;
+        let new = self.correct(user, &arguments.id, lesson, kept).await?;
+        answer(
+            format!("updated; its id is {} now", new.id),
+            &json!({ "id": new.id, "supersedes": new.supersedes }),
+        )
+    }
+
+    async fn tool_delete(
+        &self,
+        user: &UserId,
+        arguments: DeleteArguments,
+    ) -> Result<ToolAnswer, Problem> {
+        let reason = arguments.reason.as_deref();
+        let reason = reason.unwrap_or("asked for by an agent");
+        let deleted = self.forget(user, &arguments.id, reason).await?;
+        answer(
+            format!("{} versions deleted", deleted.len()),
+            &json!({ "deleted": deleted }),
+        )
+    }
+
+    async fn tool_tags(&self, user: &UserId, _: NoArguments) -> Result<ToolAnswer, Problem> {
+        let tags = self.tags(user).await?;
+        let words = tags.iter().map(|(tag, count)| format!("{tag} ({count})"));
+        let text = words.collect::<Vec<_>>().join(", ");
+        let named = tags
+            .iter()
+            .map(|(tag, count)| json!({ "tag": tag, "count": count }));
+        let structured = json!({ "tags": named.collect::<Vec<_>>() });
+        answer(text, &structured)
+    }
+}
+
+fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, Problem> {
+    serde_json::from_value(Value::Object(arguments))
+        .map_err(|error| Problem::invalid(format!("the arguments do not fit the tool: {error}")))
+}
+
+fn answer(text: String, structured: &impl Serialize) -> Result<ToolAnswer, Problem> {
+    let structured = serde_json::to_value(structured);
+    let structured = structured
+        .map_err(|error| Problem::new(crate::ProblemKind::Internal, error.to_string()))?;
+    Ok(ToolAnswer { text, structured })
+}
+
+fn excerpt(text: &str) -> String {
+    match text.char_indices().nth(EXCERPT) {
+        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "...",
+        None => text.to_owned(),
+    }
+}
+
+/// Enough to decide whether to `get` it.
+fn light(hit: &Hit, record: Option<&MemoryRecord>, full: bool) -> Value {
+    let mut light = json!({
+        "id": hit.id,
+        "title": record.map_or_else(|| excerpt(&hit.text), title_of),
+        "text": if full { hit.text.clone() } else { excerpt(&hit.text) },
+        "score": hit.sona_score,
+        "kind": hit.kind,
+        "when": instant(hit.timestamp),
+        "tags": hit.tags,
+    });
+    if let Some(record) = record {
+        if let Some(level) = record.confidence_level() {
+            light["confidence"] = json!(level);
+        }
+        if let Some(evidence) = record.evidence {
+            light["evidence"] = json!(evidence);
+        }
+        for name in ["contexts", "anti_contexts"] {
+            let words = record
+                .details
+                .as_ref()
+                .and_then(|details| details.get(name));
+            if let Some(words) = words {
+                light[name] = words.clone();
+            }
+        }
+    }
+    light
+}
+
+fn line_of(light: &Value) -> String {
+    let text = |name: &str| light[name].as_str().unwrap_or_default();
+    let mut line = String::from("\n- ");
+    if let Some(level) = light["confidence"].as_str() {
+        line.push_str(&["[", level, "] "].concat());
+    }
+    let score = light["score"].as_f64().unwrap_or_default();
+    let score = format!(" ({score:.2}, ");
+    line.push_str(&[text("title"), &score, text("when"), ")"].concat());
+    for (name, head) in [("contexts", "holds for"), ("anti_contexts", "NOT for")] {
+        let words = light[name].as_array().into_iter().flatten();
+        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+        if !words.is_empty() {
+            line.push_str(&["\n  ", head, ": ", &words.join("; ")].concat());
+        }
+    }
+    line.push_str(&["\n  id ", text("id"), "\n  ", text("text")].concat());
+    line
+}
+
+fn whole(record: &MemoryRecord, links: &Value) -> Value {
+    let line = serde_json::to_value(crate::wire::ExportLine::new(record));
+    let mut line = line.unwrap_or_else(|_| json!({ "id": RecordId::to_string(&record.id) }));
+    line["title"] = json!(title_of(record));
+    line["links"] = links.clone();
+    line
+}

@@ -1,0 +1,98 @@
+//! `reprise learn`, `related`, `link`, `show`, `edit`, `delete`, `tags`: the tools of an agent, typed.
+
+use std::io::Write;
+
+use reprise_agent::MemoryService;
+use reprise_server::{Call, Kept, Surface, ToolAnswer};
+use reprise_types::{SystemClock, UserId};
+use serde_json::{Map, Value, json};
+
+use super::daemon::Daemon;
+use super::{Context, host, serve};
+use crate::args::{
+    EditArguments, LearnArguments, LinkArguments, NamedArguments, RelatedArguments, WhoseArguments,
+};
+use crate::exit::Exit;
+
+pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Result<Exit> {
+    let lesson = serde_json::to_value(arguments.lesson.lesson())?;
+    run(context, &arguments.whose, "learn", lesson)
+}
+
+pub(super) fn related(context: &Context, arguments: &RelatedArguments) -> anyhow::Result<Exit> {
+    let what = json!({ "id": arguments.named.id, "depth": arguments.depth });
+    run(context, &arguments.named.whose, "related", what)
+}
+
+pub(super) fn link(context: &Context, arguments: &LinkArguments) -> anyhow::Result<Exit> {
+    let LinkArguments {
+        from,
+        to,
+        relation,
+        whose,
+    } = arguments;
+    let what = json!({ "from_id": from, "to_id": to, "relation": relation });
+    run(context, whose, "link", what)
+}
+
+pub(super) fn show(context: &Context, arguments: &NamedArguments) -> anyhow::Result<Exit> {
+    let what = json!({ "id": arguments.id });
+    run(context, &arguments.whose, "get", what)
+}
+
+pub(super) fn edit(context: &Context, arguments: &EditArguments) -> anyhow::Result<Exit> {
+    let mut what = serde_json::to_value(arguments.lesson.lesson())?;
+    what["id"] = json!(arguments.named.id);
+    run(context, &arguments.named.whose, "update", what)
+}
+
+pub(super) fn delete(context: &Context, arguments: &NamedArguments) -> anyhow::Result<Exit> {
+    let what = json!({ "id": arguments.id, "reason": "asked for on the command line" });
+    run(context, &arguments.whose, "delete", what)
+}
+
+pub(super) fn tags(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
+    run(context, arguments, "tags", json!({}))
+}
+
+fn run(
+    context: &Context,
+    whose: &WhoseArguments,
+    tool: &str,
+    arguments: Value,
+) -> anyhow::Result<Exit> {
+    let answer = match Daemon::running(context)? {
+        Some(daemon) => {
+            let path = Call::path_of(&whose.user, &["tools", tool]);
+            daemon.ask(&Call::post(path, &arguments))?
+        }
+        None => by_file(context, &whose.user, tool, arguments)?,
+    };
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", answer.structured)?;
+    } else {
+        writeln!(out, "{}", answer.text)?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The same tool in this process, under the file's lock.
+fn by_file(
+    context: &Context,
+    user: &UserId,
+    tool: &str,
+    arguments: Value,
+) -> anyhow::Result<ToolAnswer> {
+    let arguments = match arguments {
+        Value::Object(arguments) => arguments,
+        _ => Map::new(),
+    };
+    host::runtime()?.block_on(async {
+        let service = MemoryService::start(serve::config(context), None).await?;
+        let surface = Surface::new(service, std::sync::Arc::new(SystemClock));
+        let answer = surface.tool(user, tool, arguments, &Kept::default()).await;
+        surface.shut_down().await;
+        Ok(answer?)
+    })
+}

@@ -1,0 +1,33 @@
+//! `reprise mcp`: a server of MCP on stdin and stdout. It holds nothing: the daemon, started on
+//! demand, has the memories.
+
+use std::sync::Arc;
+
+use reprise_agent::MemoryService;
+use reprise_server::{McpFace, Surface};
+use reprise_types::SystemClock;
+
+use super::{Context, daemon, host, serve};
+use crate::args::McpArguments;
+use crate::exit::Exit;
+
+pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result<Exit> {
+    let user = arguments.whose.user.clone();
+    let profile = arguments.profile;
+    let runtime = host::runtime()?;
+    runtime.block_on(async {
+        if !context.no_daemon {
+            let client = Arc::new(daemon::client(context)?);
+            return Ok(McpFace::proxy(client, user, profile).serve_stdio().await?);
+        }
+        let service = MemoryService::start(serve::config(context), None).await?;
+        let surface = Surface::new(service, Arc::new(SystemClock));
+        let face = McpFace::here(surface.clone(), Some(user), profile);
+        let served = face.serve_stdio().await;
+        surface.shut_down().await;
+        anyhow::Ok(served?)
+    })?;
+    // A read of stdin may still be under way on a thread of its own.
+    runtime.shutdown_background();
+    Ok(Exit::Success)
+}
