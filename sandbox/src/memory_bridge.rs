@@ -10,9 +10,9 @@ use ractor::{ActorCell, ActorId, ActorRef, call_t};
 #[cfg(test)]
 use reprise_agent::{Event, MapOutcome, TopicTable};
 use reprise_agent::{
-    EventFeed, FeedError, FeedSource, Mapper, MemoryConfig, MemoryService, RelayHandle,
-    RelayProgress, ServiceStats, SourceBinding,
+    EventFeed, FeedError, FeedSource, MemoryService, RelayHandle, RelayProgress, ServiceStats,
 };
+pub use reprise_agent::{Mapper, MemoryConfig, SourceBinding};
 use reprise_types::{MemoryError, MemoryProvider, UserId};
 use serde_json::Value;
 use tokio::sync::watch;

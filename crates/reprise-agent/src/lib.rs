@@ -6,6 +6,7 @@
 
 mod agent;
 mod config;
+mod context_snapshot;
 mod embedder;
 mod handle;
 mod ingest;
@@ -23,6 +24,7 @@ mod testing;
 
 pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentMsg, MemoryAgentState};
 pub use config::{MemoryConfig, OpenEngine, ServiceLimits};
+pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
 pub use embedder::{EmbedPool, Embedded, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;
 pub use provider::ActorMemoryProvider;

@@ -1,0 +1,57 @@
+//! A host with memory in forty lines: `cargo run -p reprise-sandbox --example embed`.
+//!
+//! Lives here: the shortest way from nothing to a run that remembers the one before. Must never
+//! live here: anything a real host would not write as well.
+
+use std::error::Error;
+use std::io::Write as _;
+use std::sync::Arc;
+
+use reprise_engine::Engine;
+use reprise_sandbox::{
+    AppConfig, AppState, DeskConfig, Mapper, MemoryBridge, MemoryConfig, Planner, Repertoire,
+    SourceBinding,
+};
+use reprise_store::RealDisk;
+use reprise_types::{EmbedError, UserId};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let user: UserId = "ada".parse()?;
+    // Who opens files and models is the host's choice; without a model, words answer.
+    let memory = MemoryConfig::new(
+        folder.path().join("data"),
+        384,
+        Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+        Arc::new(|| {
+            Err(EmbedError::Unavailable {
+                message: "this example brings no model".to_owned(),
+            })
+        }),
+    );
+    // One log is one user's, whatever its events say.
+    let binding = SourceBinding {
+        stream: "host".to_owned(),
+        user: user.clone(),
+    };
+    let bridge = MemoryBridge::with_memory(memory, binding, Arc::new(Mapper::builtin()?));
+    let planner = Planner::new(Repertoire::builtin()?);
+    let app = AppState::start(AppConfig {
+        desk: Some(DeskConfig::new(
+            folder.path().join("work"),
+            Arc::new(planner),
+        )),
+        ..AppConfig::new(folder.path().join("events.db"), bridge.clone())
+    })
+    .await?;
+    for request in ["what is a mutex for?", "and a mutex in the session?"] {
+        let report = app.execute(&user, request, "desk-1").await?;
+        let remembered = report.turns.first().map_or(0, |turn| turn.records.len());
+        let summary = &report.summary;
+        writeln!(std::io::stdout(), "{summary} ({remembered} memories)")?;
+        bridge.catch_up().await.transpose()?;
+    }
+    app.shut_down().await?;
+    Ok(())
+}
