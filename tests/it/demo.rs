@@ -92,6 +92,10 @@ fn each_of_three_weeks_is_helped_by_what_the_weeks_before_it_learned() {
         };
         assert!(!teachers.is_empty() && teachers.iter().all(asked), "{one}");
     }
+    // From the second week on memory has something to say on every turn of everybody (M42).
+    for run in weeks[1..].iter().flat_map(|week| list(week, "runs")) {
+        assert_eq!(run["turns"], run["turns_with_memory"], "{run}");
+    }
     // Memory on every turn of the last run, the conductor's and each worker's (M42).
     let turns = list(&story, "trace");
     for actor in ["conductor", "researcher", "terminal", "writer"] {

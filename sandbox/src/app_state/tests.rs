@@ -1,5 +1,7 @@
 //! The host without memory: the tree starts once, heals, and ends in order.
 
+mod desk;
+
 use std::time::Duration;
 
 use ractor::{ActorStatus, call_t};

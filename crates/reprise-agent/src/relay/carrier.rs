@@ -4,6 +4,7 @@
 //! is being embedded, so that the model never waits for the disk. Must never live here: an event's
 //! meaning.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -32,6 +33,9 @@ const CURSOR_LAG_MAX: u64 = 256;
 /// First and longest wait before a failed step is tried again.
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_LONGEST: Duration = Duration::from_secs(2);
+
+/// Runs remembered as begun by the log itself.
+const OWN_RUNS_MAX: usize = 1_024;
 
 /// How long a log that could not be read is left alone.
 const READ_ON_AFTER: Duration = Duration::from_millis(500);
@@ -86,6 +90,9 @@ pub(super) struct Carrier {
     /// A batch was given up because the relay was stopped: nothing after it may be written, or the
     /// cursor would pass it.
     given_up: bool,
+    /// Runs that nobody but the log has begun: only of these it says what they used. A host that
+    /// begins its runs itself names that itself.
+    own_runs: BTreeSet<String>,
 }
 
 impl Carrier {
@@ -104,6 +111,7 @@ impl Carrier {
             ready,
             behind: false,
             given_up: false,
+            own_runs: BTreeSet::new(),
         }
     }
 
@@ -332,7 +340,7 @@ impl Carrier {
 
     /// Hands on what a parcel's events say of runs. Whatever is refused was said before, or makes
     /// no sense: a record is never held up by it.
-    async fn tell(&self, parcel: &Parcel) {
+    async fn tell(&mut self, parcel: &Parcel) {
         if parcel.signals.is_empty() {
             return;
         }
@@ -347,18 +355,23 @@ impl Carrier {
             })
             .collect();
         let (directory, user) = (&self.arguments.directory, &self.arguments.binding.user);
+        let mut own = std::mem::take(&mut self.own_runs);
         let told = directory.with_engine(user, move |engine| {
             for said in said {
-                if let Err(error) = said.tell(engine) {
+                if let Err(error) = said.tell(engine, &mut own) {
                     tracing::debug!(%error, "something said of a run was refused");
                 }
             }
             // A log may hold runs that nobody ended.
-            engine.sweep_runs()
+            (engine.sweep_runs(), own)
         });
         match told.await {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "stale runs could not be given up"),
+            Ok((swept, own)) => {
+                self.own_runs = own;
+                if let Err(error) = swept {
+                    tracing::warn!(%error, "stale runs could not be given up");
+                }
+            }
             Err(error) => tracing::warn!(%error, "what was said of runs is lost"),
         }
     }
@@ -380,7 +393,7 @@ struct Said {
 }
 
 impl Said {
-    fn tell(self, engine: &mut Engine) -> Result<(), EngineError> {
+    fn tell(self, engine: &mut Engine, own: &mut BTreeSet<String>) -> Result<(), EngineError> {
         let RunSignal {
             run_id,
             at,
@@ -410,10 +423,20 @@ impl Said {
                     recall_id: asked.map(|receipt| receipt.recall_id),
                     query: self.question,
                 };
-                engine.begin_run(&run, at)
+                engine.begin_run(&run, at)?;
+                if own.len() < OWN_RUNS_MAX {
+                    own.insert(run.run_id);
+                }
+                Ok(())
             }
-            RunTurn::Acted { action } => engine.step_run(&run_id, &action, &cited, at),
+            RunTurn::Acted { action } => {
+                if !own.contains(&run_id) {
+                    cited.clear();
+                }
+                engine.step_run(&run_id, &action, &cited, at)
+            }
             RunTurn::Ended { fail } => {
+                own.remove(&run_id);
                 let run = RunEnding {
                     run_id,
                     used: cited,

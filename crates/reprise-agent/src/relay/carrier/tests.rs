@@ -534,3 +534,69 @@ async fn a_run_that_quotes_what_was_recalled_gives_it_half_a_credit_and_an_appro
     );
     assert!(service.shut_down().await.is_clean());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_run_that_its_host_began_only_the_host_says_what_was_used() {
+    use reprise_types::{Credit, RunBeginning, RunEnding, WriteOutcome};
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let notes = ["use the mutex", "use the channel"].map(crate::testing::note);
+    let kept = service.observe(&ada(), notes.into()).await.unwrap();
+    let ids: Vec<_> = kept
+        .into_iter()
+        .map(|outcome| match outcome {
+            WriteOutcome::Inserted { id } => id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let provider = service.provider(&ada());
+    let asked = provider
+        .recall_request(RecallRequest::new("use what?"))
+        .await;
+    let asked = asked.unwrap().recall_id;
+    let begin = RunBeginning {
+        run_id: "run-1".to_owned(),
+        query: None,
+        recall_id: Some(asked),
+    };
+    provider.begin_run(begin).await.unwrap();
+    let report = json!({"report": {"summary": format!("did as {} says", ids[1])}});
+    let host = Host::with_log(vec![
+        run_event(
+            1,
+            1,
+            "conductor.run.started",
+            &json!({"objective": "use what?"}),
+        ),
+        run_event(2, 1, "worker.report.received", &report),
+    ]);
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    let end = RunEnding {
+        run_id: "run-1".to_owned(),
+        used: vec![ids[0]],
+        credit: Credit::Explicit,
+        quality: None,
+        fail: None,
+    };
+    provider.end_run(end).await.unwrap();
+    let user = ada();
+    let used = service.with_engine(&user, move |engine| {
+        let learning = engine.learning();
+        let query = learning
+            .receipt(asked)
+            .unwrap()
+            .query
+            .clone()
+            .unwrap()
+            .vector;
+        let learner = learning.learner();
+        [0, 1].map(|at: usize| learner.explain(&query, ids[at]).runs.len())
+    });
+    assert_eq!(
+        used.await.unwrap(),
+        [1, 0],
+        "its report cites another, and does not count"
+    );
+    assert!(service.shut_down().await.is_clean());
+}

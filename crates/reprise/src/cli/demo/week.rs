@@ -84,6 +84,9 @@ struct RunTold {
     plans: Vec<PlanTold>,
     /// Memories that the first plan was made from.
     used: usize,
+    /// Turns of the conductor and its workers, and those of them with memory in their context.
+    turns: usize,
+    turns_with_memory: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -283,7 +286,14 @@ fn told(request: &'static str, report: &RunReport) -> RunTold {
         status: report.status,
         plans: plans.collect(),
         used: report.used.len(),
+        turns: report.turns.len(),
+        turns_with_memory: with_memory(&report.turns),
     }
+}
+
+fn with_memory(turns: &[Turn]) -> usize {
+    let injected = turns.iter().filter(|turn| turn.injected_bytes > 0);
+    injected.count()
 }
 
 impl RunTold {

@@ -47,7 +47,8 @@ impl Planner {
         };
         let objective = request.objective;
         let tried = |way: &&Way| request.failed.iter().any(|failed| failed.plan == way.name);
-        let asked_for = |way: &Way| way.says.iter().any(|says| objective.contains(says));
+        let lower = objective.to_lowercase();
+        let asked_for = |way: &Way| way.says.iter().any(|says| lower.contains(says));
         let ways = self.repertoire.ways.iter().filter(|way| !tried(way));
         let mut ways: Vec<(&Way, Vote)> = ways
             .map(|way| (way, vote(request.lessons, &way.name)))

@@ -54,6 +54,12 @@ fn week(out: &mut impl Write, week: &WeekTold) -> io::Result<()> {
         title(week.first_try),
         week.runs.len(),
         week.first_try_without_memory,
+    )?;
+    let turns: usize = week.runs.iter().map(|run| run.turns).sum();
+    let with: usize = week.runs.iter().map(|run| run.turns_with_memory).sum();
+    writeln!(
+        out,
+        "  turns with memory in their context: {with} of {turns}"
     )
 }
 
