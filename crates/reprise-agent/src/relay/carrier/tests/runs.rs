@@ -1,0 +1,225 @@
+//! What a log says of runs: it teaches once, credits what is cited or quoted, and leaves to hosts
+//! what hosts say themselves.
+
+use super::*;
+
+fn run_event(seq: u64, day: u32, event_type: &str, payload: &Value) -> Value {
+    let mut payload = payload.clone();
+    payload["run_id"] = json!(format!("run-{day}"));
+    json!({"seq": seq, "event_id": format!("r-{seq}"), "event_type": event_type,
+           "actor_id": "conductor:1", "timestamp": format!("2026-02-{day:02}T09:00:00Z"),
+           "payload": payload, "user_id": "system"})
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn runs_of_a_log_teach_once_and_those_that_nobody_ended_are_given_up() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let kept = service
+        .observe(&ada(), vec![crate::testing::note("use the mutex")])
+        .await;
+    let kept = kept.unwrap();
+    let [reprise_types::WriteOutcome::Inserted { id }] = kept[..] else {
+        panic!("{kept:?}");
+    };
+    let ask = json!({"objective": "fix the auth race"});
+    let report = json!({"report": {"summary": format!("did as {id} says")}});
+    let slow = json!({"failure_kind": "timeout", "error_message": "slow"});
+    let deploy = json!({"objective": "deploy to the cloud"});
+    let host = Host::with_log(vec![
+        run_event(1, 3, "conductor.run.started", &ask),
+        run_event(2, 10, "conductor.run.started", &ask),
+        run_event(3, 10, "worker.report.received", &report),
+        run_event(
+            4,
+            10,
+            "conductor.run.completed",
+            &json!({"summary": "fixed"}),
+        ),
+        run_event(5, 11, "conductor.run.started", &deploy),
+        run_event(6, 11, "conductor.run.failed", &slow),
+    ]);
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    let told = async |service: &MemoryService| {
+        let user = ada();
+        let told = service.with_engine(&user, |engine| {
+            let learning = engine.learning();
+            let curve: Vec<(f32, f32)> = learning.learner().curve().collect();
+            (learning.status(), curve)
+        });
+        told.await.unwrap()
+    };
+    let (status, curve) = told(&service).await;
+    assert_eq!((status.runs, status.open_runs, status.records), (2, 0, 1));
+    let qualities: Vec<f32> = curve.iter().map(|run| run.0).collect();
+    assert_eq!(
+        qualities,
+        [0.8, 0.0],
+        "completed, failed; the third was given up"
+    );
+    assert!(service.shut_down().await.is_clean());
+    // The same log under another name: everything is said again, and refused.
+    let service = bench.start().await;
+    let binding = SourceBinding {
+        stream: "again".into(),
+        user: ada(),
+    };
+    let mapper = Arc::new(Mapper::new(TopicTable::builtin().unwrap()));
+    let relay = service
+        .attach(binding, mapper, host.source())
+        .await
+        .unwrap();
+    relay.catch_up().await.unwrap();
+    let (again, _) = told(&service).await;
+    assert_eq!((again.runs, again.open_runs), (2, 0));
+    assert_eq!(again.digest, status.digest);
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_quotes_what_was_recalled_gives_it_half_a_credit_and_an_approval_counts_once() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let kept = service
+        .observe(
+            &ada(),
+            [
+                "guard the session token with one mutex per user",
+                "guard the session token against the weather",
+            ]
+            .map(|text| reprise_types::NewRecord {
+                source: reprise_types::MemorySource::WorkerResult,
+                ..crate::testing::note(text)
+            })
+            .into(),
+        )
+        .await;
+    let ids: Vec<_> = kept
+        .unwrap()
+        .into_iter()
+        .map(|outcome| match outcome {
+            reprise_types::WriteOutcome::Inserted { id } => id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let objective = "guard the session token";
+    let recalled = service
+        .provider(&ada())
+        .recall_request(RecallRequest::new(objective))
+        .await
+        .unwrap();
+    assert_eq!(recalled.results.len(), 2);
+    let quote = "Done: Guard the session token\nwith one mutex per user, as before";
+    let now = reprise_types::Clock::now(&reprise_types::SystemClock);
+    let live = |seq, event_type: &str, payload: Value| {
+        let mut event = run_event(seq, 1, event_type, &payload);
+        event["timestamp"] = json!(now.to_rfc3339());
+        event
+    };
+    let host = Host::with_log(vec![
+        live(1, "conductor.run.started", json!({"objective": objective})),
+        live(2, "conductor.run.completed", json!({"summary": quote})),
+        live(3, "citation.confirmed", json!({"citing_run_id": "run-1"})),
+        live(4, "citation.confirmed", json!({"citing_run_id": "run-1"})),
+        live(
+            5,
+            "citation.confirmed",
+            json!({"citing_run_id": "nobody's"}),
+        ),
+    ]);
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    let learner = service
+        .with_engine(&ada(), |engine| engine.learning().learner())
+        .await
+        .unwrap();
+    let query = service
+        .with_engine(&ada(), move |engine| {
+            let receipt = engine.learning().receipt(recalled.recall_id);
+            receipt.unwrap().query.clone().unwrap().vector
+        })
+        .await
+        .unwrap();
+    let told = learner.explain(&query, ids[0]);
+    assert_eq!(told.runs.len(), 1, "{told:?}");
+    assert!(
+        (told.runs[0].quality - 1.0).abs() < 1e-6,
+        "approved: {told:?}"
+    );
+    assert!(
+        (told.runs[0].weight - 0.5).abs() < 0.01,
+        "implied: {told:?}"
+    );
+    assert!(
+        learner.explain(&query, ids[1]).runs.is_empty(),
+        "not quoted"
+    );
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_run_that_its_host_began_only_the_host_says_what_was_used() {
+    use reprise_types::{Credit, RunBeginning, RunEnding, WriteOutcome};
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let notes = ["use the mutex", "use the channel"].map(crate::testing::note);
+    let kept = service.observe(&ada(), notes.into()).await.unwrap();
+    let ids: Vec<_> = kept
+        .into_iter()
+        .map(|outcome| match outcome {
+            WriteOutcome::Inserted { id } => id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let provider = service.provider(&ada());
+    let asked = provider
+        .recall_request(RecallRequest::new("use what?"))
+        .await;
+    let asked = asked.unwrap().recall_id;
+    let begin = RunBeginning {
+        run_id: "run-1".to_owned(),
+        query: None,
+        recall_id: Some(asked),
+    };
+    provider.begin_run(begin).await.unwrap();
+    let report = json!({"report": {"summary": format!("did as {} says", ids[1])}});
+    let host = Host::with_log(vec![
+        run_event(
+            1,
+            1,
+            "conductor.run.started",
+            &json!({"objective": "use what?"}),
+        ),
+        run_event(2, 1, "worker.report.received", &report),
+    ]);
+    let relay = host.attach(&service).await;
+    relay.catch_up().await.unwrap();
+    let end = RunEnding {
+        run_id: "run-1".to_owned(),
+        used: vec![ids[0]],
+        credit: Credit::Explicit,
+        quality: None,
+        fail: None,
+    };
+    provider.end_run(end).await.unwrap();
+    let user = ada();
+    let used = service.with_engine(&user, move |engine| {
+        let learning = engine.learning();
+        let query = learning
+            .receipt(asked)
+            .unwrap()
+            .query
+            .clone()
+            .unwrap()
+            .vector;
+        let learner = learning.learner();
+        [0, 1].map(|at: usize| learner.explain(&query, ids[at]).runs.len())
+    });
+    assert_eq!(
+        used.await.unwrap(),
+        [1, 0],
+        "its report cites another, and does not count"
+    );
+    assert!(service.shut_down().await.is_clean());
+}
