@@ -18,7 +18,6 @@ use hyper_util::rt::TokioIo;
 use reprise_types::{UserId, system_entropy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::net::UnixStream;
 
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
@@ -167,7 +166,7 @@ impl Client {
 
     /// Whether a daemon accepts at this place.
     pub async fn is_answered(place: &Place) -> bool {
-        UnixStream::connect(place.socket()).await.is_ok()
+        start::connect(place).await.is_ok()
     }
 
     /// Starts a daemon now where none runs, for a request that is still to come.
@@ -256,10 +255,7 @@ impl Client {
     }
 
     async fn open(&self) -> Result<Sender, Problem> {
-        let stream = match (
-            UnixStream::connect(self.place.socket()).await,
-            &self.starter,
-        ) {
+        let stream = match (start::connect(&self.place).await, &self.starter) {
             (Ok(stream), _) => stream,
             (Err(error), Some(starter)) if is_absent(&error) => {
                 start::start(&self.place, starter).await?

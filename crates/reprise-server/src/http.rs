@@ -8,6 +8,7 @@ mod choiros;
 mod extract;
 mod guard;
 mod metrics;
+mod openapi;
 mod service;
 mod tools;
 mod users;
@@ -48,6 +49,7 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .route("/health/live", get(service::live))
         .route("/health/ready", get(service::ready))
         .route("/metrics", get(service::metrics))
+        .route("/openapi.json", get(openapi::document))
         .route("/v1/status", get(service::status))
         .route("/v1/shutdown", post(service::shut_down))
         .nest("/v1/users/{user}", users::router())

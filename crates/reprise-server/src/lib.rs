@@ -6,6 +6,7 @@
 
 mod client;
 mod daemon;
+mod hooks;
 mod http;
 mod mcp;
 mod place;
@@ -19,6 +20,7 @@ mod wire;
 pub use client::{Call, Client, Starter};
 pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
+pub use hooks::{HookAnswer, HookEvent, HookReport};
 pub use mcp::{McpFace, Profile};
 pub use place::{Place, PlaceError};
 pub use problem::{Problem, ProblemKind};

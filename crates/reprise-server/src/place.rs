@@ -77,17 +77,30 @@ impl Place {
     /// The daemon's socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        self.file("sock")
+        self.run.join(format!("{}.sock", self.name))
     }
 
-    /// Held by the daemon for as long as it lives.
+    /// Every socket at which this data directory's daemon may answer: the one of this session, and
+    /// the one that the running daemon has written down. An agent's program may start us without
+    /// the session's runtime directory, and must still find the same daemon.
+    #[must_use]
+    pub fn sockets(&self) -> Vec<PathBuf> {
+        let mut sockets = vec![self.socket()];
+        let written = fs_err::read_to_string(self.life_lock()).unwrap_or_default();
+        let written = written.lines().nth(1).map(PathBuf::from);
+        sockets.extend(written.filter(|written| *written != self.socket()));
+        sockets
+    }
+
+    /// Held by the daemon for as long as it lives, in the data directory itself: its lines are the
+    /// daemon's process and socket.
     pub(crate) fn life_lock(&self) -> PathBuf {
-        self.file("lock")
+        self.own().join("daemon.lock")
     }
 
     /// Held by the client that is starting a daemon.
     pub(crate) fn start_lock(&self) -> PathBuf {
-        self.file("start")
+        self.own().join("start.lock")
     }
 
     /// What a daemon that was started on demand says goes here.
@@ -104,10 +117,6 @@ impl Place {
 
     fn own(&self) -> PathBuf {
         self.data.join(OWN_FOLDER)
-    }
-
-    fn file(&self, extension: &str) -> PathBuf {
-        self.run.join(format!("{}.{extension}", self.name))
     }
 
     /// Makes the folders, closed to everybody else, and refuses those that are not.

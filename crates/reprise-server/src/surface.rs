@@ -10,6 +10,7 @@ mod outcomes;
 mod reading;
 mod records;
 mod resources;
+mod sessions;
 mod tools;
 
 use std::fmt;
@@ -37,6 +38,7 @@ pub struct Surface {
     service: MemoryService,
     clock: Arc<dyn Clock>,
     changes: broadcast::Sender<Change>,
+    sessions: Arc<sessions::Sessions>,
 }
 
 impl fmt::Debug for Surface {
@@ -55,6 +57,7 @@ impl Surface {
             service,
             clock,
             changes: broadcast::Sender::new(CHANGES_MAX),
+            sessions: Arc::default(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! A daemon for tests: its own folder, real doors, no model.
+//! A daemon for tests: its own folder, real doors, no model or one that counts words.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reprise_agent::MemoryConfig;
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
-use reprise_types::EmbedError;
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, normalize};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
@@ -47,9 +47,12 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
 
 pub(crate) async fn run_in(folder: TempDir) -> Running {
     let place = Place::new(&folder.path().join("d"), Some(folder.path()));
-    let daemon = Daemon::start(config(&place), options(&place))
-        .await
-        .unwrap();
+    let config = config(&place);
+    started(folder, place, config).await
+}
+
+async fn started(folder: TempDir, place: Place, config: MemoryConfig) -> Running {
+    let daemon = Daemon::start(config, options(&place)).await.unwrap();
     let http = daemon.http_address().unwrap();
     Running {
         client: Client::new(place.clone()),
@@ -70,4 +73,45 @@ impl Running {
         assert_eq!(self.ended.await.unwrap().unwrap(), Ended::Asked);
         self.folder
     }
+}
+
+/// A model that knows words and nothing of their meaning.
+struct WordEmbedder(EmbeddingSpace);
+
+impl Embedder for WordEmbedder {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.0
+    }
+
+    fn token_limit(&self) -> usize {
+        256
+    }
+
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let mut vector = vec![0.001; usize::from(self.0.dimensions)];
+        let places = vector.len();
+        for word in text.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
+            let hash = word.bytes().fold(7_usize, |hash, byte| {
+                hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+            });
+            vector[hash % places] += 1.0;
+        }
+        normalize(&mut vector);
+        Ok(vector)
+    }
+}
+
+/// A daemon with that model.
+pub(crate) async fn run_with_words() -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let mut config = config(&place);
+    config.open_embedder = Arc::new(|| {
+        Ok(Box::new(WordEmbedder(EmbeddingSpace {
+            model: "words".to_owned(),
+            version: "1".to_owned(),
+            dimensions: 384,
+        })))
+    });
+    started(folder, place, config).await
 }

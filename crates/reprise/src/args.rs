@@ -22,8 +22,8 @@ use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
 pub(crate) use branch::{BranchCommand, BranchTarget};
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments};
 pub(crate) use faces::{
-    EditArguments, LearnArguments, LinkArguments, McpArguments, NamedArguments, RelatedArguments,
-    ServeArguments, TokenCommand, WhoseArguments,
+    ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments, LinkArguments,
+    McpArguments, NamedArguments, RelatedArguments, ServeArguments, TokenCommand, WhoseArguments,
 };
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 
@@ -93,6 +93,12 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Serve MCP on stdin and stdout, in front of the daemon
     Mcp(McpArguments),
+    /// Answer an agent's hook: its JSON on stdin, context for the prompt on stdout; never fails
+    Hook(HookArguments),
+    /// Wire an agent's program: MCP server and hooks in its own configuration
+    Connect(ConnectArguments),
+    /// Take back what `connect` wrote
+    Disconnect(ConnectArguments),
     /// Say whether a daemon runs, and how it is
     Status,
     /// Tell the daemon to finish what is under way and end

@@ -5,6 +5,7 @@ mod branch;
 mod check;
 mod compact;
 mod completions;
+mod connect;
 mod daemon;
 mod demo;
 mod doctor;
@@ -12,6 +13,7 @@ mod eval;
 mod events;
 mod export;
 mod forget;
+mod hook;
 pub(crate) mod host;
 mod ingest;
 mod inspect;
@@ -78,6 +80,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Edit(arguments) => lesson::edit(&context, &arguments),
         Command::Delete(arguments) => lesson::delete(&context, &arguments),
         Command::Tags(arguments) => lesson::tags(&context, &arguments),
+        Command::Hook(arguments) => Ok(hook::run(&context, &arguments)),
+        Command::Connect(arguments) => connect::run(&context, &arguments),
+        Command::Disconnect(arguments) => connect::undo(&context, &arguments),
         Command::Mcp(arguments) => mcp::run(&context, &arguments),
         Command::Export(arguments) => export::run(&context, &arguments),
         Command::Forget(arguments) => forget::run(&context, &arguments),

@@ -18,6 +18,12 @@ pub(crate) const USER: &str = "REPRISE_USER";
 /// Where the session's sockets live.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
+/// Where the configurations of other programs are.
+pub(crate) fn home() -> anyhow::Result<PathBuf> {
+    let home = etcetera::home_dir();
+    home.context("no home directory is known; set HOME")
+}
+
 /// The directories one run works in.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {

@@ -24,8 +24,10 @@ fn main() -> ExitCode {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .init();
+    // Whatever befalls memory, the agent that asked from a hook goes on.
+    let is_hook = matches!(arguments.command, args::Command::Hook(_));
     let exit = cli::run(arguments).unwrap_or_else(|error| {
-        if terminal::is_broken_pipe(&error) {
+        if is_hook || terminal::is_broken_pipe(&error) {
             return Exit::Success;
         }
         // Nothing is left to be done if stderr is gone.

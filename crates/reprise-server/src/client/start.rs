@@ -29,6 +29,18 @@ pub struct Starter {
     pub arguments: Vec<OsString>,
 }
 
+/// A connection to a daemon that runs.
+pub(super) async fn connect(place: &Place) -> std::io::Result<UnixStream> {
+    let mut refused = None;
+    for socket in place.sockets() {
+        match UnixStream::connect(socket).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => refused = refused.or(Some(error)),
+        }
+    }
+    Err(refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
+}
+
 /// A connection to a daemon that this call, or another one at the same moment, has started.
 pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream, Problem> {
     let failed = |what: &dyn std::fmt::Display| {
@@ -44,7 +56,7 @@ pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream
     let since = Instant::now();
     let lock = File::create(place.start_lock()).map_err(|error| failed(&error))?;
     loop {
-        if let Ok(stream) = UnixStream::connect(place.socket()).await {
+        if let Ok(stream) = connect(place).await {
             return Ok(stream);
         }
         match lock.try_lock() {
@@ -57,12 +69,12 @@ pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream
         }
     }
     // Between our look and the lock another client may have finished.
-    if let Ok(stream) = UnixStream::connect(place.socket()).await {
+    if let Ok(stream) = connect(place).await {
         return Ok(stream);
     }
     let mut child = spawn(place, starter).map_err(|error| failed(&error))?;
     loop {
-        if let Ok(stream) = UnixStream::connect(place.socket()).await {
+        if let Ok(stream) = connect(place).await {
             // Reaped whenever it ends, which may be long after this client needs it.
             std::thread::spawn(move || child.wait());
             return Ok(stream);

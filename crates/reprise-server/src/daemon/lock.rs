@@ -13,7 +13,7 @@ const PREDECESSOR: Duration = Duration::from_secs(30);
 /// Between two looks at the lock.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Held for as long as the daemon lives; the file holds its process id for whoever asks.
+/// Held for as long as the daemon lives; the file says where it is for whoever asks.
 #[derive(Debug)]
 pub(super) struct LifeLock(File);
 
@@ -44,10 +44,10 @@ impl LifeLock {
                 tracing::info!(?asked, "the running daemon was told to end");
             }
             if (serves && !replace) || since.elapsed() > PREDECESSOR {
-                let mut pid = String::new();
-                file.read_to_string(&mut pid)?;
+                let mut lines = String::new();
+                file.read_to_string(&mut lines)?;
                 return Err(DaemonError::Running {
-                    pid: pid.trim().to_owned(),
+                    pid: lines.lines().next().unwrap_or("unknown").to_owned(),
                     data: place.data().display().to_string(),
                 });
             }
@@ -55,7 +55,7 @@ impl LifeLock {
         }
         file.set_len(0)?;
         file.seek(SeekFrom::Start(0))?;
-        writeln!(file, "{}", std::process::id())?;
+        writeln!(file, "{}\n{}", std::process::id(), place.socket().display())?;
         Ok(Self(file))
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::client::Call;
+use crate::client::{Call, Client};
 use crate::daemon::{Daemon, DaemonOptions, Ended};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
@@ -233,6 +233,10 @@ async fn a_second_daemon_is_refused_and_a_successor_finds_everything() {
         .await
         .unwrap();
     assert_eq!(stats["live"], 1);
+    // A client that knows of no runtime directory finds it all the same.
+    let elsewhere = Client::new(Place::new(running.place.data(), None));
+    let found: Value = elsewhere.ask(&Call::get("/v1/status")).await.unwrap();
+    assert_eq!(found["pid"], std::process::id());
     let metrics = running.client.bytes(&Call::get("/metrics")).await.unwrap();
     let metrics = String::from_utf8(metrics.to_vec()).unwrap();
     assert!(

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use super::App;
 use super::extract::{Body, Key, Named, Who};
-use crate::problem::Problem;
+use crate::hooks::{HookAnswer, HookEvent, HookReport};
+use crate::problem::{Problem, ProblemKind};
 use crate::surface::{Kept, ToolAnswer};
 
 /// Runs the tool that the path names with the body as its arguments.
@@ -39,4 +40,20 @@ pub(super) async fn resource(
 ) -> Result<Json<Value>, Problem> {
     let text = app.surface.resource(&user, &uri).await?;
     Ok(Json(serde_json::json!({ "text": text })))
+}
+
+/// A moment of an agent's session.
+pub(super) async fn hook(
+    State(app): State<App>,
+    Who(user): Who,
+    Named(event): Named,
+    Body(report): Body<HookReport>,
+) -> Result<Json<HookAnswer>, Problem> {
+    let event: HookEvent = event.parse().map_err(Problem::not_found)?;
+    // A hook that has run out of time goes away; what it reported is kept all the same.
+    let kept = tokio::spawn(async move { app.surface.hook(&user, event, report).await });
+    let answer = kept
+        .await
+        .map_err(|error| Problem::new(ProblemKind::Internal, format!("a hook failed ({error})")));
+    answer?.map(Json)
 }

@@ -38,6 +38,7 @@ pub(super) fn router() -> Router<App> {
         .route("/checkpoint", post(checkpoint))
         .route("/changes", get(changes))
         .route("/tools/{id}", post(tools::call))
+        .route("/hooks/{id}", post(tools::hook))
         .route("/resource", post(tools::resource))
 }
 

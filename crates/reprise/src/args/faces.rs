@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use clap::{Args, Subcommand};
-use reprise_server::{Lesson, Profile};
+use clap::{Args, Subcommand, ValueEnum};
+use reprise_server::{HookEvent, Lesson, Profile};
 use reprise_types::{ConfidenceLevel, Evidence, UserId};
 
 use super::LearnCommand;
@@ -161,4 +161,38 @@ pub(crate) struct LinkArguments {
     pub(crate) relation: String,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HookArguments {
+    /// session-start, user-prompt, post-tool, stop, pre-compact or session-end
+    pub(crate) event: HookEvent,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    /// Print the context as text instead of the JSON that Claude Code reads
+    #[arg(long)]
+    pub(crate) text: bool,
+}
+
+/// A program that runs agents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HostProgram {
+    ClaudeCode,
+    Codex,
+    Cursor,
+    Gemini,
+    Opencode,
+    /// Any other: prints what to put into its configuration
+    Generic,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArguments {
+    /// Which program
+    pub(crate) program: HostProgram,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    /// Print what would be written, and write nothing
+    #[arg(long)]
+    pub(crate) show: bool,
 }

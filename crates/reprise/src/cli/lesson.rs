@@ -1,4 +1,5 @@
-//! `reprise learn`, `related`, `link`, `show`, `edit`, `delete`, `tags`: the tools of an agent, typed.
+//! `reprise learn`, `related`, `link`, `show`, `edit`, `delete`, `tags`: the tools of an agent,
+//! typed.
 
 use std::io::Write;
 

@@ -1,0 +1,110 @@
+//! Sessions of an agent's program, event by event, over a memory without a model.
+
+use reprise_types::UserId;
+use serde_json::{Value, json};
+
+use crate::client::Call;
+use crate::hooks::HookAnswer;
+use crate::testing::{Running, run_with_words};
+
+fn at(parts: &[&str]) -> String {
+    let ada: UserId = "ada".parse().unwrap();
+    Call::path_of(&ada, parts)
+}
+
+async fn hook(running: &Running, event: &str, report: Value) -> String {
+    let call = Call::post(at(&["hooks", event]), &report);
+    let answer: HookAnswer = running.client.ask(&call).await.unwrap();
+    answer.context
+}
+
+async fn runs(running: &Running) -> u64 {
+    let outcome = json!({"query": "a question of this test", "quality": 0.5});
+    let call = Call::post(at(&["outcome"]), &outcome);
+    let report: Value = running.client.ask(&call).await.unwrap();
+    report["runs"].as_u64().unwrap()
+}
+
+async fn export(running: &Running) -> String {
+    let bytes = running
+        .client
+        .bytes(&Call::get(at(&["export"])))
+        .await
+        .unwrap();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_session_is_kept_and_the_next_one_knows_of_it() {
+    let running = run_with_words().await;
+    let said = |session: &str, project: &str, text: &str| json!({"session": session, "project": project, "text": text});
+    let first = "the flaky login test needs a frozen clock";
+    assert_eq!(
+        hook(&running, "user-prompt", said("s1", "shop", first)).await,
+        ""
+    );
+    let again = hook(&running, "UserPromptSubmit", said("s1", "shop", first)).await;
+    assert!(again.contains("frozen clock"), "{again}");
+    assert_eq!(export(&running).await.lines().count(), 1);
+
+    // What memory says about one project is not said in another.
+    let question = "why is the login test flaky, which clock does it need";
+    let own = hook(&running, "user-prompt", said("s2", "shop", question)).await;
+    assert!(
+        own.contains(first) && own.starts_with("<reprise-memory>"),
+        "{own}"
+    );
+    let other = hook(&running, "user-prompt", said("s3", "bank", question)).await;
+    assert!(!other.contains(first), "{other}");
+    let start = hook(&running, "session-start", said("s4", "shop", "")).await;
+    assert!(start.contains(first), "{start}");
+    assert_eq!(
+        hook(&running, "session-start", said("s5", "garden", "")).await,
+        ""
+    );
+    running.end().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_tool_becomes_an_outcome() {
+    let running = run_with_words().await;
+    let known = json!({"text": "the login test needs a frozen clock"});
+    let _kept: Value = running
+        .client
+        .ask(&Call::post(at(&["records"]), &known))
+        .await
+        .unwrap();
+    let prompt = json!({"session": "s1", "text": "fix the login test with the frozen clock"});
+    let context = hook(&running, "user-prompt", prompt).await;
+    assert!(context.contains("frozen clock"), "{context}");
+    let ran = json!({"session": "s1", "command": "cargo test login", "succeeded": true});
+    assert_eq!(hook(&running, "post-tool", ran).await, "");
+    let looked = json!({"session": "s1", "command": "ls -la /tmp/x", "succeeded": true});
+    hook(&running, "post-tool", looked).await;
+    let stop = json!({"session": "s1", "text": "It is green now: the clock is frozen."});
+    hook(&running, "stop", stop.clone()).await;
+    // The prompt's recall has taught, once; a second stop has nothing to say.
+    hook(&running, "stop", stop).await;
+    assert_eq!(runs(&running).await, 2);
+    let export = export(&running).await;
+    assert!(export.contains("`cargo test login` passed"), "{export}");
+    assert!(export.contains("It is green now"), "{export}");
+    assert!(!export.contains("ls -la"), "{export}");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn short_words_and_secrets_are_not_kept() {
+    let running = run_with_words().await;
+    let report = |text: &str| json!({"session": "s", "text": text});
+    hook(&running, "user-prompt", report("yes go on")).await;
+    let secret = "AKIAIOSFODNN7EXAMPLE";
+    let text = format!("the deploy key is {secret}, use it for the bucket");
+    hook(&running, "user-prompt", report(&text)).await;
+    let export = export(&running).await;
+    assert_eq!(export.lines().count(), 1);
+    assert!(!export.contains(secret), "{export}");
+    let unknown = Call::post(at(&["hooks", "coffee"]), &report("x"));
+    assert!(running.client.bytes(&unknown).await.is_err());
+    running.end().await;
+}

@@ -1,0 +1,58 @@
+//! `reprise hook`: memory at the moments of an agent's session. It waits for nothing longer than
+//! its deadline, and a failure of memory is no failure of the agent: it is silent and exits with 0.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use reprise_server::{Call, Client, HookAnswer, HookReport};
+use serde_json::json;
+
+use super::{Context, daemon};
+use crate::args::HookArguments;
+use crate::exit::Exit;
+
+/// From the start of the command to its end.
+const DEADLINE: Duration = Duration::from_millis(250);
+/// More input than this is not looked at.
+const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let Ok(runtime) = builder.enable_all().build() else {
+        return Exit::Success;
+    };
+    let answer = runtime.block_on(async {
+        let asked = ask(context, arguments);
+        tokio::time::timeout(DEADLINE, asked).await.ok().flatten()
+    });
+    // A read of stdin may still be waiting for its end.
+    runtime.shutdown_background();
+    if let Some(answer) = answer.filter(|answer| !answer.context.is_empty()) {
+        let text = if arguments.text {
+            answer.context
+        } else {
+            let host = arguments.event.host_name();
+            let output = json!({ "hookEventName": host, "additionalContext": answer.context });
+            json!({ "hookSpecificOutput": output }).to_string()
+        };
+        // Nobody is left to be told where stdout is gone.
+        let _printed = writeln!(std::io::stdout().lock(), "{text}").is_ok();
+    }
+    Exit::Success
+}
+
+/// `None` for anything that does not work out.
+async fn ask(context: &Context, arguments: &HookArguments) -> Option<HookAnswer> {
+    let event = arguments.event;
+    let read = tokio::task::spawn_blocking(move || {
+        let mut input = String::new();
+        let mut stdin = std::io::stdin().lock().take(INPUT_BYTES_MAX);
+        stdin.read_to_string(&mut input).ok()?;
+        HookReport::of(event, &input)
+    });
+    let client: Client = daemon::client(context).ok()?;
+    let report = read.await.ok()??;
+    let path = Call::path_of(&arguments.whose.user, &["hooks", event.host_name()]);
+    let body = serde_json::to_value(report).ok()?;
+    client.ask(&Call::post(path, &body)).await.ok()
+}
