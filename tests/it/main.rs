@@ -13,3 +13,4 @@ mod demo;
 mod evaluation;
 mod requirements;
 mod tidy;
+mod tutorial;

@@ -93,7 +93,7 @@ impl Snapshot {
             }
             Recall {
                 recall_id,
-                nothing_relevant: doubt::nothing_relevant(ranked),
+                nothing_relevant: doubt::nothing_relevant(ranked, plan.view.considered()),
                 results,
                 degraded,
                 tier: found.tier,

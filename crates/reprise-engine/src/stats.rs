@@ -55,7 +55,7 @@ impl Engine {
             unembedded: index.unembedded(usize::MAX).len() as u32,
             sessions: index.sessions(),
             external_ids: self.state.keys.len(),
-            last_ingest: docs().next_back().map(|doc| doc.known_at),
+            last_ingest: docs().filter(|doc| !doc.hole).map(|doc| doc.known_at).max(),
             space: self
                 .state
                 .space

@@ -20,8 +20,8 @@ const WEIGHTS: (f32, f32, f32) = (-0.879, 5.703, -2.15);
 /// Beyond this probability that there is no answer, none is claimed.
 const NOTHING_FROM: f32 = 0.3;
 
-/// Whether the question has likely no answer among `ranked`, best first.
-pub(super) fn nothing_relevant(ranked: &[Scored]) -> bool {
+/// Whether the question has likely no answer among `ranked`, best first, of `considered` records.
+pub(super) fn nothing_relevant(ranked: &[Scored], considered: u32) -> bool {
     let sum: f32 = ranked
         .iter()
         .take(LOOKED_AT)
@@ -33,7 +33,9 @@ pub(super) fn nothing_relevant(ranked: &[Scored]) -> bool {
         let value = speaker.and_then(|at| scored.values.get(at));
         value.is_some_and(|value| *value < 0.25)
     });
-    let share = others.count() as f32 / SPEAKERS as f32;
+    // Among few records the first five are no choice: who speaks there says little.
+    let chosen = 1.0 - (SPEAKERS as f32 / considered.max(1) as f32).min(1.0);
+    let share = chosen * others.count() as f32 / SPEAKERS as f32;
     let (by_sum, by_share, constant) = WEIGHTS;
     let doubt = by_sum * sum.max(f32::MIN_POSITIVE).ln() + by_share * share + constant;
     ranked.is_empty() || logistic(doubt) > NOTHING_FROM
@@ -58,16 +60,18 @@ mod tests {
 
     #[test]
     fn little_probability_and_the_wrong_voices_are_doubted() {
-        assert!(nothing_relevant(&[]));
-        assert!(nothing_relevant(&ranked(&[-5.0, -6.0], 0.5)));
-        assert!(!nothing_relevant(&ranked(&[0.5, -1.0], 0.5)));
-        assert!(!nothing_relevant(&ranked(
-            &[0.5, -1.0, -1.0, -1.0, -1.0],
-            1.0
-        )));
-        assert!(nothing_relevant(&ranked(
-            &[0.5, -1.0, -1.0, -1.0, -1.0],
-            0.0
-        )));
+        assert!(nothing_relevant(&[], 0));
+        assert!(nothing_relevant(&ranked(&[-5.0, -6.0], 0.5), 400));
+        assert!(!nothing_relevant(&ranked(&[0.5, -1.0], 0.5), 400));
+        assert!(!nothing_relevant(
+            &ranked(&[0.5, -1.0, -1.0, -1.0, -1.0], 1.0),
+            400
+        ));
+        assert!(nothing_relevant(
+            &ranked(&[0.5, -1.0, -1.0, -1.0, -1.0], 0.0),
+            400
+        ));
+        let few = ranked(&[0.5, -1.0, -1.0, -1.0, -1.0], 0.0);
+        assert!(!nothing_relevant(&few, 6), "five of six are no choice");
     }
 }

@@ -3,8 +3,12 @@
 //! Scores are normalised by their spread, so that a signal that separates nothing weighs nothing
 //! (DESIGN 6: merging ranks is worse than BM25 alone). Must never live here: weights.
 
-/// Pseudo-records that steady mean and deviation in a small store.
+/// Pseudo-records that steady mean and deviation, ...
 const PRIOR_RECORDS: f64 = 8.0;
+/// ... and so many more where there are next to no records, half as many at [`FEW_RECORDS`]: among
+/// few the one that stands out is itself most of the deviation, and would hide behind it.
+const PRIOR_RECORDS_OF_FEW: f64 = 32.0;
+const FEW_RECORDS: f64 = 40.0;
 /// Standard scores from here up to [`HIGHEST`] are told apart.
 const LOWEST: f32 = -2.0;
 const HIGHEST: f32 = 10.0;
@@ -41,10 +45,12 @@ impl Scale {
         let square_of = |mean: f64, deviation: f64| mean.mul_add(mean, deviation * deviation);
         let (mean, deviation) = (f64::from(mean), f64::from(deviation));
         let seen = f64::from(count);
-        let total = seen + PRIOR_RECORDS;
+        let prior_records =
+            PRIOR_RECORDS + PRIOR_RECORDS_OF_FEW / (1.0 + (seen / FEW_RECORDS).powi(2));
+        let total = seen + prior_records;
         let square = seen * square_of(mean, deviation)
-            + PRIOR_RECORDS * square_of(prior.mean, prior.deviation);
-        let mean = seen.mul_add(mean, PRIOR_RECORDS * prior.mean) / total;
+            + prior_records * square_of(prior.mean, prior.deviation);
+        let mean = seen.mul_add(mean, prior_records * prior.mean) / total;
         let variance = mean.mul_add(-mean, square / total).max(f64::EPSILON);
         Self {
             mean: mean as f32,

@@ -1,7 +1,7 @@
 //! Tags and links: said later, asked for by filters and walks, gone with what they stood on.
 
 use chrono::Duration;
-use reprise_types::{MemoryFilter, NewRecord, Recall, RecallRequest, RecordId};
+use reprise_types::{MemoryFilter, NewRecord, Recall, RecallRequest, RecordId, parse_timestamp};
 
 use super::{Bench, inserted, record, week};
 use crate::{EngineError, ForgetSelector};
@@ -101,6 +101,8 @@ fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgotten() {
         .engine()
         .forget(&ForgetSelector::Id(ids[3]), "asked", now)
         .unwrap();
+    let newest = ForgetSelector::Id(ids[6]);
+    bench.engine().forget(&newest, "asked", now).unwrap();
     let related = |bench: &mut Bench| bench.engine().snapshot().related(ids[0], 3, 9);
     let before = related(&mut bench);
     assert_eq!(before.len(), 1);
@@ -118,6 +120,8 @@ fn what_is_said_survives_every_way_to_start_and_goes_with_the_forgotten() {
         assert_eq!(Bench::ids(&bench.ask_tagged(&["race"], None)), ["auth-1"]);
         assert!(bench.ask_tagged(&["billing"], Some(1)).results.is_empty());
     }
+    let last = bench.engine().stats().last_ingest;
+    assert_eq!(last, Some(parse_timestamp("2026-02-16T09:00:01Z").unwrap()));
     let bytes = std::fs::read(bench.path()).unwrap();
     let word = b"secret-word";
     assert!(!bytes.windows(word.len()).any(|window| window == word));

@@ -6,7 +6,7 @@ use reprise_types::UserId;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BranchCommand {
-    /// Make a memory of its own that begins with what the user's knows; use it as `--user USER+NAME`
+    /// Make a memory of its own that begins with the user's; use it as `--user USER+NAME`
     Fork {
         #[command(flatten)]
         target: BranchTarget,
