@@ -122,8 +122,8 @@ impl Engine {
         Ok(merged)
     }
 
-    /// A branch's record as one to be kept here, known by the id that it had there. It corrects what
-    /// the first of its forerunners did that is known here.
+    /// A branch's record as one to be kept here, known by the id that it had there. It corrects
+    /// what the first of its forerunners did that is known here.
     fn brought(&self, branch: &Snapshot, record: MemoryRecord) -> NewRecord {
         let mut forerunner = record.supersedes;
         let mut corrects = None;

@@ -1,5 +1,5 @@
-//! The fold of the log: index, keys, marks, clock and space. What an entry means is said here, once, for
-//! opening, writing and checking alike.
+//! The fold of the log: index, keys, marks, clock and space. What an entry means is said here,
+//! once, for opening, writing and checking alike.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -194,8 +194,8 @@ impl Log {
         replay::run(&range, visit).map_err(StoreError::io("read", &self.path))
     }
 
-    /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b) as of the last commit,
-    /// and rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
+    /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b) as of the last
+    /// commit, and rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
     pub fn checkpoint(&mut self, derived: &[(u8, Vec<u8>)]) -> Result<(), StoreError> {
         self.check_writable()?;
         check_tags(derived)?;

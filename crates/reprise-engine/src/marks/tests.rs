@@ -23,7 +23,8 @@ fn said() -> impl Strategy<Value = Said> {
     let relation = || prop::sample::select(vec!["why", "how"]).prop_map(str::to_owned);
     let annotation = prop_oneof![
         2 => tags().prop_map(|tags| Annotation::Tagged { tags }),
-        3 => (0..RECORDS, relation()).prop_map(|(to, relation)| Annotation::Linked { to, relation }),
+        3 => (0..RECORDS, relation())
+            .prop_map(|(to, relation)| Annotation::Linked { to, relation }),
         1 => (0..RECORDS, relation())
             .prop_map(|(to, relation)| Annotation::Unlinked { to, relation }),
     ];

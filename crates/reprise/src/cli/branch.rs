@@ -86,7 +86,7 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     let mut out = anstream::stdout().lock();
     for name in names {
         let user = user.clone();
-        let target = BranchTarget { user, name };
+        let target = BranchTarget { name, user };
         let Ok(engine) = open_branch(context, &target, Access::Read) else {
             continue;
         };
