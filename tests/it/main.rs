@@ -11,6 +11,7 @@ mod branch;
 mod cli;
 mod demo;
 mod evaluation;
+mod faces;
 mod requirements;
 mod tidy;
 mod tutorial;

@@ -1,0 +1,333 @@
+//! The real daemon as its clients meet it: started by whoever needs it, killed at any moment, and
+//! memory is as it should be all the same.
+//!
+//! Lives here: what needs processes. Must never live here: what the room's own tests show.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reprise_server::{Call, Client, Place, Starter, WriteReport};
+use reprise_tests::{finish, reprise, reprise_binary};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinSet;
+
+const CLIENTS: usize = 8;
+const WRITES: usize = 25;
+const KILLS: usize = 3;
+
+/// A data directory whose daemon ends with the test.
+struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    fn place(&self) -> Place {
+        Place::new(&self.data(), Some(self.folder.path()))
+    }
+
+    fn client(&self) -> Client {
+        let data = self.data();
+        let arguments = ["--no-model", "--data-dir"].map(Into::into);
+        let mut arguments: Vec<std::ffi::OsString> = arguments.into();
+        arguments.push(data.into());
+        arguments.extend(["serve", "--idle-exit", "60"].map(Into::into));
+        // The daemon inherits the runtime directory of this process; it writes down its socket.
+        Client::new(self.place()).starting(Starter {
+            program: reprise_binary().expect("reprise is built"),
+            arguments,
+        })
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = reprise(&self.data()).expect("reprise is built");
+        command
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env("HOME", self.folder.path())
+            .arg("--no-model")
+            .args(arguments);
+        command
+    }
+
+    fn daemon(&self) -> Option<String> {
+        let lines = fs::read_to_string(self.data().join(".reprise/daemon.lock")).ok()?;
+        lines.lines().next().map(str::to_owned)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        kill(self.daemon(), "-TERM");
+    }
+}
+
+fn kill(process: Option<String>, signal: &str) {
+    if let Some(process) = process {
+        let mut command = Command::new("kill");
+        // One that is gone already is what was wanted.
+        let _sent = command
+            .args([signal, &process])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_killed_under_load_loses_nothing_and_doubles_nothing() {
+    let home = Home::new();
+    let client = Arc::new(home.client());
+    client.wake().await.expect("a daemon starts");
+    let done = Arc::new(AtomicBool::new(false));
+    let mut writers = JoinSet::new();
+    for number in 0..CLIENTS {
+        let client = Arc::clone(&client);
+        writers.spawn(async move {
+            let mut acknowledged = Vec::new();
+            for write in 0..WRITES {
+                let text = format!("client {number} writes {write}");
+                let call = Call::post("/v1/users/ada/records", &json!({ "text": text }));
+                // One repetition is the client's own; a second kill may need another.
+                for _ in 0..5 {
+                    if let Ok(report) = client.ask::<WriteReport>(&call).await {
+                        assert_eq!(report.inserted + report.duplicate, 1);
+                        acknowledged.push(text);
+                        break;
+                    }
+                }
+            }
+            acknowledged
+        });
+    }
+    let killer = {
+        let (daemon, client, done) = (home.data(), Arc::clone(&client), Arc::clone(&done));
+        let lock = daemon.join(".reprise/daemon.lock");
+        tokio::spawn(async move {
+            let mut killed = 0;
+            while killed < KILLS && !done.load(Ordering::SeqCst) {
+                // Between kills some requests go through.
+                for _ in 0..20 {
+                    let _answer = client.bytes(&Call::get("/v1/status")).await.is_ok();
+                }
+                let process = fs::read_to_string(&lock).unwrap_or_default();
+                kill(process.lines().next().map(str::to_owned), "-KILL");
+                killed += 1;
+            }
+            killed
+        })
+    };
+    let acknowledged: Vec<String> = writers.join_all().await.concat();
+    done.store(true, Ordering::SeqCst);
+    assert!(killer.await.expect("the killer ends") > 0);
+    assert!(
+        acknowledged.len() > CLIENTS * WRITES / 2,
+        "{}",
+        acknowledged.len()
+    );
+
+    let export = client.bytes(&Call::get("/v1/users/ada/export")).await;
+    let export = export.expect("the last daemon answers");
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for line in export
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        let line: Value = serde_json::from_slice(line).expect("JSON");
+        *counts.entry(line["text"].to_string()).or_default() += 1;
+    }
+    for text in &acknowledged {
+        assert_eq!(counts.get(&json!(text).to_string()), Some(&1), "{text}");
+    }
+    assert!(counts.values().all(|count| *count == 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_clients_that_need_a_daemon_at_once_start_one() {
+    let home = Home::new();
+    let mut clients = JoinSet::new();
+    for _ in 0..CLIENTS {
+        let client = home.client();
+        clients.spawn(async move {
+            let status: Value = client
+                .ask(&Call::get("/v1/status"))
+                .await
+                .expect("an answer");
+            status["pid"].to_string()
+        });
+    }
+    let mut daemons = clients.join_all().await;
+    daemons.dedup();
+    assert_eq!(daemons.len(), 1, "{daemons:?}");
+    assert_eq!(home.daemon(), daemons.pop());
+}
+
+#[test]
+fn the_command_line_asks_the_daemon_where_one_runs() {
+    let home = Home::new();
+    let lines = home.folder.path().join("lines.jsonl");
+    fs::write(
+        &lines,
+        "{\"external_id\":\"a\",\"text\":\"the build needs protoc\"}\n",
+    )
+    .expect("written");
+    let mut daemon = home.command(&["serve", "--idle-exit", "60"]);
+    let mut daemon = daemon.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = [0; 7];
+    let stderr = daemon.stderr.as_mut().expect("piped");
+    std::io::Read::read_exact(stderr, &mut said).expect("it says that it serves");
+    let run = |arguments: &[&str]| {
+        let finished = finish(&mut home.command(arguments)).expect("reprise runs");
+        assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+        finished.stdout
+    };
+    let path = lines.to_string_lossy().into_owned();
+    let counts = run(&["ingest", "--user", "ada", "--jsonl", &path, "--ack"]);
+    assert!(
+        counts.starts_with("a\n") && counts.contains("\"inserted\":1"),
+        "{counts}"
+    );
+    let found = run(&[
+        "--json",
+        "recall",
+        "--user",
+        "ada",
+        "what does the build need",
+    ]);
+    let found: Value = serde_json::from_str(&found).expect("JSON");
+    assert_eq!(found["results"][0]["external_id"], "a");
+    // A recall by the daemon leaves a receipt: its outcome needs no question.
+    let outcome = json!({"recall_id": found["recall_id"], "used": ["a"], "quality": 1.0});
+    fs::write(&lines, outcome.to_string()).expect("written");
+    let learned = run(&["outcome", "--user", "ada", "--jsonl", &path]);
+    assert!(learned.contains("\"learned\":1"), "{learned}");
+    // The file is the daemon's: who insists on it is told who has it.
+    fs::write(&lines, "{\"text\":\"past the daemon\"}").expect("written");
+    let past = ["--no-daemon", "ingest", "--user", "ada", "--jsonl", &path];
+    let refused = finish(&mut home.command(&past)).expect("reprise runs");
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    let gone = run(&[
+        "--json",
+        "forget",
+        "--user",
+        "ada",
+        "--external-id",
+        "a",
+        "--verify",
+    ]);
+    assert!(gone.contains("\"traces_in_file\":0"), "{gone}");
+    run(&["stop"]);
+    assert!(daemon.wait().expect("it ends").success());
+    let status = finish(&mut home.command(&["status"])).expect("reprise runs");
+    assert_eq!(status.code, Some(1), "{}", status.stdout);
+}
+
+#[test]
+fn a_hook_never_fails_and_never_speaks_without_need() {
+    let home = Home::new();
+    // A data directory that cannot be: no daemon can start there.
+    fs::write(home.data(), "a file").expect("written");
+    let event = json!({"session_id": "s", "prompt": "what is known about the build", "cwd": "/"});
+    for input in [event.to_string(), "not json".to_owned(), String::new()] {
+        let mut hook = home.command(&["hook", "user-prompt"]);
+        let mut hook = hook
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let mut stdin = hook.stdin.take().expect("piped");
+        stdin.write_all(input.as_bytes()).expect("it reads");
+        drop(stdin);
+        let output = hook.wait_with_output().expect("it ends");
+        assert!(output.status.success());
+        assert!(
+            output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
+    }
+    fs::remove_file(home.data()).expect("removed");
+}
+
+#[test]
+fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
+    let home = Home::new();
+    let settings = home.folder.path().join(".claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap_or(Path::new("/"))).expect("made");
+    fs::write(&settings, "{\n  \"model\": \"opus\"\n}\n").expect("written");
+    let run = |arguments: &[&str]| {
+        let finished = finish(&mut home.command(arguments)).expect("reprise runs");
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        finished.stdout
+    };
+    let shown = run(&["connect", "claude-code", "--show"]);
+    assert!(
+        shown.contains("UserPromptSubmit") && shown.contains("mcpServers"),
+        "{shown}"
+    );
+    let before = fs::read_to_string(&settings).expect("there");
+    assert!(!before.contains("hooks"));
+    run(&["connect", "claude-code", "--user", "ada"]);
+    let after = fs::read_to_string(&settings).expect("there");
+    assert!(
+        after.contains("hook stop") && after.contains("opus"),
+        "{after}"
+    );
+    assert!(run(&["connect", "claude-code", "--user", "ada"]).contains("as it should be"));
+    let kept = settings.with_file_name("settings.json.before-reprise");
+    assert_eq!(fs::read_to_string(kept).expect("there"), before);
+    run(&["disconnect", "claude-code"]);
+    assert_eq!(fs::read_to_string(&settings).expect("there"), before);
+}
+
+#[test]
+fn a_lesson_is_kept_corrected_and_walked_from_the_command_line_without_a_daemon() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| -> Value {
+        let mut command = home.command(&["--no-daemon", "--json"]);
+        let finished = finish(command.args(arguments).args(["--user", "ada"]));
+        let finished = finished.expect("reprise runs");
+        assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+        serde_json::from_str(&finished.stdout).expect("JSON")
+    };
+    let text = |value: &Value| value.as_str().map(str::to_owned).expect("a text");
+    let lesson = [
+        "learn",
+        "--title",
+        "Protoc first",
+        "--content",
+        "The build needs protoc.",
+    ];
+    let first = run(&[&lesson[..], &["--tags", "Build,ci", "--confidence", "high"]].concat());
+    let first = text(&first["id"]);
+    let second = run(&[
+        "learn",
+        "--title",
+        "Cache it",
+        "--content",
+        "CI caches protoc.",
+    ]);
+    let second = text(&second["id"]);
+    assert_eq!(run(&["link", &first, &second])["linked"], true);
+    let new = run(&["edit", &first, "--content", "The build needs protoc 25."]);
+    let new = text(&new["id"]);
+    let shown = run(&["show", &new]);
+    assert_eq!(shown["records"][0]["title"], "Protoc first");
+    assert_eq!(run(&["related", &second])["related"][0]["id"], json!(new));
+    assert_eq!(run(&["tags"])["tags"][0]["tag"], "build");
+    assert_eq!(run(&["delete", &new])["deleted"], json!([new, first]));
+}
