@@ -313,6 +313,23 @@ def slow_cases(daemon):
             stream.close()
 
 
+def unread_cases(daemon):
+    """Readers that take nothing of a long answer: others are served meanwhile."""
+    good = f"Host: 127.0.0.1:{daemon.port}\r\nAuthorization: Bearer {daemon.token}\r\n\r\n".encode()
+    for _ in range(3):
+        daemon.ask("POST", "/v1/users/long/records", [{"text": f"{n} " + "x" * 60_000} for n in range(150)])
+    open_ones = []
+    for _ in range(530):
+        stream = daemon.connect()
+        stream.sendall(b"GET /v1/users/long/export HTTP/1.1\r\n" + good)
+        open_ones.append(stream)
+    time.sleep(2)
+    status, _, said = daemon.ask("POST", "/v1/users/ada/recall", {"query": "race"})
+    hold(status == 200, f"others are served under 530 exports that nobody reads: {status} {said[:200]!r}")
+    for stream in open_ones:
+        stream.close()
+
+
 class Session:
     """`reprise mcp` on its own pipes."""
 
@@ -610,6 +627,7 @@ def main():
         ("MCP on stdio", stdio_cases),
         ("MCP over HTTP", mcp_cases),
         ("mutations", lambda daemon: random_cases(daemon, seed, count)),
+        ("readers that do not read", unread_cases),
         ("slow clients", slow_cases),
     ]
     for name, part in parts:
