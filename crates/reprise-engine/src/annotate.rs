@@ -13,6 +13,8 @@ use crate::snapshot::Snapshot;
 
 /// Longest walk over links.
 const DEPTH_MAX: usize = 16;
+/// Records of one commit when a tag is merged into another.
+const MERGED_AT_ONCE: usize = 512;
 
 impl Engine {
     /// Gives a record these tags in place of those it has. Answers whether that changed anything.
@@ -30,6 +32,44 @@ impl Engine {
         }
         self.annotate(ordinal, Annotation::Tagged { tags: wanted }, now)?;
         Ok(true)
+    }
+
+    /// Gives every live record that has the tag `from` the tag `into` in its place, in commits of
+    /// many records each. Answers how many records that changed.
+    pub fn merge_tag(
+        &mut self,
+        from: &str,
+        into: &str,
+        now: DateTime<Utc>,
+    ) -> Result<usize, EngineError> {
+        let named = |tag| normal_tag(tag).ok_or(EngineError::NoTag);
+        let (from, into) = (named(from)?, named(into)?);
+        if from == into {
+            return Ok(0);
+        }
+        let at = self.advance_clock(now);
+        let (snapshot, mut entries) = (&self.snapshot, Vec::new());
+        for ordinal in snapshot.marks.tagged(&from, None) {
+            if snapshot.index.doc(ordinal).is_none_or(|doc| !doc.is_live()) {
+                continue;
+            }
+            let mut tags = snapshot.record(ordinal, None)?.tags;
+            tags.retain(|tag| *tag != from);
+            tags.push(into.clone());
+            tags.sort_unstable();
+            tags.dedup();
+            let annotation = Annotation::Tagged { tags };
+            entries.push(Entry::Annotated {
+                ordinal,
+                at,
+                annotation,
+            });
+        }
+        for entries in entries.chunks(MERGED_AT_ONCE) {
+            self.commit(entries)?;
+        }
+        self.publish();
+        Ok(entries.len())
     }
 
     /// Links one record to another. Answers whether the link is new.

@@ -30,6 +30,9 @@ pub enum EngineError {
     /// A link without a relation.
     #[error("the relation is empty; name it with a word such as related_to")]
     NoRelation,
+    /// A tag of which nothing is left in its one spelling.
+    #[error("the tag is empty; name it with a word")]
+    NoTag,
     /// A damaged log left a hole that the index cannot number.
     #[error(
         "the index holds {index} records and the log {log}; run `reprise check` and report this"
@@ -43,11 +46,17 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether what was said of a run had been said before: nothing was written, nothing is lost.
+    #[must_use]
+    pub fn is_repetition(&self) -> bool {
+        matches!(self, Self::Learn(LearnError::AlreadyEnded { .. }))
+    }
+
     /// Who must act.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownRecord { .. } | Self::BranchNotEmpty | Self::NoRelation => {
+            Self::UnknownRecord { .. } | Self::BranchNotEmpty | Self::NoRelation | Self::NoTag => {
                 ErrorKind::Caller
             }
             Self::Store(_) => ErrorKind::Operator,

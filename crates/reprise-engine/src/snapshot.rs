@@ -45,6 +45,29 @@ impl Snapshot {
         self.ordinal(id).map(|ordinal| self.record(ordinal, None))
     }
 
+    /// The live version of a record that was kept under this id: itself, or what has replaced it,
+    /// in as many steps as that took. Reads the records that were kept at the instants of replacement.
+    #[must_use]
+    pub fn current(&self, id: RecordId) -> Option<RecordId> {
+        let mut version = self.index.find(id)?;
+        loop {
+            let doc = self.index.doc(version)?;
+            if doc.is_live() {
+                return Some(doc.id);
+            }
+            let at = doc.superseded_at?;
+            let later = version + 1..self.index.len() as u32;
+            let mut known_then = later.filter(|ordinal| {
+                let other = self.index.doc(*ordinal);
+                other.is_some_and(|other| other.known_at == at)
+            });
+            version = known_then.find(|ordinal| {
+                let record = self.reader.record(*ordinal);
+                record.is_ok_and(|record| record.supersedes == Some(doc.id))
+            })?;
+        }
+    }
+
     /// The place of the live record with this id.
     pub(crate) fn ordinal(&self, id: RecordId) -> Option<u32> {
         let ordinal = self.index.find(id)?;

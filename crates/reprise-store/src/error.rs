@@ -67,7 +67,7 @@ pub enum StoreError {
         expected: u16,
     },
     /// Another writer has it.
-    #[error("{} is in use by {holder}; close that one first", .path.display())]
+    #[error("{} is in use by {holder}; end that one first (a daemon: `reprise stop`)", .path.display())]
     Locked {
         /// The file.
         path: PathBuf,

@@ -2,6 +2,7 @@
 //!
 //! Lives here: reading one record or one vector, each proven by its checksum. Never here: writing.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -19,6 +20,8 @@ use crate::squeeze::Unsqueezer;
 
 /// Unpacked blocks that are kept, each of 32 records at most.
 const CACHED_BLOCKS: usize = 32;
+/// Bytes that are copied at a time.
+const COPIED: usize = 1024 * 1024;
 
 /// What the readers of one file share.
 #[derive(Debug, Default)]
@@ -124,6 +127,27 @@ impl LogReader {
         let mut record = record.ok_or_else(|| damaged(slot.place))?;
         record.embedding_space = self.space(ordinal).cloned();
         Ok(record)
+    }
+
+    /// Copies the file as of this snapshot: every byte up to its last commit, in order. What the
+    /// writer does meanwhile is not in the copy, and does not wait for it. Answers the bytes
+    /// copied.
+    /// The copy is a whole file: whoever takes it into use verifies it by opening it.
+    pub fn copy_to(&self, out: &mut dyn Write) -> Result<u64, StoreError> {
+        let Snapshot {
+            file, path, end, ..
+        } = &*self.snapshot;
+        let mut bytes = vec![0; COPIED];
+        let mut copied = 0;
+        while copied < *end {
+            let size = (end - copied).min(COPIED as u64) as usize;
+            let part = &mut bytes[..size];
+            let read = file.read_exact_at(copied, part);
+            read.map_err(StoreError::io("read", path))?;
+            out.write_all(part).map_err(StoreError::io("copy", path))?;
+            copied += size as u64;
+        }
+        Ok(copied)
     }
 
     fn slot(&self, ordinal: u32) -> Option<&Slot> {

@@ -169,3 +169,37 @@ fn links_are_made_once_and_taken_back() {
     assert!(engine.tag(nobody, &[], now).is_err());
     assert!(engine.snapshot().related(nobody, 3, 9).is_empty());
 }
+
+#[test]
+fn one_tag_is_merged_into_another_on_every_live_record_that_has_it() {
+    let mut bench = Bench::new();
+    let many: Vec<NewRecord> = (0..700)
+        .map(|n| tagged(&n.to_string(), &["rs", "keep"]))
+        .collect();
+    let ids = inserted(&bench.keep(many));
+    let both = inserted(&bench.keep(vec![
+        tagged("both", &["rs", "rust"]),
+        tagged("c", &["rust"]),
+    ]));
+    let now = bench.now;
+    bench
+        .engine()
+        .forget(&ForgetSelector::Id(ids[0]), "asked", now)
+        .unwrap();
+    assert_eq!(bench.engine().merge_tag("RS", "Rust", now).unwrap(), 700);
+    for _ in 0..2 {
+        let counts = bench.engine().snapshot().tags();
+        let counts: Vec<(&str, usize)> = counts.iter().map(|(t, n)| (t.as_str(), *n)).collect();
+        assert_eq!(counts, [("keep", 699), ("rust", 701)]);
+        let merged = bench.engine().snapshot().get(both[0]).unwrap().unwrap();
+        assert_eq!(merged.tags, ["rust"]);
+        assert!(bench.engine().check().unwrap().is_sound());
+        bench.reopen();
+    }
+    assert_eq!(bench.engine().merge_tag("rs", "rust", now).unwrap(), 0);
+    assert_eq!(bench.engine().merge_tag("rust", "RUST ", now).unwrap(), 0);
+    assert!(matches!(
+        bench.engine().merge_tag(" ", "rust", now),
+        Err(EngineError::NoTag)
+    ));
+}

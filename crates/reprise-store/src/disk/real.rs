@@ -9,6 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use fs_err::os::unix::fs::OpenOptionsExt;
 use fs_err::{File, OpenOptions};
 
 use super::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt};
@@ -30,11 +31,13 @@ impl Disk for RealDisk {
     }
 
     fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        // What a person's agents did is that person's: nobody else may read it, whatever the umask.
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
+            .mode(0o600)
             .open(path)?;
         Ok(Arc::new(RealFile(file)))
     }
