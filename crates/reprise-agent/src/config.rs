@@ -64,6 +64,11 @@ pub struct ServiceLimits {
     pub checkpoint_after: Duration,
     /// Without use for so long: the file is closed and the memory given back.
     pub passivate_after: Duration,
+    /// Memories open at once; where one more is asked for, those unused for longest are closed
+    /// early.
+    pub open_max: usize,
+    /// But none that was used within so long.
+    pub crowded_out_after: Duration,
     /// How often an agent looks whether it is idle and whether texts wait for a model.
     pub tick: Duration,
     /// How long each step of the shutdown may take.
@@ -81,6 +86,8 @@ impl Default for ServiceLimits {
             recall_budget: Duration::from_millis(RECALL_BUDGET_MS),
             checkpoint_after: Duration::from_secs(5),
             passivate_after: Duration::from_mins(10),
+            open_max: 256,
+            crowded_out_after: Duration::from_secs(2),
             tick: Duration::from_secs(1),
             shutdown_step: Duration::from_secs(30),
         }

@@ -35,6 +35,13 @@ pub struct PoolOptions {
     pub cache_max: usize,
     /// How long to leave it after an embedder could not be opened.
     pub retry: Duration,
+    /// Whether the first thread opens its embedder before there is a text.
+    pub opens_at_once: bool,
+    /// Without a text for so long, the first thread gives its embedder's memory back; the next text
+    /// opens it again.
+    pub sleep_after: Duration,
+    /// The same for the other threads, which open theirs only while many texts wait.
+    pub helpers_sleep_after: Duration,
 }
 
 impl Default for PoolOptions {
@@ -45,6 +52,9 @@ impl Default for PoolOptions {
             documents_max: 256,
             cache_max: 512,
             retry: Duration::from_secs(2),
+            opens_at_once: true,
+            sleep_after: Duration::from_mins(10),
+            helpers_sleep_after: Duration::from_secs(30),
         }
     }
 }
@@ -103,6 +113,8 @@ pub struct PoolStats {
     pub wait_us: u64,
     /// Threads alive.
     pub threads: usize,
+    /// Embedders open, each with a model of its own in memory.
+    pub embedders_open: usize,
 }
 
 /// A vector under way.
@@ -149,7 +161,8 @@ impl fmt::Debug for Shared {
 }
 
 impl EmbedPool {
-    /// Starts the threads. Each opens its embedder at once; one that cannot is tried again later.
+    /// Starts the threads. The first opens its embedder at once, the others when many texts wait;
+    /// one that cannot be opened is tried again later.
     #[must_use]
     pub fn start(options: PoolOptions, open: OpenEmbedder) -> Self {
         let shared = Arc::new(Shared {

@@ -179,6 +179,12 @@ impl MemoryService {
         self.0.directory.agent(user).await.map(drop)
     }
 
+    /// Whether this user has a memory, open or on the disk.
+    #[must_use]
+    pub fn has_memory(&self, user: &UserId) -> bool {
+        self.0.directory.is_open(user) || self.0.config.file_of(user).exists()
+    }
+
     /// Keeps records, answering one outcome each, in order, once they are on disk and findable.
     /// They are kept without vectors where there is no model, and embedded later.
     pub async fn observe(

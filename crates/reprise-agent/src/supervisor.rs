@@ -130,10 +130,28 @@ impl MemorySupervisorState {
         {
             return Err(unavailable);
         }
+        self.make_room();
         self.start_agent(myself, &user).await.map_err(|error| {
             tracing::error!(%user, %error, "an agent could not be started");
             unavailable
         })
+    }
+
+    /// Where as many memories are open as may be, those that nobody has asked for longest are put
+    /// to sleep, so that one more user costs no more than the active ones do.
+    fn make_room(&self) {
+        let limits = &self.arguments.config.limits;
+        let open = self
+            .agents
+            .values()
+            .filter(|agent| !agent.handle.is_closed());
+        let mut open: Vec<_> = open.map(|agent| (agent.handle.idle(), agent)).collect();
+        let crowd = (open.len() + 1).saturating_sub(limits.open_max);
+        open.retain(|(idle, _)| *idle >= limits.crowded_out_after);
+        open.sort_by_key(|(idle, _)| std::cmp::Reverse(*idle));
+        for (_, agent) in open.into_iter().take(crowd) {
+            let _already = agent.actor.drain().is_err();
+        }
     }
 
     async fn start_agent(
@@ -184,6 +202,8 @@ impl MemorySupervisorState {
     /// A child that ended well is not missed: the next question starts it again.
     fn remove(&mut self, ended: ActorId) {
         self.agents.retain(|_, agent| agent.actor.get_id() != ended);
+        // What it had in memory goes with its last address.
+        self.arguments.directory.drop_closed();
         self.relays.retain(|relay| relay.actor.get_id() != ended);
     }
 

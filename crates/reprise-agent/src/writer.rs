@@ -3,6 +3,7 @@
 //! Lives here: opening, group commits, reopening after a failed write, the orderly end. Must never
 //! live here: async, embedding, a reader.
 
+use std::os::unix::fs::DirBuilderExt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reprise_engine::{Engine, EngineError, EngineOptions};
@@ -56,7 +57,8 @@ struct Writer {
 impl Writer {
     fn run(&mut self) -> WriterEnd {
         if let Err(error) = self.open() {
-            tracing::error!(user = %self.handle.user(), %error, "a memory could not be opened");
+            // Whoever asks is told; the log of a daemon says it too.
+            tracing::warn!(user = %self.handle.user(), %error, "a memory could not be opened");
             self.handle.set_ready(Readiness::Failed(error));
             self.handle.close();
             return WriterEnd::NotOpened;
@@ -85,7 +87,10 @@ impl Writer {
     fn open(&mut self) -> Result<(), MemoryError> {
         let path = self.config.file_of(self.handle.user());
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| MemoryError::Storage {
+            // What a person's agents did is that person's: nobody else may read it.
+            let mut builder = std::fs::DirBuilder::new();
+            let made = builder.recursive(true).mode(0o700).create(folder);
+            made.map_err(|error| MemoryError::Storage {
                 message: format!(
                     "the folder {} cannot be made ({error}); check the data directory",
                     folder.display()

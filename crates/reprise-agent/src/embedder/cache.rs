@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use reprise_types::EmbeddingSpace;
+
 use super::Embedded;
 
 /// Least recently used goes first.
@@ -40,15 +42,7 @@ impl QueryCache {
             return;
         }
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        // Vectors of two spaces are never compared, so those of an older model are of no use.
-        if inner
-            .entries
-            .values()
-            .next()
-            .is_some_and(|(_, held)| held.space != embedded.space)
-        {
-            inner.entries.clear();
-        }
+        inner.keep_only(&embedded.space);
         if inner.entries.len() >= self.most && !inner.entries.contains_key(text) {
             let oldest = inner.entries.iter().min_by_key(|(_, (used, _))| *used);
             if let Some(oldest) = oldest.map(|(text, _)| text.clone()) {
@@ -62,12 +56,19 @@ impl QueryCache {
             .insert(text.to_owned(), (tick, Arc::clone(embedded)));
     }
 
-    /// Forgets everything: another model has been opened.
-    pub(super) fn clear(&self) {
-        self.inner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entries
-            .clear();
+    /// Forgets everything where it is of another space: another model has been opened.
+    pub(super) fn keep_only(&self, space: &EmbeddingSpace) {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        inner.keep_only(space);
+    }
+}
+
+impl Inner {
+    /// Vectors of two spaces are never compared, so those of an older model are of no use.
+    fn keep_only(&mut self, space: &EmbeddingSpace) {
+        let mut held = self.entries.values();
+        if held.next().is_some_and(|(_, held)| held.space != *space) {
+            self.entries.clear();
+        }
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use reprise_types::EmbedError;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -35,6 +35,51 @@ struct Inner {
     alive: usize,
     stats: PoolStats,
     refused: Option<(Instant, EmbedError)>,
+}
+
+/// Texts waiting from which another thread opens an embedder of its own: fewer are done sooner by
+/// those that are open than a model is loaded.
+const BACKLOG: usize = 4;
+
+/// A thread as the queue sees it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Taker {
+    /// Takes whatever comes; else it is woken by a backlog only, to open its embedder.
+    pub(super) is_keen: bool,
+    /// Has an embedder that it would give back after so long without a text.
+    pub(super) sleep_after: Option<Duration>,
+}
+
+/// What a thread is to do next.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Embed this text; whether it is a query.
+    Embed(Job, bool),
+    /// Texts pile up: open an embedder and help.
+    Help,
+    /// Nothing has come for long: give the embedder's memory back.
+    Sleep,
+    /// The pool is closed and nothing waits.
+    End,
+}
+
+impl Inner {
+    /// The first text that somebody still waits for, and whether it is a query.
+    fn take(&mut self) -> Option<(Job, bool)> {
+        loop {
+            let (mut job, is_query) = match self.queries.pop_front() {
+                Some(job) => (job, true),
+                None => (self.documents.pop_front()?, false),
+            };
+            if job.reply.is_closed() {
+                self.stats.cancelled += 1;
+                continue;
+            }
+            job.room = None;
+            self.stats.wait_us += job.since.elapsed().as_micros() as u64;
+            return Some((job, is_query));
+        }
+    }
 }
 
 impl Queue {
@@ -69,7 +114,7 @@ impl Queue {
         inner.queries.push_back(job);
         inner.stats.queries_waiting_max = inner.stats.queries_waiting_max.max(waiting + 1);
         drop(inner);
-        self.wake.notify_one();
+        self.wake.notify_all();
         Ok(())
     }
 
@@ -82,32 +127,41 @@ impl Queue {
         let waiting = inner.documents.len();
         inner.stats.documents_waiting_max = inner.stats.documents_waiting_max.max(waiting);
         drop(inner);
-        self.wake.notify_one();
+        self.wake.notify_all();
         Ok(())
     }
 
-    /// The next text, queries first, and whether it is a query; waits for one. `None` once the pool
-    /// is closed and nothing waits.
-    pub(super) fn next(&self) -> Option<(Job, bool)> {
+    /// What a thread is to do next, queries first; waits for it.
+    pub(super) fn next(&self, taker: Taker) -> Next {
+        let since = Instant::now();
         let mut inner = self.lock();
         loop {
-            let job = match inner.queries.pop_front() {
-                Some(job) => Some((job, true)),
-                None => inner.documents.pop_front().map(|job| (job, false)),
-            };
-            match job {
-                Some((job, _)) if job.reply.is_closed() => inner.stats.cancelled += 1,
-                Some((mut job, is_query)) => {
-                    job.room = None;
-                    inner.stats.wait_us += job.since.elapsed().as_micros() as u64;
-                    return Some((job, is_query));
-                }
-                None if inner.closed => return None,
-                None => {
-                    let woken = self.wake.wait(inner);
-                    inner = woken.unwrap_or_else(PoisonError::into_inner);
-                }
+            let waiting = inner.queries.len() + inner.documents.len();
+            if inner.closed && waiting == 0 {
+                return Next::End;
             }
+            if !taker.is_keen && waiting >= BACKLOG {
+                return Next::Help;
+            }
+            if taker.is_keen
+                && let Some((job, is_query)) = inner.take()
+            {
+                return Next::Embed(job, is_query);
+            }
+            inner = match taker.sleep_after {
+                None => self
+                    .wake
+                    .wait(inner)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(patience) => {
+                    let left = patience.saturating_sub(since.elapsed());
+                    if left.is_zero() {
+                        return Next::Sleep;
+                    }
+                    let woken = self.wake.wait_timeout(inner, left);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
         }
     }
 

@@ -182,3 +182,40 @@ async fn the_threads_end_with_the_last_handle() {
     drop(pool);
     ended.wait_for(|alive| *alive == 0).await.unwrap();
 }
+
+#[tokio::test]
+async fn one_thread_does_a_few_texts_and_a_backlog_wakes_the_others() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |options| options.threads = 2);
+    for text in ["one", "two", "three"] {
+        pool.query(text).await.unwrap();
+    }
+    assert_eq!(pool.stats().embedders_open, 1);
+    controls.hold();
+    let mut waiting = Vec::new();
+    for number in 0..8 {
+        waiting.push(pool.document(&number.to_string()).await);
+    }
+    until(async || controls.standing.load(Ordering::SeqCst) == 2).await;
+    controls.release();
+    for pending in waiting {
+        pending.vector().await.unwrap();
+    }
+    assert_eq!(pool.stats().embedders_open, 2);
+}
+
+#[tokio::test]
+async fn an_idle_pool_gives_its_models_back_and_the_next_text_brings_one() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |options| {
+        options.sleep_after = Duration::from_millis(5);
+    });
+    pool.query("one").await.unwrap();
+    until(async || pool.stats().embedders_open == 0).await;
+    pool.query("two").await.unwrap();
+    let stats = pool.stats();
+    assert_eq!((stats.queries, stats.threads), (2, 1));
+    // The vectors of recent questions are of the same space, and stay.
+    pool.query("one").await.unwrap();
+    assert_eq!(pool.stats().cached, 1);
+}

@@ -5,12 +5,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use reprise_types::{EmbedError, Embedder, check_unit_vector};
 use tokio::sync::watch;
 
-use super::{Embedded, PoolError, Shared};
+use super::queue::{Next, Taker};
+use super::{Embedded, PoolError, PoolOptions, Shared};
+
+/// How long a helper without a model leaves a backlog to the first thread.
+const HELP_AGAIN: Duration = Duration::from_millis(100);
 
 /// Starts a thread; one that the system refuses is missed by nobody but the log.
 pub(super) fn spawn(number: usize, shared: Arc<Shared>, alive: watch::Sender<usize>) {
@@ -18,7 +22,7 @@ pub(super) fn spawn(number: usize, shared: Arc<Shared>, alive: watch::Sender<usi
     alive.send_modify(|alive| *alive += 1);
     let presence = Presence { shared, alive };
     let thread = std::thread::Builder::new().name(format!("reprise-embed-{number}"));
-    if let Err(error) = thread.spawn(move || run(&presence.shared)) {
+    if let Err(error) = thread.spawn(move || run(number, &presence.shared)) {
         tracing::error!(%error, "an embedder thread could not be started");
     }
 }
@@ -36,10 +40,46 @@ impl Drop for Presence {
     }
 }
 
-fn run(shared: &Shared) {
+fn run(number: usize, shared: &Shared) {
+    let PoolOptions {
+        opens_at_once,
+        sleep_after,
+        helpers_sleep_after,
+        ..
+    } = shared.options;
+    let is_first = number == 0;
+    let sleep_after = if is_first {
+        sleep_after
+    } else {
+        helpers_sleep_after
+    };
     // Opened before the first text, which then need not wait; a refusal is kept for the askers.
-    let mut embedder = open(shared).ok();
-    while let Some((job, is_query)) = shared.queue.next() {
+    let mut embedder = None;
+    if is_first && opens_at_once {
+        embedder = open(shared).ok();
+    }
+    loop {
+        let taker = Taker {
+            is_keen: is_first || embedder.is_some(),
+            sleep_after: embedder.is_some().then_some(sleep_after),
+        };
+        let (job, is_query) = match shared.queue.next(taker) {
+            Next::Embed(job, is_query) => (job, is_query),
+            Next::Help => {
+                embedder = open(shared).ok();
+                if embedder.is_none() {
+                    // The first thread tells the askers why there is none.
+                    std::thread::sleep(HELP_AGAIN);
+                }
+                continue;
+            }
+            Next::Sleep => {
+                embedder = None;
+                closed(shared);
+                continue;
+            }
+            Next::End => return,
+        };
         let began = Instant::now();
         let result = embed(shared, &mut embedder, &job.text);
         let took = began.elapsed().as_micros() as u64;
@@ -68,9 +108,10 @@ fn open(shared: &Shared) -> Result<Box<dyn Embedder>, EmbedError> {
         })
     });
     match &opened {
-        Ok(_) => {
+        Ok(embedder) => {
             shared.queue.set_refused(None);
-            shared.cache.clear();
+            shared.cache.keep_only(embedder.space());
+            shared.queue.count(|stats| stats.embedders_open += 1);
         }
         Err(error) => {
             tracing::warn!(%error, "no embedder; recall goes on by words");
@@ -92,6 +133,9 @@ fn embed(
         None => open(shared).map_err(PoolError::Unavailable)?,
     };
     let outcome = catch_unwind(AssertUnwindSafe(|| embedder.embed(text)));
+    if !matches!(outcome, Ok(Ok(_))) {
+        closed(shared);
+    }
     let vector = match outcome {
         Ok(Ok(vector)) => vector,
         Ok(Err(error @ EmbedError::Unavailable { .. })) => {
@@ -112,6 +156,11 @@ fn embed(
         })
     })?;
     Ok(Embedded { space, vector })
+}
+
+/// An embedder has been given back, or is not trusted any more.
+fn closed(shared: &Shared) {
+    shared.queue.count(|stats| stats.embedders_open -= 1);
 }
 
 fn words_of(panic: &(dyn std::any::Any + Send)) -> String {

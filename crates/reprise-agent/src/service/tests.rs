@@ -7,7 +7,7 @@ use std::time::Duration;
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_types::{
-    Degraded, ExternalId, MemoryError, MemoryProvider, Recall, RecallRequest, WriteOutcome,
+    Degraded, ExternalId, MemoryError, MemoryProvider, Recall, RecallRequest, UserId, WriteOutcome,
 };
 
 use super::MemoryService;
@@ -452,4 +452,30 @@ async fn many_writers_share_commits_and_each_gets_its_own_answer() {
         .unwrap();
     assert_eq!(stats.live, 100);
     assert!(service.stats().pool.documents_waiting_max <= bench.config.pool.documents_max);
+}
+
+#[tokio::test]
+async fn one_user_more_than_may_be_open_puts_the_longest_unused_to_sleep() {
+    let mut bench = Bench::new();
+    bench.config.limits.open_max = 2;
+    bench.config.limits.crowded_out_after = Duration::ZERO;
+    let service = bench.start().await;
+    let users: Vec<UserId> = (0..6)
+        .map(|n| format!("user-{n}").parse().unwrap())
+        .collect();
+    for round in 0..2 {
+        for user in &users {
+            let text = format!("round {round} of {user}");
+            let kept = service.observe(user, vec![note(&text)]).await.unwrap();
+            assert!(matches!(kept[0], WriteOutcome::Inserted { .. }), "{kept:?}");
+            until(async || service.0.directory.open() <= 3).await;
+        }
+    }
+    for user in &users {
+        let stats = service
+            .with_engine(user, |engine| engine.stats())
+            .await
+            .unwrap();
+        assert_eq!(stats.live, 2, "{user}");
+    }
 }

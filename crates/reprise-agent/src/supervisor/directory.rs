@@ -119,6 +119,25 @@ impl Directory {
         agents.insert(handle.user().clone(), handle.clone());
     }
 
+    /// Whether a user's memory runs.
+    pub(crate) fn is_open(&self, user: &UserId) -> bool {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.get(user).is_some_and(|held| !held.is_closed())
+    }
+
+    /// Lets go of the memories that have ended.
+    pub(super) fn drop_closed(&self) {
+        let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.retain(|_, held| !held.is_closed());
+    }
+
+    /// Memories that are open.
+    #[cfg(test)]
+    pub(crate) fn open(&self) -> usize {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.values().filter(|held| !held.is_closed()).count()
+    }
+
     pub(super) fn gate(&self, user: &UserId) -> Arc<Mutex<()>> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(gates.entry(user.clone()).or_default())
