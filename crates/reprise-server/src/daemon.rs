@@ -8,6 +8,7 @@ mod life;
 mod lock;
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +18,9 @@ use reprise_agent::{MemoryConfig, MemoryService, StartError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::http::{self, App, Door, Metrics};
+use crate::http::{self, App, Door, Metrics, Rates};
 use crate::place::{Place, PlaceError};
-use crate::surface::Surface;
+use crate::surface::{Surface, TagRules};
 use crate::tokens::TokenFile;
 
 pub use life::Ended;
@@ -40,6 +41,10 @@ pub struct DaemonOptions {
     pub idle_exit: Option<Duration>,
     /// Wait for a daemon that runs now to end, after telling it to.
     pub replace: bool,
+    /// Requests a second that one token may make over TCP; `None` for no limit but that on all.
+    pub requests_per_second: Option<NonZeroU32>,
+    /// What the configuration says of tags.
+    pub tags: TagRules,
 }
 
 /// The daemon could not run.
@@ -105,6 +110,8 @@ impl Daemon {
             http,
             idle_exit,
             replace,
+            requests_per_second,
+            tags,
         } = options;
         place.prepare()?;
         let lock = LifeLock::take(&place, replace).await?;
@@ -124,10 +131,11 @@ impl Daemon {
             let _unset = life.http.set(tcp.local_addr()?).is_ok();
         }
         let app = App {
-            surface: Surface::new(service, clock),
+            surface: Surface::new(service, clock).with_tags(tags),
             life: Arc::new(life),
             metrics: Arc::new(Metrics::default()),
             tokens,
+            rates: Arc::new(Rates::new(requests_per_second)),
         };
         Ok(Self {
             app,

@@ -9,6 +9,7 @@ mod extract;
 mod guard;
 mod metrics;
 mod openapi;
+mod rate;
 mod service;
 mod tools;
 mod users;
@@ -30,6 +31,7 @@ use crate::tokens::TokenFile;
 pub(crate) use choiros::user_of;
 pub(crate) use guard::Door;
 pub(crate) use metrics::Metrics;
+pub(crate) use rate::Rates;
 
 /// Longest body that is read, in bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -41,6 +43,7 @@ pub(crate) struct App {
     pub(crate) life: Arc<Life>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tokens: Arc<TokenFile>,
+    pub(crate) rates: Arc<Rates>,
 }
 
 /// Every route, guarded for this door.

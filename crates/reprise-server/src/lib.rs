@@ -24,10 +24,10 @@ pub use hooks::{HookAnswer, HookEvent, HookReport};
 pub use mcp::{McpFace, Profile};
 pub use place::{Place, PlaceError};
 pub use problem::{Problem, ProblemKind};
-pub use surface::{Change, Kept, Lesson, Surface, ToolAnswer};
+pub use surface::{Change, Kept, Lesson, Surface, TagRules, ToolAnswer};
 pub use tokens::{Scope, TokenEntry, TokenError, TokenFile};
 pub use wire::{
     Answer, Compacted, ExportLine, Fate, ForgetBody, Hit, LearningAction, OutcomeLine,
-    OutcomeReport, QueryLine, RecallBody, WriteReport, external_id_of, fresh_run_id, record_of,
-    record_of_value,
+    OutcomeReport, QueryLine, RecallBody, WriteReport, external_id_of, fresh_run_id, is_sensitive,
+    record_of, record_of_value,
 };

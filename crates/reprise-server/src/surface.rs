@@ -11,6 +11,8 @@ mod reading;
 mod records;
 mod resources;
 mod sessions;
+mod spans;
+mod tagging;
 mod tools;
 
 use std::fmt;
@@ -27,6 +29,7 @@ use crate::problem::Problem;
 pub use feed::Change;
 pub use lessons::Lesson;
 pub use records::Kept;
+pub use tagging::TagRules;
 pub use tools::ToolAnswer;
 
 /// Changes that a slow listener may lag behind before it is told that it missed some.
@@ -39,6 +42,7 @@ pub struct Surface {
     clock: Arc<dyn Clock>,
     changes: broadcast::Sender<Change>,
     sessions: Arc<sessions::Sessions>,
+    tag_rules: Arc<TagRules>,
 }
 
 impl fmt::Debug for Surface {
@@ -58,6 +62,16 @@ impl Surface {
             clock,
             changes: broadcast::Sender::new(CHANGES_MAX),
             sessions: Arc::default(),
+            tag_rules: Arc::default(),
+        }
+    }
+
+    /// The same with these rules for tags.
+    #[must_use]
+    pub fn with_tags(self, rules: TagRules) -> Self {
+        Self {
+            tag_rules: Arc::new(rules),
+            ..self
         }
     }
 
@@ -86,8 +100,19 @@ impl Surface {
         let _heard = self.changes.send(change).is_ok();
     }
 
+    /// A slip in a user's name makes no memory: only what is kept does.
+    fn refuse_unknown(&self, user: &UserId) -> Result<(), Problem> {
+        if self.service.has_memory(user) {
+            return Ok(());
+        }
+        Err(Problem::not_found(format!(
+            "user `{user}` has no memory yet; keep a record first, or name another user"
+        )))
+    }
+
     /// The present moment of a user's memory, opened where it sleeps.
     async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, Problem> {
+        self.refuse_unknown(user)?;
         Ok(self.service.snapshot(user).await?)
     }
 
@@ -96,6 +121,7 @@ impl Surface {
         user: &UserId,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, Problem> {
+        self.refuse_unknown(user)?;
         Ok(self.service.with_engine(user, work).await?)
     }
 
@@ -106,6 +132,12 @@ impl Surface {
     fn random() -> u128 {
         system_entropy()
     }
+}
+
+/// The live version of the record with this external id or id.
+fn current(engine: &Engine, name: &str) -> Option<RecordId> {
+    let id = resolve(engine, name)?;
+    engine.snapshot().current(id)
 }
 
 /// The record with this external id or id.

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 use crate::client::Client;
 use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 use crate::place::Place;
+use crate::surface::TagRules;
 
 /// A daemon of this test's own.
 pub(crate) struct Running {
@@ -42,17 +43,29 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         http: "127.0.0.1:0".parse().ok(),
         idle_exit: None,
         replace: false,
+        requests_per_second: None,
+        tags: TagRules::default(),
     }
 }
 
 pub(crate) async fn run_in(folder: TempDir) -> Running {
     let place = Place::new(&folder.path().join("d"), Some(folder.path()));
-    let config = config(&place);
-    started(folder, place, config).await
+    let options = options(&place);
+    run_with(folder, place, options).await
 }
 
-async fn started(folder: TempDir, place: Place, config: MemoryConfig) -> Running {
-    let daemon = Daemon::start(config, options(&place)).await.unwrap();
+pub(crate) async fn run_with(folder: TempDir, place: Place, options: DaemonOptions) -> Running {
+    let config = config(&place);
+    started(folder, place, config, options).await
+}
+
+async fn started(
+    folder: TempDir,
+    place: Place,
+    config: MemoryConfig,
+    options: DaemonOptions,
+) -> Running {
+    let daemon = Daemon::start(config, options).await.unwrap();
     let http = daemon.http_address().unwrap();
     Running {
         client: Client::new(place.clone()),
@@ -113,5 +126,6 @@ pub(crate) async fn run_with_words() -> Running {
             dimensions: 384,
         })))
     });
-    started(folder, place, config).await
+    let options = options(&place);
+    started(folder, place, config, options).await
 }

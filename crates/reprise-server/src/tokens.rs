@@ -176,8 +176,8 @@ impl TokenFile {
         self.write(&entries)
     }
 
-    /// What a token opens; `None` for one that is not known. Sees a changed file at once.
-    pub fn recognise(&self, token: &str) -> Option<Scope> {
+    /// The entry of a token; `None` for one that is not known. Sees a changed file at once.
+    pub fn recognise(&self, token: &str) -> Option<TokenEntry> {
         let modified = fs_err::metadata(&self.path).and_then(|file| file.modified());
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.modified != modified.as_ref().ok().copied() {
@@ -191,7 +191,7 @@ impl TokenFile {
         let wanted = hash(token);
         let mut entries = known.entries.iter();
         let found = entries.find(|entry| entry.sha256 == wanted);
-        found.map(|entry| entry.scope.clone())
+        found.cloned()
     }
 
     fn write(&self, entries: &[TokenEntry]) -> Result<(), TokenError> {
@@ -259,12 +259,13 @@ mod tests {
         let path = folder.path().join("tokens.json");
         let daemon = TokenFile::new(path.clone());
         let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
-        assert_eq!(daemon.recognise("rpr_0"), None);
+        let opens = |file: &TokenFile, token: &str| file.recognise(token).map(|entry| entry.scope);
+        assert_eq!(opens(&daemon, "rpr_0"), None);
         // Another process writes the file while the daemon holds what it read.
         let command = TokenFile::new(path.clone());
         let ada = Scope::User("ada".parse().unwrap());
         let first = command.add("laptop", ada.clone(), now, [1, 2]).unwrap();
-        assert_eq!(daemon.recognise(&first), Some(ada.clone()));
+        assert_eq!(opens(&daemon, &first), Some(ada.clone()));
         assert!(!ada.admits(&"bob".parse().unwrap()));
         let text = fs_err::read_to_string(&path).unwrap();
         assert!(!text.contains(&first) && text.contains("sha256"));
@@ -276,8 +277,8 @@ mod tests {
         ));
         let second = command.rotate("laptop", now, [5, 6]).unwrap();
         let fresh = TokenFile::new(path);
-        assert_eq!(fresh.recognise(&first), None);
-        assert_eq!(fresh.recognise(&second), Some(ada));
+        assert_eq!(opens(&fresh, &first), None);
+        assert_eq!(opens(&fresh, &second), Some(ada));
         fresh.revoke("laptop").unwrap();
         assert!(fresh.list().unwrap().is_empty());
         assert!(matches!(

@@ -11,5 +11,7 @@ mod record;
 pub use answer::{Answer, Hit, QueryLine, RecallBody};
 pub use govern::{Compacted, ForgetBody, LearningAction};
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
-pub use record::{ExportLine, Fate, WriteReport, external_id_of, record_of, record_of_value};
+pub use record::{
+    ExportLine, Fate, WriteReport, external_id_of, is_sensitive, record_of, record_of_value,
+};
 pub(crate) use record::{REQUEST_NAMESPACE, instant};

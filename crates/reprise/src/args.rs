@@ -5,6 +5,7 @@
     reason = "these comments are help texts, shown as they are written"
 )]
 
+mod backup;
 mod branch;
 mod demo;
 mod faces;
@@ -19,11 +20,13 @@ use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
 
+pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreArguments};
 pub(crate) use branch::{BranchCommand, BranchTarget};
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments};
 pub(crate) use faces::{
     ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments, LinkArguments,
-    McpArguments, NamedArguments, RelatedArguments, ServeArguments, TokenCommand, WhoseArguments,
+    McpArguments, NamedArguments, RelatedArguments, ServeArguments, TagsArguments, TokenCommand,
+    WhoseArguments,
 };
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 
@@ -50,6 +53,9 @@ pub(crate) struct Common {
     /// Directory of the models [default: $XDG_CACHE_HOME/reprise/models]
     #[arg(long, global = true, env = crate::env::MODELS_DIR, value_name = "DIR")]
     pub(crate) models_dir: Option<PathBuf>,
+    /// The configuration file [default: $XDG_CONFIG_HOME/reprise/config.toml]
+    #[arg(long, global = true, env = crate::env::CONFIG, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
     /// Print JSON, one object or one object per line
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -83,10 +89,14 @@ pub(crate) enum Command {
     Edit(EditArguments),
     /// Forget a record and its earlier versions
     Delete(NamedArguments),
-    /// List the tags with their counts
-    Tags(WhoseArguments),
-    /// Print every live record, a JSON line each
+    /// List the tags with their counts, find those that may be one, and merge them
+    Tags(TagsArguments),
+    /// Print every live record, as JSON or YAML
     Export(ExportArguments),
+    /// Copy a memory while it is in use, and prove the copy
+    Backup(BackupArguments),
+    /// Make a memory of a backup
+    Restore(RestoreArguments),
     /// Forget records; `compact` then removes them from the disk
     Forget(ForgetArguments),
     /// Serve every memory of the data directory until told to end
@@ -154,10 +164,8 @@ pub(crate) struct IngestArguments {
     /// Whose memory
     #[arg(long)]
     pub(crate) user: UserId,
-    /// One record per line:
-    /// {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads stdin
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jsonl: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: IngestInput,
     /// Print each external_id once its record is durable
     #[arg(long)]
     pub(crate) ack: bool,
@@ -167,6 +175,18 @@ pub(crate) struct IngestArguments {
     /// Keep the records now and embed them at the next start of the service
     #[arg(long)]
     pub(crate) later: bool,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct IngestInput {
+    /// One record per line:
+    /// {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: Option<PathBuf>,
+    /// The same as YAML, one document per record; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) yaml: Option<PathBuf>,
 }
 
 fn group_sizes() -> RangedI64ValueParser<u8> {
@@ -211,16 +231,6 @@ pub(crate) struct RecallArguments {
     /// Only this session
     #[arg(long)]
     pub(crate) session: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ExportArguments {
-    /// Whose memory
-    #[arg(long)]
-    pub(crate) user: UserId,
-    /// The format; JSONL is the only one so far
-    #[arg(long, default_value = "jsonl", value_parser = ["jsonl"])]
-    pub(crate) format: String,
 }
 
 #[derive(Debug, Args)]
@@ -361,6 +371,12 @@ pub(crate) enum BenchCommand {
         /// Measure this file (the bench starts itself so)
         #[arg(long, hide = true)]
         file: Option<PathBuf>,
+    },
+    /// What MCP, HTTP, the command line and a hook add to the engine's own time
+    Faces {
+        /// Records in the store
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
     },
     /// Event ingest: share of the wall time inside the embedding session
     Ingest {

@@ -1,5 +1,6 @@
 //! One file per command; this one only says which.
 
+mod backup;
 mod bench;
 mod branch;
 mod check;
@@ -34,13 +35,16 @@ mod token;
 use std::io::Write;
 
 use crate::args::{Arguments, Command};
+use crate::config::Config;
 use crate::env::Places;
 use crate::exit::Exit;
+use crate::trace;
 
 /// What every command needs to know.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     pub(crate) places: Places,
+    pub(crate) config: Config,
     /// Print JSON instead of prose.
     pub(crate) json: bool,
     /// Leave the model alone.
@@ -58,13 +62,23 @@ fn note(text: &str) {
 /// Runs one command to its end.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let common = arguments.common;
-    let places = Places::new(common.data_dir, common.models_dir)?;
+    let is_named = common.config.is_some();
+    let places = Places::new(common.data_dir, common.models_dir, common.config)?;
     let context = Context {
+        config: Config::read(&places.config, is_named)?,
         places,
         json: common.json,
         no_model: common.no_model,
         no_daemon: common.no_daemon,
     };
+    let collector = match &arguments.command {
+        Command::Serve(serve) => serve
+            .otlp
+            .clone()
+            .or_else(|| context.config.serve.otlp.clone()),
+        _ => None,
+    };
+    let _tracing = trace::start(collector.as_deref())?;
     match arguments.command {
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Ingest(arguments) => ingest::run(&context, &arguments),
@@ -85,6 +99,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Disconnect(arguments) => connect::undo(&context, &arguments),
         Command::Mcp(arguments) => mcp::run(&context, &arguments),
         Command::Export(arguments) => export::run(&context, &arguments),
+        Command::Backup(arguments) => backup::run(&context, &arguments),
+        Command::Restore(arguments) => backup::restore(&context, &arguments),
         Command::Forget(arguments) => forget::run(&context, &arguments),
         Command::Branch(command) => branch::run(&context, &command),
         Command::Serve(arguments) => serve::run(&context, &arguments),

@@ -13,6 +13,11 @@ pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
 /// Overrides the directory of the models.
 pub(crate) const MODELS_DIR: &str = "REPRISE_MODELS_DIR";
 
+/// Names the configuration file.
+pub(crate) const CONFIG: &str = "REPRISE_CONFIG";
+/// The collector of traces, as OpenTelemetry's own tools name it.
+pub(crate) const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+
 /// Whose memory it is where a command does not say.
 pub(crate) const USER: &str = "REPRISE_USER";
 /// Where the session's sockets live.
@@ -31,11 +36,17 @@ pub(crate) struct Places {
     pub(crate) data: PathBuf,
     /// Model files and ONNX Runtime.
     pub(crate) models: PathBuf,
+    /// The configuration file, which need not be there.
+    pub(crate) config: PathBuf,
 }
 
 impl Places {
     /// What the caller named, else the XDG directories.
-    pub(crate) fn new(data: Option<PathBuf>, models: Option<PathBuf>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        data: Option<PathBuf>,
+        models: Option<PathBuf>,
+        config: Option<PathBuf>,
+    ) -> anyhow::Result<Self> {
         let base = || {
             etcetera::choose_base_strategy().context(
                 "no home directory is known; set HOME, or pass --data-dir and --models-dir",
@@ -49,9 +60,14 @@ impl Places {
             Some(models) => models,
             None => base()?.cache_dir().join("reprise").join("models"),
         };
+        let config = match config {
+            Some(config) => config,
+            None => base()?.config_dir().join("reprise").join("config.toml"),
+        };
         Ok(Self {
             data: absolute(&data)?,
             models: absolute(&models)?,
+            config: absolute(&config)?,
         })
     }
 

@@ -23,20 +23,74 @@ impl<R: BufRead> Iterator for Lines<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            let mut bytes = Vec::new();
-            let mut limited = std::io::Read::take(&mut self.reader, LINE_BYTES_MAX);
-            match limited.read_until(b'\n', &mut bytes) {
-                Ok(0) => return None,
-                Ok(_) => self.number += 1,
-                Err(error) => return Some(Err(error)),
+            match self.raw()? {
+                Ok((_, Ok(line))) if line.trim().is_empty() => {}
+                line => return Some(line),
             }
-            let line = String::from_utf8(bytes).map_err(|error| {
-                format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1)
-            });
-            match line {
-                Ok(line) if line.trim().is_empty() => {}
-                line => return Some(Ok((self.number, line))),
+        }
+    }
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The next line, blank or not.
+    fn raw(&mut self) -> Option<<Self as Iterator>::Item> {
+        let mut bytes = Vec::new();
+        let mut limited = std::io::Read::take(&mut self.reader, LINE_BYTES_MAX);
+        match limited.read_until(b'\n', &mut bytes) {
+            Ok(0) => return None,
+            Ok(_) => self.number += 1,
+            Err(error) => return Some(Err(error)),
+        }
+        let line = String::from_utf8(bytes)
+            .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1));
+        Some(Ok((self.number, line)))
+    }
+}
+
+/// Numbered documents of a YAML file, each as a line of JSON.
+pub(crate) struct Documents<R> {
+    lines: Lines<R>,
+}
+
+impl<R: BufRead> Documents<R> {
+    pub(crate) fn new(reader: R) -> Self {
+        let lines = Lines::new(reader);
+        Self { lines }
+    }
+}
+
+impl<R: BufRead> Iterator for Documents<R> {
+    /// Number of the document's last line, and its JSON or what is wrong with it.
+    type Item = std::io::Result<(u64, Result<String, String>)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (mut text, mut bad, mut number) = (String::new(), None, 0);
+        loop {
+            match self.lines.raw() {
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok((_, Ok(line)))) if line.trim_end() == "---" => {}
+                Some(Ok((at, Ok(line)))) => {
+                    number = at;
+                    text.push_str(&line);
+                    continue;
+                }
+                Some(Ok((at, Err(why)))) => {
+                    (number, bad) = (at, Some(why));
+                    continue;
+                }
+                None if text.trim().is_empty() && bad.is_none() => return None,
+                None => {}
             }
+            let document = std::mem::take(&mut text);
+            if document.trim().is_empty() && bad.is_none() {
+                continue;
+            }
+            let read = || -> Result<String, String> {
+                let value: serde_json::Value = serde_saphyr::from_str(&document)
+                    .map_err(|error| error.to_string().replace('\n', " "))?;
+                Ok(value.to_string())
+            };
+            return Some(Ok((number, bad.map_or_else(read, Err))));
         }
     }
 }
@@ -53,5 +107,21 @@ mod tests {
         assert_eq!(lines[1].0, 2);
         assert!(lines[1].1.as_ref().unwrap_err().contains("UTF-8"));
         assert_eq!(lines[2], (4, Ok("two".to_owned())));
+    }
+
+    #[test]
+    fn documents_of_yaml_are_lines_of_json() {
+        let text = "---\ntext: |\n  a\n  ---\n\n  b\ntags: [x]\n---\n: {\n---\ntext: last\n";
+        let read: Vec<_> = Documents::new(text.as_bytes())
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(read.len(), 3, "{read:?}");
+        let first: serde_json::Value = serde_json::from_str(read[0].1.as_ref().unwrap()).unwrap();
+        assert_eq!(
+            first,
+            serde_json::json!({"text": "a\n---\n\nb\n", "tags": ["x"]})
+        );
+        assert!(read[1].1.is_err());
+        assert_eq!(read[2], (11, Ok("{\"text\":\"last\"}".to_owned())));
     }
 }

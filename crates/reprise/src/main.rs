@@ -5,10 +5,12 @@
 
 mod args;
 mod cli;
+mod config;
 mod env;
 mod exit;
 mod lines;
 mod terminal;
+mod trace;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,12 +20,6 @@ use exit::Exit;
 
 fn main() -> ExitCode {
     let arguments = args::Arguments::parse();
-    let filter = tracing_subscriber::EnvFilter::try_from_env("REPRISE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .init();
     // Whatever befalls memory, the agent that asked from a hook goes on.
     let is_hook = matches!(arguments.command, args::Command::Hook(_));
     let exit = cli::run(arguments).unwrap_or_else(|error| {

@@ -84,13 +84,21 @@ fn over_tcp(app: &App, address: SocketAddr, request: &Request) -> Result<Identit
         // No user's memory is reached this way, and a probe has no token.
         return Ok(Identity(Scope::All));
     }
-    let scope = bearer(headers).and_then(|token| app.tokens.recognise(token));
-    scope.map(Identity).ok_or_else(|| {
+    let known = bearer(headers).and_then(|token| app.tokens.recognise(token));
+    let entry = known.ok_or_else(|| {
         Problem::new(
             ProblemKind::Unauthorized,
             "send `Authorization: Bearer TOKEN`; `reprise token add NAME` makes a token",
         )
-    })
+    })?;
+    app.rates.take(&entry.name)?;
+    if entry.scope != Scope::All && path == "/v1/status" {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "where the daemon runs is no user's business; use a token that opens every memory",
+        ));
+    }
+    Ok(Identity(entry.scope))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {

@@ -10,6 +10,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use reprise_agent::ServiceStats;
+use tracing::Instrument;
 
 use super::App;
 use crate::daemon::Life;
@@ -50,9 +51,19 @@ pub(super) async fn watch(State(app): State<App>, request: Request, next: Next) 
         "DELETE" => "DELETE",
         _ => "other",
     };
+    let span = tracing::info_span!(
+        target: "reprise::http",
+        "request",
+        otel.name = format!("{method} {route}"),
+        otel.kind = "server",
+        http.request.method = method,
+        http.route = route,
+        http.response.status_code = tracing::field::Empty,
+    );
     let began = Instant::now();
-    let response = next.run(request).await;
+    let response = next.run(request).instrument(span.clone()).await;
     let status = response.status().as_u16();
+    span.record("http.response.status_code", status);
     let series = Series {
         route,
         method,

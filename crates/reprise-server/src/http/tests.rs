@@ -1,5 +1,7 @@
 //! The daemon with its real doors, over a memory without a model.
 
+use std::num::NonZeroU32;
+
 use reprise_types::{MemoryRecord, UserId};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -9,7 +11,7 @@ use crate::client::{Call, Client};
 use crate::daemon::{Daemon, DaemonOptions, Ended};
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
-use crate::testing::{Running, config, options, run, run_in};
+use crate::testing::{Running, config, options, run, run_in, run_with};
 use crate::tokens::{Scope, TokenFile};
 use crate::wire::{Answer, OutcomeReport, WriteReport};
 
@@ -71,8 +73,14 @@ async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
     let new: MemoryRecord = client.ask(&change).await.unwrap();
     assert_eq!(new.supersedes.unwrap().to_string(), id);
     assert_eq!((new.confidence, new.tags.len()), (Some(0.7), 1));
-    let old = client.ask::<Value>(&Call::get(at(&["records", &id]))).await;
-    assert_eq!(problem(old), ProblemKind::NotFound);
+    // Its name, and the id that somebody still has, lead to the present version.
+    for name in ["m1", &id] {
+        let shown: Value = client
+            .ask(&Call::get(at(&["records", name])))
+            .await
+            .unwrap();
+        assert_eq!(shown["id"], new.id.to_string());
+    }
 
     let new = new.id.to_string();
     let gone: Value = client
@@ -294,4 +302,111 @@ async fn an_idle_daemon_ends_by_itself() {
     let daemon = Daemon::start(config(&place), options).await.unwrap();
     assert_eq!(daemon.run().await.unwrap(), Ended::Idle);
     assert!(!place.socket().exists());
+}
+
+#[tokio::test]
+async fn a_token_that_asks_too_fast_waits_and_the_others_do_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let limited = DaemonOptions {
+        requests_per_second: NonZeroU32::new(2),
+        ..options(&place)
+    };
+    let running = run_with(folder, place, limited).await;
+    let tokens = TokenFile::new(running.place.tokens());
+    let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let tokens = ["a", "b"].map(|name| {
+        let random = [1, u128::from(name.as_bytes()[0])];
+        tokens.add(name, Scope::All, now, random).unwrap()
+    });
+    let [eager, calm] = [0, 1].map(|place| {
+        let host = running.http;
+        let token = &tokens[place];
+        format!("GET /v1/status HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}")
+    });
+    let mut statuses = Vec::new();
+    for _ in 0..20 {
+        let (status, answer) = raw(&running, &eager, "").await;
+        assert_eq!(status == 429, answer.contains("retry-after: 1"), "{answer}");
+        statuses.push(status);
+    }
+    assert!(
+        statuses.contains(&200) && statuses.contains(&429),
+        "{statuses:?}"
+    );
+    assert_eq!(raw(&running, &calm, "").await.0, 200);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn an_export_leaves_out_what_is_sensitive_and_a_backup_is_the_file() {
+    let running = run().await;
+    let client = &running.client;
+    let records = json!([{"text": "open"}, {"text": "closed", "tags": ["Sensitive"]}]);
+    let _report: WriteReport = client
+        .ask(&Call::post(at(&["records"]), &records))
+        .await
+        .unwrap();
+    for (query, lines) in [("", 1), ("?sensitive=false", 1), ("?sensitive=true", 2)] {
+        let export = client.bytes(&Call::get(at(&["export"]) + query)).await;
+        let export = String::from_utf8(export.unwrap().to_vec()).unwrap();
+        assert_eq!(export.lines().count(), lines, "{query}: {export}");
+    }
+    let wrong = client
+        .bytes(&Call::get(at(&["export"]) + "?sensitive=maybe"))
+        .await;
+    assert_eq!(problem(wrong), ProblemKind::Invalid);
+    let copy = client.bytes(&Call::get(at(&["backup"]))).await.unwrap();
+    let file = running.place.data().join("ada/memory.rvf");
+    let file = fs_err::read(file).unwrap();
+    assert!(file.starts_with(&copy), "{} of {}", copy.len(), file.len());
+    assert!(!copy.is_empty());
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_stream_of_changes_ends_with_the_daemon() {
+    let running = run().await;
+    let mut stream = tokio::net::UnixStream::connect(running.place.socket())
+        .await
+        .unwrap();
+    let head = format!(
+        "GET {} HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        at(&["changes"])
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut begun = [0; 12];
+    stream.read_exact(&mut begun).await.unwrap();
+    let kept = Call::post(at(&["records"]), &json!({"text": "heard"}));
+    let _report: WriteReport = running.client.ask(&kept).await.unwrap();
+    let reading = tokio::spawn(async move {
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).await.map(|_| heard)
+    });
+    running.end().await;
+    let heard = reading.await.unwrap().unwrap();
+    assert!(heard.contains("event: inserted"), "{heard}");
+    // The last chunk says that the answer is whole: it was ended, not cut.
+    assert!(heard.ends_with("0\r\n\r\n"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn an_outcome_said_twice_teaches_once_and_is_no_failure() {
+    let running = run().await;
+    let client = &running.client;
+    let kept = Call::post(
+        at(&["records"]),
+        &json!({"external_id": "m", "text": "use a mutex"}),
+    );
+    let _report: WriteReport = client.ask(&kept).await.unwrap();
+    let said = json!({"query": "race", "used": ["m"], "quality": 0.9});
+    let said = Call::post(at(&["outcome"]), &said).named("once");
+    for (learned, known) in [(1, 0), (0, 1)] {
+        let report: OutcomeReport = client.ask(&said).await.unwrap();
+        assert_eq!(
+            (report.learned, report.known, report.runs),
+            (learned, known, 1)
+        );
+    }
+    running.end().await;
 }

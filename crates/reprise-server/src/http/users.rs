@@ -1,8 +1,10 @@
 //! One user's memory: `/v1/users/{user}/...`.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::body::Body as HttpBody;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -12,7 +14,9 @@ use axum::{Json, Router};
 use reprise_types::MemoryRecord;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio_stream::wrappers::{BroadcastStream, ReceiverStream};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
 use super::extract::{self, Body, Key, Named, Who};
@@ -24,6 +28,9 @@ use crate::wire::{
     Compacted, ForgetBody, LearningAction, OutcomeLine, OutcomeReport, RecallBody, WriteReport,
 };
 
+/// Changes that wait for one listener to take them.
+const CHANGES_WAITING: usize = 64;
+
 pub(super) fn router() -> Router<App> {
     Router::new()
         .route("/records", post(observe))
@@ -31,6 +38,7 @@ pub(super) fn router() -> Router<App> {
         .route("/recall", post(recall))
         .route("/outcome", post(outcome))
         .route("/export", get(export))
+        .route("/backup", get(backup))
         .route("/stats", get(stats))
         .route("/forget", post(forget_many))
         .route("/learning", post(learning))
@@ -53,10 +61,11 @@ async fn observe(
     State(app): State<App>,
     Who(user): Who,
     Key(key): Key,
-    Query(Writing { verbatim }): Query<Writing>,
+    query: Result<Query<Writing>, QueryRejection>,
     Extension(OverSocket(over_socket)): Extension<OverSocket>,
     request: Request,
 ) -> Result<Json<WriteReport>, Problem> {
+    let Query(Writing { verbatim }) = query.map_err(Problem::invalid)?;
     if verbatim && !over_socket {
         return Err(Problem::new(
             ProblemKind::Forbidden,
@@ -147,7 +156,7 @@ async fn recall(
     Body(body): Body<RecallBody>,
 ) -> Result<Response, Problem> {
     if let Some(budget) = body.budget {
-        let block = app.surface.context(&user, &body.query, budget).await?;
+        let block = app.surface.context(&user, &body, budget).await?;
         return Ok(Json(block).into_response());
     }
     let answer = app.surface.recall(&user, &body).await?;
@@ -164,10 +173,28 @@ async fn outcome(
     report.await.map(Json)
 }
 
-async fn export(State(app): State<App>, Who(user): Who) -> Result<Response, Problem> {
-    let lines = app.surface.export(&user).await?;
+#[derive(Debug, Deserialize)]
+struct Exporting {
+    #[serde(default)]
+    sensitive: bool,
+}
+
+async fn export(
+    State(app): State<App>,
+    Who(user): Who,
+    query: Result<Query<Exporting>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let Query(Exporting { sensitive }) = query.map_err(Problem::invalid)?;
+    let lines = app.surface.export(&user, sensitive).await?;
     let body = HttpBody::from_stream(ReceiverStream::new(lines));
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
+}
+
+/// The whole file, for `reprise restore`.
+async fn backup(State(app): State<App>, Who(user): Who) -> Result<Response, Problem> {
+    let parts = app.surface.backup(&user).await?;
+    let body = HttpBody::from_stream(ReceiverStream::new(parts));
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 async fn stats(State(app): State<App>, Who(user): Who) -> Result<Response, Problem> {
@@ -209,12 +236,28 @@ async fn checkpoint(State(app): State<App>, Who(user): Who) -> Result<Json<Value
     Ok(Json(json!({ "checkpointed": true })))
 }
 
-/// Server-sent events, one a change; `missed` where the listener was too slow.
+/// Server-sent events, one a change; `missed` where the listener was too slow. They end with the
+/// daemon.
 async fn changes(
     State(app): State<App>,
     Who(user): Who,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let heard = BroadcastStream::new(app.surface.listen());
+    let (sender, told) = mpsc::channel(CHANGES_WAITING);
+    let mut changes = app.surface.listen();
+    let life = Arc::clone(&app.life);
+    tokio::spawn(async move {
+        loop {
+            let change = tokio::select! {
+                change = changes.recv() => change,
+                () = life.until_told() => return,
+                () = sender.closed() => return,
+            };
+            if matches!(change, Err(RecvError::Closed)) || sender.send(change).await.is_err() {
+                return;
+            }
+        }
+    });
+    let heard = ReceiverStream::new(told);
     let events = heard.filter_map(move |heard| match heard {
         Ok(change) if change.user == user => {
             let data = serde_json::to_string(&change).unwrap_or_default();

@@ -126,6 +126,10 @@ async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
 async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
     let running = run().await;
     let session = session(&running, Profile::Lean).await;
+    let unknown = call(&session, "get", json!({"id": "nobody"})).await;
+    assert!(unknown.unwrap_err().contains("no memory yet"));
+    let lesson = json!({"title": "a", "content": "b"});
+    call(&session, "learn", lesson).await.unwrap();
     for (tool, arguments, expected) in [
         ("learn", json!({}), "empty"),
         ("learn", json!({"title": "a", "kontent": "b"}), "kontent"),
@@ -191,7 +195,7 @@ fn what_every_session_pays_for_is_small() {
     for (profile, count, bytes_max) in [
         (Profile::Lean, 4, 6_000),
         (Profile::Default, 9, 12_000),
-        (Profile::Full, 14, 18_000),
+        (Profile::Full, 15, 18_000),
     ] {
         let tools = tools::of(profile);
         assert_eq!(tools.len(), count);
@@ -201,4 +205,65 @@ fn what_every_session_pays_for_is_small() {
         let bytes = serde_json::to_string(&tools).unwrap().len();
         assert!(bytes < bytes_max, "{profile:?}: {bytes}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_keeps_to_its_tokens_and_says_what_it_cost() {
+    let running = run().await;
+    let session = session(&running, Profile::Full).await;
+    for number in 0..8 {
+        let lesson = json!({"title": format!("Lesson {number} of the cache"),
+            "content": format!("The cache of part {number} needs a key for each tenant. ").repeat(4)});
+        call(&session, "learn", lesson).await.unwrap();
+    }
+    let ask = |more: Value| {
+        let mut arguments = json!({"query": "cache key for each tenant", "limit": 8});
+        for (name, value) in more.as_object().unwrap() {
+            arguments[name] = value.clone();
+        }
+        arguments
+    };
+    let all = call(&session, "recall", ask(json!({}))).await.unwrap();
+    let found = all["results"].as_array().unwrap().len();
+    assert_eq!((found, &all["truncated"]), (8, &json!(false)));
+    assert!(all["elapsed_ms"].as_f64().unwrap() > 0.0);
+    let few = call(&session, "recall", ask(json!({"max_tokens": 300})))
+        .await
+        .unwrap();
+    let count = few["results"].as_array().unwrap().len();
+    assert!((1..8).contains(&count), "{few}");
+    assert_eq!(few["truncated"], true);
+    assert!(few["tokens"].as_u64().unwrap() <= 300 && all["tokens"].as_u64().unwrap() > 300);
+    assert_eq!(few["results"][0], all["results"][0]);
+}
+
+#[tokio::test]
+async fn a_slip_of_a_tag_is_doubted_found_and_merged() {
+    let running = run().await;
+    let session = session(&running, Profile::Full).await;
+    let learned = [("postgres", 0), ("postgres", 0), ("postgre", 1)];
+    for (part, (tag, doubts)) in learned.into_iter().enumerate() {
+        let lesson = json!({"title": format!("Part {part}"), "tags": [tag],
+            "content": format!("{tag} is picky in part {part}")});
+        let learned = call(&session, "learn", lesson).await.unwrap();
+        assert_eq!(
+            learned["warnings"].as_array().unwrap().len(),
+            doubts,
+            "{learned}"
+        );
+    }
+    let review = call(&session, "tags", json!({"review": true}))
+        .await
+        .unwrap();
+    assert_eq!(
+        review["alike"],
+        json!([{"tag": "postgre", "into": "postgres"}])
+    );
+    let merge = json!({"from": "postgre", "into": "postgres"});
+    assert_eq!(
+        call(&session, "merge_tags", merge).await.unwrap()["merged"],
+        1
+    );
+    let tags = call(&session, "tags", json!({})).await.unwrap();
+    assert_eq!(tags["tags"].as_array().unwrap().len(), 1, "{tags}");
 }

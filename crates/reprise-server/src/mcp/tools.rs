@@ -47,8 +47,21 @@ pub(super) fn of(profile: Profile) -> Vec<Tool> {
             "learn", "recall", "related", "link", "get", "update", "delete", "tags", "outcome",
         ],
         Profile::Full => &[
-            "learn", "recall", "related", "link", "get", "update", "delete", "tags", "outcome",
-            "remember", "search", "fetch", "forget", "stats",
+            "learn",
+            "recall",
+            "related",
+            "link",
+            "get",
+            "update",
+            "delete",
+            "tags",
+            "outcome",
+            "remember",
+            "search",
+            "fetch",
+            "forget",
+            "merge_tags",
+            "stats",
         ],
     };
     names.iter().filter_map(|name| tool(name)).collect()
@@ -165,6 +178,7 @@ fn asking(name: &str) -> Option<Described> {
                     "until": text("Only what happened up to this time (RFC 3339)"),
                     "as_of": text("Answer as memory stood at this time (RFC 3339)"),
                     "full": { "type": "boolean", "description": "Whole texts at once" },
+                    "max_tokens": count("Most tokens of the answer's text; the best come first"),
                 }),
                 &["query"],
             ),
@@ -173,6 +187,9 @@ fn asking(name: &str) -> Option<Described> {
                     "recall_id": text("Name it in `outcome`"),
                     "nothing_relevant": { "type": "boolean" },
                     "degraded": texts("What the answer had to do without"),
+                    "tokens": count("Tokens of the text, four bytes each"),
+                    "truncated": { "type": "boolean", "description": "More was found than fits" },
+                    "elapsed_ms": { "type": "number" },
                     "results": list(),
                 }),
                 &["recall_id", "nothing_relevant", "results"],
@@ -203,7 +220,12 @@ fn asking(name: &str) -> Option<Described> {
             "Tags",
             "Every tag with the number of records that have it.",
             Effect::Reads,
-            takes(&json!({}), &[]),
+            takes(
+                &json!({
+                    "review": { "type": "boolean", "description": "Name those that may be one" },
+                }),
+                &[],
+            ),
             gives(&json!({ "tags": list() }), &["tags"]),
         ),
         "stats" => (
@@ -226,7 +248,11 @@ fn adding(name: &str) -> Option<Described> {
             Effect::Adds,
             takes(&lesson(), &["title", "content"]),
             gives(
-                &json!({ "id": id(), "outcome": { "enum": ["inserted", "duplicate"] } }),
+                &json!({
+                    "id": id(),
+                    "outcome": { "enum": ["inserted", "duplicate"] },
+                    "warnings": texts("Tags that may be slips"),
+                }),
                 &["id", "outcome"],
             ),
         ),
@@ -287,6 +313,16 @@ fn governing(name: &str) -> Option<Described> {
                 &["quality"],
             ),
             gives(&json!({ "runs": count("Runs so far") }), &["runs"]),
+        ),
+        "merge_tags" => (
+            "Merge tags",
+            "Give every record that has one tag another one in its place.",
+            Effect::Destroys,
+            takes(
+                &json!({ "from": text("The tag to leave"), "into": text("The tag to keep") }),
+                &["from", "into"],
+            ),
+            gives(&json!({ "merged": count("Records") }), &["merged"]),
         ),
         "forget" => (
             "Forget",

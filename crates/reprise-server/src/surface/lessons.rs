@@ -11,7 +11,7 @@ use reprise_types::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{Change, Kept, Surface, resolve};
+use super::{Change, Kept, Surface, current};
 use crate::problem::Problem;
 use crate::wire::Fate;
 
@@ -171,6 +171,11 @@ impl Surface {
         lesson: Lesson,
         kept: &Kept,
     ) -> Result<MemoryRecord, Problem> {
+        if lesson == Lesson::default() {
+            return Err(Problem::invalid(
+                "nothing is to be changed; give the parts that are new",
+            ));
+        }
         let old = self.record(user, name).await?;
         let only_tags = Lesson {
             tags: lesson.tags.clone(),
@@ -204,6 +209,7 @@ impl Surface {
 
     async fn retag(&self, user: &UserId, id: RecordId, tags: Vec<String>) -> Result<(), Problem> {
         let now = self.clock.now();
+        let tags = self.tag_rules.resolve(&tags);
         let done = self.with_engine(user, move |engine| engine.tag(id, &tags, now));
         done.await??;
         self.tell(Change {
@@ -227,7 +233,7 @@ impl Surface {
         let names = [from.to_owned(), to.to_owned()];
         let linked = move |engine: &mut Engine| -> Result<_, Problem> {
             let [from, to] = names.map(|name| {
-                let id = resolve(engine, &name);
+                let id = current(engine, &name);
                 id.ok_or_else(|| super::records::missing(&name))
             });
             let (from, to) = (from?, to?);
@@ -267,12 +273,5 @@ impl Surface {
     /// The links of a record.
     pub(crate) async fn links(&self, user: &UserId, id: RecordId) -> Result<Vec<Link>, Problem> {
         Ok(self.snapshot(user).await?.links(id))
-    }
-
-    /// Every tag with the number of records that have it, the most used first.
-    pub async fn tags(&self, user: &UserId) -> Result<Vec<(String, usize)>, Problem> {
-        let mut tags = self.snapshot(user).await?.tags();
-        tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Ok(tags)
     }
 }

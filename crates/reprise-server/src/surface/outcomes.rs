@@ -9,13 +9,17 @@ use crate::wire::{OutcomeLine, OutcomeReport, fresh_run_id};
 
 impl Surface {
     /// Takes how a run went. `key` names the request: a run without a name is named by it, so that
-    /// a request sent again is not a second run.
+    /// a request sent again is not a second run. The outcome of a run that has ended changes
+    /// nothing, and the report says so.
     pub async fn outcome(
         &self,
         user: &UserId,
         line: OutcomeLine,
         key: Option<&str>,
     ) -> Result<OutcomeReport, Problem> {
+        if line.recall_id.is_none() && line.query.is_none() {
+            return Err(unnamed());
+        }
         let query = match &line.query {
             Some(query) => self.service.query_vector(query).await,
             None => None,
@@ -27,10 +31,14 @@ impl Surface {
         let now = self.clock.now();
         let learn = move |engine: &mut Engine| -> Result<(OutcomeReport, Vec<RecordId>), Problem> {
             let said = outcome_of(engine, line, query, fallback)?;
-            engine.outcome(&said, now)?;
+            let known = match engine.outcome(&said, now) {
+                Err(error) if error.is_repetition() => 1,
+                done => done.map(|()| 0)?,
+            };
             let status = engine.learning().status();
             let report = OutcomeReport {
-                learned: 1,
+                learned: 1 - known,
+                known,
                 refused: 0,
                 runs: status.runs,
                 evidence_gate: status.evidence_gate,
@@ -40,13 +48,21 @@ impl Surface {
             Ok((report, said.end.used))
         };
         let (report, ids) = self.with_engine(user, learn).await??;
-        self.tell(Change {
-            user: user.clone(),
-            what: "learned",
-            ids,
-        });
+        if report.learned > 0 {
+            self.tell(Change {
+                user: user.clone(),
+                what: "learned",
+                ids,
+            });
+        }
         Ok(report)
     }
+}
+
+fn unnamed() -> Problem {
+    Problem::invalid(
+        "the outcome has neither a query nor a recall that is remembered; name one of them",
+    )
 }
 
 fn outcome_of(
@@ -57,9 +73,7 @@ fn outcome_of(
 ) -> Result<RunOutcome, Problem> {
     let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));
     if receipt.is_none() && line.query.is_none() {
-        return Err(Problem::invalid(
-            "the outcome has neither a query nor a recall that is remembered; name one of them",
-        ));
+        return Err(unnamed());
     }
     let remembered = line.recall_id.filter(|_| receipt.is_some());
     let named = line.run_id;

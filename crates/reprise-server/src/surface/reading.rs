@@ -2,36 +2,77 @@
 
 use std::time::Instant;
 
-use reprise_engine::{Engine, EngineStats, Snapshot};
-use reprise_types::{ContextBlock, MemoryProvider, UserId};
+use reprise_engine::{
+    Engine, EngineStats, Snapshot, TokenCounter, context_block, context_candidates,
+};
+use reprise_types::{ContextBlock, MemoryProvider, Recall, RecallId, SearchTier, UserId};
 use tokio::sync::mpsc;
+use tracing::Instrument;
 
-use super::Surface;
+use super::{Surface, spans};
 use crate::problem::Problem;
-use crate::wire::{Answer, Compacted, ExportLine, LearningAction, RecallBody};
+use crate::wire::{Answer, Compacted, ExportLine, LearningAction, RecallBody, is_sensitive};
 
 /// Lines of an export that wait for their reader.
 const EXPORT_LINES_WAITING: usize = 64;
+/// Parts of a backup that wait for their reader, a megabyte each.
+const BACKUP_PARTS_WAITING: usize = 4;
 
 impl Surface {
     /// Answers a question with records, scores and reasons.
     pub async fn recall(&self, user: &UserId, body: &RecallBody) -> Result<Answer, Problem> {
-        let request = body.request().map_err(Problem::invalid)?;
         let began = Instant::now();
-        let recall = self.service.provider(user).recall_request(request).await?;
+        let recall = self.found(user, body, body.top_k).await?;
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(Answer::new(None, recall, elapsed_ms))
     }
 
-    /// Answers a question with one text for a prompt.
+    /// Answers a question with one text for a prompt, at most `budget` tokens long. The embedder's
+    /// tokenisers are busy embedding, so four bytes count as a token here.
     pub async fn context(
         &self,
         user: &UserId,
-        query: &str,
+        body: &RecallBody,
         budget: usize,
     ) -> Result<ContextBlock, Problem> {
+        let candidates = Some(context_candidates(budget));
+        let recall = self.found(user, body, candidates).await?;
+        Ok(context_block(&recall, budget, TokenCounter::BytesOverFour))
+    }
+
+    async fn found(
+        &self,
+        user: &UserId,
+        body: &RecallBody,
+        top_k: Option<usize>,
+    ) -> Result<Recall, Problem> {
+        let body = RecallBody {
+            top_k,
+            tags: self.tag_rules.resolve(&body.tags),
+            ..body.clone()
+        };
+        let request = body.request().map_err(Problem::invalid)?;
+        if !self.service.has_memory(user) {
+            return Ok(self.nothing());
+        }
+        let span = spans::memory("search_memory", user);
         let provider = self.service.provider(user);
-        Ok(provider.context_block(query, budget).await?)
+        let recall = provider.recall_request(request).instrument(span.clone());
+        let recall = recall.await?;
+        span.record("gen_ai.memory.result.count", recall.results.len());
+        Ok(recall)
+    }
+
+    /// What a user who has no memory yet remembers.
+    fn nothing(&self) -> Recall {
+        Recall {
+            recall_id: RecallId::from_parts(self.unix_ms(), Self::random() >> 48),
+            results: Vec::new(),
+            degraded: Vec::new(),
+            tier: SearchTier::default(),
+            considered: 0,
+            nothing_relevant: true,
+        }
     }
 
     /// A memory in numbers.
@@ -73,21 +114,57 @@ impl Surface {
         Ok(())
     }
 
-    /// Every live record as a JSON line, read from the disk as fast as the lines are taken.
-    pub async fn export(
-        &self,
-        user: &UserId,
-    ) -> Result<mpsc::Receiver<Result<String, std::io::Error>>, Problem> {
+    /// Every live record as a JSON line, read from the disk as fast as the lines are taken; those
+    /// tagged as sensitive only where they are asked for.
+    pub async fn export(&self, user: &UserId, sensitive: bool) -> Result<Parts<String>, Problem> {
         let snapshot = self.snapshot(user).await?;
         let (sender, lines) = mpsc::channel(EXPORT_LINES_WAITING);
-        tokio::task::spawn_blocking(move || write_lines(&snapshot, &sender));
+        tokio::task::spawn_blocking(move || write_lines(&snapshot, sensitive, &sender));
         Ok(lines)
+    }
+
+    /// The user's file as of now, read from the disk as fast as it is taken. Writes go on
+    /// meanwhile.
+    pub async fn backup(&self, user: &UserId) -> Result<Parts<Vec<u8>>, Problem> {
+        let snapshot = self.snapshot(user).await?;
+        let (sender, parts) = mpsc::channel(BACKUP_PARTS_WAITING);
+        tokio::task::spawn_blocking(move || {
+            let copied = snapshot.log().copy_to(&mut Sending(&sender));
+            if let Err(error) = copied {
+                let told = sender.blocking_send(Err(std::io::Error::other(error)));
+                tracing::warn!(heard = told.is_ok(), "a backup broke off");
+            }
+        });
+        Ok(parts)
     }
 }
 
-fn write_lines(snapshot: &Snapshot, lines: &mpsc::Sender<Result<String, std::io::Error>>) {
+/// A body in parts, made while it is taken.
+pub(crate) type Parts<T> = mpsc::Receiver<Result<T, std::io::Error>>;
+
+/// Hands on whatever is written, part by part.
+struct Sending<'a>(&'a mpsc::Sender<Result<Vec<u8>, std::io::Error>>);
+
+impl std::io::Write for Sending<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(bytes.to_vec()));
+        sent.map_err(|_| std::io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_lines(
+    snapshot: &Snapshot,
+    sensitive: bool,
+    lines: &mpsc::Sender<Result<String, std::io::Error>>,
+) {
     for record in snapshot.records() {
         let line = match record {
+            Ok(record) if !sensitive && is_sensitive(&record) => continue,
             Ok(record) => serde_json::to_string(&ExportLine::new(&record))
                 .map(|line| line + "\n")
                 .map_err(std::io::Error::other),

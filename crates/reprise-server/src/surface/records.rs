@@ -4,8 +4,9 @@ use reprise_agent::Redactor;
 use reprise_engine::{Engine, ForgetSelector};
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, UserId};
 use serde_json::{Map, Value};
+use tracing::Instrument;
 
-use super::{Change, Surface, resolve};
+use super::{Change, Surface, current, spans};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, ForgetBody, REQUEST_NAMESPACE, WriteReport, record_of_value};
 
@@ -53,6 +54,7 @@ impl Surface {
                     if !kept.verbatim {
                         Redactor::new().redact_record(&mut record);
                     }
+                    record.tags = self.tag_rules.resolve(&record.tags);
                     if let Some(key) = &kept.key {
                         let name = format!("{key}/{place}");
                         let name = ExternalId::new(REQUEST_NAMESPACE, name);
@@ -67,7 +69,8 @@ impl Surface {
         let outcomes = if good.is_empty() {
             Vec::new()
         } else {
-            self.service.observe(user, good).await?
+            let span = spans::memory("create_memory", user);
+            self.service.observe(user, good).instrument(span).await?
         };
         let mut outcomes = outcomes.into_iter();
         let mut report = WriteReport::default();
@@ -92,14 +95,15 @@ impl Surface {
         Ok(report)
     }
 
-    /// The live record with this id or external id.
+    /// The live record with this id or external id: where it has been corrected since, its present
+    /// version.
     pub async fn record(&self, user: &UserId, name: &str) -> Result<MemoryRecord, Problem> {
         let snapshot = self.snapshot(user).await?;
         let id = match name.parse::<RecordId>() {
             Ok(id) if snapshot.get(id).is_some() => id,
             _ => {
                 let wanted = name.to_owned();
-                let found = self.with_engine(user, move |engine| resolve(engine, &wanted));
+                let found = self.with_engine(user, move |engine| current(engine, &wanted));
                 found.await?.ok_or_else(|| missing(name))?
             }
         };
@@ -150,7 +154,8 @@ impl Surface {
         record.visibility = old.visibility;
         record.retention = old.retention;
         record.provenance = old.provenance.clone();
-        let id = match self.keep_one(user, record, kept).await? {
+        let span = spans::memory("update_memory", user);
+        let id = match self.keep_one(user, record, kept).instrument(span).await? {
             Fate::Inserted { id } | Fate::Duplicate { of: id } => id,
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
@@ -185,8 +190,9 @@ impl Surface {
             }
             Ok(Vec::new())
         };
+        let span = spans::memory("delete_memory", user);
         let forgotten: Result<_, reprise_engine::EngineError> =
-            self.with_engine(user, forget).await?;
+            self.with_engine(user, forget).instrument(span).await?;
         let ids: Vec<RecordId> = forgotten?.iter().map(|gone| gone.id).collect();
         if !ids.is_empty() {
             self.tell(Change {
@@ -210,7 +216,7 @@ impl Surface {
         let reason = reason.to_owned();
         let forget = move |engine: &mut Engine| {
             let mut forgotten = Vec::new();
-            let mut next = resolve(engine, &wanted);
+            let mut next = current(engine, &wanted);
             while let Some(id) = next {
                 let older = engine.snapshot().get(id).and_then(Result::ok);
                 let gone = engine.forget(&ForgetSelector::Id(id), &reason, now)?;
@@ -219,8 +225,9 @@ impl Surface {
             }
             Ok(forgotten)
         };
+        let span = spans::memory("delete_memory", user);
         let forgotten: Result<Vec<RecordId>, reprise_engine::EngineError> =
-            self.with_engine(user, forget).await?;
+            self.with_engine(user, forget).instrument(span).await?;
         let ids = forgotten?;
         if ids.is_empty() {
             return Err(missing(name));

@@ -173,7 +173,7 @@ impl Surface {
 
     /// What was kept last in a project.
     async fn latest(&self, user: &UserId, project: &str) -> Result<HookAnswer, Problem> {
-        let Some(own) = tag_of(project) else {
+        let Some(own) = tag_of(project).filter(|_| self.service.has_memory(user)) else {
             return Ok(HookAnswer::default());
         };
         let snapshot = self.snapshot(user).await?;

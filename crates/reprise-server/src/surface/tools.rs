@@ -3,12 +3,14 @@
 //! Lives here: arguments to operations, operations to answers. Must never live here: JSON-RPC, or
 //! an operation of its own.
 
+use reprise_engine::context_candidates;
 use reprise_types::{MemoryKind, MemoryRecord, RecordId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::lessons::{Lesson, title_of};
+use super::tagging::alike_pairs;
 use super::{Kept, Surface};
 use crate::problem::Problem;
 use crate::wire::{Fate, ForgetBody, Hit, RecallBody, instant};
@@ -44,6 +46,7 @@ struct RecallArguments {
     as_of: Option<String>,
     #[serde(default)]
     full: bool,
+    max_tokens: Option<usize>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -88,6 +91,20 @@ struct DeleteArguments {
 #[serde(deny_unknown_fields)]
 struct NoArguments {}
 
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TagsArguments {
+    #[serde(default)]
+    review: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MergeArguments {
+    from: String,
+    into: String,
+}
+
 impl Surface {
     /// Runs a tool by its name; an alias does what its original does.
     pub async fn tool(
@@ -118,6 +135,12 @@ impl Surface {
                 let text = format!("{} records forgotten", ids.len());
                 answer(text, &json!({ "forgotten": ids }))
             }
+            "merge_tags" => {
+                let MergeArguments { from, into } = read(arguments)?;
+                let merged = self.merge_tags(user, &from, &into).await?;
+                let text = format!("{merged} records have `{into}` instead of `{from}` now");
+                answer(text, &json!({ "merged": merged }))
+            }
             "stats" => {
                 let NoArguments {} = read(arguments)?;
                 let stats = self.stats(user).await?;
@@ -137,14 +160,20 @@ impl Surface {
         lesson: Lesson,
         kept: &Kept,
     ) -> Result<ToolAnswer, Problem> {
+        let tags = lesson.tags.clone().unwrap_or_default();
+        let warnings = self.tag_doubts(user, &tags).await?;
         let (id, outcome) = match self.learn(user, lesson, kept).await? {
             Fate::Inserted { id } => (id, "inserted"),
             Fate::Duplicate { of } => (of, "duplicate"),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
+        let mut text = format!("{outcome} as {id}");
+        for warning in &warnings {
+            text.push_str(&["; tag ", warning].concat());
+        }
         answer(
-            format!("{outcome} as {id}"),
-            &json!({ "id": id, "outcome": outcome }),
+            text,
+            &json!({ "id": id, "outcome": outcome, "warnings": warnings }),
         )
     }
 
@@ -153,10 +182,13 @@ impl Surface {
         user: &UserId,
         arguments: RecallArguments,
     ) -> Result<ToolAnswer, Problem> {
-        let full = arguments.full;
+        let RecallArguments {
+            full, max_tokens, ..
+        } = arguments;
+        let limit = max_tokens.map_or(LIMIT_DEFAULT, context_candidates);
         let body = RecallBody {
             query: arguments.query,
-            top_k: Some(arguments.limit.unwrap_or(LIMIT_DEFAULT)),
+            top_k: Some(arguments.limit.unwrap_or(limit)),
             kind: arguments.kinds,
             since: arguments.since,
             until: arguments.until,
@@ -166,7 +198,10 @@ impl Surface {
             ..RecallBody::default()
         };
         let found = self.recall(user, &body).await?;
-        let snapshot = self.snapshot(user).await?;
+        let snapshot = match found.results.len() {
+            0 => None,
+            _ => Some(self.snapshot(user).await?),
+        };
         let mut text = match (found.results.len(), found.nothing_relevant) {
             (0, _) => "Nothing comes to mind.".to_owned(),
             (count, true) => format!("Nothing here is likely to answer that; {count} nearest:"),
@@ -175,17 +210,26 @@ impl Surface {
         };
         let mut results = Vec::with_capacity(found.results.len());
         for hit in &found.results {
-            let record = snapshot.get(hit.id).and_then(Result::ok);
+            let snapshot = snapshot.as_ref();
+            let record = snapshot.and_then(|snapshot| snapshot.get(hit.id)?.ok());
             let light = light(hit, record.as_ref(), full);
-            text.push_str(&line_of(&light));
+            let line = line_of(&light);
+            // What comes later is no better: a gap in the middle would hide that.
+            if max_tokens.is_some_and(|most| tokens(text.len() + line.len()) > most) {
+                break;
+            }
+            text.push_str(&line);
             results.push(light);
         }
         answer(
-            text,
+            text.clone(),
             &json!({
                 "recall_id": found.recall_id,
                 "nothing_relevant": found.nothing_relevant,
                 "degraded": found.degraded,
+                "tokens": tokens(text.len()),
+                "truncated": results.len() < found.results.len(),
+                "elapsed_ms": found.elapsed_ms,
                 "results": results,
             }),
         )
@@ -264,10 +308,12 @@ impl Surface {
     ) -> Result<ToolAnswer, Problem> {
         let lesson: Lesson = read(arguments.changes)?;
         let new = self.correct(user, &arguments.id, lesson, kept).await?;
-        answer(
-            format!("updated; its id is {} now", new.id),
-            &json!({ "id": new.id, "supersedes": new.supersedes }),
-        )
+        let said = if new.id.to_string() == arguments.id {
+            "updated".to_owned()
+        } else {
+            format!("updated; its id is {} now", new.id)
+        };
+        answer(said, &json!({ "id": new.id, "supersedes": new.supersedes }))
     }
 
     async fn tool_delete(
@@ -279,19 +325,40 @@ impl Surface {
         let reason = reason.unwrap_or("asked for by an agent");
         let deleted = self.forget(user, &arguments.id, reason).await?;
         answer(
-            format!("{} versions deleted", deleted.len()),
+            match deleted.len() {
+                1 => "1 version deleted".to_owned(),
+                count => format!("{count} versions deleted"),
+            },
             &json!({ "deleted": deleted }),
         )
     }
 
-    async fn tool_tags(&self, user: &UserId, _: NoArguments) -> Result<ToolAnswer, Problem> {
+    async fn tool_tags(
+        &self,
+        user: &UserId,
+        TagsArguments { review }: TagsArguments,
+    ) -> Result<ToolAnswer, Problem> {
         let tags = self.tags(user).await?;
         let words = tags.iter().map(|(tag, count)| format!("{tag} ({count})"));
-        let text = words.collect::<Vec<_>>().join(", ");
+        let mut text = words.collect::<Vec<_>>().join(", ");
         let named = tags
             .iter()
             .map(|(tag, count)| json!({ "tag": tag, "count": count }));
-        let structured = json!({ "tags": named.collect::<Vec<_>>() });
+        let mut structured = json!({ "tags": named.collect::<Vec<_>>() });
+        if review {
+            let pairs = alike_pairs(&tags);
+            for pair in &pairs {
+                let line = [
+                    "\n`",
+                    &pair.tag,
+                    "` may be `",
+                    &pair.into,
+                    "`: merge the two",
+                ];
+                text.push_str(&line.concat());
+            }
+            structured["alike"] = json!(pairs);
+        }
         answer(text, &structured)
     }
 }
@@ -306,6 +373,11 @@ fn answer(text: String, structured: &impl Serialize) -> Result<ToolAnswer, Probl
     let structured = structured
         .map_err(|error| Problem::new(crate::ProblemKind::Internal, error.to_string()))?;
     Ok(ToolAnswer { text, structured })
+}
+
+/// Tokens of a text of so many bytes, four bytes each.
+fn tokens(bytes: usize) -> usize {
+    bytes.div_ceil(4)
 }
 
 fn excerpt(text: &str) -> String {

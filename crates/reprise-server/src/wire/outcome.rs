@@ -37,6 +37,9 @@ pub struct OutcomeLine {
 pub struct OutcomeReport {
     /// Outcomes accepted.
     pub learned: u64,
+    /// Outcomes of runs that had ended already: nothing changed.
+    #[serde(default)]
+    pub known: u64,
     /// Outcomes refused.
     pub refused: u64,
     /// Finished runs of this memory.

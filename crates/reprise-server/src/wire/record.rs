@@ -254,6 +254,15 @@ impl<'a> ExportLine<'a> {
     }
 }
 
+/// Records with this tag are left out of exports unless they are asked for (A35).
+const SENSITIVE: &str = "sensitive";
+
+/// Whether a record is to stay here.
+#[must_use]
+pub fn is_sensitive(record: &MemoryRecord) -> bool {
+    record.tags.iter().any(|tag| tag == SENSITIVE)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,6 +1,7 @@
 //! What may be typed to run the daemon and to speak with it.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand, ValueEnum};
 use reprise_server::{HookEvent, Lesson, Profile};
@@ -13,6 +14,12 @@ pub(crate) struct ServeArguments {
     /// Listen on this address too, for requests with a token; `127.0.0.1:7341` for example
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) http: Option<SocketAddr>,
+    /// Refuse what one token asks beyond so many requests a second [default: no limit]
+    #[arg(long, value_name = "N")]
+    pub(crate) requests_per_second: Option<NonZeroU32>,
+    /// Send traces to this OpenTelemetry collector, as JSON over HTTP
+    #[arg(long, value_name = "URL", env = crate::env::OTLP)]
+    pub(crate) otlp: Option<String>,
     /// End after so many seconds without a request [default: stay]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) idle_exit: Option<u64>,
@@ -53,10 +60,22 @@ pub(crate) struct WhoseArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TagsArguments {
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    /// Name those that may be one: near in spelling, or a plural
+    #[arg(long)]
+    pub(crate) review: bool,
+    /// Give every record that has the first tag the second in its place
+    #[arg(long, num_args = 2, value_names = ["FROM", "INTO"], conflicts_with = "review")]
+    pub(crate) merge: Option<Vec<String>>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct McpArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Which tools the client sees: lean (4), default (9) or full (14)
+    /// Which tools the client sees: lean (4), default (9) or full (15)
     #[arg(long, default_value = "default")]
     pub(crate) profile: Profile,
 }

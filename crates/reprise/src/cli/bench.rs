@@ -3,9 +3,12 @@
 
 mod concurrent;
 mod corpus;
+mod faces;
 mod ingest;
 mod memory;
 mod recall;
+
+use std::path::Path;
 
 use super::Context;
 use crate::args::BenchCommand;
@@ -15,6 +18,7 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
     match command {
         BenchCommand::Recall { records } => recall::run(context, *records),
         BenchCommand::Concurrent { records } => concurrent::run(context, *records),
+        BenchCommand::Faces { records } => faces::run(context, *records),
         BenchCommand::Ingest { events } => ingest::run(context, *events),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),
     }
@@ -22,7 +26,12 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
 
 /// Resident memory of this process, in bytes; 0 where the machine does not say.
 fn resident_bytes() -> u64 {
-    let status = fs_err::read_to_string("/proc/self/status").unwrap_or_default();
+    resident_bytes_of(Path::new("/proc/self/status"))
+}
+
+/// The same of the process with this status file.
+fn resident_bytes_of(status: &Path) -> u64 {
+    let status = fs_err::read_to_string(status).unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmRSS:"));
     let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
     kilobytes.unwrap_or(0) * 1024

@@ -60,6 +60,9 @@ fn fork(
     let (mut engine, _) = store::open(context, &branch, Access::Create, Verify::Tail)?;
     let records = parent.fork_into(&mut engine, &stream_of(&target.user), as_of)?;
     engine.close()?;
+    if records == 0 && as_of.is_some() {
+        super::note("nothing was known at that instant: the branch is empty");
+    }
     let mut out = anstream::stdout().lock();
     if context.json {
         writeln!(out, "{}", json!({ "branch": branch, "records": records }))?;

@@ -1,6 +1,8 @@
 //! `reprise doctor`: the machine, the model, every store, and for each fault what to do.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use reprise_embed::{EmbedderFactory, EngineKind, FileState, Variant};
 use reprise_store::Verify;
@@ -158,17 +160,18 @@ fn stores(context: &Context) -> Vec<Finding> {
                         .last_ingest
                         .map_or("never".to_owned(), |at| at.to_rfc3339());
                     let whole = report.recovery.is_whole();
-                    let advice = if whole {
-                        ""
-                    } else {
-                        "; damaged: run `reprise check`"
+                    let open = is_open_to_others(&context.places.file_of(&user));
+                    let advice = match (whole, open) {
+                        (false, _) => "; damaged: run `reprise check`",
+                        (true, true) => "; others may read it: run `chmod 600` on its file",
+                        (true, false) => "",
                     };
                     let says = format!(
                         "{user}: {} records, {} waiting for the model, last ingest {last}{advice}",
                         stats.live, stats.unembedded
                     );
                     Finding {
-                        good: whole,
+                        good: whole && !open,
                         what: "store",
                         says,
                     }
@@ -182,4 +185,11 @@ fn stores(context: &Context) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// Whether other users of the machine can read a file: it, and every folder above it, lets them.
+fn is_open_to_others(file: &Path) -> bool {
+    let mode = |path: &Path| fs_err::metadata(path).map_or(0, |data| data.permissions().mode());
+    let mut folders = file.ancestors().skip(1);
+    mode(file) & 0o044 != 0 && folders.all(|folder| mode(folder) & 0o011 != 0)
 }

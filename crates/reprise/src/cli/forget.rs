@@ -16,6 +16,7 @@ use super::daemon::Daemon;
 use super::store::{self, Access};
 use crate::args::ForgetArguments;
 use crate::exit::Exit;
+use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let mut writer = Writer::open(context, arguments)?;
@@ -37,8 +38,9 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
             json!({ "forgotten": ids, "traces_in_file": traces })
         )?;
     } else {
-        writeln!(out, "{} records forgotten", ids.len())?;
+        writeln!(out, "{} forgotten", terminal::count(ids.len(), "record"))?;
         match traces {
+            _ if ids.is_empty() => {}
             Some(0) => writeln!(
                 out,
                 "compacted: no trace of their texts is left in the file"

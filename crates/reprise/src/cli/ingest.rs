@@ -1,7 +1,8 @@
 //! `reprise ingest`: a JSONL file becomes records. Embedding runs on every core; each group is one
 //! commit, acknowledged only when it is on disk.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
+use std::path::Path;
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
@@ -16,9 +17,9 @@ use serde_json::json;
 use super::daemon::Daemon;
 use super::store::{self, Access};
 use super::{Context, model, recall};
-use crate::args::IngestArguments;
+use crate::args::{IngestArguments, IngestInput};
 use crate::exit::Exit;
-use crate::lines::Lines;
+use crate::lines::{Documents, Lines};
 
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 const GROUP: usize = 64;
@@ -34,10 +35,11 @@ struct Counts {
 type Numbered = (u64, NewRecord);
 
 pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Result<Exit> {
-    let input = BufReader::new(recall::open(&arguments.jsonl)?);
+    let lines = lines(&arguments.input)?;
     if let Some(daemon) = Daemon::running(context)? {
-        return by_daemon(&daemon, arguments, input);
+        return by_daemon(&daemon, arguments, lines);
     }
+    let tag_rules = context.config.tag_rules();
     let (mut engine, _) = store::open(context, &arguments.user, Access::Create, Verify::Tail)?;
     let factory = if arguments.later {
         None
@@ -48,10 +50,13 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     let bar = ProgressBar::new_spinner();
     let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);
     let pool = factory.as_ref().map(Embedders::start).transpose()?;
-    for line in Lines::new(input) {
+    for line in lines {
         let (number, line) = line?;
         match line.and_then(|line| record_of(&line)) {
-            Ok(record) => group.push((number, record)),
+            Ok(mut record) => {
+                record.tags = tag_rules.resolve(&record.tags);
+                group.push((number, record));
+            }
             Err(why) => refuse(&mut counts, number, &why),
         }
         if group.len() >= usize::from(arguments.group) {
@@ -68,6 +73,19 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     engine.close()?;
     bar.finish_and_clear();
     report(&counts)
+}
+
+type AllLines = Box<dyn Iterator<Item = std::io::Result<(u64, Result<String, String>)>>>;
+
+/// The input as lines of JSON, whatever its form.
+fn lines(input: &IngestInput) -> anyhow::Result<AllLines> {
+    if let Some(file) = &input.yaml {
+        return Ok(Box::new(Documents::new(BufReader::new(recall::open(
+            file,
+        )?))));
+    }
+    let file = input.jsonl.as_deref().unwrap_or(Path::new("-"));
+    Ok(Box::new(Lines::new(BufReader::new(recall::open(file)?))))
 }
 
 fn report(counts: &Counts) -> anyhow::Result<Exit> {
@@ -90,11 +108,11 @@ fn report(counts: &Counts) -> anyhow::Result<Exit> {
 fn by_daemon(
     daemon: &Daemon,
     arguments: &IngestArguments,
-    input: impl BufRead,
+    lines: AllLines,
 ) -> anyhow::Result<Exit> {
     let mut counts = Counts::default();
     let mut group: Vec<(Numbered, String)> = Vec::new();
-    for line in Lines::new(input) {
+    for line in lines {
         let (number, line) = line?;
         let read = line.and_then(|line| Ok((record_of(&line)?, line)));
         match read {

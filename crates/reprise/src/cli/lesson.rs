@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use super::daemon::Daemon;
 use super::{Context, host, serve};
 use crate::args::{
-    EditArguments, LearnArguments, LinkArguments, NamedArguments, RelatedArguments, WhoseArguments,
+    EditArguments, LearnArguments, LinkArguments, NamedArguments, RelatedArguments, TagsArguments,
+    WhoseArguments,
 };
 use crate::exit::Exit;
 
@@ -52,8 +53,17 @@ pub(super) fn delete(context: &Context, arguments: &NamedArguments) -> anyhow::R
     run(context, &arguments.whose, "delete", what)
 }
 
-pub(super) fn tags(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
-    run(context, arguments, "tags", json!({}))
+pub(super) fn tags(context: &Context, arguments: &TagsArguments) -> anyhow::Result<Exit> {
+    if let Some([from, into]) = arguments.merge.as_deref() {
+        let what = json!({ "from": from, "into": into });
+        return run(context, &arguments.whose, "merge_tags", what);
+    }
+    run(
+        context,
+        &arguments.whose,
+        "tags",
+        json!({ "review": arguments.review }),
+    )
 }
 
 fn run(
@@ -89,9 +99,14 @@ fn by_file(
         Value::Object(arguments) => arguments,
         _ => Map::new(),
     };
+    let is_new = matches!(tool, "learn" | "update");
     host::runtime()?.block_on(async {
-        let service = MemoryService::start(serve::config(context), None).await?;
+        let mut config = serve::config(context)?;
+        // Only what is new needs a vector; the model is not even looked for otherwise.
+        config.pool.opens_at_once = is_new;
+        let service = MemoryService::start(config, None).await?;
         let surface = Surface::new(service, std::sync::Arc::new(SystemClock));
+        let surface = surface.with_tags(context.config.tag_rules());
         let answer = surface.tool(user, tool, arguments, &Kept::default()).await;
         surface.shut_down().await;
         Ok(answer?)

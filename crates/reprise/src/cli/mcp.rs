@@ -20,8 +20,9 @@ pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result
             let client = Arc::new(daemon::client(context)?);
             return Ok(McpFace::proxy(client, user, profile).serve_stdio().await?);
         }
-        let service = MemoryService::start(serve::config(context), None).await?;
+        let service = MemoryService::start(serve::config(context)?, None).await?;
         let surface = Surface::new(service, Arc::new(SystemClock));
+        let surface = surface.with_tags(context.config.tag_rules());
         let face = McpFace::here(surface.clone(), Some(user), profile);
         let served = face.serve_stdio().await;
         surface.shut_down().await;

@@ -27,20 +27,20 @@ pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Re
     let mut embedder = model::factory(context)
         .map(|factory| factory.open())
         .transpose()?;
-    let (mut learned, mut refused) = (0_u64, 0_u64);
+    let (mut learned, mut known, mut refused) = (0_u64, 0_u64, 0_u64);
     for line in Lines::new(input) {
         let (number, line) = line?;
         let said = line.and_then(|line| {
             let line = serde_json::from_str(&line).map_err(|error| error.to_string())?;
             outcome_of(&engine, embedder.as_deref_mut(), line)
         });
-        let done = said.and_then(|said| {
-            engine
-                .outcome(&said, SystemClock.now())
-                .map_err(|error| error.to_string())
+        let done = said.and_then(|said| match engine.outcome(&said, SystemClock.now()) {
+            Err(error) if error.is_repetition() => Ok(false),
+            done => done.map(|()| true).map_err(|error| error.to_string()),
         });
         match done {
-            Ok(()) => learned += 1,
+            Ok(true) => learned += 1,
+            Ok(false) => known += 1,
             Err(why) => {
                 refused += 1;
                 super::note(&format!("line {number} was refused: {why}"));
@@ -53,6 +53,7 @@ pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Re
     engine.close()?;
     print(&OutcomeReport {
         learned,
+        known,
         refused,
         runs: status.runs,
         evidence_gate: status.evidence_gate,
@@ -98,10 +99,10 @@ fn by_daemon(
         };
         match said {
             Ok(said) => {
-                let (learned, refused) = (total.learned + 1, total.refused);
                 total = OutcomeReport {
-                    learned,
-                    refused,
+                    learned: total.learned + said.learned,
+                    known: total.known + said.known,
+                    refused: total.refused,
                     ..said
                 };
             }

@@ -107,7 +107,14 @@ impl Asker<'_> {
             top_k: context_candidates(budget),
             ..request(self.arguments, text)
         };
-        // A filter, an instant, or a budget in the model's own tokens: the file answers.
+        if let Some(daemon) = &self.daemon {
+            let path = Call::path_of(&self.arguments.user, &["recall"]);
+            let body = RecallBody {
+                budget: Some(budget),
+                ..RecallBody::of(&request)
+            };
+            return Ok(daemon.ask(&Call::post(path, &serde_json::to_value(body)?))?);
+        }
         let files = self.files()?;
         let recall = files.ask(&request, None)?;
         let factory = files.factory.as_ref();

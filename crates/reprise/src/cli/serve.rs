@@ -16,14 +16,18 @@ use crate::args::ServeArguments;
 use crate::exit::Exit;
 
 pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
+    let file = &context.config.serve;
+    let idle_exit = arguments.idle_exit.or(file.idle_exit_seconds);
     let options = DaemonOptions {
         place: context.places.meeting(),
-        http: arguments.http,
-        idle_exit: arguments.idle_exit.map(Duration::from_secs),
+        http: arguments.http.or(file.http),
+        idle_exit: idle_exit.map(Duration::from_secs),
         replace: arguments.replace,
+        requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
+        tags: context.config.tag_rules(),
     };
     let ended = host::runtime()?.block_on(async {
-        let daemon = Daemon::start(config(context), options).await?;
+        let daemon = Daemon::start(config(context)?, options).await?;
         let data = context.places.data.display();
         super::note(&format!("serving {data}"));
         if let Some(address) = daemon.http_address() {
@@ -39,13 +43,15 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
 }
 
 /// How the service opens files and models.
-pub(super) fn config(context: &Context) -> MemoryConfig {
-    MemoryConfig::new(
+pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
+    let mut config = MemoryConfig::new(
         context.places.data.clone(),
         DIMENSIONS,
         Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         open_embedder(context),
-    )
+    );
+    context.config.apply(&mut config)?;
+    Ok(config)
 }
 
 /// Finds, and where need be fetches, the model on the embedder's own threads: requests are taken

@@ -38,7 +38,11 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     writeln!(out, "  socket        {}", text("socket"))?;
     writeln!(out, "  http          {}", text("http"))?;
     writeln!(out, "  up            {} s", text("uptime_seconds"))?;
-    writeln!(out, "  idle exit     {} s", text("idle_exit_seconds"))?;
+    let idle_exit = match text("idle_exit_seconds").as_str() {
+        "none" => "never".to_owned(),
+        seconds => format!("after {seconds} s without a request"),
+    };
+    writeln!(out, "  idle exit     {idle_exit}")?;
     writeln!(out, "  requests      {}", text("requests_served"))?;
     if text("version") != env!("CARGO_PKG_VERSION") {
         super::note("it is of another version: run `reprise serve --replace`");

@@ -1,6 +1,7 @@
 //! Opening a user's file from the command line: directly, under its lock, without actors.
 
 use std::io::Read;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -34,8 +35,7 @@ pub(super) fn open(
 ) -> anyhow::Result<(Engine, OpenReport)> {
     let path = context.places.file_of(user);
     if access == Access::Create {
-        let folder = path.parent().context("the data directory has no parent")?;
-        fs_err::create_dir_all(folder)?;
+        make_folder(&path)?;
     } else if !path.exists() {
         bail!(
             "user `{user}` has no memory at `{}` yet; `reprise ingest --user {user}` makes one",
@@ -43,6 +43,14 @@ pub(super) fn open(
         );
     }
     open_file(&path, access, verify)
+}
+
+/// The folder of a user's file, closed to everybody else.
+pub(super) fn make_folder(file: &Path) -> anyhow::Result<()> {
+    let folder = file.parent().context("the data directory has no parent")?;
+    let mut builder = std::fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("the folder `{}` cannot be made", folder.display()))
 }
 
 /// Opens a file by its path.

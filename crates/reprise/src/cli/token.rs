@@ -21,11 +21,11 @@ pub(super) fn run(context: &Context, command: &TokenCommand) -> anyhow::Result<E
     match command {
         TokenCommand::Add { name, user } => {
             let scope = user.clone().map_or(Scope::All, Scope::User);
-            writeln!(out, "{}", tokens.add(name, scope, now, random)?)?;
+            print(&mut out, context, &tokens.add(name, scope, now, random)?)?;
             super::note("keep it: only its hash is stored");
         }
         TokenCommand::Rotate { name } => {
-            writeln!(out, "{}", tokens.rotate(name, now, random)?)?;
+            print(&mut out, context, &tokens.rotate(name, now, random)?)?;
             super::note("keep it: only its hash is stored; the old one opens nothing any more");
         }
         TokenCommand::Revoke { name } => tokens.revoke(name)?,
@@ -47,4 +47,13 @@ pub(super) fn run(context: &Context, command: &TokenCommand) -> anyhow::Result<E
         }
     }
     Ok(Exit::Success)
+}
+
+fn print(out: &mut impl Write, context: &Context, token: &str) -> anyhow::Result<()> {
+    if context.json {
+        writeln!(out, "{}", json!({ "token": token }))?;
+    } else {
+        writeln!(out, "{token}")?;
+    }
+    Ok(())
 }

@@ -1,0 +1,155 @@
+//! What stands in the configuration file, `$XDG_CONFIG_HOME/reprise/config.toml`, and the defaults.
+//!
+//! Precedence: flag, environment, file, default. Lives here: the file's form. Must never live here:
+//! a setting that no command uses.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use reprise_agent::MemoryConfig;
+use reprise_engine::LearnSettings;
+use reprise_server::TagRules;
+use serde::Deserialize;
+
+/// The whole file. What is not there has its default; what is not known is refused.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Config {
+    tags: Tags,
+    pub(crate) serve: Serve,
+    memory: Memory,
+    learning: Learning,
+}
+
+/// Tags in one spelling.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Tags {
+    /// From a spelling to the tag that is kept.
+    aliases: BTreeMap<String, String>,
+    /// The tags that a team has agreed on: another one is kept and doubted.
+    known: Vec<String>,
+}
+
+/// The daemon.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct Serve {
+    /// As `--http`.
+    pub(crate) http: Option<SocketAddr>,
+    /// As `--idle-exit`.
+    pub(crate) idle_exit_seconds: Option<u64>,
+    /// As `--requests-per-second`.
+    pub(crate) requests_per_second: Option<NonZeroU32>,
+    /// As `--otlp`.
+    pub(crate) otlp: Option<String>,
+}
+
+/// The memories that are open, and the model.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Memory {
+    /// Unused for so long, a memory is closed; the model's memory is given back then too.
+    passivate_after_seconds: Option<u64>,
+    /// Memories open at once.
+    open_max: Option<usize>,
+    /// Threads that embed, each with a model of its own while many texts wait.
+    embedder_threads: Option<usize>,
+}
+
+/// How much runs teach that say less than others; weights are 0..=1.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Learning {
+    /// Of a failure from outside: auth, network, rate limit, provider.
+    exogenous_weight: Option<f32>,
+    /// Of a use that nobody has named.
+    implicit_weight: Option<f32>,
+}
+
+impl Config {
+    /// The file at `path`; the defaults where it is missing and nobody named it.
+    pub(crate) fn read(path: &Path, is_named: bool) -> anyhow::Result<Self> {
+        let text = match fs_err::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => {
+                return Ok(Self::default());
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let wrong = || format!("`{}` is not a configuration; correct it", path.display());
+        let config: Self = toml::from_str(&text).with_context(wrong)?;
+        config.learn_settings().with_context(wrong)?;
+        Ok(config)
+    }
+
+    /// What it says of tags.
+    pub(crate) fn tag_rules(&self) -> TagRules {
+        TagRules::new(self.tags.aliases.clone(), self.tags.known.clone())
+    }
+
+    fn learn_settings(&self) -> anyhow::Result<LearnSettings> {
+        let (default, own) = (LearnSettings::default(), &self.learning);
+        let exogenous = own.exogenous_weight.unwrap_or(default.exogenous_weight());
+        let implicit = own.implicit_weight.unwrap_or(default.implicit_weight());
+        Ok(LearnSettings::new(exogenous, implicit)?)
+    }
+
+    /// Puts into a service's configuration what the file says of it.
+    pub(crate) fn apply(&self, config: &mut MemoryConfig) -> anyhow::Result<()> {
+        config.learn = self.learn_settings()?;
+        if let Some(seconds) = self.memory.passivate_after_seconds {
+            let after = Duration::from_secs(seconds.max(1));
+            config.limits.passivate_after = after;
+            config.pool.sleep_after = after;
+        }
+        if let Some(open_max) = self.memory.open_max {
+            config.limits.open_max = open_max.max(1);
+        }
+        if let Some(threads) = self.memory.embedder_threads {
+            config.pool.threads = threads.max(1);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_file_is_the_defaults_and_a_wrong_one_says_where() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        assert_eq!(Config::read(&path, false).unwrap(), Config::default());
+        assert!(Config::read(&path, true).is_err());
+        for (text, word) in [
+            ("[tags]\nalias = 1\n", "alias"),
+            ("[learning]\nimplicit_weight = 2.0\n", "implicit_weight"),
+            ("nonsense", "line 1"),
+        ] {
+            fs_err::write(&path, text).unwrap();
+            let error = format!("{:#}", Config::read(&path, false).unwrap_err());
+            assert!(
+                error.contains(word) && error.contains("config.toml"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_guide_shows_can_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let guide = include_str!("../../../docs/guide/config.md");
+        let text = guide.split("```toml\n").nth(1).unwrap();
+        fs_err::write(&path, text.split("```").next().unwrap()).unwrap();
+        let config = Config::read(&path, true).unwrap();
+        assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
+        assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
+    }
+}
