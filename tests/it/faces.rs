@@ -6,87 +6,21 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reprise_server::{Call, Client, Place, Starter, WriteReport};
-use reprise_tests::{finish, reprise, reprise_binary};
+use reprise_server::{Call, WriteReport};
+use reprise_tests::finish;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::task::JoinSet;
+
+use crate::home::{Home, kill};
 
 const CLIENTS: usize = 8;
 const WRITES: usize = 25;
 const KILLS: usize = 3;
-
-/// A data directory whose daemon ends with the test.
-struct Home {
-    folder: TempDir,
-}
-
-impl Home {
-    fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().expect("a temporary directory"),
-        }
-    }
-
-    fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
-    }
-
-    fn place(&self) -> Place {
-        Place::new(&self.data(), Some(self.folder.path()))
-    }
-
-    fn client(&self) -> Client {
-        let data = self.data();
-        let arguments = ["--no-model", "--data-dir"].map(Into::into);
-        let mut arguments: Vec<std::ffi::OsString> = arguments.into();
-        arguments.push(data.into());
-        arguments.extend(["serve", "--idle-exit", "60"].map(Into::into));
-        // The daemon inherits the runtime directory of this process; it writes down its socket.
-        Client::new(self.place()).starting(Starter {
-            program: reprise_binary().expect("reprise is built"),
-            arguments,
-        })
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = reprise(&self.data()).expect("reprise is built");
-        command
-            .env("XDG_RUNTIME_DIR", self.folder.path())
-            .env("HOME", self.folder.path())
-            .arg("--no-model")
-            .args(arguments);
-        command
-    }
-
-    fn daemon(&self) -> Option<String> {
-        let lines = fs::read_to_string(self.data().join(".reprise/daemon.lock")).ok()?;
-        lines.lines().next().map(str::to_owned)
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        kill(self.daemon(), "-TERM");
-    }
-}
-
-fn kill(process: Option<String>, signal: &str) {
-    if let Some(process) = process {
-        let mut command = Command::new("kill");
-        // One that is gone already is what was wanted.
-        let _sent = command
-            .args([signal, &process])
-            .stderr(Stdio::null())
-            .status()
-            .is_ok();
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_daemon_killed_under_load_loses_nothing_and_doubles_nothing() {
@@ -157,6 +91,46 @@ async fn a_daemon_killed_under_load_loses_nothing_and_doubles_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_daemon_that_is_replaced_under_load_fails_no_request() {
+    let home = Home::new();
+    let client = Arc::new(home.client());
+    client.wake().await.expect("a daemon starts");
+    let first = home.daemon();
+    let done = Arc::new(AtomicBool::new(false));
+    let mut writers = JoinSet::new();
+    for number in 0..CLIENTS {
+        let (client, done) = (Arc::clone(&client), Arc::clone(&done));
+        writers.spawn(async move {
+            let mut written = 0;
+            while !done.load(Ordering::SeqCst) {
+                let text = format!("client {number} writes {written}");
+                let call = Call::post("/v1/users/ada/records", &json!({ "text": text }));
+                let report: WriteReport = client.ask(&call).await.expect("it is kept");
+                assert_eq!(report.inserted + report.duplicate, 1);
+                written += 1;
+            }
+            written
+        });
+    }
+    let mut successor = home.command(&["serve", "--replace", "--idle-exit", "60"]);
+    let mut successor = successor.stderr(Stdio::null()).spawn().expect("it starts");
+    // A client may have started the successor before this one had the lock: one of them serves.
+    while home.daemon() == first {
+        let _answer = client.bytes(&Call::get("/v1/status")).await.is_ok();
+    }
+    done.store(true, Ordering::SeqCst);
+    let written: usize = writers.join_all().await.into_iter().sum();
+    let export = client.bytes(&Call::get("/v1/users/ada/export")).await;
+    let export = export.expect("the successor answers");
+    let kept = export
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty());
+    assert_eq!(kept.count(), written);
+    client.shut_down().await.expect("it is told to end");
+    let _ended = tokio::task::block_in_place(|| successor.wait()).expect("it ends");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_clients_that_need_a_daemon_at_once_start_one() {
     let home = Home::new();
     let mut clients = JoinSet::new();
@@ -179,7 +153,7 @@ async fn many_clients_that_need_a_daemon_at_once_start_one() {
 #[test]
 fn the_command_line_asks_the_daemon_where_one_runs() {
     let home = Home::new();
-    let lines = home.folder.path().join("lines.jsonl");
+    let lines = home.folder().join("lines.jsonl");
     fs::write(
         &lines,
         "{\"external_id\":\"a\",\"text\":\"the build needs protoc\"}\n",
@@ -266,7 +240,7 @@ fn a_hook_never_fails_and_never_speaks_without_need() {
 #[test]
 fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
     let home = Home::new();
-    let settings = home.folder.path().join(".claude/settings.json");
+    let settings = home.folder().join(".claude/settings.json");
     fs::create_dir_all(settings.parent().unwrap_or(Path::new("/"))).expect("made");
     fs::write(&settings, "{\n  \"model\": \"opus\"\n}\n").expect("written");
     let run = |arguments: &[&str]| {

@@ -7,11 +7,15 @@
 )]
 
 mod architecture;
+mod backup;
 mod branch;
 mod cli;
 mod demo;
 mod evaluation;
 mod faces;
+mod home;
 mod requirements;
 mod tidy;
+mod together;
+mod traces;
 mod tutorial;

@@ -147,9 +147,10 @@ pub(super) const FENCES: &[Fence] = &[
         tests_of: &["reprise-index"],
     },
     Fence {
-        // The one way out of the machine, and only where a host is given a model's endpoint.
+        // The two ways out of the machine, each only to where somebody has named an address: a
+        // host's model endpoint, and a daemon's collector of traces.
         outside: &["ureq"],
-        rooms: &["reprise-sandbox"],
+        rooms: &["reprise-sandbox", "reprise"],
         tests_of: &[],
     },
     Fence {
@@ -165,7 +166,13 @@ pub(super) const FENCES: &[Fence] = &[
             "anyhow",
             "indicatif",
             "anstream",
+            "opentelemetry",
+            "opentelemetry-http",
+            "opentelemetry-otlp",
+            "opentelemetry_sdk",
             "owo-colors",
+            "serde-saphyr",
+            "tracing-opentelemetry",
         ],
         rooms: &["reprise"],
         tests_of: &[],
@@ -175,6 +182,7 @@ pub(super) const FENCES: &[Fence] = &[
             "axum",
             "http-body-util",
             "hyper",
+            "governor",
             "hyper-util",
             "rmcp",
             "tokio-stream",

@@ -1,0 +1,205 @@
+//! Backups of a memory that is in use, and the way back: from a copy, and from an export.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use reprise_server::{Call, WriteReport};
+use reprise_tests::{Finished, finish};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn run(home: &Home, arguments: &[&str]) -> Finished {
+    finish(&mut home.command(arguments)).expect("reprise runs")
+}
+
+fn done(home: &Home, arguments: &[&str]) -> String {
+    let finished = run(home, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+fn texts(export: &str) -> BTreeSet<String> {
+    let lines = export
+        .lines()
+        .map(|line| -> Value { serde_json::from_str(line).expect("JSON") });
+    lines
+        .map(|line| line["text"].as_str().expect("a text").to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
+    let home = Home::new();
+    let client = Arc::new(home.client());
+    client.wake().await.expect("a daemon starts");
+    let (stop, acknowledged) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
+    let writer = {
+        let (client, stop, acknowledged) = (
+            Arc::clone(&client),
+            Arc::clone(&stop),
+            Arc::clone(&acknowledged),
+        );
+        tokio::spawn(async move {
+            let mut number = 0;
+            while !stop.load(Ordering::SeqCst) {
+                let body = json!({ "text": format!("number {number}") });
+                let call = Call::post("/v1/users/ada/records", &body);
+                let report: WriteReport = client.ask(&call).await.expect("it is kept");
+                assert_eq!(report.inserted, 1);
+                number += 1;
+                acknowledged.store(number, Ordering::SeqCst);
+            }
+        })
+    };
+    let folder = home.folder().join("copies");
+    let folder = folder.to_string_lossy().into_owned();
+    let mut copies = Vec::new();
+    for copy in 0..3 {
+        while acknowledged.load(Ordering::SeqCst) < 40 * (copy + 1) {
+            tokio::task::yield_now().await;
+        }
+        let before = acknowledged.load(Ordering::SeqCst);
+        let to = format!("{folder}-{copy}");
+        tokio::task::block_in_place(|| done(&home, &["backup", "--all", &to]));
+        copies.push((before, to));
+    }
+    stop.store(true, Ordering::SeqCst);
+    writer.await.expect("the writer ends");
+    tokio::task::block_in_place(|| done(&home, &["stop"]));
+    for (number, (before, copy)) in copies.into_iter().enumerate() {
+        let file = format!("{copy}/ada.rvf");
+        let mode = fs::metadata(&file).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        let user = format!("copy-{number}");
+        let restored = run_blocking(&home, &["restore", &file, "--user", &user]);
+        assert_eq!(restored.code, Some(0), "{}", restored.stderr);
+        let export = done(&home, &["--no-daemon", "export", "--user", &user]);
+        let texts = texts(&export);
+        assert!(texts.len() >= before, "{} of {before}", texts.len());
+        assert!((0..before).all(|n| texts.contains(&format!("number {n}"))));
+    }
+}
+
+fn run_blocking(home: &Home, arguments: &[&str]) -> Finished {
+    tokio::task::block_in_place(|| run(home, arguments))
+}
+
+#[test]
+fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
+    let home = Home::new();
+    let lines = home.folder().join("lines.jsonl");
+    fs::write(&lines, "{\"text\":\"kept\"}\n").expect("written");
+    let lines = lines.to_string_lossy().into_owned();
+    done(&home, &["ingest", "--user", "ada", "--jsonl", &lines]);
+    let copy = home
+        .folder()
+        .join("copy.rvf")
+        .to_string_lossy()
+        .into_owned();
+    done(&home, &["backup", "--user", "ada", &copy]);
+    let refused = run(&home, &["restore", &copy, "--user", "ada"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("--replace"), "{}", refused.stderr);
+
+    let mut bytes = fs::read(&copy).expect("there");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xFF;
+    let bad = home.folder().join("bad.rvf").to_string_lossy().into_owned();
+    fs::write(&bad, &bytes).expect("written");
+    let refused = run(&home, &["restore", &bad, "--user", "eve"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("nothing was restored"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!home.data().join("eve/memory.rvf").exists());
+    assert!(!home.data().join("eve/memory.rvf.unproven").exists());
+
+    fs::write(&lines, "{\"text\":\"later\"}\n").expect("written");
+    done(&home, &["ingest", "--user", "ada", "--jsonl", &lines]);
+    done(&home, &["restore", &copy, "--user", "ada", "--replace"]);
+    let export = done(&home, &["export", "--user", "ada"]);
+    assert_eq!(texts(&export), BTreeSet::from(["kept".to_owned()]));
+    assert!(home.data().join("ada/memory.rvf.before-restore").exists());
+}
+
+#[test]
+fn an_export_comes_back_from_json_and_from_yaml() {
+    let home = Home::new();
+    let lines = home.folder().join("lines.jsonl");
+    let records = [
+        json!({"external_id": "a", "text": "first\n---\nof two: \"parts\"", "tags": ["x", "y"],
+            "timestamp": "2026-02-16T09:46:08Z", "metadata": {"n": 1, "deep": {"yes": true}}}),
+        json!({"external_id": "b", "text": "- second # no comment", "kind": "strategy",
+            "confidence": 0.7, "details": {"type": "lesson", "title": "t", "content": "null"}}),
+        json!({"external_id": "c", "text": "third", "tags": ["sensitive"]}),
+    ];
+    let text: Vec<String> = records.iter().map(Value::to_string).collect();
+    fs::write(&lines, text.join("\n")).expect("written");
+    let path = lines.to_string_lossy().into_owned();
+    done(&home, &["ingest", "--user", "ada", "--jsonl", &path]);
+    let without = run(&home, &["export", "--user", "ada"]);
+    assert_eq!(without.stdout.lines().count(), 2);
+    assert!(
+        without.stderr.contains("1 records tagged `sensitive`"),
+        "{}",
+        without.stderr
+    );
+    let json_list = done(&home, &["export", "--user", "ada", "--format", "json"]);
+    let json_list: Vec<Value> = serde_json::from_str(&json_list).expect("a JSON list");
+    assert_eq!(json_list.len(), 2);
+
+    let yaml = done(
+        &home,
+        &["export", "--user", "ada", "--sensitive", "--format", "yaml"],
+    );
+    fs::write(&lines, &yaml).expect("written");
+    done(&home, &["ingest", "--user", "eve", "--yaml", &path]);
+    let same = |user: &str| -> Vec<Value> {
+        let export = done(&home, &["export", "--sensitive", "--user", user]);
+        let lines = export.lines().map(|line| {
+            let mut line: Value = serde_json::from_str(line).expect("JSON");
+            let line = line.as_object_mut().expect("an object");
+            line.remove("id");
+            line.remove("known_at");
+            // Without a timestamp of its own a record happened when it was kept.
+            if line["external_id"] != "a" {
+                line.remove("timestamp");
+            }
+            json!(line)
+        });
+        lines.collect()
+    };
+    assert_eq!(same("ada"), same("eve"), "{yaml}");
+}
+
+#[test]
+fn a_memory_is_its_owners_alone() {
+    let home = Home::new();
+    let lines = home.folder().join("lines.jsonl");
+    fs::write(&lines, "{\"text\":\"mine\"}\n").expect("written");
+    let lines = lines.to_string_lossy().into_owned();
+    done(&home, &["ingest", "--user", "ada", "--jsonl", &lines]);
+    for _ in 0..2 {
+        for name in ["ada", "ada/memory.rvf"] {
+            let path = home.data().join(name);
+            let mode = fs::metadata(path).expect("there").permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{name}");
+        }
+        // The file that a compaction writes is another one.
+        done(&home, &["compact", "--user", "ada"]);
+    }
+    // A slip in a user's name makes no memory.
+    let shown = run(&home, &["--no-daemon", "show", "x", "--user", "bob"]);
+    assert_eq!(shown.code, Some(2));
+    assert!(shown.stderr.contains("no memory yet"), "{}", shown.stderr);
+    assert!(!home.data().join("bob").exists());
+}

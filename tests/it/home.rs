@@ -1,0 +1,82 @@
+//! A data directory of a test's own, with the daemon that its clients start there.
+//!
+//! Must never live here: a test.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use reprise_server::{Client, Place, Starter};
+use reprise_tests::{reprise, reprise_binary};
+use tempfile::TempDir;
+
+/// A data directory whose daemon ends with the test.
+pub(crate) struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a temporary directory"),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::new(&self.data(), Some(self.folder.path()))
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let data = self.data();
+        let arguments = ["--no-model", "--data-dir"].map(Into::into);
+        let mut arguments: Vec<std::ffi::OsString> = arguments.into();
+        arguments.push(data.into());
+        arguments.extend(["serve", "--idle-exit", "60"].map(Into::into));
+        // The daemon inherits the runtime directory of this process; it writes down its socket.
+        Client::new(self.place()).starting(Starter {
+            program: reprise_binary().expect("reprise is built"),
+            arguments,
+        })
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = reprise(&self.data()).expect("reprise is built");
+        command
+            .env("XDG_RUNTIME_DIR", self.folder.path())
+            .env("HOME", self.folder.path())
+            .arg("--no-model")
+            .args(arguments);
+        command
+    }
+
+    pub(crate) fn daemon(&self) -> Option<String> {
+        let lines = fs::read_to_string(self.data().join(".reprise/daemon.lock")).ok()?;
+        lines.lines().next().map(str::to_owned)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        kill(self.daemon(), "-TERM");
+    }
+}
+
+pub(crate) fn kill(process: Option<String>, signal: &str) {
+    if let Some(process) = process {
+        let mut command = Command::new("kill");
+        // One that is gone already is what was wanted.
+        let _sent = command
+            .args([signal, &process])
+            .stderr(Stdio::null())
+            .status()
+            .is_ok();
+    }
+}

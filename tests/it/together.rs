@@ -1,0 +1,155 @@
+//! Fifty clients at once through every face, one writer behind them: all there, once.
+//!
+//! Lives here: MCP, HTTP, command line and hooks beside each other, each as its user runs it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use reprise_server::{Call, Client, WriteReport};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::home::Home;
+
+/// Clients of each face: over HTTP, over MCP, on the command line, as hooks.
+const CLIENTS: [(Face, usize); 4] = [
+    (Face::Http, 20),
+    (Face::Mcp, 20),
+    (Face::Commands, 5),
+    (Face::Hooks, 5),
+];
+const WRITES: usize = 200;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Face {
+    Http,
+    Mcp,
+    Commands,
+    Hooks,
+}
+
+/// What a client writes: no two texts are equal.
+fn text(face: Face, client: usize, write: usize) -> String {
+    format!("{face:?} client {client} says number {write}")
+}
+
+#[test]
+fn fifty_clients_through_every_face_write_everything_once() {
+    let home = Home::new();
+    let runtime = runtime();
+    let socket = home.client();
+    runtime.block_on(socket.wake()).expect("a daemon starts");
+    std::thread::scope(|scope| {
+        for (face, clients) in CLIENTS {
+            for client in 0..clients {
+                let (home, runtime) = (&home, &runtime);
+                scope.spawn(move || match face {
+                    Face::Http => over_http(home, runtime, client),
+                    Face::Mcp => over_mcp(home, client),
+                    Face::Commands => by_commands(home, client),
+                    Face::Hooks => by_hooks(home, client),
+                });
+            }
+        }
+    });
+    let counts = kept(&runtime, &socket);
+    for (face, clients) in CLIENTS {
+        for (client, write) in (0..clients).flat_map(|c| (0..WRITES).map(move |w| (c, w))) {
+            let text = text(face, client, write);
+            assert_eq!(counts.get(&text), Some(&1), "{text}");
+        }
+    }
+    let expected: usize = CLIENTS.iter().map(|(_, clients)| clients * WRITES).sum();
+    assert_eq!(counts.values().sum::<usize>(), expected);
+}
+
+fn runtime() -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(2).enable_all();
+    builder.build().expect("a runtime")
+}
+
+/// First line of every record that is kept, with how many begin so.
+fn kept(runtime: &Runtime, socket: &Client) -> BTreeMap<String, usize> {
+    let export = runtime.block_on(socket.bytes(&Call::get("/v1/users/ada/export")));
+    let export = export.expect("the daemon answers");
+    let mut counts = BTreeMap::new();
+    let lines = export.split(|byte| *byte == b'\n');
+    for line in lines.filter(|line| !line.is_empty()) {
+        let line: Value = serde_json::from_slice(line).expect("JSON");
+        let text = line["text"].as_str().unwrap_or_default();
+        let first = text.lines().next().unwrap_or_default();
+        *counts.entry(first.to_owned()).or_default() += 1;
+    }
+    counts
+}
+
+fn over_http(home: &Home, runtime: &Runtime, client: usize) {
+    let socket = home.client();
+    for write in 0..WRITES {
+        let body = json!({ "text": text(Face::Http, client, write) });
+        let call = Call::post("/v1/users/ada/records", &body);
+        let report: WriteReport = runtime.block_on(socket.ask(&call)).expect("it is kept");
+        assert_eq!(report.inserted, 1);
+    }
+}
+
+fn over_mcp(home: &Home, client: usize) {
+    let mut command = home.command(&["mcp", "--user", "ada"]);
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut server = command.spawn().expect("it starts");
+    let mut stdin = server.stdin.take().expect("piped");
+    let mut stdout = BufReader::new(server.stdout.take().expect("piped"));
+    let mut ask = |id: usize, method: &str, parameters: Value| -> Value {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters });
+        writeln!(stdin, "{request}").expect("it reads");
+        let mut line = String::new();
+        stdout.read_line(&mut line).expect("it answers");
+        serde_json::from_str(&line).expect("nothing but JSON-RPC is on stdout")
+    };
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } });
+    ask(0, "initialize", hello);
+    for write in 0..WRITES {
+        let title = text(Face::Mcp, client, write);
+        let lesson = json!({ "title": title, "content": "kept over MCP" });
+        let learn = json!({ "name": "learn", "arguments": lesson });
+        let answer = ask(write + 1, "tools/call", learn);
+        let outcome = &answer["result"]["structuredContent"]["outcome"];
+        assert_eq!(outcome, "inserted", "{answer}");
+    }
+    drop(stdin);
+    assert!(server.wait().expect("it ends").success());
+}
+
+fn by_commands(home: &Home, client: usize) {
+    for write in 0..WRITES {
+        let title = text(Face::Commands, client, write);
+        let lesson = ["--json", "learn", "--title", &title, "--content", "typed"];
+        let mut command = home.command(&lesson);
+        run(command.args(["--user", "ada"]), "");
+    }
+}
+
+fn by_hooks(home: &Home, client: usize) {
+    for write in 0..WRITES {
+        let prompt = text(Face::Hooks, client, write);
+        let event = json!({ "session_id": format!("s{client}"), "cwd": "/", "prompt": prompt });
+        let mut command = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        run(&mut command, &event.to_string());
+    }
+}
+
+fn run(command: &mut Command, input: &str) {
+    let command = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().expect("it starts");
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(input.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+}
