@@ -1,6 +1,7 @@
 //! The routes that ChoirOS's third design gave its memory: `/api/memory/...` (A.6), so that a host
 //! written for them finds them.
 
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequestParts, Query, State};
 use axum::http::request::Parts;
 use axum::routing::{get, post};
@@ -50,17 +51,24 @@ impl FromRequestParts<App> for Whose {
 
 /// Whose memory a request means whose path names nobody.
 pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
+    // One that cannot be read is refused: taken for none, it would open somebody else's memory.
     let header = parts.headers.get("x-reprise-user");
-    let header = header
-        .and_then(|user| user.to_str().ok())
-        .map(str::to_owned);
-    let query = Query::<UserQuery>::try_from_uri(&parts.uri).ok();
+    let header = header.map(|user| user.to_str().map(str::to_owned));
+    let header = header.transpose().map_err(Problem::invalid)?;
+    let query = Query::<UserQuery>::try_from_uri(&parts.uri).map_err(Problem::invalid)?;
     let scope = parts.extensions.get::<Identity>();
     let own = scope.and_then(|identity| match &identity.0 {
         Scope::User(user) => Some(user.to_string()),
         Scope::All => None,
     });
-    let named = query.and_then(|query| query.0.user).or(header).or(own);
+    let named = match (query.0.user, header) {
+        (Some(query), Some(header)) if query != header => {
+            return Err(Problem::invalid(
+                "`user` and X-Reprise-User name different users; send one of them",
+            ));
+        }
+        (query, header) => query.or(header).or(own),
+    };
     admitted(parts, named.as_deref().unwrap_or(DEFAULT_USER))
 }
 
@@ -73,7 +81,7 @@ struct Search {
 async fn search(
     State(app): State<App>,
     Whose(user): Whose,
-    query: Result<Query<Search>, axum::extract::rejection::QueryRejection>,
+    query: Result<Query<Search>, QueryRejection>,
 ) -> Result<Json<Answer>, Problem> {
     let Query(Search { q, k }) = query.map_err(Problem::invalid)?;
     let body = RecallBody {
@@ -119,8 +127,9 @@ struct Limit {
 async fn episodes(
     State(app): State<App>,
     Whose(user): Whose,
-    Query(Limit { limit }): Query<Limit>,
+    query: Result<Query<Limit>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
+    let Query(Limit { limit }) = query.map_err(Problem::invalid)?;
     let limit = limit.unwrap_or(EPISODES_DEFAULT);
     let episodes = app.surface.episodes(&user, limit).await?;
     Ok(Json(json!({ "episodes": episodes })))

@@ -23,7 +23,7 @@ pub(super) struct Who(pub(super) UserId);
 #[derive(Debug, Clone)]
 pub(super) struct Named(pub(super) String);
 
-/// A body of JSON.
+/// A body that is a JSON object.
 #[derive(Debug)]
 pub(super) struct Body<T>(pub(super) T);
 
@@ -116,6 +116,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
-        json(&bytes(request, app).await?).map(Self)
+        let body = bytes(request, app).await?;
+        // A list would be read too, its items as the fields in their order.
+        if body.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Problem::invalid(
+                "the body is no JSON object; see /openapi.json for its fields",
+            ));
+        }
+        json(&body).map(Self)
     }
 }

@@ -6,7 +6,8 @@ use reprise_types::{
     Degraded, EmbeddingSpace, MemoryFilter, MemoryKind, MemorySource, Recall, RecallId,
     RecallRequest, RecordId, RetrievedMemory, SearchTier, Why, check_unit_vector, parse_timestamp,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::record::{external_id_of, instant};
 
@@ -44,7 +45,11 @@ pub struct RecallBody {
     /// The new input, in the user's words.
     pub query: String,
     /// Most results; 5 where it is not given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub top_k: Option<usize>,
     /// Only these kinds; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -68,8 +73,25 @@ pub struct RecallBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
     /// Answer with one text for a prompt, at most this many tokens long.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub budget: Option<usize>,
+}
+
+/// A number without a fraction; 5 and 5.0 are the same to JSON Schema, and to those who write it.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let text = match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 => format!("{float:.0}"),
+        _ => number.to_string(),
+    };
+    let read = text.parse().map(Some);
+    read.map_err(|_| D::Error::custom(format!("`{number}` is not a whole number from 0 on")))
 }
 
 impl RecallBody {
