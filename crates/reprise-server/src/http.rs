@@ -7,6 +7,7 @@ mod answers;
 mod choiros;
 mod extract;
 mod guard;
+mod intake;
 mod metrics;
 mod openapi;
 mod rate;
@@ -62,6 +63,7 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .method_not_allowed_fallback(service::no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(app.clone(), guard::admit))
+        .layer(middleware::from_fn_with_state(app.clone(), intake::read))
         .layer(middleware::from_fn_with_state(
             (app.clone(), *door),
             guard::check,

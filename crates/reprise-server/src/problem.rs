@@ -56,6 +56,8 @@ problem_kinds! {
     NotFound = 404, "not-found", "There is no such thing";
     /// Not with this method.
     Method = 405, "method", "The route has other methods";
+    /// The rest of the request did not come.
+    BodyLate = 408, "body-late", "The body was late";
     /// What was asked contradicts what stands.
     Conflict = 409, "conflict", "It contradicts what stands";
     /// More bytes than are read.

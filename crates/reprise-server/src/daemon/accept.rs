@@ -98,6 +98,8 @@ fn serve(
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
+        // A client that has said all it has to say still wants its answer.
+        .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
     let connection = open.watch(connection);
     tokio::spawn(async move {

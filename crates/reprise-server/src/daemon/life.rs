@@ -11,6 +11,8 @@ use crate::place::Place;
 
 /// Requests served at once; one more is refused at once.
 pub(crate) const REQUESTS_MAX: usize = 256;
+/// Large bodies held at once; one more is refused at once.
+const LARGE_MAX: usize = 8;
 /// Shortest wait between two looks at whether anybody asks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -33,6 +35,7 @@ pub(crate) struct Life {
     pub(crate) http: OnceLock<SocketAddr>,
     pub(crate) idle_exit: Option<Duration>,
     pub(crate) requests: Arc<Semaphore>,
+    pub(crate) large: Arc<Semaphore>,
     pub(crate) served: AtomicU64,
     used: Mutex<Instant>,
     ending: watch::Sender<bool>,
@@ -46,6 +49,7 @@ impl Life {
             http: OnceLock::new(),
             idle_exit,
             requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
+            large: Arc::new(Semaphore::new(LARGE_MAX)),
             served: AtomicU64::new(0),
             used: Mutex::new(Instant::now()),
             ending: watch::Sender::new(false),

@@ -73,6 +73,19 @@ pub fn record_of_value(value: Value) -> Result<NewRecord, String> {
     taken(serde_json::from_value(value).map_err(|error| error.to_string())?)
 }
 
+/// Deepest nesting of `details` and `metadata`: far less than a reader of JSON takes, because each
+/// answer puts them into something more.
+const NESTED_MAX: usize = 64;
+
+fn depth(value: &Value) -> usize {
+    let inside = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + inside.unwrap_or_default()
+}
+
 fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     let unknown = |error: reprise_types::UnknownName| error.to_string();
     let source = line.source.parse().map_err(unknown)?;
@@ -92,6 +105,13 @@ fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     });
     record.metadata = line.other;
     record.metadata.extend(line.metadata.unwrap_or_default());
+    let nested = record.metadata.values().chain(&line.details).map(depth);
+    if let Some(nested) = nested.max().filter(|nested| *nested > NESTED_MAX) {
+        return Err(format!(
+            "the record is nested {nested} deep; send at most {NESTED_MAX} lists and objects in \
+             each other"
+        ));
+    }
     record.quality_score = line.quality_score;
     record.tags = line.tags;
     record.details = line.details;
@@ -284,6 +304,11 @@ mod tests {
     #[test]
     fn an_ingest_line_says_what_is_wrong_with_it() {
         assert!(record_of(r#"{"text":"a","source":"UserInput"}"#).is_ok());
+        let deep = format!(
+            r#"{{"text":"a","details":{}{}}}"#,
+            "[".repeat(65),
+            "]".repeat(65)
+        );
         for (line, expected) in [
             ("{", "EOF"),
             (r#"{"external_id":"x"}"#, "text"),
@@ -291,6 +316,7 @@ mod tests {
             (r#"{"text":"a","kind":"gossip"}"#, "memory kind"),
             (r#"{"text":"a","timestamp":"soon"}"#, "RFC 3339"),
             (r#"{"text":"a","embedding":[1.0]}"#, "embedding_space"),
+            (deep.as_str(), "nested 65 deep"),
         ] {
             let error = record_of(line).unwrap_err();
             assert!(error.contains(expected), "{line}: {error}");
