@@ -25,6 +25,9 @@ use consolidation::Consolidation;
 use growth::GraphGrowth;
 use late::LateEmbedding;
 
+/// Ticks from one look to the next once a memory is idle and saved.
+const IDLE_TICKS: u32 = 20;
+
 /// The actor type.
 #[derive(Debug)]
 pub struct MemoryAgent;
@@ -107,7 +110,14 @@ impl MemoryAgentState {
                 }
             });
         }
-        let _timer = myself.send_after(self.config.limits.tick, || MemoryAgentMsg::KeepHouse);
+        // After the checkpoint there is hardly a chore left, and there may be a thousand of us.
+        let ticks = if idle >= self.config.limits.checkpoint_after * 2 {
+            IDLE_TICKS
+        } else {
+            1
+        };
+        let tick = self.config.limits.tick * ticks;
+        let _timer = myself.send_after(tick, || MemoryAgentMsg::KeepHouse);
     }
 }
 

@@ -131,7 +131,12 @@ impl AgentHandle {
     }
 
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
-        self.0.snapshot.store(Some(snapshot));
+        let held = self.0.snapshot.load_full();
+        // Storing looks at every thread that ever read one, of which there is one a user: a chore
+        // that has changed nothing is not worth that.
+        if !held.is_some_and(|held| Arc::ptr_eq(&held, &snapshot)) {
+            self.0.snapshot.store(Some(snapshot));
+        }
     }
 
     /// Takes nothing new; the writer finishes what is queued and ends.
