@@ -72,6 +72,11 @@ fn outcome_of(
     fallback: String,
 ) -> Result<RunOutcome, Problem> {
     let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));
+    if receipt.is_none() && line.query.is_none() && line.recall_id.is_some() {
+        return Err(Problem::not_found(
+            "the recall is not remembered any more; name the query instead",
+        ));
+    }
     if receipt.is_none() && line.query.is_none() {
         return Err(unnamed());
     }
@@ -81,10 +86,8 @@ fn outcome_of(
         .or_else(|| line.recall_id.map(|id| format!("recall {id}")))
         .unwrap_or(fallback);
     let used = line.used.iter().map(|name| {
-        resolve(engine, name).ok_or_else(|| {
-            let name: String = name.chars().take(64).collect();
-            Problem::invalid(format!("there is no record `{name}` in this memory"))
-        })
+        let found = resolve(engine, name);
+        found.ok_or_else(|| super::records::missing(name))
     });
     Ok(RunOutcome {
         begin: RunBeginning {
