@@ -38,11 +38,13 @@ pub enum HookEvent {
 }
 
 impl HookEvent {
-    /// Every moment with its name on the command line and its name in Claude Code.
-    pub const ALL: [(Self, &'static str, &'static str); 6] = [
+    /// Every moment with its name on the command line and its name in Claude Code, where a tool that
+    /// has failed is a moment of its own.
+    pub const ALL: [(Self, &'static str, &'static str); 7] = [
         (Self::SessionStart, "session-start", "SessionStart"),
         (Self::UserPrompt, "user-prompt", "UserPromptSubmit"),
         (Self::PostTool, "post-tool", "PostToolUse"),
+        (Self::PostTool, "post-tool", "PostToolUseFailure"),
         (Self::Stop, "stop", "Stop"),
         (Self::PreCompact, "pre-compact", "PreCompact"),
         (Self::SessionEnd, "session-end", "SessionEnd"),
@@ -65,7 +67,8 @@ impl std::str::FromStr for HookEvent {
             .iter()
             .find(|(_, own, host)| text == *own || text == *host);
         named.map(|(event, ..)| *event).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|(_, own, _)| *own).collect();
+            let mut names: Vec<&str> = Self::ALL.iter().map(|(_, own, _)| *own).collect();
+            names.dedup();
             format!("the events are {}", names.join(", "))
         })
     }
@@ -106,6 +109,10 @@ impl HookReport {
         }
         let said = match event {
             HookEvent::UserPrompt => text("prompt").to_owned(),
+            // The transcript may lag behind: what the program says itself goes first.
+            HookEvent::Stop if !text("last_assistant_message").is_empty() => {
+                text("last_assistant_message").to_owned()
+            }
             HookEvent::Stop | HookEvent::PreCompact | HookEvent::SessionEnd => {
                 last_answer(Path::new(text("transcript_path"))).unwrap_or_default()
             }
@@ -117,7 +124,10 @@ impl HookReport {
             project: project_of(folder),
             text: clean(&said),
             command: clean(command),
-            succeeded: succeeded(&input["tool_response"]),
+            succeeded: match text("hook_event_name") {
+                "PostToolUseFailure" => Some(false),
+                _ => succeeded(&input["tool_response"]),
+            },
         })
     }
 }
@@ -281,6 +291,21 @@ mod tests {
         ] {
             assert_eq!(succeeded(&response), expected, "{response}");
         }
+    }
+
+    #[test]
+    fn a_tool_that_failed_and_a_last_answer_are_taken_as_the_program_tells_them() {
+        let failed = json!({"hook_event_name": "PostToolUseFailure", "tool_name": "Bash",
+            "tool_input": {"command": "npm test"}, "error": "Exit code 1"});
+        let event: HookEvent = "PostToolUseFailure".parse().unwrap();
+        let report = HookReport::of(event, &failed.to_string()).unwrap();
+        assert_eq!(
+            (event, report.succeeded),
+            (HookEvent::PostTool, Some(false))
+        );
+        let stop = json!({"last_assistant_message": "done", "transcript_path": "/nowhere"});
+        let report = HookReport::of(HookEvent::Stop, &stop.to_string()).unwrap();
+        assert_eq!(report.text, "done");
     }
 
     #[test]
