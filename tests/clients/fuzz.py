@@ -146,6 +146,7 @@ def http_cases(daemon):
     """Whole requests that are refused, each with its status."""
     host = ("Host", f"127.0.0.1:{daemon.port}")
     own = "/v1/users/ada"
+    daemon.ask("POST", f"{own}/records", {"text": "ada has a memory"})
     ok = {"query": "a"}
     refused = [
         ("nothing where JSON belongs", "POST", f"{own}/recall", b"", (), {400}),

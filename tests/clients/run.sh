@@ -16,7 +16,8 @@ python3 -m venv "$work/python"
 
 cd "$work"
 npm init -y >/dev/null
-npm install --silent @modelcontextprotocol/sdk @modelcontextprotocol/conformance@0.1.13
+# The suite for the spec of 2026-07-28 wants a newer Node than Debian has; npm has that too.
+npm install --silent @modelcontextprotocol/sdk node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12
 cp "$here/client.mjs" "$work/client.mjs"
 node client.mjs "$reprise" --data-dir "$work/data" --no-model mcp
 
@@ -28,7 +29,23 @@ until curl --silent --fail "http://127.0.0.1:$port/health/ready" >/dev/null; do 
 TOKEN="$token" PORT="$port" node "$here/forward.mjs" &
 forward=$!
 sleep 1
-for scenario in server-initialize ping tools-list resources-list prompts-list dns-rebinding-protection; do
-    npx @modelcontextprotocol/conformance server --url "http://127.0.0.1:7350/mcp" --scenario "$scenario"
+suite() {
+    node_modules/.bin/node node_modules/@modelcontextprotocol/conformance/dist/index.js server \
+        --url http://127.0.0.1:7350/mcp --spec-version "$1" --scenario "$2"
+}
+# Every scenario that needs no tool of the suite's own.
+for scenario in server-initialize server-session-lifecycle ping completion-complete tools-list \
+    resources-list prompts-list dns-rebinding-protection; do
+    suite 2025-11-25 "$scenario"
 done
+for scenario in tools-list resources-list prompts-list sep-2164-resource-not-found caching \
+    http-header-validation dns-rebinding-protection; do
+    suite 2026-07-28 "$scenario"
+done
+# Four of its 25 checks need tools of the suite's own and say "Not testable"; nothing else may fail.
+suite 2026-07-28 server-stateless >stateless.log || true
+failed=$(grep -c FAILURE stateless.log || true)
+untestable=$(grep -c 'Error: Not testable' stateless.log || true)
+echo "server-stateless: $failed checks do not pass, of which $untestable are not testable here"
+[ "$failed" -eq "$untestable" ]
 kill "$forward"

@@ -10,9 +10,11 @@ use crate::error::EngineError;
 /// Which records are to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ForgetSelector {
-    /// This one.
+    /// This version of a record, and those that it corrected: their texts are there too.
     Id(RecordId),
-    /// The one with this external id.
+    /// The record of which this is a version, whatever it says by now: all its versions.
+    Record(RecordId),
+    /// The record that was kept under this external id: all its versions.
     External(ExternalId),
     /// All of a session.
     Session(String),
@@ -68,20 +70,30 @@ impl Engine {
         Ok(forgotten.collect())
     }
 
+    /// The places of a version and of all that it corrected, newest first, as far as they are still
+    /// there.
+    fn versions(&self, id: RecordId) -> Vec<u32> {
+        let index = &self.snapshot.index;
+        let there = |o: &u32| index.doc(*o).is_some_and(|doc| doc.forgotten_at.is_none());
+        let versions = self.snapshot.corrected(id).into_iter();
+        versions
+            .filter_map(|id| index.find(id))
+            .filter(there)
+            .collect()
+    }
+
     fn select(&self, selector: &ForgetSelector) -> Vec<u32> {
         let index = &self.snapshot.index;
         // A corrected version answers no more, but its text is still there to be forgotten.
         let there = |o: &u32| index.doc(*o).is_some_and(|doc| doc.forgotten_at.is_none());
         let all = || (0..index.len() as u32).filter(there);
         match selector {
-            ForgetSelector::Id(id) => index.find(*id).filter(there).into_iter().collect(),
-            ForgetSelector::External(external) => {
-                let id = self.duplicate_of(external);
-                id.and_then(|id| index.find(id))
-                    .filter(there)
-                    .into_iter()
-                    .collect()
-            }
+            ForgetSelector::Id(id) => self.versions(*id),
+            ForgetSelector::Record(id) => self.versions(self.snapshot.current(*id).unwrap_or(*id)),
+            ForgetSelector::External(external) => match self.duplicate_of(external) {
+                Some(id) => self.select(&ForgetSelector::Record(id)),
+                None => Vec::new(),
+            },
             ForgetSelector::Session(session) => {
                 let Some(session) = index.session(session) else {
                     return Vec::new();

@@ -68,6 +68,18 @@ impl Snapshot {
         }
     }
 
+    /// A version and all that it corrected, newest first: none of them but the first may answer,
+    /// and the text of each is still there. Empty where there is no such record.
+    pub(crate) fn corrected(&self, id: RecordId) -> Vec<RecordId> {
+        let (mut versions, mut next) = (Vec::new(), Some(id));
+        while let Some((id, ordinal)) = next.and_then(|id| Some((id, self.index.find(id)?))) {
+            versions.push(id);
+            let record = self.reader.record(ordinal);
+            next = record.ok().and_then(|record| record.supersedes);
+        }
+        versions
+    }
+
     /// The place of the live record with this id.
     pub(crate) fn ordinal(&self, id: RecordId) -> Option<u32> {
         let ordinal = self.index.find(id)?;

@@ -22,7 +22,7 @@ use std::time::Duration;
 use reprise_agent::{MemoryService, ServiceStats};
 use reprise_engine::{Engine, Snapshot};
 use reprise_types::{Clock, ExternalId, RecordId, UserId, system_entropy};
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
 
 use crate::problem::Problem;
 
@@ -35,6 +35,9 @@ pub use tools::ToolAnswer;
 /// Changes that a slow listener may lag behind before it is told that it missed some.
 const CHANGES_MAX: usize = 1_024;
 
+/// Exports and backups at once: each holds a thread while its reader takes what it reads.
+const STREAMS_MAX: usize = 16;
+
 /// Everything that a face can ask for. Cheap to clone.
 #[derive(Clone)]
 pub struct Surface {
@@ -43,6 +46,8 @@ pub struct Surface {
     changes: broadcast::Sender<Change>,
     sessions: Arc<sessions::Sessions>,
     tag_rules: Arc<TagRules>,
+    /// Exports and backups that may be under way.
+    streams: Arc<Semaphore>,
 }
 
 impl fmt::Debug for Surface {
@@ -63,6 +68,7 @@ impl Surface {
             changes: broadcast::Sender::new(CHANGES_MAX),
             sessions: Arc::default(),
             tag_rules: Arc::default(),
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         }
     }
 

@@ -19,7 +19,16 @@ use clap::Parser;
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let arguments = args::Arguments::parse();
+    let arguments = match args::Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // To an agent's program a hook's 2 is a veto: an entry of another version in its
+        // configuration must not hold up every prompt.
+        Err(error) if error.use_stderr() && std::env::args_os().any(|word| word == "hook") => {
+            drop(error.print());
+            return Exit::Refused.into();
+        }
+        Err(error) => error.exit(),
+    };
     // Whatever befalls memory, the agent that asked from a hook goes on.
     let is_hook = matches!(arguments.command, args::Command::Hook(_));
     let exit = cli::run(arguments).unwrap_or_else(|error| {

@@ -35,7 +35,13 @@ struct Inner {
     alive: usize,
     stats: PoolStats,
     refused: Option<(Instant, EmbedError)>,
+    /// Queries taken since the last document while documents waited.
+    in_a_row: usize,
 }
+
+/// After so many queries a document that waits has its turn: whoever keeps something waits for it
+/// as well.
+const QUERIES_IN_A_ROW: usize = 4;
 
 /// Texts waiting from which another thread opens an embedder of its own: fewer are done sooner by
 /// those that are open than a model is loaded.
@@ -67,7 +73,9 @@ impl Inner {
     /// The first text that somebody still waits for, and whether it is a query.
     fn take(&mut self) -> Option<(Job, bool)> {
         loop {
-            let (mut job, is_query) = match self.queries.pop_front() {
+            let turn = self.in_a_row >= QUERIES_IN_A_ROW && !self.documents.is_empty();
+            let query = if turn { None } else { self.queries.pop_front() };
+            let (mut job, is_query) = match query {
                 Some(job) => (job, true),
                 None => (self.documents.pop_front()?, false),
             };
@@ -75,6 +83,11 @@ impl Inner {
                 self.stats.cancelled += 1;
                 continue;
             }
+            self.in_a_row = if is_query && !self.documents.is_empty() {
+                self.in_a_row + 1
+            } else {
+                0
+            };
             job.room = None;
             self.stats.wait_us += job.since.elapsed().as_micros() as u64;
             return Some((job, is_query));

@@ -63,6 +63,31 @@ async fn questions_go_before_documents_and_the_longest_waiting_first() {
 }
 
 #[tokio::test]
+async fn a_document_waits_for_a_few_questions_and_not_for_all() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |_| {});
+    controls.hold();
+    let first = pool.document("first").await;
+    until(async || controls.standing.load(Ordering::SeqCst) == 1).await;
+    let second = pool.document("second").await;
+    let mut asking = Vec::new();
+    for number in 0..10 {
+        let (asks, text) = (pool.clone(), format!("question {number}"));
+        asking.push(tokio::spawn(async move { asks.query(&text).await }));
+        until(async || pool.stats().queries_waiting_max == number + 1).await;
+    }
+    controls.release();
+    first.vector().await.unwrap();
+    second.vector().await.unwrap();
+    for asked in asking {
+        asked.await.unwrap().unwrap();
+    }
+    let order = controls.order.lock().unwrap();
+    let place = order.iter().position(|text| text == "second").unwrap();
+    assert_eq!(place, 5, "{order:?}");
+}
+
+#[tokio::test]
 async fn both_queues_are_bounded_and_cancelled_work_is_dropped() {
     let controls = Arc::new(Controls::default());
     let pool = pool(&controls, |options| {

@@ -82,12 +82,18 @@ async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
         assert_eq!(shown["id"], new.id.to_string());
     }
 
-    let new = new.id.to_string();
+    // Corrected once more, and the request sent twice.
+    let change = Call::patch(at(&["records", "m1"]), &json!({"text": "nobody won"}));
+    let change = change.named("third");
+    let third: MemoryRecord = client.ask(&change).await.unwrap();
+    let sent_again: MemoryRecord = client.ask(&change).await.unwrap();
+    assert_eq!((third.id, third.supersedes), (sent_again.id, Some(new.id)));
+
     let gone: Value = client
-        .ask(&Call::delete(at(&["records", &new])))
+        .ask(&Call::delete(at(&["records", "m1"])))
         .await
         .unwrap();
-    assert_eq!(gone["forgotten"], json!([new, id]));
+    assert_eq!(gone["forgotten"], json!([third.id, new.id, id]));
     let answer: Answer = client.ask(&ask).await.unwrap();
     assert!(answer.results.is_empty(), "{:?}", answer.results);
     running.end().await;

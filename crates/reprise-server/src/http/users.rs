@@ -142,8 +142,9 @@ async fn forget(
     State(app): State<App>,
     Who(user): Who,
     Named(id): Named,
-    Query(Forgetting { reason }): Query<Forgetting>,
+    query: Result<Query<Forgetting>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
+    let Query(Forgetting { reason }) = query.map_err(Problem::invalid)?;
     let reason = reason.as_deref().unwrap_or("asked for over HTTP");
     let forgotten = app.surface.forget(&user, &id, reason).await?;
     Ok(Json(json!({ "forgotten": forgotten })))

@@ -237,6 +237,11 @@ impl Surface {
                 id.ok_or_else(|| super::records::missing(&name))
             });
             let (from, to) = (from?, to?);
+            if from == to {
+                return Err(Problem::invalid(
+                    "both names lead to one record; link it to another one",
+                ));
+            }
             Ok((from, to, engine.link(from, to, &relation, now)?))
         };
         let (from, to, new) = self.with_engine(user, linked).await??;

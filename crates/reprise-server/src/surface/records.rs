@@ -1,12 +1,12 @@
 //! Keeping, showing, correcting and forgetting records.
 
 use reprise_agent::Redactor;
-use reprise_engine::{Engine, ForgetSelector};
+use reprise_engine::{Engine, EngineError, ForgetSelector};
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, UserId};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::{Change, Surface, current, spans};
+use super::{Change, Surface, current, resolve, spans};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, ForgetBody, REQUEST_NAMESPACE, WriteReport, record_of_value};
 
@@ -132,6 +132,11 @@ impl Surface {
             "evidence",
             "details",
         ];
+        if changes.is_empty() {
+            return Err(Problem::invalid(
+                "nothing is to be changed; give the parts that are new",
+            ));
+        }
         if let Some(other) = changes.keys().find(|k| !MAY_CHANGE.contains(&k.as_str())) {
             return Err(Problem::invalid(format!(
                 "`{other}` cannot be changed; these can: {}",
@@ -191,7 +196,7 @@ impl Surface {
             Ok(Vec::new())
         };
         let span = spans::memory("delete_memory", user);
-        let forgotten: Result<_, reprise_engine::EngineError> =
+        let forgotten: Result<_, EngineError> =
             self.with_engine(user, forget).instrument(span).await?;
         let ids: Vec<RecordId> = forgotten?.iter().map(|gone| gone.id).collect();
         if !ids.is_empty() {
@@ -215,18 +220,14 @@ impl Surface {
         let (now, wanted) = (self.clock.now(), name.to_owned());
         let reason = reason.to_owned();
         let forget = move |engine: &mut Engine| {
-            let mut forgotten = Vec::new();
-            let mut next = current(engine, &wanted);
-            while let Some(id) = next {
-                let older = engine.snapshot().get(id).and_then(Result::ok);
-                let gone = engine.forget(&ForgetSelector::Id(id), &reason, now)?;
-                forgotten.extend(gone.iter().map(|gone| gone.id));
-                next = older.and_then(|record| record.supersedes);
-            }
-            Ok(forgotten)
+            let Some(id) = resolve(engine, &wanted) else {
+                return Ok(Vec::new());
+            };
+            let gone = engine.forget(&ForgetSelector::Record(id), &reason, now)?;
+            Ok(gone.iter().map(|gone| gone.id).collect())
         };
         let span = spans::memory("delete_memory", user);
-        let forgotten: Result<Vec<RecordId>, reprise_engine::EngineError> =
+        let forgotten: Result<Vec<RecordId>, EngineError> =
             self.with_engine(user, forget).instrument(span).await?;
         let ids = forgotten?;
         if ids.is_empty() {

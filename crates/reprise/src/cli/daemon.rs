@@ -52,7 +52,7 @@ impl Daemon {
             return Ok(None);
         }
         Ok(Some(Self {
-            runtime: host::runtime()?,
+            runtime: host::asking_runtime()?,
             client: Client::new(place),
         }))
     }

@@ -39,6 +39,16 @@ pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .context("the async runtime could not be started")
 }
 
+/// A runtime for a command that asks the daemon and does nothing itself: on this thread, so that no
+/// answer wakes another one first.
+pub(super) fn asking_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder
+        .enable_all()
+        .build()
+        .context("the async runtime could not be started")
+}
+
 /// How the service opens embedders; without a model each attempt says so.
 pub(super) fn open_embedder(factory: Option<EmbedderFactory>) -> OpenEmbedder {
     Arc::new(move || match &factory {

@@ -14,7 +14,11 @@ use crate::exit::Exit;
 pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result<Exit> {
     let user = arguments.whose.user.clone();
     let profile = arguments.profile;
-    let runtime = host::runtime()?;
+    let runtime = if context.no_daemon {
+        host::runtime()?
+    } else {
+        host::asking_runtime()?
+    };
     runtime.block_on(async {
         if !context.no_daemon {
             let client = Arc::new(daemon::client(context)?);
