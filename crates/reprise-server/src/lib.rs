@@ -20,7 +20,7 @@ mod wire;
 pub use client::{Call, Client, Starter};
 pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
-pub use hooks::{HookAnswer, HookEvent, HookReport};
+pub use hooks::{HookAnswer, HookEvent, HookProgram, HookReport, Moment};
 pub use mcp::{McpFace, Profile};
 pub use place::{Place, PlaceError};
 pub use problem::{Problem, ProblemKind};

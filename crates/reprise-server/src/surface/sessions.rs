@@ -3,6 +3,8 @@
 //!
 //! Lives here: what each moment of a session does. Must never live here: the program's JSON.
 
+mod judges;
+
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -28,21 +30,6 @@ const LOOKED_AT: usize = 200;
 const INJECTED_CHARS: usize = 400;
 /// A shorter prompt ("yes", "go on") asks nothing and says nothing.
 const PROMPT_CHARS_MIN: usize = 12;
-/// Commands that judge the work.
-const JUDGES: [&str; 12] = [
-    "cargo test",
-    "cargo nextest",
-    "pytest",
-    "npm test",
-    "npm run test",
-    "pnpm test",
-    "yarn test",
-    "go test",
-    "make test",
-    "make check",
-    "mvn test",
-    "gradle test",
-];
 /// One minus the cosine up to which a memory speaks to a prompt by itself.
 const NEAR: f32 = 0.5;
 /// Words in common with a prompt from which it does.
@@ -93,7 +80,7 @@ impl Surface {
             HookEvent::SessionStart => return self.latest(user, &report.project).await,
             HookEvent::UserPrompt => return self.prompted(user, key, report).await,
             HookEvent::PostTool => {
-                let judge = JUDGES.iter().any(|judge| report.command.contains(judge));
+                let judge = judges::judges(&report.command);
                 if let Some(succeeded) = report.succeeded.filter(|_| judge) {
                     self.sessions
                         .change(key, |session| session.judged = Some(succeeded));
@@ -103,7 +90,7 @@ impl Surface {
                     self.keep_said(user, &report, text, source).await?;
                 }
             }
-            HookEvent::PreCompact => {
+            HookEvent::Answer | HookEvent::PreCompact => {
                 let said = report.text.clone();
                 let source = MemorySource::WorkerResult;
                 self.keep_said(user, &report, said, source).await?;
@@ -112,7 +99,8 @@ impl Surface {
                 let said = report.text.clone();
                 let source = MemorySource::WorkerResult;
                 self.keep_said(user, &report, said, source).await?;
-                self.stopped(user, key).await?;
+                let broken_off = report.succeeded == Some(false);
+                self.stopped(user, key, broken_off).await?;
             }
         }
         Ok(HookAnswer::default())
@@ -144,12 +132,19 @@ impl Surface {
         Ok(injected(&found))
     }
 
-    /// What was recalled for the last prompt learns from how the work went.
-    async fn stopped(&self, user: &UserId, key: (UserId, String)) -> Result<(), Problem> {
+    /// What was recalled for the last prompt learns from how the work went, unless it was broken
+    /// off: then nothing is known of it.
+    async fn stopped(
+        &self,
+        user: &UserId,
+        key: (UserId, String),
+        broken_off: bool,
+    ) -> Result<(), Problem> {
         let (recalled, judged) = self.sessions.change(key, |session| {
             (session.recalled.take(), session.judged.take())
         });
-        let Some((recall_id, used)) = recalled.filter(|(_, used)| !used.is_empty()) else {
+        let taught = |(_, used): &(_, Vec<_>)| !used.is_empty() && !broken_off;
+        let Some((recall_id, used)) = recalled.filter(taught) else {
             return Ok(());
         };
         let [passed, done, failed] = QUALITY;

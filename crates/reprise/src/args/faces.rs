@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand, ValueEnum};
-use reprise_server::{HookEvent, Lesson, Profile};
+use reprise_server::{HookEvent, HookProgram, Lesson, Profile};
 use reprise_types::{ConfidenceLevel, Evidence, UserId};
 
 use super::LearnCommand;
@@ -184,11 +184,14 @@ pub(crate) struct LinkArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct HookArguments {
-    /// session-start, user-prompt, post-tool, stop, pre-compact or session-end
+    /// session-start, user-prompt, post-tool, answer, stop, pre-compact or session-end
     pub(crate) event: HookEvent,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Print the context as text instead of the JSON that Claude Code reads
+    /// Whose JSON is read and written: claude-code, codex, cursor, gemini or opencode
+    #[arg(long, default_value = "claude-code")]
+    pub(crate) program: HookProgram,
+    /// Print the context as text instead of the JSON that the program reads
     #[arg(long)]
     pub(crate) text: bool,
 }

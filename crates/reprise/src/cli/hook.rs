@@ -5,7 +5,6 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use reprise_server::{Call, Client, HookAnswer, HookReport};
-use serde_json::json;
 
 use super::{Context, daemon};
 use crate::args::HookArguments;
@@ -27,14 +26,13 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
     });
     // A read of stdin may still be waiting for its end.
     runtime.shutdown_background();
-    if let Some(answer) = answer.filter(|answer| !answer.context.is_empty()) {
-        let text = if arguments.text {
-            answer.context
-        } else {
-            let host = arguments.event.host_name();
-            let output = json!({ "hookEventName": host, "additionalContext": answer.context });
-            json!({ "hookSpecificOutput": output }).to_string()
-        };
+    let text = answer.and_then(|answer| {
+        if arguments.text {
+            return (!answer.context.is_empty()).then_some(answer.context);
+        }
+        arguments.program.answer(arguments.event, &answer)
+    });
+    if let Some(text) = text {
         // Nobody is left to be told where stdout is gone.
         let _printed = writeln!(std::io::stdout().lock(), "{text}").is_ok();
     }
@@ -43,12 +41,12 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
 
 /// `None` for anything that does not work out.
 async fn ask(context: &Context, arguments: &HookArguments) -> Option<HookAnswer> {
-    let event = arguments.event;
+    let (program, event) = (arguments.program, arguments.event);
     let read = tokio::task::spawn_blocking(move || {
         let mut input = String::new();
         let mut stdin = std::io::stdin().lock().take(INPUT_BYTES_MAX);
         stdin.read_to_string(&mut input).ok()?;
-        HookReport::of(event, &input)
+        HookReport::of(program, event, &input)
     });
     let client: Client = daemon::client(context).ok()?;
     let report = read.await.ok()??;

@@ -94,6 +94,33 @@ async fn the_end_of_a_tool_becomes_an_outcome() {
 }
 
 #[tokio::test]
+async fn an_answer_that_was_broken_off_teaches_nothing() {
+    let running = run_with_words().await;
+    let known = json!({"text": "the login test needs a frozen clock"});
+    let _kept: Value = running
+        .client
+        .ask(&Call::post(at(&["records"]), &known))
+        .await
+        .unwrap();
+    let prompt = json!({"session": "s1", "text": "fix the login test with the frozen clock"});
+    let context = hook(&running, "user-prompt", prompt).await;
+    assert!(context.contains("frozen clock"), "{context}");
+    let said = json!({"session": "s1", "text": "I am looking into the clock."});
+    assert_eq!(hook(&running, "answer", said).await, "");
+    hook(
+        &running,
+        "stop",
+        json!({"session": "s1", "succeeded": false}),
+    )
+    .await;
+    hook(&running, "session-end", json!({"session": "s1"})).await;
+    assert_eq!(runs(&running).await, 1);
+    let export = export(&running).await;
+    assert!(export.contains("looking into the clock"), "{export}");
+    running.end().await;
+}
+
+#[tokio::test]
 async fn short_words_and_secrets_are_not_kept() {
     let running = run_with_words().await;
     let report = |text: &str| json!({"session": "s", "text": text});

@@ -1,0 +1,126 @@
+//! Where each program's JSON has what we need.
+//!
+//! Lives here: paths into it, and the end of a transcript. Must never live here: a judgement.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::HookProgram;
+
+/// The end of a transcript that is looked at, in bytes.
+const TRANSCRIPT_TAIL: u64 = 256 * 1024;
+
+/// Where a program has what; of several places the first that holds a text counts.
+struct Places {
+    session: &'static [&'static str],
+    /// The project's folder first.
+    folders: &'static [&'static str],
+    answer: &'static [&'static str],
+    command: &'static [&'static str],
+}
+
+/// Claude Code, Codex and our own plugin for `OpenCode`, which writes as they do.
+const CLAUDE_CODE: Places = Places {
+    session: &["/session_id"],
+    folders: &["/cwd"],
+    answer: &["/last_assistant_message"],
+    command: &["/tool_input/command"],
+};
+
+const CURSOR: Places = Places {
+    session: &["/conversation_id", "/session_id"],
+    folders: &["/workspace_roots/0", "/cwd"],
+    answer: &["/text"],
+    command: &["/tool_input/command", "/command"],
+};
+
+const GEMINI: Places = Places {
+    session: &["/session_id"],
+    folders: &["/cwd"],
+    answer: &["/prompt_response"],
+    command: &["/tool_input/command"],
+};
+
+fn texts<'a>(input: &'a Value, places: &[&str]) -> impl Iterator<Item = &'a str> {
+    let found = places.iter().filter_map(|place| input.pointer(place));
+    let found: Vec<&str> = found.filter_map(Value::as_str).collect();
+    found.into_iter().filter(|text| !text.is_empty())
+}
+
+fn first<'a>(input: &'a Value, places: &[&str]) -> &'a str {
+    texts(input, places).next().unwrap_or_default()
+}
+
+impl HookProgram {
+    const fn places(self) -> &'static Places {
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Opencode => &CLAUDE_CODE,
+            Self::Cursor => &CURSOR,
+            Self::Gemini => &GEMINI,
+        }
+    }
+
+    /// Cursor runs the hooks of Claude Code too, in its own words: it has hooks of its own from
+    /// us, and both together would say everything twice.
+    pub(super) fn is_anothers(self, input: &Value) -> bool {
+        self == Self::ClaudeCode && input["cursor_version"].is_string()
+    }
+
+    pub(super) fn session(self, input: &Value) -> &str {
+        first(input, self.places().session)
+    }
+
+    pub(super) fn folders(self, input: &Value) -> Vec<&str> {
+        texts(input, self.places().folders).collect()
+    }
+
+    pub(super) fn command(self, input: &Value) -> &str {
+        first(input, self.places().command)
+    }
+
+    /// Whether an answer was finished: Cursor also says when it was broken off or failed.
+    pub(super) fn finished(self, input: &Value) -> Option<bool> {
+        let status = input["status"].as_str().filter(|_| self == Self::Cursor)?;
+        Some(status == "completed")
+    }
+
+    /// The agent's last words: those in the event, else those in Claude Code's transcript (which
+    /// older versions have nothing else but).
+    pub(super) fn answer_of(self, input: &Value) -> String {
+        match first(input, self.places().answer) {
+            "" if self == Self::ClaudeCode => {
+                let path = first(input, &["/transcript_path"]);
+                last_answer(Path::new(path)).unwrap_or_default()
+            }
+            said => said.to_owned(),
+        }
+    }
+}
+
+/// What the user said: the one thing that all of them name alike.
+pub(super) fn prompt(input: &Value) -> &str {
+    first(input, &["/prompt"])
+}
+
+/// The agent's last words in a transcript of JSON lines.
+pub(super) fn last_answer(path: &Path) -> Option<String> {
+    let mut file = fs_err::File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let from = length.saturating_sub(TRANSCRIPT_TAIL);
+    file.seek(SeekFrom::Start(from)).ok()?;
+    let mut tail = Vec::new();
+    file.take(TRANSCRIPT_TAIL).read_to_end(&mut tail).ok()?;
+    let tail = String::from_utf8_lossy(&tail);
+    tail.lines().rev().find_map(|line| {
+        let line: Value = serde_json::from_str(line).ok()?;
+        if line["type"] != "assistant" {
+            return None;
+        }
+        let parts = line["message"]["content"].as_array()?;
+        let texts = parts.iter().filter_map(|part| part["text"].as_str());
+        let text = texts.collect::<Vec<_>>().join("\n");
+        (!text.trim().is_empty()).then_some(text)
+    })
+}
