@@ -4,7 +4,10 @@
 //! `connect/`. Must never live here: a change that `disconnect` cannot take back.
 
 mod edit;
+mod hooks;
 mod plan;
+#[cfg(test)]
+mod plugins;
 
 use std::io::Write;
 use std::path::Path;
@@ -24,6 +27,7 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
     let mut out = anstream::stdout().lock();
     if arguments.program == HostProgram::Generic {
         writeln!(out, "{}", plan::generic(&entry))?;
+        suggest(arguments);
         return Ok(Exit::Success);
     }
     for target in plan::targets(arguments.program, &crate::env::home()?) {
@@ -33,7 +37,22 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
             .with_context(|| cannot(&target))?;
         write(&mut out, arguments, &target, &before, &after)?;
     }
+    suggest(arguments);
     Ok(Exit::Success)
+}
+
+/// What is left for a person to do, which nothing here does by itself.
+fn suggest(arguments: &ConnectArguments) {
+    if arguments.show {
+        return;
+    }
+    if let Some(left) = plan::left_to_do(arguments.program) {
+        super::note(left);
+    }
+    super::note(&format!(
+        "for your CLAUDE.md or AGENTS.md, if you like:\n{}",
+        plan::SNIPPET
+    ));
 }
 
 pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
@@ -90,11 +109,16 @@ fn write(
         writeln!(out, "{path} is as it should be")?;
         return Ok(());
     }
+    if target.is_ours() && after.is_empty() {
+        fs_err::remove_file(&target.path)?;
+        writeln!(out, "{path} removed")?;
+        return Ok(());
+    }
     if let Some(folder) = target.path.parent() {
         fs_err::create_dir_all(folder)?;
     }
     let backup = with_ending(&target.path, BACKUP);
-    if !before.is_empty() && !backup.exists() {
+    if !before.is_empty() && !target.is_ours() && !backup.exists() {
         fs_err::write(&backup, before)?;
     }
     // Whole or not at all: the program may read it at this moment.

@@ -1,7 +1,6 @@
 //! Changes to configuration files: ours put in, ours taken out, everything else as it was.
 
 use anyhow::{Context as _, bail};
-use reprise_server::HookEvent;
 use serde_json::{Map, Value, json};
 
 use super::plan::{Entry, SERVER};
@@ -9,8 +8,10 @@ use super::plan::{Entry, SERVER};
 /// Around our part of a TOML file.
 const BEGIN: &str = "# >>> reprise >>>";
 const END: &str = "# <<< reprise <<<";
-/// How long a program waits for a hook, in seconds: far longer than the hook takes.
-const HOOK_SECONDS: u32 = 5;
+/// The plugin that `OpenCode` gets, as it is packaged: it calls whatever `reprise` is in the path.
+const PLUGIN: &str = include_str!("../../../packaging/plugins/opencode/reprise.js");
+/// The line of it that says how we are called.
+const CALLED: &str = "const CALLED = { program: \"reprise\", before: [], after: [] }";
 
 /// Changes a JSON text, of which an empty one is an empty object.
 pub(super) fn json(
@@ -53,56 +54,6 @@ pub(super) fn remove(file: &mut Map<String, Value>, [outer, inner]: &[&str; 2]) 
     }
 }
 
-/// One hook for each event, in place of an older one of ours.
-pub(super) fn add_hooks(file: &mut Map<String, Value>, entry: &Entry) -> anyhow::Result<()> {
-    remove_hooks(file);
-    let hooks = file.entry("hooks").or_insert_with(|| json!({}));
-    let Value::Object(hooks) = hooks else {
-        bail!("its `hooks` is not an object");
-    };
-    for (_, own, host) in HookEvent::ALL {
-        let hook = json!({
-            "type": "command",
-            "command": entry.hook(own),
-            "timeout": HOOK_SECONDS,
-        });
-        let list = hooks.entry(host).or_insert_with(|| json!([]));
-        let Value::Array(list) = list else {
-            bail!("its `hooks.{host}` is not a list");
-        };
-        list.push(json!({ "hooks": [hook] }));
-    }
-    Ok(())
-}
-
-/// Takes out every hook that calls us, and what is empty then.
-pub(super) fn remove_hooks(file: &mut Map<String, Value>) {
-    let Some(Value::Object(hooks)) = file.get_mut("hooks") else {
-        return;
-    };
-    let had = !hooks.is_empty();
-    for list in hooks.values_mut().filter_map(Value::as_array_mut) {
-        list.retain_mut(|group| match group["hooks"].as_array_mut() {
-            Some(inner) => {
-                let all = inner.len();
-                inner.retain(|hook| !is_ours(hook));
-                !inner.is_empty() || all == 0
-            }
-            None => true,
-        });
-    }
-    hooks.retain(|_, list| list.as_array().is_none_or(|list| !list.is_empty()));
-    if had && hooks.is_empty() {
-        file.remove("hooks");
-    }
-}
-
-fn is_ours(hook: &Value) -> bool {
-    let command = hook["command"].as_str().unwrap_or_default();
-    let program = command.split(" --data-dir ").next().unwrap_or_default();
-    program.trim_matches('\'').ends_with("reprise") && command.contains(" hook ")
-}
-
 /// A TOML text with our table at its end, between marks.
 pub(super) fn toml_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
     let mut rest = toml_without(text);
@@ -131,86 +82,35 @@ pub(super) fn toml_without(text: &str) -> String {
     }
 }
 
+/// The plugin file that calls us; one that is not ours is not written over.
+pub(super) fn plugin_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
+    if !text.trim().is_empty() && !is_plugin(text) {
+        bail!("it is a plugin of somebody else");
+    }
+    if !PLUGIN.contains(CALLED) {
+        bail!("this build has no plugin for it");
+    }
+    let called = format!(
+        "const CALLED = {{ program: {}, before: {}, after: {} }}",
+        Value::from(entry.program.clone()),
+        json!(["--data-dir", entry.data]),
+        json!(["--user", entry.user]),
+    );
+    Ok(PLUGIN.replacen(CALLED, &called, 1))
+}
+
+pub(super) fn plugin_without(text: &str) -> String {
+    if is_plugin(text) {
+        return String::new();
+    }
+    text.to_owned()
+}
+
+/// Ours begins as the packaged one does.
+fn is_plugin(text: &str) -> bool {
+    let mark = PLUGIN.lines().next().unwrap_or_default();
+    text.starts_with(mark)
+}
+
 #[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::args::HostProgram;
-    use crate::cli::connect::plan;
-
-    fn entry() -> Entry {
-        Entry {
-            program: "/opt/it's here/reprise".to_owned(),
-            data: "/home/ada/data".to_owned(),
-            user: "ada".to_owned(),
-        }
-    }
-
-    #[test]
-    fn what_is_connected_twice_stands_once_and_disconnect_leaves_no_trace() {
-        let own = r#"{
-  "theme": "dark",
-  "mcpServers": {
-    "files": {
-      "command": "files"
-    }
-  },
-  "hooks": {
-    "Stop": [
-      {
-        "hooks": [
-          {
-            "type": "command",
-            "command": "say done"
-          }
-        ]
-      }
-    ]
-  }
-}
-"#;
-        let toml = "model = \"x\"\n";
-        for program in [
-            HostProgram::ClaudeCode,
-            HostProgram::Codex,
-            HostProgram::Cursor,
-            HostProgram::Gemini,
-            HostProgram::Opencode,
-        ] {
-            for target in plan::targets(program, Path::new("/home/ada")) {
-                let is_toml = target.path.extension().is_some_and(|e| e == "toml");
-                let before = if is_toml { toml } else { own };
-                let once = target.with(before, &entry()).unwrap();
-                assert!(once.contains("here/reprise"), "{once}");
-                assert_eq!(target.with(&once, &entry()).unwrap(), once, "{program:?}");
-                let after = target.without(&once).unwrap();
-                if is_toml {
-                    assert_eq!(after, before);
-                } else {
-                    // Objects are sorted by key when they are written; their content is the same.
-                    let read = |text: &str| serde_json::from_str::<Value>(text).unwrap();
-                    assert_eq!(read(&after), read(before));
-                }
-                let fresh = target.with("", &entry()).unwrap();
-                let empty = target.without(&fresh).unwrap();
-                assert!(["", "{}"].contains(&empty.trim()), "{empty}");
-                assert_eq!(target.without(before).unwrap(), before);
-            }
-        }
-    }
-
-    #[test]
-    fn a_file_that_is_something_else_is_left_alone() {
-        for target in plan::targets(HostProgram::ClaudeCode, Path::new("/home/ada")) {
-            assert!(target.with("[1]", &entry()).is_err());
-            assert!(
-                target
-                    .with("{\"hooks\":1,\"mcpServers\":1}", &entry())
-                    .is_err()
-            );
-        }
-        let codex = plan::targets(HostProgram::Codex, Path::new("/home/ada")).remove(0);
-        assert!(codex.with("[mcp_servers.memory]\n", &entry()).is_err());
-    }
-}
+mod tests;

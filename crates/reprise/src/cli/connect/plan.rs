@@ -2,14 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_server::HookEvent;
+use reprise_server::HookProgram;
 use serde_json::{Value, json};
 
 use super::edit;
+use super::hooks::{self, HookForm};
 use crate::args::HostProgram;
 
 /// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
 pub(super) const SERVER: &str = "memory";
+
+/// For a program's CLAUDE.md or AGENTS.md: what an agent that has our tools should do with them.
+pub(super) const SNIPPET: &str = "\
+- Before a task: `recall` from the memory server what is known about it.
+- After it: tell `outcome` the recall_id, the ids that were of use, and how the task went.
+- What took several tries, was unexpected or will be needed again: keep it with `learn`.";
 
 /// How we are called.
 #[derive(Debug, Clone)]
@@ -25,11 +32,15 @@ impl Entry {
     }
 
     /// The command of a hook, for a shell.
-    pub(super) fn hook(&self, event: &str) -> String {
+    pub(super) fn hook(&self, program: HookProgram, event: &str) -> String {
         let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
-        let (program, data) = (quoted(&self.program), quoted(&self.data));
+        let (ours, data) = (quoted(&self.program), quoted(&self.data));
         let user = quoted(&self.user);
-        format!("{program} --data-dir {data} hook {event} --user {user}")
+        let whose = match program {
+            HookProgram::ClaudeCode => String::new(),
+            other => format!(" --program {}", other.name()),
+        };
+        format!("{ours} --data-dir {data} hook {event} --user {user}{whose}")
     }
 
     fn server(&self) -> Value {
@@ -37,84 +48,136 @@ impl Entry {
     }
 }
 
-/// The form of a configuration file.
+/// What a configuration file gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     /// JSON with `mcpServers`.
     Servers,
-    /// JSON with Claude Code's `hooks`.
-    Hooks,
+    /// JSON with hooks.
+    Hooks(HookForm),
     /// JSON with `mcp`, as `OpenCode` has it.
     OpenCode,
     /// Codex's TOML.
     Toml,
+    /// A plugin of ours, which is a whole file.
+    Plugin,
 }
 
 /// One file to change.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) path: PathBuf,
-    form: Form,
+    forms: &'static [Form],
 }
 
 /// The files of a program, under this home directory.
 pub(super) fn targets(program: HostProgram, home: &Path) -> Vec<Target> {
-    let files: &[(&str, Form)] = match program {
+    let files: &[(&str, &'static [Form])] = match program {
         HostProgram::ClaudeCode => &[
-            (".claude.json", Form::Servers),
-            (".claude/settings.json", Form::Hooks),
+            (".claude.json", &[Form::Servers]),
+            (".claude/settings.json", &[Form::Hooks(hooks::CLAUDE_CODE)]),
         ],
-        HostProgram::Codex => &[(".codex/config.toml", Form::Toml)],
-        HostProgram::Cursor => &[(".cursor/mcp.json", Form::Servers)],
-        HostProgram::Gemini => &[(".gemini/settings.json", Form::Servers)],
-        HostProgram::Opencode => &[(".config/opencode/opencode.json", Form::OpenCode)],
+        HostProgram::Codex => &[
+            (".codex/config.toml", &[Form::Toml]),
+            (".codex/hooks.json", &[Form::Hooks(hooks::CODEX)]),
+        ],
+        HostProgram::Cursor => &[
+            (".cursor/mcp.json", &[Form::Servers]),
+            (".cursor/hooks.json", &[Form::Hooks(hooks::CURSOR)]),
+        ],
+        HostProgram::Gemini => &[(
+            ".gemini/settings.json",
+            &[Form::Servers, Form::Hooks(hooks::GEMINI)],
+        )],
+        HostProgram::Opencode => &[
+            (".config/opencode/opencode.json", &[Form::OpenCode]),
+            (".config/opencode/plugins/reprise.js", &[Form::Plugin]),
+        ],
         HostProgram::Generic => &[],
     };
-    let files = files.iter().map(|(path, form)| Target {
+    let files = files.iter().map(|(path, forms)| Target {
         path: home.join(path),
-        form: *form,
+        forms,
     });
     files.collect()
+}
+
+/// What is left for a person to do before a program calls us.
+pub(super) const fn left_to_do(program: HostProgram) -> Option<&'static str> {
+    match program {
+        HostProgram::Codex => {
+            Some("Codex runs new hooks once you have looked at them: type /hooks in it")
+        }
+        HostProgram::Cursor => Some("Cursor's command line reads hooks when it starts: restart it"),
+        _ => None,
+    }
 }
 
 /// What a program that we do not know may want.
 pub(super) fn generic(entry: &Entry) -> String {
     let servers = json!({ "mcpServers": { SERVER: entry.server() } });
-    let hooks = HookEvent::ALL.map(|(_, own, host)| format!("# {host}: {}", entry.hook(own)));
+    let program = HookProgram::ClaudeCode;
+    let hooks = program.moments().iter().map(|moment| {
+        let command = entry.hook(program, moment.event.name());
+        format!("# {}: {command}", moment.name)
+    });
     let servers = serde_json::to_string_pretty(&servers).unwrap_or_default();
-    format!("{servers}\n{}", hooks.join("\n"))
+    format!("{servers}\n{}", hooks.collect::<Vec<_>>().join("\n"))
 }
 
 impl Target {
+    /// Whether nobody else writes into the file.
+    pub(super) fn is_ours(&self) -> bool {
+        self.forms.contains(&Form::Plugin)
+    }
+
     /// The file's text with us in it.
     pub(super) fn with(&self, text: &str, entry: &Entry) -> anyhow::Result<String> {
-        match self.form {
-            Form::Servers => edit::json(text, |file| {
+        let mut forms = self.forms.iter();
+        forms.try_fold(text.to_owned(), |text, form| form.with(&text, entry))
+    }
+
+    /// The file's text without us.
+    pub(super) fn without(&self, text: &str) -> anyhow::Result<String> {
+        let mut forms = self.forms.iter();
+        forms.try_fold(text.to_owned(), |text, form| form.without(&text))
+    }
+}
+
+impl Form {
+    fn with(self, text: &str, entry: &Entry) -> anyhow::Result<String> {
+        match self {
+            Self::Servers => edit::json(text, |file| {
                 edit::set(file, &["mcpServers", SERVER], entry.server())
             }),
-            Form::OpenCode => edit::json(text, |file| {
+            Self::OpenCode => edit::json(text, |file| {
                 let mut command = vec![entry.program.as_str()];
                 command.extend(entry.arguments());
                 let server = json!({ "type": "local", "command": command, "enabled": true });
                 edit::set(file, &["mcp", SERVER], server)
             }),
-            Form::Hooks => edit::json(text, |file| edit::add_hooks(file, entry)),
-            Form::Toml => edit::toml_with(text, entry),
+            Self::Hooks(form) => edit::json(text, |file| hooks::add(file, form, entry)),
+            Self::Toml => edit::toml_with(text, entry),
+            Self::Plugin => edit::plugin_with(text, entry),
         }
     }
 
-    /// The file's text without us.
-    pub(super) fn without(&self, text: &str) -> anyhow::Result<String> {
-        if self.form == Form::Toml {
-            return Ok(edit::toml_without(text));
+    fn without(self, text: &str) -> anyhow::Result<String> {
+        match self {
+            Self::Toml => Ok(edit::toml_without(text)),
+            Self::Plugin => Ok(edit::plugin_without(text)),
+            Self::Servers => edit::json(text, |file| {
+                edit::remove(file, &["mcpServers", SERVER]);
+                Ok(())
+            }),
+            Self::OpenCode => edit::json(text, |file| {
+                edit::remove(file, &["mcp", SERVER]);
+                Ok(())
+            }),
+            Self::Hooks(form) => edit::json(text, |file| {
+                hooks::remove(file, form);
+                Ok(())
+            }),
         }
-        edit::json(text, |file| {
-            match self.form {
-                Form::Servers => edit::remove(file, &["mcpServers", SERVER]),
-                Form::OpenCode => edit::remove(file, &["mcp", SERVER]),
-                Form::Hooks | Form::Toml => edit::remove_hooks(file),
-            }
-            Ok(())
-        })
     }
 }

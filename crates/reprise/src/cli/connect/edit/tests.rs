@@ -1,0 +1,179 @@
+//! What stands in the files of the programs after `connect`, and after `disconnect`.
+
+use std::path::Path;
+
+use super::*;
+use crate::args::HostProgram;
+use crate::cli::connect::plan::{self, Target};
+
+const PROGRAMS: [HostProgram; 5] = [
+    HostProgram::ClaudeCode,
+    HostProgram::Codex,
+    HostProgram::Cursor,
+    HostProgram::Gemini,
+    HostProgram::Opencode,
+];
+
+fn entry() -> Entry {
+    Entry {
+        program: "/opt/it's here/reprise".to_owned(),
+        data: "/home/ada/data".to_owned(),
+        user: "ada".to_owned(),
+    }
+}
+
+fn targets(program: HostProgram) -> Vec<Target> {
+    plan::targets(program, Path::new("/home/ada"))
+}
+
+fn target(program: HostProgram, ending: &str) -> Target {
+    let mut targets = targets(program).into_iter();
+    targets
+        .find(|target| target.path.ends_with(ending))
+        .unwrap()
+}
+
+fn read(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// A file as its owner may have it, for each kind.
+fn foreign(target: &Target) -> &'static str {
+    let name = target.path.file_name().unwrap().to_str().unwrap();
+    if target.path.ends_with(".cursor/hooks.json") {
+        return r#"{
+  "version": 1,
+  "hooks": {
+    "stop": [
+      {
+        "command": "./hooks/audit.sh",
+        "loop_limit": 10
+      }
+    ],
+    "preToolUse": []
+  }
+}
+"#;
+    }
+    match name.rsplit('.').next() {
+        Some("toml") => "model = \"x\"\n",
+        Some("js") => "",
+        _ => {
+            r#"{
+  "theme": "dark",
+  "mcpServers": {
+    "files": {
+      "command": "files"
+    }
+  },
+  "hooks": {
+    "Stop": [
+      {
+        "hooks": [
+          {
+            "type": "command",
+            "command": "say done"
+          }
+        ]
+      }
+    ]
+  }
+}
+"#
+        }
+    }
+}
+
+#[test]
+fn what_is_connected_twice_stands_once_and_disconnect_leaves_no_trace() {
+    for program in PROGRAMS {
+        for target in targets(program) {
+            let before = foreign(&target);
+            let once = target.with(before, &entry()).unwrap();
+            assert!(once.contains("here/reprise"), "{once}");
+            assert_eq!(target.with(&once, &entry()).unwrap(), once, "{program:?}");
+            let after = target.without(&once).unwrap();
+            if target.path.extension().is_some_and(|e| e == "json") {
+                // Objects are sorted by key when they are written; their content is the same.
+                assert_eq!(read(&after), read(before));
+            } else {
+                assert_eq!(after, before);
+            }
+            assert_eq!(target.without(before).unwrap(), before);
+            let fresh = target.with("", &entry()).unwrap();
+            let empty = target.without(&fresh).unwrap();
+            assert!(["", "{}"].contains(&empty.trim()), "{empty}");
+        }
+    }
+}
+
+#[test]
+fn what_an_older_version_wrote_is_replaced() {
+    let settings = target(HostProgram::ClaudeCode, "settings.json");
+    let old = json!({"hooks": {"PostToolUse": [{"hooks": [{"type": "command",
+        "command": "'/old/reprise' --data-dir '/d' hook post-tool --user 'ada'"}]}]}});
+    let new = read(&settings.with(&old.to_string(), &entry()).unwrap());
+    let groups = new["hooks"]["PostToolUse"].as_array().unwrap();
+    assert_eq!(groups.len(), 1);
+    assert_eq!(groups[0]["matcher"], "Bash");
+}
+
+#[test]
+fn each_program_gets_its_hooks_in_its_own_form() {
+    let hooks = |program, ending: &str| {
+        let text = target(program, ending).with("", &entry()).unwrap();
+        read(&text)["hooks"].clone()
+    };
+    let claude = hooks(HostProgram::ClaudeCode, "settings.json");
+    let failed = &claude["PostToolUseFailure"][0];
+    let command = failed["hooks"][0]["command"].as_str().unwrap();
+    assert_eq!(
+        command,
+        r"'/opt/it'\''s here/reprise' --data-dir '/home/ada/data' hook post-tool --user 'ada'"
+    );
+    assert_eq!(failed["matcher"], "Bash");
+    let codex = hooks(HostProgram::Codex, "hooks.json");
+    let stop = &codex["Stop"][0]["hooks"][0];
+    assert_eq!(stop["timeout"], 3);
+    let command = stop["command"].as_str().unwrap();
+    assert!(command.ends_with("hook stop --user 'ada' --program codex"));
+    let gemini = hooks(HostProgram::Gemini, "settings.json");
+    assert_eq!(gemini["AfterTool"][0]["matcher"], "run_shell_command");
+    assert_eq!(gemini["BeforeAgent"][0]["hooks"][0]["timeout"], 5_000);
+    let file = target(HostProgram::Cursor, "hooks.json");
+    let cursor = read(&file.with("", &entry()).unwrap());
+    assert_eq!(cursor["version"], 1);
+    let ran = &cursor["hooks"]["postToolUse"][0];
+    assert_eq!(
+        (&ran["matcher"], &ran["timeout"]),
+        (&json!("Shell"), &json!(5))
+    );
+    let command = ran["command"].as_str().unwrap();
+    assert!(command.ends_with("hook post-tool --user 'ada' --program cursor"));
+    let plugin = target(HostProgram::Opencode, "reprise.js");
+    let plugin = plugin.with("", &entry()).unwrap();
+    let called = "{ program: \"/opt/it's here/reprise\", before: [\"--data-dir\",\"/home/ada/data\"], \
+                  after: [\"--user\",\"ada\"] }";
+    assert!(plugin.contains(called), "{plugin}");
+}
+
+#[test]
+fn a_file_that_is_something_else_is_left_alone() {
+    for program in [
+        HostProgram::ClaudeCode,
+        HostProgram::Cursor,
+        HostProgram::Gemini,
+    ] {
+        for target in targets(program) {
+            assert!(target.with("[1]", &entry()).is_err());
+            let odd = "{\"hooks\":1,\"mcpServers\":1}";
+            assert!(target.with(odd, &entry()).is_err());
+        }
+    }
+    let codex = target(HostProgram::Codex, "config.toml");
+    assert!(codex.with("[mcp_servers.memory]\n", &entry()).is_err());
+    let plugin = target(HostProgram::Opencode, "reprise.js");
+    let foreign = "export const Mine = async () => ({})\n";
+    assert!(plugin.with(foreign, &entry()).is_err());
+    assert_eq!(plugin.without(foreign).unwrap(), foreign);
+}

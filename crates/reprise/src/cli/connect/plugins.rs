@@ -1,0 +1,129 @@
+//! The plugin folders in `packaging/plugins`: they say what `connect` writes, and have what each
+//! program demands of them as far as it is documented.
+
+use std::path::{Path, PathBuf};
+
+use reprise_server::HookEvent;
+use serde_json::{Map, Value, json};
+
+use super::hooks::{self, HookForm};
+use super::plan::{Entry, SERVER, SNIPPET};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/plugins")
+}
+
+fn text(path: &str) -> String {
+    fs_err::read_to_string(folder().join(path)).unwrap()
+}
+
+fn read(path: &str) -> Value {
+    serde_json::from_str(&text(path)).unwrap()
+}
+
+/// What `connect` writes, with `reprise` from the path and nobody's data.
+fn written(form: HookForm) -> Value {
+    let entry = Entry {
+        program: "reprise".to_owned(),
+        data: "D".to_owned(),
+        user: "U".to_owned(),
+    };
+    let mut file = Map::new();
+    hooks::add(&mut file, form, &entry).unwrap();
+    let text = Value::from(file).to_string();
+    let text = text.replace("'reprise' --data-dir 'D'", "reprise");
+    serde_json::from_str(&text.replace(" --user 'U'", "")).unwrap()
+}
+
+#[test]
+fn a_plugin_calls_the_hooks_that_connect_writes() {
+    for (path, form) in [
+        ("claude-code/hooks/hooks.json", hooks::CLAUDE_CODE),
+        ("codex/hooks/hooks.json", hooks::CODEX),
+        ("cursor/hooks/hooks.json", hooks::CURSOR),
+        ("gemini/hooks/hooks.json", hooks::GEMINI),
+    ] {
+        assert_eq!(read(path), written(form), "{path}");
+    }
+    let plugin = text("opencode/reprise.js");
+    let called = plugin.split("hook(\"").skip(1);
+    let mut named: Vec<&str> = called.filter_map(|rest| rest.split('"').next()).collect();
+    // Not a moment of a session, but of what the model is sent.
+    named.retain(|name| !["prompt", "context", "execute.after"].contains(name));
+    named.extend(["stop", "pre-compact"].map(|name| {
+        assert!(plugin.contains(&format!("\"{name}\")")), "{name}");
+        name
+    }));
+    let program = reprise_server::HookProgram::Opencode;
+    let wanted: Vec<&str> = program.moments().iter().map(|moment| moment.name).collect();
+    assert_eq!(named, wanted);
+    for name in named {
+        assert!(name.parse::<HookEvent>().is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn a_plugin_has_what_its_program_demands() {
+    for path in [
+        "claude-code/.claude-plugin/plugin.json",
+        "codex/.codex-plugin/plugin.json",
+        "cursor/.cursor-plugin/plugin.json",
+        "gemini/gemini-extension.json",
+    ] {
+        let manifest = read(path);
+        assert_eq!(manifest["name"], "reprise", "{path}");
+        assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"), "{path}");
+        assert!(manifest["description"].as_str().is_some(), "{path}");
+    }
+    let server = json!({ SERVER: { "command": "reprise", "args": ["mcp"] } });
+    for path in [
+        "claude-code/.mcp.json",
+        "codex/.mcp.json",
+        "cursor/mcp.json",
+        "gemini/gemini-extension.json",
+    ] {
+        assert_eq!(read(path)["mcpServers"], server, "{path}");
+    }
+    // Codex takes a path only where it begins so and stays within the plugin.
+    let codex = read("codex/.codex-plugin/plugin.json");
+    for field in ["skills", "mcpServers", "hooks"] {
+        let path = codex[field].as_str().unwrap().strip_prefix("./").unwrap();
+        assert!(folder().join("codex").join(path).exists(), "{path}");
+    }
+    let claude = read(".claude-plugin/marketplace.json");
+    let source = claude["plugins"][0]["source"].as_str().unwrap();
+    let manifest = folder().join(source).join(".claude-plugin/plugin.json");
+    assert!(manifest.exists(), "{source}");
+    let codex = read(".agents/plugins/marketplace.json");
+    let source = codex["plugins"][0]["source"]["path"].as_str().unwrap();
+    let manifest = folder().join(source).join(".codex-plugin/plugin.json");
+    assert!(manifest.exists(), "{source}");
+}
+
+#[test]
+fn every_plugin_has_the_same_skill_and_a_short_page() {
+    let skill = text("claude-code/skills/memory/SKILL.md");
+    let head = skill.split("---").nth(1).unwrap();
+    let field = |name: &str| head.lines().find_map(|line| line.strip_prefix(name));
+    assert_eq!(field("name: "), Some("memory"));
+    let description = field("description: ").unwrap();
+    assert!(description.len() < 1_024 && !description.contains(": "));
+    for program in ["codex", "cursor", "gemini"] {
+        assert_eq!(text(&format!("{program}/skills/memory/SKILL.md")), skill);
+    }
+    for program in ["claude-code", "codex", "cursor", "gemini", "opencode"] {
+        let page = text(&format!("{program}/README.md"));
+        assert!(page.lines().count() <= 14, "{program}");
+        assert!(page.contains(&format!("reprise connect {program}")));
+    }
+}
+
+#[test]
+fn the_suggestion_is_three_lines_and_names_tools_that_are_there() {
+    let tools = ["recall", "outcome", "learn"];
+    assert_eq!(SNIPPET.lines().count(), tools.len());
+    for (line, tool) in SNIPPET.lines().zip(tools) {
+        assert!(line.contains(&format!("`{tool}`")), "{line}");
+        assert!(line.len() <= 100, "{line}");
+    }
+}
