@@ -242,7 +242,10 @@ fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
     let home = Home::new();
     let settings = home.folder().join(".claude/settings.json");
     fs::create_dir_all(settings.parent().unwrap_or(Path::new("/"))).expect("made");
-    fs::write(&settings, "{\n  \"model\": \"opus\"\n}\n").expect("written");
+    // As its owner has it: keys in an order of his own, in a repository of settings elsewhere.
+    let elsewhere = home.folder().join("dotfiles.json");
+    fs::write(&elsewhere, "{ \"theme\": 1,\n\"model\": \"opus\" }\n").expect("written");
+    std::os::unix::fs::symlink(&elsewhere, &settings).expect("linked");
     let run = |arguments: &[&str]| {
         let finished = finish(&mut home.command(arguments)).expect("reprise runs");
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
@@ -264,8 +267,12 @@ fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
     assert!(run(&["connect", "claude-code", "--user", "ada"]).contains("as it should be"));
     let kept = settings.with_file_name("settings.json.before-reprise");
     assert_eq!(fs::read_to_string(kept).expect("there"), before);
+    let servers = home.folder().join(".claude.json");
+    assert!(servers.exists());
     run(&["disconnect", "claude-code"]);
     assert_eq!(fs::read_to_string(&settings).expect("there"), before);
+    assert!(fs::symlink_metadata(&settings).expect("there").is_symlink());
+    assert!(!servers.exists() && !servers.with_extension("json.before-reprise").exists());
 }
 
 #[test]

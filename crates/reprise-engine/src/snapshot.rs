@@ -46,7 +46,8 @@ impl Snapshot {
     }
 
     /// The live version of a record that was kept under this id: itself, or what has replaced it,
-    /// in as many steps as that took. Reads the records that were kept at the instants of replacement.
+    /// in as many steps as that took. Reads the records that were kept at the instants of
+    /// replacement.
     #[must_use]
     pub fn current(&self, id: RecordId) -> Option<RecordId> {
         let mut version = self.index.find(id)?;

@@ -41,8 +41,8 @@ pub enum HookEvent {
 }
 
 impl HookEvent {
-    /// Every moment with its name on the command line and its name in Claude Code, where a tool that
-    /// has failed is a moment of its own; what that does not have is named as Cursor does.
+    /// Every moment with its name on the command line and its name in Claude Code, where a tool
+    /// that has failed is a moment of its own; what that does not have is named as Cursor does.
     pub const ALL: [(Self, &'static str, &'static str); 8] = [
         (Self::SessionStart, "session-start", "SessionStart"),
         (Self::UserPrompt, "user-prompt", "UserPromptSubmit"),

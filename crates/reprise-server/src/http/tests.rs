@@ -178,8 +178,10 @@ async fn bad_requests_get_a_problem_and_harm_nothing() {
     }
     let large = Call::post(at(&["records"]), &json!({"text": "x".repeat(33 << 20)}));
     assert_eq!(problem(client.bytes(&large).await), ProblemKind::TooLarge);
-    let stats: Value = client.ask(&Call::get(at(&["stats"]))).await.unwrap();
-    assert_eq!(stats["live"], 0);
+    // No memory was made either.
+    let stats = client.bytes(&Call::get(at(&["stats"]))).await;
+    assert_eq!(problem(stats), ProblemKind::NotFound);
+    assert!(!running.place.data().join("ada").exists());
     running.end().await;
 }
 

@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context as _;
+use serde_json::Value;
 
 use super::Context;
 use crate::args::{ConnectArguments, HostProgram};
@@ -35,6 +36,11 @@ pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Re
         let after = target
             .with(&before, &entry)
             .with_context(|| cannot(&target))?;
+        let backup = with_ending(&target.path, BACKUP);
+        let foreign = !before.is_empty() && !target.is_ours() && before != after;
+        if foreign && !arguments.show && !backup.exists() {
+            fs_err::write(&backup, &before)?;
+        }
         write(&mut out, arguments, &target, &before, &after)?;
     }
     suggest(arguments);
@@ -67,9 +73,21 @@ pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<
             continue;
         }
         let after = target.without(&before).with_context(|| cannot(&target))?;
+        let after = as_it_was(&target, after);
         write(&mut out, arguments, &target, &before, &after)?;
     }
     Ok(Exit::Success)
+}
+
+/// What is left of a file without us, in the form that its owner gave it: to the letter where
+/// nobody has changed it since, and nothing where there was no file before.
+fn as_it_was(target: &Target, after: String) -> String {
+    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    match fs_err::read_to_string(with_ending(&target.path, BACKUP)) {
+        Ok(kept) if read(&kept).is_some() && read(&kept) == read(&after) => kept,
+        Err(_) if ["", "{}"].contains(&after.trim()) => String::new(),
+        _ => after,
+    }
 }
 
 fn entry(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Entry> {
@@ -109,7 +127,7 @@ fn write(
         writeln!(out, "{path} is as it should be")?;
         return Ok(());
     }
-    if target.is_ours() && after.is_empty() {
+    if after.is_empty() {
         fs_err::remove_file(&target.path)?;
         writeln!(out, "{path} removed")?;
         return Ok(());
@@ -117,17 +135,15 @@ fn write(
     if let Some(folder) = target.path.parent() {
         fs_err::create_dir_all(folder)?;
     }
-    let backup = with_ending(&target.path, BACKUP);
-    if !before.is_empty() && !target.is_ours() && !backup.exists() {
-        fs_err::write(&backup, before)?;
-    }
-    // Whole or not at all: the program may read it at this moment.
-    let beside = with_ending(&target.path, "new");
+    // Whole or not at all: the program may read it at this moment. A link to a file elsewhere, as
+    // those have who keep their settings in a repository, stays a link.
+    let place = fs_err::canonicalize(&target.path).unwrap_or_else(|_| target.path.clone());
+    let beside = with_ending(&place, "new");
     fs_err::write(&beside, after)?;
-    if let Ok(known) = fs_err::metadata(&target.path) {
+    if let Ok(known) = fs_err::metadata(&place) {
         fs_err::set_permissions(&beside, known.permissions())?;
     }
-    fs_err::rename(&beside, &target.path)?;
+    fs_err::rename(&beside, &place)?;
     writeln!(out, "{path} changed")?;
     Ok(())
 }
