@@ -259,7 +259,10 @@ fn every_program_is_answered_in_its_own_form_and_only_where_it_listens() {
     let answer = HookAnswer {
         context: "known".to_owned(),
     };
-    let nested = |name: &str| json!({"hookSpecificOutput": {"hookEventName": name, "additionalContext": "known"}});
+    let nested = |name: &str| {
+        let output = json!({"hookEventName": name, "additionalContext": "known"});
+        json!({ "hookSpecificOutput": output })
+    };
     let [start, prompt] = [HookEvent::SessionStart, HookEvent::UserPrompt];
     for (program, event, expected) in [
         (HookProgram::ClaudeCode, start, nested("SessionStart")),
@@ -443,10 +446,11 @@ fn test_runners_are_understood_by_their_last_lines() {
 fn the_last_words_of_a_transcript_are_the_agents() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("t.jsonl");
+    let said = |part: Value| json!({"type": "assistant", "message": {"content": [part]}});
     let lines = [
-        json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "first"}]}}),
-        json!({"type": "assistant", "message": {"content": [{"type": "text", "text": "fixed it"}]}}),
-        json!({"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "x"}]}}),
+        said(json!({"type": "text", "text": "first"})),
+        said(json!({"type": "text", "text": "fixed it"})),
+        said(json!({"type": "tool_use", "name": "x"})),
         json!({"type": "user", "message": {"content": "thanks"}}),
     ];
     let text = lines.map(|line| line.to_string()).join("\n");

@@ -152,8 +152,8 @@ fn each_program_gets_its_hooks_in_its_own_form() {
     assert!(command.ends_with("hook post-tool --user 'ada' --program cursor"));
     let plugin = target(HostProgram::Opencode, "reprise.js");
     let plugin = plugin.with("", &entry()).unwrap();
-    let called = "{ program: \"/opt/it's here/reprise\", before: [\"--data-dir\",\"/home/ada/data\"], \
-                  after: [\"--user\",\"ada\"] }";
+    let called = "{ program: \"/opt/it's here/reprise\", \
+                  before: [\"--data-dir\",\"/home/ada/data\"], after: [\"--user\",\"ada\"] }";
     assert!(plugin.contains(called), "{plugin}");
 }
 
