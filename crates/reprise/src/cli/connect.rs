@@ -69,9 +69,6 @@ pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<
     }
     for target in plan::targets(arguments.program, &crate::env::home()?) {
         let before = read(&target)?;
-        if before.is_empty() {
-            continue;
-        }
         let after = target.without(&before).with_context(|| cannot(&target))?;
         let after = as_it_was(&target, after);
         write(&mut out, arguments, &target, &before, &after)?;
