@@ -13,7 +13,7 @@ pub const OPEN_RUNS_MAX: usize = 1_024;
 /// Steps of one run.
 pub const STEPS_MAX: usize = 1_024;
 /// Receipts remembered.
-pub const RECEIPTS_MAX: usize = 1_024;
+pub const RECEIPTS_MAX: usize = 256;
 /// A run that says nothing for so long is given up.
 pub const STALE_AFTER: TimeDelta = TimeDelta::hours(24);
 

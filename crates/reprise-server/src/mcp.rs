@@ -4,6 +4,7 @@
 //! byte on stdout that is not JSON-RPC.
 
 mod prompts;
+mod stdio;
 mod tools;
 
 use std::sync::Arc;
@@ -94,7 +95,7 @@ impl McpFace {
                 }
             });
         }
-        let served = self.serve(rmcp::transport::stdio()).await;
+        let served = self.serve(stdio::open()).await;
         let running = match served {
             Ok(running) => running,
             // A client that leaves before it has said anything is no failure.

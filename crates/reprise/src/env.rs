@@ -23,6 +23,11 @@ pub(crate) const USER: &str = "REPRISE_USER";
 /// Where the session's sockets live.
 const RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 
+/// Whether the environment has this variable.
+pub(crate) fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
 /// Where the configurations of other programs are.
 pub(crate) fn home() -> anyhow::Result<PathBuf> {
     let home = etcetera::home_dir();

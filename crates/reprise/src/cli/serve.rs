@@ -1,6 +1,7 @@
 //! `reprise serve`: the daemon of a data directory, in the foreground.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::os::unix::process::CommandExt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use reprise_agent::{MemoryConfig, OpenEmbedder};
@@ -8,7 +9,7 @@ use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
 use reprise_server::{Daemon, DaemonOptions, Ended};
 use reprise_store::RealDisk;
-use reprise_types::EmbedError;
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 
 use super::store::DIMENSIONS;
 use super::{Context, host, model};
@@ -16,6 +17,7 @@ use crate::args::ServeArguments;
 use crate::exit::Exit;
 
 pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
+    tell_allocator();
     let file = &context.config.serve;
     let idle_exit = arguments.idle_exit.or(file.idle_exit_seconds);
     let options = DaemonOptions {
@@ -55,20 +57,69 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
 }
 
 /// Finds, and where need be fetches, the model on the embedder's own threads: requests are taken
-/// long before it is there.
+/// long before it is there. What its embedders share goes with the last of them.
 fn open_embedder(context: &Context) -> OpenEmbedder {
     let context = context.clone();
-    let found: Mutex<Option<EmbedderFactory>> = Mutex::new(None);
+    let shared: Mutex<Weak<EmbedderFactory>> = Mutex::default();
     Arc::new(move || {
-        let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-        if found.is_none() {
-            *found = model::factory(&context);
-        }
-        match &*found {
-            Some(factory) => factory.open(),
-            None => Err(EmbedError::Unavailable {
-                message: "the model could not be loaded".to_owned(),
-            }),
-        }
+        let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = shared.upgrade();
+        let found = found.or_else(|| model::factory(&context).map(Arc::new));
+        let factory = found.ok_or_else(|| EmbedError::Unavailable {
+            message: "the model could not be loaded".to_owned(),
+        })?;
+        *shared = Arc::downgrade(&factory);
+        let embedder = factory.open()?;
+        Ok(Box::new(Lent {
+            embedder,
+            _factory: factory,
+        }))
     })
+}
+
+/// An embedder that keeps what it shares with others.
+struct Lent {
+    embedder: Box<dyn Embedder>,
+    _factory: Arc<EmbedderFactory>,
+}
+
+impl Embedder for Lent {
+    fn space(&self) -> &EmbeddingSpace {
+        self.embedder.space()
+    }
+
+    fn token_limit(&self) -> usize {
+        self.embedder.token_limit()
+    }
+
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        self.embedder.embed(text)
+    }
+}
+
+/// How the system's allocator is to give back what the model and a thousand memories needed: few
+/// pools of its own, large pieces for themselves.
+const ALLOCATOR: [(&str, &str); 3] = [
+    ("MALLOC_ARENA_MAX", "2"),
+    ("MALLOC_MMAP_THRESHOLD_", "262144"),
+    ("MALLOC_TRIM_THRESHOLD_", "262144"),
+];
+
+/// Begins again, as the same process with the same arguments, where the allocator has not been told
+/// yet: it listens at the start of a process only.
+fn tell_allocator() {
+    let [(first, _), ..] = ALLOCATOR;
+    if crate::env::is_set(first) {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else {
+        return;
+    };
+    let mut again = std::process::Command::new(program);
+    // It returns only where that failed; then the daemon needs some memory more.
+    let failed = again
+        .args(std::env::args_os().skip(1))
+        .envs(ALLOCATOR)
+        .exec();
+    tracing::debug!(%failed, "the allocator is as it is");
 }
