@@ -41,7 +41,8 @@ impl Surface {
         Ok(context_block(&recall, budget, TokenCounter::BytesOverFour))
     }
 
-    async fn found(
+    /// What a recall finds, with whole records.
+    pub(super) async fn found(
         &self,
         user: &UserId,
         body: &RecallBody,

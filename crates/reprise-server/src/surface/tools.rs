@@ -3,8 +3,10 @@
 //! Lives here: arguments to operations, operations to answers. Must never live here: JSON-RPC, or
 //! an operation of its own.
 
+use std::time::Instant;
+
 use reprise_engine::context_candidates;
-use reprise_types::{MemoryKind, MemoryRecord, RecordId, UserId};
+use reprise_types::{MemoryKind, MemoryRecord, RecordId, RetrievedMemory, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,7 +15,7 @@ use super::lessons::{Lesson, title_of};
 use super::tagging::alike_pairs;
 use super::{Kept, Surface};
 use crate::problem::Problem;
-use crate::wire::{Fate, ForgetBody, Hit, RecallBody, instant};
+use crate::wire::{Fate, ForgetBody, RecallBody, instant};
 
 /// Characters of a text in a light answer.
 const EXCERPT: usize = 240;
@@ -197,11 +199,9 @@ impl Surface {
             as_of: arguments.as_of,
             ..RecallBody::default()
         };
-        let found = self.recall(user, &body).await?;
-        let snapshot = match found.results.len() {
-            0 => None,
-            _ => Some(self.snapshot(user).await?),
-        };
+        let began = Instant::now();
+        let found = self.found(user, &body, body.top_k).await?;
+        let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
         let mut text = match (found.results.len(), found.nothing_relevant) {
             (0, _) => "Nothing comes to mind.".to_owned(),
             (count, true) => format!("Nothing here is likely to answer that; {count} nearest:"),
@@ -209,10 +209,8 @@ impl Surface {
             (count, false) => format!("Found {count} relevant memories:"),
         };
         let mut results = Vec::with_capacity(found.results.len());
-        for hit in &found.results {
-            let snapshot = snapshot.as_ref();
-            let record = snapshot.and_then(|snapshot| snapshot.get(hit.id)?.ok());
-            let light = light(hit, record.as_ref(), full);
+        for memory in &found.results {
+            let light = light(memory, full);
             let line = line_of(&light);
             // What comes later is no better: a gap in the middle would hide that.
             if max_tokens.is_some_and(|most| tokens(text.len() + line.len()) > most) {
@@ -229,7 +227,7 @@ impl Surface {
                 "degraded": found.degraded,
                 "tokens": tokens(text.len()),
                 "truncated": results.len() < found.results.len(),
-                "elapsed_ms": found.elapsed_ms,
+                "elapsed_ms": elapsed_ms,
                 "results": results,
             }),
         )
@@ -388,31 +386,27 @@ fn excerpt(text: &str) -> String {
 }
 
 /// Enough to decide whether to `get` it.
-fn light(hit: &Hit, record: Option<&MemoryRecord>, full: bool) -> Value {
+fn light(memory: &RetrievedMemory, full: bool) -> Value {
+    let record = &memory.record;
     let mut light = json!({
-        "id": hit.id,
-        "title": record.map_or_else(|| excerpt(&hit.text), title_of),
-        "text": if full { hit.text.clone() } else { excerpt(&hit.text) },
-        "score": hit.sona_score,
-        "kind": hit.kind,
-        "when": instant(hit.timestamp),
-        "tags": hit.tags,
+        "id": record.id,
+        "title": title_of(record),
+        "text": if full { record.text.clone() } else { excerpt(&record.text) },
+        "score": memory.sona_score,
+        "kind": record.kind,
+        "when": instant(record.timestamp),
+        "tags": record.tags,
     });
-    if let Some(record) = record {
-        if let Some(level) = record.confidence_level() {
-            light["confidence"] = json!(level);
-        }
-        if let Some(evidence) = record.evidence {
-            light["evidence"] = json!(evidence);
-        }
-        for name in ["contexts", "anti_contexts"] {
-            let words = record
-                .details
-                .as_ref()
-                .and_then(|details| details.get(name));
-            if let Some(words) = words {
-                light[name] = words.clone();
-            }
+    if let Some(level) = record.confidence_level() {
+        light["confidence"] = json!(level);
+    }
+    if let Some(evidence) = record.evidence {
+        light["evidence"] = json!(evidence);
+    }
+    for name in ["contexts", "anti_contexts"] {
+        let details = record.details.as_ref();
+        if let Some(words) = details.and_then(|details| details.get(name)) {
+            light[name] = words.clone();
         }
     }
     light
