@@ -73,20 +73,20 @@ impl Engine {
     /// The places of a version and of all that it corrected, newest first, as far as they are still
     /// there.
     fn versions(&self, id: RecordId) -> Vec<u32> {
-        let index = &self.snapshot.index;
-        let there = |o: &u32| index.doc(*o).is_some_and(|doc| doc.forgotten_at.is_none());
         let versions = self.snapshot.corrected(id).into_iter();
-        versions
-            .filter_map(|id| index.find(id))
-            .filter(there)
-            .collect()
+        let places = versions.filter_map(|id| self.snapshot.index.find(id));
+        places.filter(|ordinal| self.is_there(*ordinal)).collect()
+    }
+
+    /// A corrected version answers no more, but its text is still there to be forgotten.
+    fn is_there(&self, ordinal: u32) -> bool {
+        let doc = self.snapshot.index.doc(ordinal);
+        doc.is_some_and(|doc| doc.forgotten_at.is_none())
     }
 
     fn select(&self, selector: &ForgetSelector) -> Vec<u32> {
         let index = &self.snapshot.index;
-        // A corrected version answers no more, but its text is still there to be forgotten.
-        let there = |o: &u32| index.doc(*o).is_some_and(|doc| doc.forgotten_at.is_none());
-        let all = || (0..index.len() as u32).filter(there);
+        let all = || (0..index.len() as u32).filter(|ordinal| self.is_there(*ordinal));
         match selector {
             ForgetSelector::Id(id) => self.versions(*id),
             ForgetSelector::Record(id) => self.versions(self.snapshot.current(*id).unwrap_or(*id)),

@@ -1,10 +1,9 @@
 //! From a request to checked values: whose memory, which record, what body.
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::http::HeaderMap;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
 use reprise_types::UserId;
 use serde::de::DeserializeOwned;
 
@@ -92,17 +91,9 @@ fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 
 /// The bytes of a body within the limit.
 pub(super) async fn bytes(request: Request, app: &App) -> Result<Bytes, Problem> {
+    // The intake has read it, and refused what is too large or late.
     let read = Bytes::from_request(request, app).await;
-    read.map_err(|rejection: BytesRejection| {
-        if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let limit = super::BODY_BYTES_MAX;
-            return Problem::new(
-                ProblemKind::TooLarge,
-                format!("the body has more than {limit} bytes; send it in parts"),
-            );
-        }
-        Problem::invalid(rejection.body_text())
-    })
+    read.map_err(|rejection| Problem::invalid(rejection.body_text()))
 }
 
 /// JSON from bytes, with a sentence about what is wrong with it.

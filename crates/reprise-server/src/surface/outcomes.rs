@@ -18,7 +18,9 @@ impl Surface {
         key: Option<&str>,
     ) -> Result<OutcomeReport, Problem> {
         if line.recall_id.is_none() && line.query.is_none() {
-            return Err(unnamed());
+            return Err(Problem::invalid(
+                "the outcome has neither a query nor a recall that is remembered; name one of them",
+            ));
         }
         let query = match &line.query {
             Some(query) => self.service.query_vector(query).await,
@@ -59,12 +61,6 @@ impl Surface {
     }
 }
 
-fn unnamed() -> Problem {
-    Problem::invalid(
-        "the outcome has neither a query nor a recall that is remembered; name one of them",
-    )
-}
-
 fn outcome_of(
     engine: &Engine,
     line: OutcomeLine,
@@ -72,13 +68,10 @@ fn outcome_of(
     fallback: String,
 ) -> Result<RunOutcome, Problem> {
     let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));
-    if receipt.is_none() && line.query.is_none() && line.recall_id.is_some() {
+    if receipt.is_none() && line.query.is_none() {
         return Err(Problem::not_found(
             "the recall is not remembered any more; name the query instead",
         ));
-    }
-    if receipt.is_none() && line.query.is_none() {
-        return Err(unnamed());
     }
     let remembered = line.recall_id.filter(|_| receipt.is_some());
     let named = line.run_id;

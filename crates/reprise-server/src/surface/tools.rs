@@ -219,13 +219,14 @@ impl Surface {
             text.push_str(&line);
             results.push(light);
         }
+        let tokens = tokens(text.len());
         answer(
-            text.clone(),
+            text,
             &json!({
                 "recall_id": found.recall_id,
                 "nothing_relevant": found.nothing_relevant,
                 "degraded": found.degraded,
-                "tokens": tokens(text.len()),
+                "tokens": tokens,
                 "truncated": results.len() < found.results.len(),
                 "elapsed_ms": elapsed_ms,
                 "results": results,
