@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use reprise_types::{
     ContextBlock, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, SearchTier,
-    TokensBy, system_entropy,
+    TokensBy, Verdict, system_entropy,
 };
 
 /// Remembers nothing, and says so by an empty answer.
@@ -21,6 +21,7 @@ impl MemoryProvider for NullMemory {
             tier: SearchTier::None,
             considered: 0,
             nothing_relevant: true,
+            verdict: Verdict::Nothing,
         })
     }
 
@@ -36,6 +37,7 @@ impl MemoryProvider for NullMemory {
             records: Vec::new(),
             left_out: 0,
             nothing_relevant: true,
+            verdict: Verdict::Nothing,
             recall_id: RecallId::from_u128(system_entropy()),
             degraded: Vec::new(),
         })

@@ -106,6 +106,7 @@ pub fn context_block(recall: &Recall, budget: usize, counter: TokenCounter<'_>) 
         records: ordered(&chosen),
         left_out: found.len() - chosen.len(),
         nothing_relevant: recall.nothing_relevant,
+        verdict: recall.verdict,
         recall_id: recall.recall_id,
         degraded: recall.degraded.clone(),
         text,

@@ -22,7 +22,9 @@ mod tests;
 
 use std::cell::RefCell;
 
-use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest};
+use reprise_types::{
+    Degraded, EmbeddingSpace, LearningEngine, Recall, RecallId, RecallRequest, Verdict,
+};
 
 pub use ablation::{Ablation, UnknownSignal};
 pub use question::subject;
@@ -91,9 +93,11 @@ impl Snapshot {
             if damaged {
                 degraded.push(Degraded::DamagedRecords);
             }
+            let verdict = doubt::verdict(ranked, plan.view.considered());
             Recall {
                 recall_id,
-                nothing_relevant: doubt::nothing_relevant(ranked, plan.view.considered()),
+                nothing_relevant: verdict == Verdict::Nothing,
+                verdict,
                 results,
                 degraded,
                 tier: found.tier,

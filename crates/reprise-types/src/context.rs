@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{RecallId, RecordId};
-use crate::recall::Degraded;
+use crate::recall::{Degraded, Verdict};
 
 /// The most useful text that fits a budget, with the receipt of the recall behind it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +21,9 @@ pub struct ContextBlock {
     pub left_out: usize,
     /// Not even the best of them is likely to be relevant: take the text for "nothing known".
     pub nothing_relevant: bool,
+    /// What may be made of the best of them.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// The receipt: an outcome names it.
     pub recall_id: RecallId,
     /// What the recall had to do without.

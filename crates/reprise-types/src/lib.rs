@@ -35,7 +35,7 @@ pub use kind::{
 pub use ports::{Clock, Embedder, LearningEngine, MemoryProvider, Unlearned, VectorStore};
 pub use recall::{
     Degraded, LearnedMove, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier,
-    TaughtBy, Why,
+    TaughtBy, Verdict, Why,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance};
 pub use run::{

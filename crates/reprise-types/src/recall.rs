@@ -47,9 +47,54 @@ pub struct Recall {
     pub tier: SearchTier,
     /// Live records that the filter admitted.
     pub considered: u32,
-    /// Not even the best result is likely to be relevant: take the answer for "nothing known".
+    /// `verdict` is [`Verdict::Nothing`]: take the answer for "nothing known".
     #[serde(default)]
     pub nothing_relevant: bool,
+    /// What may be made of the best result.
+    #[serde(default)]
+    pub verdict: Verdict,
+}
+
+/// What may be made of an answer, read off the score of its best result.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// The memory holds nothing about this.
+    Nothing,
+    /// About this, but none of it is likely to be what was asked for.
+    Weak,
+    /// The best result is likely to answer.
+    #[default]
+    Relevant,
+}
+
+impl Verdict {
+    /// The best result may answer from this score on; below it the answer is weak.
+    pub const WEAK_BELOW: f32 = 0.2;
+    /// Below this score of the best result the memory holds nothing about the question.
+    pub const NOTHING_BELOW: f32 = 0.05;
+
+    /// Of an answer whose best result has this score; `None` for an empty answer.
+    #[must_use]
+    pub fn of(best: Option<f32>) -> Self {
+        match best {
+            Some(score) if score >= Self::WEAK_BELOW => Self::Relevant,
+            Some(score) if score >= Self::NOTHING_BELOW => Self::Weak,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// The wire name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Weak => "weak",
+            Self::Relevant => "relevant",
+        }
+    }
 }
 
 /// One remembered record with its scores (M30).

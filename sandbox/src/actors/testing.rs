@@ -9,7 +9,8 @@ use ractor::{Actor, ActorRef, call_t};
 use reprise_types::{
     ContentHash, ContextBlock, MemoryError, MemoryKind, MemoryProvider, MemoryRecord, MemorySource,
     Provenance, Recall, RecallId, RecallRequest, RecordId, Retention, RetrievedMemory,
-    RunBeginning, RunEnding, SearchTier, SystemClock, UserId, Visibility, Why, parse_timestamp,
+    RunBeginning, RunEnding, SearchTier, SystemClock, UserId, Verdict, Visibility, Why,
+    parse_timestamp,
 };
 use serde_json::json;
 
@@ -116,6 +117,7 @@ impl MemoryProvider for Fake {
             tier: SearchTier::None,
             considered: 1,
             nothing_relevant: false,
+            verdict: Verdict::Relevant,
         };
         self.hear(format!("recall {}", request.query), recall).await
     }
@@ -194,6 +196,7 @@ pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> Remembered {
             tier: SearchTier::None,
             considered: 1,
             nothing_relevant: false,
+            verdict: Verdict::Relevant,
         }),
         took: Duration::ZERO,
     }

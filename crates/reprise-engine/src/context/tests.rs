@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use reprise_types::{
     MemoryKind, MemoryRecord, MemorySource, Provenance, RankSignal, Recall, RecallId, RecordId,
-    Retention, RetrievedMemory, SearchTier, Visibility, Why, parse_timestamp,
+    Retention, RetrievedMemory, SearchTier, Verdict, Visibility, Why, parse_timestamp,
 };
 
 use super::*;
@@ -48,6 +48,7 @@ fn recall(results: Vec<RetrievedMemory>) -> Recall {
         tier: SearchTier::None,
         considered: 0,
         nothing_relevant: false,
+        verdict: Verdict::Relevant,
     }
 }
 

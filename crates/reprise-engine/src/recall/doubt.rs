@@ -6,6 +6,8 @@
 //! because a question with the wrong name is as near to the right record as one with the right
 //! name). Must never live here: the order of results.
 
+use reprise_types::Verdict;
+
 use super::explain::logistic;
 use super::fuse::Scored;
 use super::signals::SIGNALS;
@@ -20,8 +22,16 @@ const WEIGHTS: (f32, f32, f32) = (-0.879, 5.703, -2.15);
 /// Beyond this probability that there is no answer, none is claimed.
 const NOTHING_FROM: f32 = 0.3;
 
+/// What may be made of `ranked`, best first, of `considered` records.
+pub(super) fn verdict(ranked: &[Scored], considered: u32) -> Verdict {
+    if nothing_relevant(ranked, considered) {
+        return Verdict::Nothing;
+    }
+    Verdict::of(ranked.first().map(|best| logistic(best.logit))).max(Verdict::Weak)
+}
+
 /// Whether the question has likely no answer among `ranked`, best first, of `considered` records.
-pub(super) fn nothing_relevant(ranked: &[Scored], considered: u32) -> bool {
+fn nothing_relevant(ranked: &[Scored], considered: u32) -> bool {
     let sum: f32 = ranked
         .iter()
         .take(LOOKED_AT)

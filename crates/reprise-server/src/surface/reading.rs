@@ -6,7 +6,7 @@ use std::time::Instant;
 use reprise_engine::{
     Engine, EngineStats, Snapshot, TokenCounter, context_block, context_candidates,
 };
-use reprise_types::{ContextBlock, MemoryProvider, Recall, RecallId, SearchTier, UserId};
+use reprise_types::{ContextBlock, MemoryProvider, Recall, RecallId, SearchTier, UserId, Verdict};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tracing::Instrument;
 
@@ -74,6 +74,7 @@ impl Surface {
             tier: SearchTier::default(),
             considered: 0,
             nothing_relevant: true,
+            verdict: Verdict::Nothing,
         }
     }
 

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{
     Degraded, EmbeddingSpace, MemoryFilter, MemoryKind, MemorySource, Recall, RecallId,
-    RecallRequest, RecordId, RetrievedMemory, SearchTier, Why, check_unit_vector, parse_timestamp,
+    RecallRequest, RecordId, RetrievedMemory, SearchTier, Verdict, Why, check_unit_vector,
+    parse_timestamp,
 };
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -148,6 +149,9 @@ pub struct Answer {
     pub elapsed_ms: f64,
     /// Not even the best is likely to be relevant.
     pub nothing_relevant: bool,
+    /// What may be made of the best.
+    #[serde(default)]
+    pub verdict: Verdict,
     /// Live records that the filter admitted.
     #[serde(default)]
     pub considered: u32,
@@ -216,6 +220,7 @@ impl Answer {
             degraded: recall.degraded,
             elapsed_ms,
             nothing_relevant: recall.nothing_relevant,
+            verdict: recall.verdict,
             considered: recall.considered,
             tier: recall.tier,
             results: recall.results.into_iter().map(Hit::from).collect(),
