@@ -210,7 +210,13 @@ impl MemoryProvider for ActorMemoryProvider {
             ..RecallRequest::new(query)
         };
         let recall = self.recall_request(request).await?;
-        Ok(context_block(&recall, budget, TokenCounter::BytesOverFour))
+        let nonce = system_entropy();
+        Ok(context_block(
+            &recall,
+            budget,
+            TokenCounter::BytesOverFour,
+            nonce,
+        ))
     }
 }
 

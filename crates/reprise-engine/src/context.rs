@@ -10,7 +10,7 @@ mod tests;
 
 use std::ops::RangeInclusive;
 
-use reprise_types::{ContextBlock, Recall, RecordId, RetrievedMemory, TokensBy};
+use reprise_types::{ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy};
 
 /// No record gets more than this share of the budget while others still want room.
 const SHARES: usize = 3;
@@ -65,9 +65,15 @@ impl TokenCounter<'_> {
 ///
 /// Better memories choose first. A text too long for its share is cut to whole sentences around the
 /// words that matched (to words, where one sentence alone is too long), and grows again where room
-/// is left. What repeats a better memory is left out.
+/// is left. What repeats a better memory is left out. It is quoted in a frame named after `nonce`,
+/// which is drawn for this answer alone.
 #[must_use]
-pub fn context_block(recall: &Recall, budget: usize, counter: TokenCounter<'_>) -> ContextBlock {
+pub fn context_block(
+    recall: &Recall,
+    budget: usize,
+    counter: TokenCounter<'_>,
+    nonce: u128,
+) -> ContextBlock {
     let found = &recall.results;
     let wanted = distinct(found);
     let share = budget / wanted.len().clamp(1, SHARES);
@@ -91,7 +97,7 @@ pub fn context_block(recall: &Recall, budget: usize, counter: TokenCounter<'_>) 
                 all
             };
             let fits = |text: &str| {
-                counter.count(text) <= limit && counter.count(&render(&with(text))) <= budget
+                counter.count(text) <= limit && counter.count(&render(&with(text), nonce)) <= budget
             };
             if let Some(text) = excerpt::cut(&memory.record.text, &memory.why.matched_words, &fits)
             {
@@ -99,7 +105,7 @@ pub fn context_block(recall: &Recall, budget: usize, counter: TokenCounter<'_>) 
             }
         }
     }
-    let text = render(&chosen);
+    let text = render(&chosen, nonce);
     ContextBlock {
         tokens: counter.count(&text),
         counted_by: counter.kind(),
@@ -168,21 +174,21 @@ fn ordered(chosen: &[Chosen<'_>]) -> Vec<RecordId> {
     ones.map(|one| one.memory.record.id).collect()
 }
 
-fn render(chosen: &[Chosen<'_>]) -> String {
-    let mut lines = Vec::new();
+fn render(chosen: &[Chosen<'_>], nonce: u128) -> String {
+    let mut memory = QuotedMemory::new(nonce);
     for (name, list) in grouped(chosen) {
-        lines.push(match name {
-            "" => "Outside any session:\n".to_owned(),
-            name => format!("Session {name}:\n"),
-        });
+        match name {
+            "" => memory.line("Outside any session", ""),
+            name => memory.line("Session ", name),
+        }
         for one in list {
             let record = &one.memory.record;
             let date = record.timestamp.format("%Y-%m-%d %H:%M");
-            let (text, id, reason) = (&one.text, record.id, reason(one.memory));
-            lines.push(format!("- {date} {text} [{id}{reason}]\n"));
+            let (id, reason) = (record.id, reason(one.memory));
+            memory.line(&format!("- {date} [{id}{reason}] "), &one.text);
         }
     }
-    lines.concat()
+    memory.into_text()
 }
 
 /// `, because meaning, session; words: auth, race`, or nothing.

@@ -14,7 +14,6 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(crate) use clean::{MEMORY_CLOSE, MEMORY_OPEN};
 pub use program::{HookProgram, Moment};
 
 /// In a folder, or one above it: nothing there is remembered or recalled.

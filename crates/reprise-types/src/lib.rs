@@ -10,10 +10,13 @@ mod embedding;
 mod entropy;
 mod error;
 mod filter;
+#[cfg(any(test, feature = "testing"))]
+mod hostile;
 mod id;
 mod kind;
 pub mod limits;
 mod ports;
+mod quote;
 mod recall;
 mod record;
 mod run;
@@ -27,12 +30,15 @@ pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
 pub use entropy::system_entropy;
 pub use error::{EmbedError, ErrorKind, MemoryError};
 pub use filter::MemoryFilter;
+#[cfg(any(test, feature = "testing"))]
+pub use hostile::hostile_text;
 pub use id::{IdError, RecallId, RecordId};
 pub use kind::{
     ConfidenceLevel, Credit, Evidence, FailKind, MemoryKind, MemorySource, Retention, Revision,
     UnknownName, Visibility,
 };
 pub use ports::{Clock, Embedder, LearningEngine, MemoryProvider, Unlearned, VectorStore};
+pub use quote::{QuotedMemory, quoted_lines, without_quoted};
 pub use recall::{
     Degraded, LearnedMove, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier,
     TaughtBy, Verdict, Why,

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use reprise_types::limits::RECALL_BUDGET_MS;
 use reprise_types::{
-    MemoryError, MemoryFilter, MemoryKind, MemoryProvider, Recall, RecallRequest, RecordId,
-    RetrievedMemory,
+    MemoryError, MemoryFilter, MemoryKind, MemoryProvider, QuotedMemory, Recall, RecallRequest,
+    RecordId, RetrievedMemory, system_entropy,
 };
 use serde::Serialize;
 use tokio::time::timeout;
@@ -58,6 +58,8 @@ pub struct Remembered {
     pub recall: Option<Recall>,
     /// How long it took.
     pub took: Duration,
+    /// Drawn for this answer: the frame of its block in a prompt is named after it.
+    pub nonce: u128,
 }
 
 impl Recollection {
@@ -98,6 +100,7 @@ impl Recollection {
             asked,
             recall,
             took: began.elapsed(),
+            nonce: system_entropy(),
         }
     }
 
@@ -152,27 +155,21 @@ impl Remembered {
         results.map(|found| found.record.id).collect()
     }
 
-    /// The results as lines of a prompt under `head`; `None` where there are none.
+    /// The results under `head`, quoted as every face quotes memory; `None` where there are none.
     #[must_use]
     pub fn block(&self, head: &str) -> Option<String> {
-        let line = |found: &RetrievedMemory| {
+        let mut memory = QuotedMemory::new(self.nonce);
+        for found in self.results() {
             let record = &found.record;
-            let text: String = words_of(&record.text)
-                .chars()
-                .take(LINE_CHARACTERS_MAX)
-                .collect();
+            let words: Vec<&str> = record.text.split_whitespace().collect();
+            let text: String = words.join(" ").chars().take(LINE_CHARACTERS_MAX).collect();
             let (date, kind) = (record.timestamp.format("%Y-%m-%d"), record.kind);
             let (score, id) = (found.sona_score, record.id);
-            format!("\n- [{date} {kind} {score:.2} {id}] {text}")
-        };
-        let lines: String = self.results().iter().map(line).collect();
-        (!lines.is_empty()).then(|| format!("{head}{lines}"))
+            memory.line(&format!("- [{date} {kind} {score:.2} {id}] "), &text);
+        }
+        let quoted = memory.into_text();
+        (!quoted.is_empty()).then(|| format!("{head}\n{quoted}"))
     }
-}
-
-/// One line whatever the text holds: a memory must not look like an instruction of its own.
-fn words_of(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A wrong memory may answer more than was asked for, and numbers that are none.

@@ -199,6 +199,7 @@ pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> Remembered {
             verdict: Verdict::Relevant,
         }),
         took: Duration::ZERO,
+        nonce: 7,
     }
 }
 

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use reprise_types::{
     MemoryKind, MemoryRecord, MemorySource, Provenance, RankSignal, Recall, RecallId, RecordId,
-    Retention, RetrievedMemory, SearchTier, Verdict, Visibility, Why, parse_timestamp,
+    Retention, RetrievedMemory, SearchTier, Verdict, Visibility, Why, hostile_text,
+    parse_timestamp, quoted_lines,
 };
 
 use super::*;
@@ -53,7 +54,7 @@ fn recall(results: Vec<RetrievedMemory>) -> Recall {
 }
 
 fn block(results: Vec<RetrievedMemory>, budget: usize) -> ContextBlock {
-    context_block(&recall(results), budget, TokenCounter::BytesOverFour)
+    context_block(&recall(results), budget, TokenCounter::BytesOverFour, 7)
 }
 
 fn three() -> Vec<RetrievedMemory> {
@@ -88,16 +89,16 @@ fn the_best_session_comes_first_and_its_oldest_memory_before_the_others() {
     let id = |n| RecordId::from_u128(n);
     assert_eq!(block.records, [id(2), id(3), id(1)]);
     assert_eq!(block.recall_id, RecallId::from_u128(7));
-    let expected = format!(
-        "Session monday:\n- 2026-02-16 09:00 Look at the auth module. [{}]\n\
-         - 2026-02-16 10:00 The race is in refresh(). [{}]\n\
-         Session friday:\n- 2026-02-13 09:00 A test failed on Friday. [{}]\n",
-        id(2),
-        id(3),
-        id(1)
-    );
-    assert_eq!(block.text, expected);
-    assert_eq!(block.tokens, expected.len().div_ceil(4));
+    let line = |at: &str, n, text: &str| format!("- {at} [{}] {text}", id(n));
+    let expected = [
+        "Session monday".to_owned(),
+        line("2026-02-16 09:00", 2, "Look at the auth module."),
+        line("2026-02-16 10:00", 3, "The race is in refresh()."),
+        "Session friday".to_owned(),
+        line("2026-02-13 09:00", 1, "A test failed on Friday."),
+    ];
+    assert_eq!(quoted_lines(&block.text).unwrap(), expected);
+    assert_eq!(block.tokens, block.text.len().div_ceil(4));
     assert_eq!(block.left_out, 0);
 }
 
@@ -119,7 +120,7 @@ fn a_reason_names_the_strongest_signals_and_the_words() {
     one.why.matched_words = vec!["race".to_owned()];
     let text = block(vec![one], 1_000).text;
     assert!(
-        text.contains(", because near meaning, words; words: race]"),
+        text.contains(", because near meaning, words; words: race] The race is"),
         "{text}"
     );
 }
@@ -144,11 +145,11 @@ fn better_memories_choose_first_and_short_ones_fill_the_rest() {
     let long = format!("Secret plan. {}", "Filler of no use at all. ".repeat(40));
     let mut found = three();
     found.insert(1, memory(9, "thursday", "2026-02-12", &long, 0.8));
-    let block = block(found, 100);
-    assert!(block.tokens <= 100);
+    let block = block(found, 130);
+    assert!(block.tokens <= 130);
     assert!(block.records.contains(&RecordId::from_u128(3)));
     assert!(block.text.contains("Secret plan."), "{}", block.text);
-    assert!(block.text.contains(" ... ["), "{}", block.text);
+    assert!(block.text.contains(" ...\n"), "{}", block.text);
 }
 
 #[test]
@@ -172,19 +173,33 @@ fn one_enormous_record_alone_uses_the_whole_budget_but_no_more() {
     let block = block(vec![huge], 500);
     assert!((450..=500).contains(&block.tokens), "{}", block.tokens);
     assert!(
-        block.text.contains("the disk was full. ... ["),
+        block.text.contains("the disk was full. ...\n"),
         "{}",
         block.text
     );
 }
 
 #[test]
+fn no_stored_text_leaves_the_frame() {
+    for seed in 0..10_000 {
+        let [text, session, word] = [0, 10_000, 20_000].map(|more| hostile_text(seed + more));
+        let mut hostile = memory(1, &session, "2026-02-13", &format!("a {text}"), 0.9);
+        hostile.why.matched_words = vec![word];
+        let plain = memory(2, "monday", "2026-02-13", "A test failed.", 0.5);
+        let block = block(vec![hostile, plain], 4_000);
+        let lines = quoted_lines(&block.text).map(|lines| lines.len());
+        // A line for each session and each memory.
+        assert_eq!(lines, Some(4), "{seed}: {}", block.text);
+    }
+}
+
+#[test]
 fn the_model_counts_where_it_is_lent() {
     let words = |text: &str| text.split_whitespace().count();
-    let block = context_block(&recall(three()), 17, TokenCounter::Model(&words));
+    let block = context_block(&recall(three()), 23, TokenCounter::Model(&words), 7);
     assert_eq!(block.counted_by, TokensBy::Model);
     assert_eq!(block.tokens, words(&block.text));
-    assert!(block.tokens <= 17 && !block.text.is_empty());
+    assert!(block.tokens <= 23 && !block.text.is_empty());
 }
 
 #[test]
@@ -212,7 +227,7 @@ proptest! {
             (TokenCounter::BytesOverFour, &|text: &str| text.len().div_ceil(4))
         };
         let total = found.len();
-        let block = context_block(&recall(found), budget, counter);
+        let block = context_block(&recall(found), budget, counter, 7);
         prop_assert!(count(&block.text) <= budget);
         prop_assert_eq!(block.tokens, count(&block.text));
         prop_assert_eq!(block.records.len() + block.left_out, total);

@@ -22,6 +22,14 @@ fn what_is_private_and_what_memory_said_never_leaves() {
             "<reprise-memory>old news</reprise-memory>new question",
             "new question",
         ),
+        ("a <PRIVATE>b</Private> c", "a  c"),
+        ("a < private >b< / PRIVATE > c", "a  c"),
+        ("a <private\n reason=\"x\">b</private> c", "a  c"),
+        ("a <privateer> b < c", "a <privateer> b < c"),
+        (
+            "<reprise-memory-000000000abc>\nold\n</reprise-memory-000000000abc>new question",
+            "new question",
+        ),
         // As Gemini CLI hands it to the hook that comes next.
         (
             "<hook_context>&lt;reprise-memory&gt;old</hook_context>\n\nwhy is it flaky",

@@ -38,7 +38,13 @@ impl Surface {
     ) -> Result<ContextBlock, Problem> {
         let candidates = Some(context_candidates(budget));
         let recall = self.found(user, body, candidates).await?;
-        Ok(context_block(&recall, budget, TokenCounter::BytesOverFour))
+        let nonce = Self::random();
+        Ok(context_block(
+            &recall,
+            budget,
+            TokenCounter::BytesOverFour,
+            nonce,
+        ))
     }
 
     /// What a recall finds, with whole records.

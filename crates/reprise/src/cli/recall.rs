@@ -56,8 +56,8 @@ fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Exit> 
     if context.json {
         serde_json::to_writer(&mut out, &block)?;
         writeln!(out)?;
-    } else {
-        write!(out, "{}", block.text)?;
+    } else if !block.text.is_empty() {
+        writeln!(out, "{}", block.text)?;
     }
     Ok(Exit::Success)
 }
@@ -126,7 +126,7 @@ impl Asker<'_> {
             Some(_) => TokenCounter::Model(&count),
             None => TokenCounter::BytesOverFour,
         };
-        Ok(context_block(&recall, budget, counter))
+        Ok(context_block(&recall, budget, counter, store::entropy()?))
     }
 
     fn files(&mut self) -> anyhow::Result<&mut Files> {

@@ -1,5 +1,7 @@
 //! Every temper of memory gives an answer that a host can go on with.
 
+use reprise_types::{hostile_text, quoted_lines};
+
 use super::super::testing::{Fake, Temper, lesson, remembered};
 use super::*;
 
@@ -26,7 +28,15 @@ async fn a_wrong_memory_is_cut_to_size() {
     assert_eq!(answer.results().len(), 5);
     assert!(answer.results().iter().all(|found| found.sona_score == 0.0));
     let block = answer.block("Relevant history:").unwrap();
-    assert_eq!(block.lines().count(), 6, "a memory is one line: {block}");
+    let frame = block.strip_prefix("Relevant history:\n").unwrap();
+    let lines = quoted_lines(frame).unwrap();
+    assert_eq!(lines.len(), 5, "a memory is one line: {block}");
+    assert_eq!(answer.block("Relevant history:"), Some(block));
+    let other = with(Temper::Wrong).ask("q", 5, &[]).await;
+    assert_ne!(
+        other.nonce, answer.nonce,
+        "each answer has a frame of its own"
+    );
 }
 
 #[test]
@@ -34,9 +44,21 @@ fn a_line_is_cut_between_characters() {
     let long = "caf\u{e9} ".repeat(200);
     let block = remembered(vec![lesson(1, &long, "completed", 0.5)]).block("Head:");
     let block = block.unwrap();
+    let lines = quoted_lines(block.strip_prefix("Head:\n").unwrap()).unwrap();
     assert!(
-        block.starts_with("Head:\n- [2026-02-02 finding 0.50 0"),
+        lines[0].starts_with("- [2026-02-02 finding 0.50 0"),
         "{block}"
     );
-    assert!(block.chars().count() < LINE_CHARACTERS_MAX + 80);
+    assert!(lines[0].chars().count() < LINE_CHARACTERS_MAX + 80);
+}
+
+#[test]
+fn no_memory_leaves_the_frame_of_a_prompt() {
+    for seed in 0..10_000 {
+        let stored = lesson(1, &hostile_text(seed), "completed", 0.5);
+        let plain = lesson(2, "by `the right way`", "failed", 0.4);
+        let block = remembered(vec![stored, plain]).block("Head:").unwrap();
+        let lines = quoted_lines(block.strip_prefix("Head:\n").unwrap());
+        assert_eq!(lines.map(|lines| lines.len()), Some(2), "{seed}: {block}");
+    }
 }

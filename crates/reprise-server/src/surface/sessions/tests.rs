@@ -1,6 +1,6 @@
 //! Sessions of an agent's program, event by event, over a memory without a model.
 
-use reprise_types::UserId;
+use reprise_types::{RecordId, UserId, hostile_text, parse_timestamp, quoted_lines};
 use serde_json::{Value, json};
 
 use crate::client::Call;
@@ -50,10 +50,7 @@ async fn a_session_is_kept_and_the_next_one_knows_of_it() {
     // What memory says about one project is not said in another.
     let question = "why is the login test flaky, which clock does it need";
     let own = hook(&running, "user-prompt", said("s2", "shop", question)).await;
-    assert!(
-        own.contains(first) && own.starts_with("<reprise-memory>"),
-        "{own}"
-    );
+    assert!(own.contains(first) && quoted_lines(&own).is_some(), "{own}");
     let other = hook(&running, "user-prompt", said("s3", "bank", question)).await;
     assert!(!other.contains(first), "{other}");
     let start = hook(&running, "session-start", said("s4", "shop", "")).await;
@@ -134,4 +131,16 @@ async fn short_words_and_secrets_are_not_kept() {
     let unknown = Call::post(at(&["hooks", "coffee"]), &report("x"));
     assert!(running.client.bytes(&unknown).await.is_err());
     running.end().await;
+}
+
+#[test]
+fn no_memory_leaves_the_frame_of_a_hook() {
+    let at = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
+    for seed in 0..10_000 {
+        let found = [hostile_text(seed), "the clock is frozen".to_owned()];
+        let found = found.map(|text| (at, RecordId::from_u128(7), text));
+        let context = super::injected(&found, u128::from(seed)).context;
+        let lines = quoted_lines(&context).map(|lines| lines.len());
+        assert_eq!(lines, Some(3), "{seed}: {context}");
+    }
 }

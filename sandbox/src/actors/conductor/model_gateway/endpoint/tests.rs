@@ -147,7 +147,8 @@ async fn a_model_gets_memory_in_its_context_and_its_plan_is_read() {
         );
         assert!(heard.contains(&format!("Bearer {KEY}")));
         assert!(
-            heard.contains("What came of it:\\n- [2026-02-02 finding 0.60"),
+            heard.contains("What came of it:\\n<reprise-memory-000000000007>\\n")
+                && heard.contains("\\n- [2026-02-02 finding 0.60"),
             "{heard}"
         );
         assert!(heard.contains("make a clock") && heard.contains("m-1"));
