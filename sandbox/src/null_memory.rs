@@ -22,6 +22,7 @@ impl MemoryProvider for NullMemory {
             considered: 0,
             nothing_relevant: true,
             verdict: Verdict::Nothing,
+            notes: Vec::new(),
         })
     }
 

@@ -479,3 +479,52 @@ fn without_a_model_recall_answers_by_words_and_says_so() {
     assert_eq!(answer["results"][0]["external_id"], "a");
     assert!(!answer["degraded"].as_array().expect("a list").is_empty());
 }
+
+#[test]
+fn an_odd_question_is_answered_or_refused_with_what_to_do() {
+    let place = Place::with_one();
+    let ask = |question: &str| place.run(&["recall", "--user", "ada", question]);
+    for (empty, word) in [("", "reprise list"), (" \n", "reprise list")] {
+        let finished = ask(empty);
+        assert_eq!(finished.code, FAILED, "{}", finished.stderr);
+        assert!(finished.stderr.contains(word), "{}", finished.stderr);
+    }
+    for (question, note) in [
+        ("the", "no word to look up by"),
+        ("\u{1f600}", "no word to look up by"),
+        ("\"kept", "a quote is not closed"),
+        ("kept on 2026-02-30", "no calendar has the day"),
+        ("\u{4ee5}\u{524d}", ""),
+    ] {
+        let finished = ask(question);
+        assert_eq!(finished.code, DONE, "{}", finished.stderr);
+        let answer: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+        let notes = answer["notes"].to_string();
+        assert!(notes.contains(note), "{question}: {notes}");
+    }
+    let long = format!(
+        "{{\"query_id\":\"q\",\"query\":\"{}\"}}\n",
+        "kept ".repeat(210_000)
+    );
+    let lines = format!("{long}{{\"query_id\":\"e\",\"query\":\"\"}}\n");
+    let file = place.file(lines.as_bytes());
+    let finished = place.run(&["recall", "--user", "ada", "--queries", &file]);
+    assert_eq!(finished.code, REFUSED, "{}", finished.stderr);
+    names_line(&finished, 2, "empty");
+    assert!(finished.stdout.contains("only the first 16384"));
+    for (flag, value, word) in [
+        ("--since", "2026-02-30", "28 days"),
+        ("--until", "someday", "RFC 3339"),
+        ("--as-of", "2026-13-01", "12 months"),
+    ] {
+        let finished = place.run(&["recall", "--user", "ada", "kept", flag, value]);
+        assert!(finished.stderr.contains(word), "{}", finished.stderr);
+        assert_ne!(finished.code, DONE);
+    }
+    let finished = place.run(&["recall", "--user", "ada", "kept", "--author", "nobody"]);
+    let answer: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    assert!(
+        answer["notes"][0].to_string().contains("by `nobody`"),
+        "{answer}"
+    );
+}

@@ -312,3 +312,54 @@ fn a_lesson_is_kept_corrected_and_walked_from_the_command_line_without_a_daemon(
     assert_eq!(run(&["tags"])["tags"][0]["tag"], "build");
     assert_eq!(run(&["delete", &new])["deleted"], json!([new, first]));
 }
+
+#[test]
+fn a_list_is_the_same_with_a_daemon_and_without() {
+    let home = Home::new();
+    let lines: String = (1..=5)
+        .map(|day| {
+            let time = format!("2026-02-0{day}T09:00:00Z");
+            json!({"external_id": format!("d{day}"), "text": "t", "timestamp": time}).to_string()
+                + "\n"
+        })
+        .collect();
+    let file = home.folder().join("lines.jsonl");
+    fs::write(&file, lines).expect("the file is written");
+    let file = file.to_string_lossy().into_owned();
+    let kept = finish(&mut home.command(&["ingest", "--user", "ada", "--jsonl", &file]));
+    assert_eq!(kept.expect("reprise runs").code, Some(0));
+    let list = |more: &[&str]| {
+        let arguments = [&["list", "--user", "ada", "--json"], more].concat();
+        let listed = finish(&mut home.command(&arguments)).expect("reprise runs");
+        assert_eq!(listed.code, Some(0), "{}", listed.stderr);
+        let lines = listed.stdout.lines();
+        let records: Vec<Value> = lines
+            .map(|line| serde_json::from_str(line).expect("every line is a record"))
+            .collect();
+        records
+    };
+    let walk = || {
+        let mut seen = list(&["--limit", "2"]);
+        loop {
+            let last = seen.last().expect("a record");
+            let cursor = last["cursor"].as_str().expect("a cursor").to_owned();
+            let next = list(&["--limit", "2", "--cursor", &cursor]);
+            if next.is_empty() {
+                return seen;
+            }
+            seen.extend(next);
+        }
+    };
+    let without = walk();
+    let names: Vec<&str> = without
+        .iter()
+        .filter_map(|record| record["external_id"].as_str())
+        .collect();
+    assert_eq!(names, ["d5", "d4", "d3", "d2", "d1"]);
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime
+        .block_on(home.client().wake())
+        .expect("a daemon starts");
+    assert_eq!(walk(), without);
+    assert!(home.daemon().is_some());
+}

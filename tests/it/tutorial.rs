@@ -13,6 +13,7 @@ fn page(name: &str, place: &Path, also: &[(&str, &str)]) {
         .register_bin("reprise", reprise_binary().expect("reprise is built"))
         .env("REPRISE_DATA_DIR", format!("{path}/data"))
         .env("XDG_RUNTIME_DIR", &path)
+        .env("TZ", "UTC")
         .env("NO_COLOR", "1");
     for (variable, folder) in also {
         cases.env(*variable, format!("{path}/{folder}"));

@@ -12,8 +12,8 @@ use reprise_engine::{
     Engine, EngineError, TokenCounter, context_block, context_candidates, subject,
 };
 use reprise_types::{
-    ContextBlock, Degraded, EmbeddingSpace, LearningEngine, MemoryError, MemoryProvider, Recall,
-    RecallId, RecallRequest, Receipt, RecordId, Revision, RunBeginning, RunEnding, UserId,
+    Calendar, ContextBlock, Degraded, EmbeddingSpace, LearningEngine, MemoryError, MemoryProvider,
+    Recall, RecallId, RecallRequest, Receipt, RecordId, Revision, RunBeginning, RunEnding, UserId,
     system_entropy,
 };
 use tokio::time::timeout;
@@ -80,6 +80,10 @@ impl ActorMemoryProvider {
         request: RecallRequest,
         deadline: Instant,
     ) -> Result<Recall, MemoryError> {
+        let request = match request.when {
+            Some(_) => request,
+            None => request.heard(&Calendar::of_machine(self.shared.config.clock.now())),
+        };
         let permit = self.shared.admit_recall(&self.user)?;
         let agent = self.shared.directory.agent(&self.user).await?;
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! The read flow: plan, candidates, signals, fuse, (learned) adjustment, diversity, explain; and,
+//! The read flow: plan, look-ups, candidates, signals, fuse, (learned) adjustment, diversity, explain; and,
 //! beside it, the doubt whether any of it answers.
 //!
 //! A pure function of snapshot, question, query vector and learner: the same arguments give the
@@ -10,6 +10,8 @@ mod diversify;
 mod doubt;
 mod explain;
 mod fuse;
+mod lookup;
+mod notes;
 mod plan;
 mod question;
 mod scale;
@@ -31,6 +33,7 @@ pub use question::subject;
 
 use crate::snapshot::Snapshot;
 use fuse::Fusion;
+use lookup::Lookup;
 use plan::Plan;
 use scene::Scene;
 
@@ -79,12 +82,14 @@ impl Snapshot {
                 looked_at,
                 ranked,
             } = scratch;
-            let found = candidates::run(self, &plan, search);
+            let mut lookup = Lookup::read(self, &plan.view, request);
+            let found = candidates::run(self, &plan, &lookup.holders(), search);
             let mut scene = Scene::new(self, &plan, &found);
             scene.look(found.ordinals, looked_at);
             let fusion = Fusion::new(plan.view.live(), ablation);
-            fuse::run(&scene, looked_at, &fusion, plan.ranked, found.moved, ranked);
-            let (results, damaged) = explain::run(self, &scene, &fusion, ranked, learning);
+            fuse::run(&scene, looked_at, &fusion, plan.ranked, found.kept, ranked);
+            lookup.raise(ranked);
+            let (results, damaged) = explain::run(self, &scene, &fusion, ranked, &lookup, learning);
             let mut degraded = plan.degraded.clone();
             let unembedded = plan.vector.is_some() && looked_at.iter().any(|c| !c.traits.embedded);
             if unembedded {
@@ -93,7 +98,7 @@ impl Snapshot {
             if damaged {
                 degraded.push(Degraded::DamagedRecords);
             }
-            let verdict = doubt::verdict(ranked, plan.view.considered());
+            let verdict = lookup.verdict(doubt::verdict(ranked, plan.view.considered()));
             Recall {
                 recall_id,
                 nothing_relevant: verdict == Verdict::Nothing,
@@ -102,6 +107,7 @@ impl Snapshot {
                 degraded,
                 tier: found.tier,
                 considered: plan.view.considered(),
+                notes: notes::of(self, request, &plan, lookup),
             }
         })
     }

@@ -14,6 +14,7 @@ use crate::error::EngineError;
 use crate::keys::{KEYS_TAG, Keys, key_of};
 use crate::learning::LEARNING_TAG;
 use crate::marks::{MARKS_TAG, Marks};
+use crate::names::names_of;
 
 /// Everything that can be rebuilt from the log.
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl State {
                 if record.embedding_space.is_some() {
                     self.space.clone_from(&record.embedding_space);
                 }
-                let ordinal = self.index.push(&doc_of(record));
+                let ordinal = self.index.push(&doc_of(record, &names_of(record)));
                 self.learning.place(record.id, &record.embedding);
                 let at = record.known_at.timestamp_micros();
                 self.marks.kept(ordinal, &record.tags, at);
@@ -198,7 +199,7 @@ impl State {
 }
 
 /// What the index needs of a record.
-fn doc_of(record: &MemoryRecord) -> NewDoc<'_> {
+fn doc_of<'a>(record: &'a MemoryRecord, names: &'a [String]) -> NewDoc<'a> {
     NewDoc {
         id: record.id,
         timestamp: record.timestamp,
@@ -208,6 +209,7 @@ fn doc_of(record: &MemoryRecord) -> NewDoc<'_> {
         session_id: &record.session_id,
         speaker: speaker_of(record),
         text: &record.text,
+        exact: names,
         vector: (!record.embedding.is_empty()).then_some(record.embedding.as_slice()),
     }
 }

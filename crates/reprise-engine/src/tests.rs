@@ -5,6 +5,8 @@ mod annotating;
 mod branches;
 mod keeping;
 mod learning;
+mod listing;
+mod lookups;
 mod past;
 mod restarts;
 

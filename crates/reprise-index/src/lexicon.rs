@@ -12,6 +12,11 @@ use crate::words::{Analyser, HEAD_TERMS};
 /// How many segments of one size become one of the next.
 const FACTOR: usize = 8;
 
+/// Begins a term that is looked up whole. No word begins so, and such terms sort before all words.
+const EXACT: char = '\u{1}';
+/// Longest of them, in bytes; the rest of a longer one is ignored.
+const EXACT_BYTES_MAX: usize = 512;
+
 /// All words of all documents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
@@ -90,12 +95,48 @@ impl Lexicon {
             })
     }
 
+    /// The documents that hold a term, ascending.
+    pub(crate) fn documents(&self, term: &[u8]) -> Vec<u32> {
+        let mut postings = Vec::new();
+        self.gather(term, |_| true, &mut postings);
+        postings.iter().map(|posting| posting.ordinal).collect()
+    }
+
+    /// The documents that have this term of those looked up whole, ascending.
+    pub(crate) fn exact(&self, term: &str) -> Vec<u32> {
+        self.documents(exact_key(term).as_bytes())
+    }
+
+    /// The terms looked up whole that begin so, at most `most` of each segment, with their
+    /// documents.
+    pub(crate) fn exact_from(&self, prefix: &str, most: usize) -> BTreeMap<String, Vec<u32>> {
+        let prefix = exact_key(prefix);
+        let mut found: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+        for segment in &self.segments {
+            for (term, postings) in segment.starting_with(prefix.as_bytes()).take(most) {
+                let Some(term) = term.get(EXACT.len_utf8()..) else {
+                    continue;
+                };
+                let term = String::from_utf8_lossy(term).into_owned();
+                let ordinals = postings.map(|posting| posting.ordinal);
+                found.entry(term).or_default().extend(ordinals);
+            }
+        }
+        found
+    }
+
     pub(crate) fn memory_bytes(&self) -> usize {
         self.segments
             .iter()
             .map(|s| s.bytes().len() + size_of::<Segment>())
             .sum()
     }
+}
+
+fn exact_key(term: &str) -> String {
+    let mut key = String::from(EXACT);
+    key.push_str(&term[..term.floor_char_boundary(EXACT_BYTES_MAX)]);
+    key
 }
 
 fn level(segment: &Segment) -> u32 {
@@ -152,6 +193,21 @@ impl Pending {
         });
         let terms = u32::try_from(position).unwrap_or(u32::MAX);
         (terms, position.min(HEAD_TERMS) as u8)
+    }
+
+    /// Gives the document that was pushed last a term by which it is looked up whole.
+    pub(crate) fn exact(&mut self, term: &str) {
+        let Some(ordinal) = self.end.checked_sub(1) else {
+            return;
+        };
+        let postings = self.terms.entry(exact_key(term)).or_default();
+        if postings.last().is_none_or(|last| last.ordinal != ordinal) {
+            postings.push(Posting {
+                ordinal,
+                count: 1,
+                head: 0,
+            });
+        }
     }
 
     /// The pending documents as a segment; the next batch begins behind them.

@@ -32,7 +32,7 @@ pub const PART_DOCUMENTS: u8 = 0x46;
 
 /// Version of all three parts: they are written and read together. It also stands for the
 /// analyser's rules; change it when a text would give other terms.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 const WORDS: &str = "words";
 const DOCUMENTS: &str = "documents";
 

@@ -70,16 +70,35 @@ impl Segment {
 
     /// The postings of `term`, empty where the segment does not hold it.
     pub(crate) fn find(&self, term: &[u8]) -> Postings<'_> {
+        let at = self.place(term);
+        if self.term(at) == term {
+            return self.postings(at);
+        }
+        self.postings(self.terms)
+    }
+
+    /// The terms that begin so, in order, with their postings.
+    pub(crate) fn starting_with(
+        &self,
+        prefix: &[u8],
+    ) -> impl Iterator<Item = (&[u8], Postings<'_>)> {
+        (self.place(prefix)..self.terms)
+            .map(|at| (self.term(at), self.postings(at)))
+            .take_while(move |(term, _)| term.starts_with(prefix))
+    }
+
+    /// The place of the first term that does not sort before this one.
+    fn place(&self, term: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.terms);
         while low < high {
             let middle = low.midpoint(high);
-            match self.term(middle).cmp(term) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Greater => high = middle,
-                std::cmp::Ordering::Equal => return self.postings(middle),
+            if self.term(middle) < term {
+                low = middle + 1;
+            } else {
+                high = middle;
             }
         }
-        self.postings(self.terms)
+        low
     }
 
     fn term(&self, index: usize) -> &[u8] {

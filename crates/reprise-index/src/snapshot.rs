@@ -2,6 +2,7 @@
 //!
 //! Must never live here: changes; they are the writer's.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -238,6 +239,41 @@ impl IndexSnapshot {
             .filter(|term| held(&term.stem))
             .map(|term| term.surface.clone())
             .collect()
+    }
+
+    /// The documents, dead ones included, that were given this term to be looked up by, ascending.
+    /// Terms are compared byte by byte.
+    #[must_use]
+    pub fn holding(&self, term: &str) -> Vec<u32> {
+        self.lexicon.exact(term)
+    }
+
+    /// The same for every term that begins so: at most `most` terms of each of a handful of
+    /// segments, in order.
+    #[must_use]
+    pub fn holding_from(&self, prefix: &str, most: usize) -> BTreeMap<String, Vec<u32>> {
+        self.lexicon.exact_from(prefix, most)
+    }
+
+    /// The documents, dead ones included, that hold every word of a query, ascending; `None` where
+    /// it has no words.
+    #[must_use]
+    pub fn holding_words(&self, query: &Query) -> Option<Vec<u32>> {
+        let mut terms = query.terms.iter();
+        let mut found = self.lexicon.documents(terms.next()?.stem.as_bytes());
+        for term in terms {
+            let with = self.lexicon.documents(term.stem.as_bytes());
+            found.retain(|ordinal| with.binary_search(ordinal).is_ok());
+        }
+        Some(found)
+    }
+
+    /// When a document happened, in microseconds since the Unix epoch, and its record: its place
+    /// in time. `None` beyond the end.
+    #[must_use]
+    pub fn place_in_time(&self, ordinal: u32) -> Option<(i64, RecordId)> {
+        let row = self.rows.get(ordinal as usize)?;
+        Some((row.timestamp, row.id))
     }
 
     /// Whether the document has a vector.

@@ -39,6 +39,8 @@ pub struct NewDoc<'a> {
     pub speaker: &'a str,
     /// What is analysed; not kept.
     pub text: &'a str,
+    /// What it is looked up by whole, beside its words: see [`crate::IndexSnapshot::holding`].
+    pub exact: &'a [String],
     /// Its unit vector, where it has one. One of another width, or with a number that is not
     /// finite, counts as none.
     pub vector: Option<&'a [f32]>,
@@ -124,6 +126,7 @@ impl IndexWriter {
     /// Takes in the next record; answers its ordinal. Readers see it after [`Self::publish`].
     pub fn push(&mut self, doc: &NewDoc<'_>) -> u32 {
         let (terms, head_terms) = self.pending.push(&self.analyser, doc.text);
+        doc.exact.iter().for_each(|term| self.pending.exact(term));
         let row = Row {
             id: doc.id,
             timestamp: micros(doc.timestamp),

@@ -60,6 +60,18 @@ impl Call {
         }
     }
 
+    /// The same with a query string.
+    #[must_use]
+    pub fn asking(mut self, pairs: &[(&str, String)]) -> Self {
+        for (place, (name, value)) in pairs.iter().enumerate() {
+            self.path.push(if place == 0 { '?' } else { '&' });
+            self.path.push_str(&encoded(name));
+            self.path.push('=');
+            self.path.push_str(&encoded(value));
+        }
+        self
+    }
+
     /// Sends `body` to `path`, under a name of its own, so that it may be sent twice.
     #[must_use]
     pub fn post(path: impl Into<String>, body: &Value) -> Self {

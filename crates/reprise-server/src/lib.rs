@@ -27,7 +27,7 @@ pub use problem::{Problem, ProblemKind};
 pub use surface::{Change, Kept, Lesson, Surface, TagRules, ToolAnswer};
 pub use tokens::{Scope, TokenEntry, TokenError, TokenFile};
 pub use wire::{
-    Answer, Compacted, ExportLine, Fate, ForgetBody, Hit, LearningAction, OutcomeLine,
-    OutcomeReport, QueryLine, RecallBody, WriteReport, external_id_of, fresh_run_id, is_sensitive,
-    record_of, record_of_value,
+    Answer, Compacted, ExportLine, Fate, ForgetBody, Hit, LearningAction, ListBody, Listed,
+    OutcomeLine, OutcomeReport, QueryLine, RecallBody, WriteReport, external_id_of, fresh_run_id,
+    is_sensitive, record_of, record_of_value,
 };

@@ -6,6 +6,7 @@
 mod episodes;
 mod feed;
 mod lessons;
+mod listing;
 mod outcomes;
 mod reading;
 mod records;

@@ -5,11 +5,13 @@
 
 mod answer;
 mod govern;
+mod list;
 mod outcome;
 mod record;
 
 pub use answer::{Answer, Hit, QueryLine, RecallBody};
 pub use govern::{Compacted, ForgetBody, LearningAction};
+pub use list::{ListBody, Listed};
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
 pub use record::{
     ExportLine, Fate, WriteReport, external_id_of, is_sensitive, record_of, record_of_value,

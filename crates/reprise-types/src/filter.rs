@@ -22,6 +22,12 @@ pub struct MemoryFilter {
     /// Only what has every one of these tags (A9), in any spelling.
     #[serde(default)]
     pub tags: Option<Vec<String>>,
+    /// Only this project: what is tagged `project:NAME` or has `project` in its metadata.
+    #[serde(default)]
+    pub project: Option<String>,
+    /// Only this author: what has him as `author`, `speaker`, `sender` or `user` in its metadata.
+    #[serde(default)]
+    pub author: Option<String>,
 }
 
 impl MemoryFilter {
@@ -31,8 +37,8 @@ impl MemoryFilter {
         *self == Self::default()
     }
 
-    /// Whether a record with these properties may answer, as far as they go: tags can change and
-    /// are not among them.
+    /// Whether a record with these properties may answer, as far as they go: tags can change,
+    /// and project and author stand in the metadata; they are not among them.
     #[must_use]
     pub fn admits(
         &self,

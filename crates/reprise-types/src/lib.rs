@@ -5,6 +5,7 @@
 //! Must never live here: file access, threads, a model, a ranking rule, or any other Reprise crate.
 
 mod annotation;
+mod calendar;
 mod context;
 mod embedding;
 mod entropy;
@@ -15,16 +16,20 @@ mod hostile;
 mod id;
 mod kind;
 pub mod limits;
+mod list;
 mod ports;
 mod quote;
 mod recall;
 mod record;
 mod run;
+mod spoken;
 mod time;
+mod typed;
 mod user;
 mod write;
 
 pub use annotation::{Annotation, Link, Related, normal_tag, normal_tags};
+pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
 pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
 pub use entropy::system_entropy;
@@ -37,17 +42,19 @@ pub use kind::{
     ConfidenceLevel, Credit, Evidence, FailKind, MemoryKind, MemorySource, Retention, Revision,
     UnknownName, Visibility,
 };
+pub use list::{Cursor, CursorError, ListRequest, Page};
 pub use ports::{Clock, Embedder, LearningEngine, MemoryProvider, Unlearned, VectorStore};
 pub use quote::{QuotedMemory, quoted_lines, without_quoted};
 pub use recall::{
-    Degraded, LearnedMove, RankSignal, Recall, RecallRequest, RetrievedMemory, SearchTier,
-    TaughtBy, Verdict, Why,
+    Degraded, LearnedMove, MatchedIdentifier, RankSignal, Recall, RecallRequest, RetrievedMemory,
+    SearchTier, TaughtBy, Verdict, Why,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance};
 pub use run::{
     AdapterWeights, EndedRun, Expected, LearningEvent, QueryVector, Receipt, RunBeginning,
     RunEnding, RunOutcome,
 };
+pub use spoken::Spoken;
 pub use time::{SystemClock, TimestampError, parse_timestamp};
 pub use user::{UserId, UserIdError};
 pub use write::{RejectReason, WriteOutcome};

@@ -21,6 +21,10 @@ pub const DIMENSIONS_MAX: usize = 4096;
 pub const TOP_K_MAX: usize = 1_000;
 /// Results a recall returns when the caller does not say.
 pub const TOP_K_DEFAULT: usize = 5;
+/// Most records of one page of a list.
+pub const PAGE_MAX: usize = 1_000;
+/// Records of a page where the caller does not say.
+pub const PAGE_DEFAULT: usize = 50;
 /// How far a vector's length may be from 1 before it is refused.
 pub const UNIT_NORM_TOLERANCE: f32 = 1e-3;
 /// How long a recall may take before late parts are dropped, in milliseconds.
@@ -31,3 +35,4 @@ pub const RECORDS_MAX: u32 = u32::MAX - 1;
 const _: () = assert!(IDENTIFIER_BYTES_MAX >= USER_ID_BYTES_MAX);
 const _: () = assert!(TEXT_BYTES_MAX >= QUERY_BYTES_MAX);
 const _: () = assert!(TOP_K_MAX >= TOP_K_DEFAULT);
+const _: () = assert!(PAGE_MAX >= PAGE_DEFAULT);

@@ -60,10 +60,9 @@ pub trait MemoryProvider: Send + Sync {
         filter: Option<MemoryFilter>,
     ) -> Result<Vec<RetrievedMemory>, MemoryError> {
         let request = RecallRequest {
-            query: query.to_owned(),
             top_k,
             filter: filter.unwrap_or_default(),
-            as_of: None,
+            ..RecallRequest::new(query)
         };
         self.recall_request(request)
             .await

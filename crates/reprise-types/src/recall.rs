@@ -3,10 +3,13 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::calendar::Calendar;
+use crate::error::MemoryError;
 use crate::filter::MemoryFilter;
 use crate::id::{RecallId, RecordId};
 use crate::limits::TOP_K_DEFAULT;
 use crate::record::MemoryRecord;
+use crate::spoken::Spoken;
 
 /// A question to memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +22,8 @@ pub struct RecallRequest {
     pub filter: MemoryFilter,
     /// Answer as a store that had stopped at this instant (by `known_at`) would have.
     pub as_of: Option<DateTime<Utc>>,
+    /// The time that the question names, read by the asker's calendar ([`Self::heard`]).
+    pub when: Option<Spoken>,
 }
 
 impl RecallRequest {
@@ -29,7 +34,26 @@ impl RecallRequest {
             top_k: TOP_K_DEFAULT,
             filter: MemoryFilter::default(),
             as_of: None,
+            when: None,
         }
+    }
+
+    /// Refuses a question that asks nothing, with the way to look without one.
+    pub fn check(&self) -> Result<(), MemoryError> {
+        if self.query.trim().is_empty() {
+            return Err(MemoryError::Invalid {
+                message: "the question is empty; `reprise list` looks through memory without one"
+                    .to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The same with the time that the question names, as this calendar has it.
+    #[must_use]
+    pub fn heard(self, calendar: &Calendar) -> Self {
+        let when = calendar.spoken(&self.query);
+        Self { when, ..self }
     }
 }
 
@@ -53,6 +77,10 @@ pub struct Recall {
     /// What may be made of the best result.
     #[serde(default)]
     pub verdict: Verdict,
+    /// Sentences for a reader: how the question or the filter was understood where that may
+    /// surprise.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// What may be made of an answer, read off the score of its best result.
@@ -121,6 +149,9 @@ pub struct Why {
     pub raw_distance: Option<f32>,
     /// Words of the query that the record holds, as the query wrote them.
     pub matched_words: Vec<String>,
+    /// What the question names letter by letter and the record has: it came first for that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matched_identifiers: Vec<MatchedIdentifier>,
     /// Runs that taught the difference between `score` and `sona_score`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taught_by: Vec<TaughtBy>,
@@ -130,6 +161,16 @@ pub struct Why {
     /// Older versions that this record replaced and that were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<RecordId>,
+}
+
+/// An identifier, a name, a phrase in quotes or a time of the question that a record has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MatchedIdentifier {
+    /// As the question writes it.
+    pub text: String,
+    /// Where the record has it: `text`, `id`, `external_id`, `metadata.KEY`, `source_refs` or
+    /// `timestamp`.
+    pub field: String,
 }
 
 /// One named part of a score.

@@ -10,6 +10,7 @@ mod branch;
 mod demo;
 mod faces;
 mod learn;
+mod list;
 
 use std::path::PathBuf;
 
@@ -18,7 +19,9 @@ use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser
 use clap::{Args, Parser, Subcommand};
 use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
-use reprise_types::{MemoryKind, MemorySource, RecordId, UserId};
+use reprise_types::{
+    Calendar, Clock, MemoryKind, MemorySource, RecordId, SystemClock, TimeError, UserId,
+};
 
 pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreArguments};
 pub(crate) use branch::{BranchCommand, BranchTarget};
@@ -29,6 +32,7 @@ pub(crate) use faces::{
     WhoseArguments,
 };
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
+pub(crate) use list::ListArguments;
 
 /// Episodic memory for AI agents: keeps what happened, brings back what resonates.
 #[derive(Debug, Parser)]
@@ -75,6 +79,8 @@ pub(crate) enum Command {
     Ingest(IngestArguments),
     /// Bring back what resonates with a text, or with each query of a file
     Recall(RecallArguments),
+    /// Look through memory without a question, the newest first
+    List(ListArguments),
     /// Report how runs went that used what was recalled, from a JSONL file
     Outcome(OutcomeArguments),
     /// Keep a lesson; or, with a command, look into what outcomes taught, and govern it
@@ -210,14 +216,14 @@ pub(crate) struct RecallArguments {
     /// Print one text for a prompt instead: as much of memory as is useful within this many tokens
     #[arg(long, value_name = "TOKENS", conflicts_with_all = ["queries", "top_k"])]
     pub(crate) budget: Option<usize>,
-    /// Answer as the store stood at this instant
-    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    /// Answer as the store stood at this time
+    #[arg(long, value_name = "TIME", value_parser = until)]
     pub(crate) as_of: Option<DateTime<Utc>>,
-    /// Only what happened at this instant or later
-    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    /// Only what happened at this time or later: 2026-02-16, 2026-02, 7d, yesterday, `last week`
+    #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) since: Option<DateTime<Utc>>,
-    /// Only what happened at this instant or earlier
-    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    /// Only what happened at this time or earlier; a day or month belongs to it whole
+    #[arg(long, value_name = "TIME", value_parser = until)]
     pub(crate) until: Option<DateTime<Utc>>,
     /// Only what has this tag (may be repeated: all of them)
     #[arg(long)]
@@ -231,6 +237,27 @@ pub(crate) struct RecallArguments {
     /// Only this session
     #[arg(long)]
     pub(crate) session: Option<String>,
+    /// Only this project: the tag `project:NAME`, or `project` in the metadata
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
+    /// Only this author: `author`, `speaker`, `sender` or `user` in the metadata
+    #[arg(long, value_name = "NAME")]
+    pub(crate) author: Option<String>,
+}
+
+/// The calendar of whoever types.
+pub(crate) fn calendar() -> Calendar {
+    Calendar::of_machine(SystemClock.now())
+}
+
+/// The beginning of what is called a time.
+fn since(text: &str) -> Result<DateTime<Utc>, TimeError> {
+    calendar().since(text)
+}
+
+/// The end of it.
+fn until(text: &str) -> Result<DateTime<Utc>, TimeError> {
+    calendar().until(text)
 }
 
 #[derive(Debug, Args)]
@@ -260,8 +287,8 @@ pub(crate) struct ForgetWhat {
     /// All records of this session
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// All that happened before this instant
-    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    /// All that happened before this time
+    #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) before: Option<DateTime<Utc>>,
 }
 
@@ -371,6 +398,12 @@ pub(crate) enum BenchCommand {
         /// Measure this file (the bench starts itself so)
         #[arg(long, hide = true)]
         file: Option<PathBuf>,
+    },
+    /// Pages of a list, plain and narrowed
+    List {
+        /// Records in the store
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
     },
     /// What MCP, HTTP, the command line and a hook add to the engine's own time
     Faces {

@@ -20,6 +20,7 @@ mod ingest;
 mod inspect;
 mod learn;
 mod lesson;
+mod list;
 mod man;
 mod mcp;
 pub(crate) mod model;
@@ -83,6 +84,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Ingest(arguments) => ingest::run(&context, &arguments),
         Command::Recall(arguments) => recall::run(&context, &arguments),
+        Command::List(arguments) => list::run(&context, &arguments),
         Command::Outcome(arguments) => outcome::run(&context, &arguments),
         Command::Learn(arguments) => match &arguments.command {
             Some(command) => learn::run(&context, command),

@@ -118,6 +118,7 @@ impl MemoryProvider for Fake {
             considered: 1,
             nothing_relevant: false,
             verdict: Verdict::Relevant,
+            notes: Vec::new(),
         };
         self.hear(format!("recall {}", request.query), recall).await
     }
@@ -197,6 +198,7 @@ pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> Remembered {
             considered: 1,
             nothing_relevant: false,
             verdict: Verdict::Relevant,
+            notes: Vec::new(),
         }),
         took: Duration::ZERO,
         nonce: 7,

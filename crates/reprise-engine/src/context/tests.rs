@@ -50,6 +50,7 @@ fn recall(results: Vec<RetrievedMemory>) -> Recall {
         considered: 0,
         nothing_relevant: false,
         verdict: Verdict::Relevant,
+        notes: Vec::new(),
     }
 }
 

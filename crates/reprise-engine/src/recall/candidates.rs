@@ -1,5 +1,5 @@
 //! Candidates: the records worth a closer look. All of a small store; of a large one those that
-//! meaning or words speak for, and their neighbours in the session.
+//! meaning or words speak for, their neighbours in the session, and those that the question names.
 //!
 //! Must never live here: weights, or an order among the candidates.
 
@@ -25,7 +25,7 @@ pub(super) struct Scratch {
     lexical: LexicalScratch,
     vectors: VectorScratch,
     ordinals: Vec<u32>,
-    moved: Vec<u32>,
+    kept: Vec<u32>,
 }
 
 /// What the search found.
@@ -33,21 +33,27 @@ pub(super) struct Scratch {
 pub(super) struct Found<'a> {
     /// Admitted records, ascending, each once.
     pub(super) ordinals: &'a [u32],
-    /// Those of them that the moved question finds (M61).
-    pub(super) moved: &'a [u32],
+    /// Those of them that stay in however low they are ranked: what the moved question finds (M61),
+    /// and what the question names. Ascending.
+    pub(super) kept: &'a [u32],
     pub(super) lexical: LexicalSignals<'a>,
     /// What answered by meaning.
     pub(super) tier: SearchTier,
 }
 
-pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scratch) -> Found<'a> {
+pub(super) fn run<'a>(
+    snapshot: &Snapshot,
+    plan: &Plan<'_>,
+    named: &[u32],
+    scratch: &'a mut Scratch,
+) -> Found<'a> {
     let Scratch {
         lexical,
         vectors,
         ordinals,
-        moved,
+        kept,
     } = scratch;
-    moved.clear();
+    kept.clear();
     let each = EACH_MIN.max(plan.ranked);
     let lexical = snapshot
         .index
@@ -60,20 +66,23 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
     if plan.ranked == 0 {
         return Found {
             ordinals,
-            moved,
+            kept,
             lexical,
             tier,
         };
     }
     if let Some(codes) = &plan.adjusted {
         let found = snapshot.index.candidates(codes, each, &plan.view, vectors);
-        moved.extend(found.iter().map(|best| best.0).take(MOVED));
+        kept.extend(found.iter().map(|best| best.0).take(MOVED));
     }
+    kept.extend_from_slice(named);
+    kept.sort_unstable();
+    kept.dedup();
     if plan.view.considered() <= WHOLE_MAX {
         ordinals.extend(plan.view.ordinals());
         return Found {
             ordinals,
-            moved,
+            kept,
             lexical,
             tier,
         };
@@ -91,12 +100,12 @@ pub(super) fn run<'a>(snapshot: &Snapshot, plan: &Plan<'_>, scratch: &'a mut Scr
         take(snapshot.index.candidates(codes, each, &plan.view, vectors));
         tier = vectors.tier();
     }
-    ordinals.extend_from_slice(moved);
+    ordinals.extend_from_slice(kept);
     ordinals.sort_unstable();
     ordinals.dedup();
     Found {
         ordinals,
-        moved,
+        kept,
         lexical,
         tier,
     }

@@ -9,6 +9,7 @@ use reprise_types::{
 
 use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
+use super::lookup::Lookup;
 use super::scene::Scene;
 use super::signals::SIGNALS;
 use crate::snapshot::Snapshot;
@@ -23,6 +24,7 @@ pub(super) fn run(
     scene: &Scene<'_>,
     fusion: &Fusion,
     best: &[Scored],
+    lookup: &Lookup,
     learning: &dyn LearningEngine,
 ) -> (Vec<RetrievedMemory>, bool) {
     let plan = scene.plan;
@@ -31,7 +33,8 @@ pub(super) fn run(
     let mut seen = HashSet::new();
     let reordered = reordered(snapshot, scene, best, learning);
     let session = |(scored, _): &(&Scored, f32)| snapshot.index.doc(scored.ordinal)?.session;
-    for (scored, moved) in spread(reordered, session) {
+    let spread = lookup.first(spread(reordered, session), |(scored, _)| scored.ordinal);
+    for (scored, moved) in spread {
         if results.len() == plan.top_k {
             break;
         }
@@ -45,7 +48,8 @@ pub(super) fn run(
                     taught_by: learning.taught_by(plan.vector, record.id),
                     learning: (moved != 0.0).then(|| learned_move(learning, moved)),
                     supersedes: history(snapshot, &record),
-                    ..why(scene, fusion, scored)
+                    matched_identifiers: lookup.matched(scored.ordinal, &record),
+                    ..why(scene, fusion, scored, lookup.lift(scored.ordinal))
                 };
                 results.push(RetrievedMemory {
                     record,
@@ -121,13 +125,17 @@ fn history(snapshot: &Snapshot, record: &MemoryRecord) -> Vec<RecordId> {
     history
 }
 
-fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored) -> Why {
+fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, f32)>) -> Why {
     let parts = SIGNALS.iter().zip(scored.values).zip(fusion.weights);
     let mut signals: Vec<RankSignal> = parts
         .filter(|(_, weight)| *weight != 0.0)
         .map(|((signal, value), weight)| part(signal.name, value, weight))
         .collect();
     signals.push(part("base_rate", 1.0, fusion.base));
+    signals.extend(named.map(|(share, lift)| {
+        let value = if share > 0.0 { share } else { 1.0 };
+        part("named", value, lift / value)
+    }));
     let codes = scene.plan.codes.as_ref();
     let cosine = codes.and_then(|codes| scene.index.cosine(codes, scored.ordinal));
     Why {
@@ -136,6 +144,7 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored) -> Why {
         matched_words: scene
             .lexical
             .matched_words(scored.ordinal, &scene.plan.query),
+        matched_identifiers: Vec::new(),
         taught_by: Vec::new(),
         learning: None,
         supersedes: Vec::new(),

@@ -43,20 +43,21 @@ impl Fusion {
     }
 }
 
-/// Fills `out` with the `most` best candidates and with those of `moved` that are not among them,
-/// best first, ties by newer.
+/// Fills `out` with the `most` best candidates and with those of `kept` (ascending) that are not
+/// among them, best first, ties by newer.
 pub(super) fn run(
     scene: &Scene<'_>,
     candidates: &[Candidate],
     fusion: &Fusion,
     most: usize,
-    moved: &[u32],
+    kept: &[u32],
     out: &mut Vec<Scored>,
 ) {
     out.clear();
+    let stays = |ordinal: u32| kept.binary_search(&ordinal).is_ok();
     let with_evidence = candidates
         .iter()
-        .filter(|c| has_evidence(scene, c) || moved.contains(&c.ordinal));
+        .filter(|c| has_evidence(scene, c) || stays(c.ordinal));
     out.extend(with_evidence.map(|candidate| {
         let values = values(scene, candidate);
         Scored {
@@ -69,17 +70,18 @@ pub(super) fn run(
         out.select_nth_unstable_by(most - 1, order);
     }
     let best = most.min(out.len());
-    let mut kept = best;
+    let mut count = best;
     for at in best..out.len() {
-        if moved.contains(&out[at].ordinal) {
-            out.swap(kept, at);
-            kept += 1;
+        if stays(out[at].ordinal) {
+            out.swap(count, at);
+            count += 1;
         }
     }
-    out.truncate(kept);
+    out.truncate(count);
     out.sort_unstable_by(order);
 }
 
-fn order(a: &Scored, b: &Scored) -> Ordering {
+/// Best first, ties by newer.
+pub(super) fn order(a: &Scored, b: &Scored) -> Ordering {
     b.logit.total_cmp(&a.logit).then(b.ordinal.cmp(&a.ordinal))
 }

@@ -3,9 +3,7 @@
 use chrono::{DateTime, Utc};
 use reprise_index::{Query, QueryCodes, View};
 use reprise_types::limits::TOP_K_MAX;
-use reprise_types::{
-    Degraded, EmbeddingSpace, LearningEngine, RecallRequest, check_unit_vector, normal_tag,
-};
+use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, RecallRequest, check_unit_vector};
 
 use super::question::{Asked, subject};
 use crate::snapshot::Snapshot;
@@ -66,7 +64,7 @@ impl<'a> Plan<'a> {
         Self {
             query: snapshot.index.analyse_query(&subject(&request.query)),
             asked: Asked::of(&request.query),
-            view: view(snapshot, request),
+            view: snapshot.view(&request.filter, request.as_of),
             codes: vector.and_then(|vector| snapshot.index.encode(vector)),
             vector,
             adjusted: None,
@@ -83,16 +81,4 @@ impl<'a> Plan<'a> {
             },
         }
     }
-}
-
-/// The records that may answer. A tag that cannot be one is on no record; no tags ask for nothing.
-fn view(snapshot: &Snapshot, request: &RecallRequest) -> View {
-    let view = snapshot.index.view(&request.filter, request.as_of);
-    let Some(tags) = request.filter.tags.as_ref().filter(|tags| !tags.is_empty()) else {
-        return view;
-    };
-    let at = request.as_of.map(|at| at.timestamp_micros());
-    let normal: Option<Vec<String>> = tags.iter().map(|tag| normal_tag(tag)).collect();
-    let tagged = normal.map(|tags| snapshot.marks.tagged_all(&tags, at));
-    view.among(&tagged.unwrap_or_default())
 }

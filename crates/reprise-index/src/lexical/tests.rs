@@ -82,6 +82,7 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
                     session_id: names[*session],
                     speaker: "",
                     text: &text,
+                    exact: &[],
                     vector: None,
                 });
                 told.push(Told {
@@ -430,6 +431,7 @@ fn a_word_of_most_documents_counts_where_nothing_else_is_asked() {
             session_id: "",
             speaker: "",
             text,
+            exact: &[],
             vector: None,
         });
     }

@@ -30,6 +30,7 @@ fn sample() -> IndexWriter {
             session_id: ["one", "two", ""][number as usize % 3],
             speaker: "",
             text: &text,
+            exact: &[],
             vector: (number % 3 != 0).then_some(&vector[..]),
         });
         if number % 4 == 0 {
@@ -207,6 +208,7 @@ fn a_purged_document_leaves_no_trace_in_the_parts() {
         session_id: "clandestine",
         speaker: "",
         text: "the zebra moves at midnight",
+        exact: &[],
         vector: Some(&[0.5, 0.5, 0.5, 0.5]),
     };
     writer.push(&doc);

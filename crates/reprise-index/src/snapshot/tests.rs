@@ -24,6 +24,7 @@ fn doc(number: u32) -> NewDoc<'static> {
         session_id: SESSIONS[number as usize % 3],
         speaker: "",
         text: "race in the auth module",
+        exact: &[],
         vector: None,
     }
 }
@@ -59,7 +60,7 @@ proptest! {
         };
         let (since, session_id) = (since.map(at), session.map(str::to_owned));
         let until = until.map(at);
-        let filter = MemoryFilter { kinds, sources, since, until, session_id, tags: None };
+        let filter = MemoryFilter { kinds, sources, since, until, session_id, ..MemoryFilter::default() };
         let snapshot = writer.publish();
         let view = snapshot.view(&filter, as_of.map(at));
         let mut expected = Vec::new();
@@ -85,6 +86,7 @@ fn a_snapshot_does_not_see_what_comes_later() {
     let mut writer = IndexWriter::new(2);
     for number in 0..300 {
         writer.push(&NewDoc {
+            exact: &[],
             vector: Some(&[0.6, 0.8]),
             ..doc(number)
         });
@@ -109,6 +111,7 @@ fn a_snapshot_does_not_see_what_comes_later() {
     writer.push(&NewDoc {
         speaker: "",
         text: "zebra",
+        exact: &[],
         vector: Some(&[1.0, 0.0]),
         ..doc(301)
     });

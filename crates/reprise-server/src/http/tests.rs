@@ -13,7 +13,7 @@ use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
 use crate::testing::{Running, config, options, run, run_in, run_with};
 use crate::tokens::{Scope, TokenFile};
-use crate::wire::{Answer, OutcomeReport, WriteReport};
+use crate::wire::{Answer, Listed, OutcomeReport, WriteReport};
 
 /// Status and body of one request over TCP, head as given.
 async fn raw(running: &Running, head: &str, body: &str) -> (u16, String) {
@@ -96,6 +96,59 @@ async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
     assert_eq!(gone["forgotten"], json!([third.id, new.id, id]));
     let answer: Answer = client.ask(&ask).await.unwrap();
     assert!(answer.results.is_empty(), "{:?}", answer.results);
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_list_is_walked_page_by_page_and_says_what_is_wrong_with_it() {
+    let running = run().await;
+    let client = &running.client;
+    let times = ["2026-02-01", "2026-02-03", "2026-02-02"];
+    let records = times.map(|time| json!({"external_id": time, "text": time, "timestamp": time}));
+    let keep = Call::post(at(&["records"]), &json!(records));
+    assert!(client.bytes(&keep).await.is_ok());
+    let list = |pairs: &[(&str, &str)]| {
+        let pairs: Vec<(&str, String)> = pairs
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()))
+            .collect();
+        Call::get(at(&["records"])).asking(&pairs)
+    };
+    let first: Listed = client.ask(&list(&[("limit", "2")])).await.unwrap();
+    assert_eq!(first.records[0]["external_id"], "2026-02-03");
+    assert_eq!(first.records[1]["external_id"], "2026-02-02");
+    let cursor = first.next.unwrap().to_string();
+    assert_eq!(first.records[1]["cursor"], cursor.as_str());
+    for cursor in [cursor.as_str(), first.records[1]["id"].as_str().unwrap()] {
+        let second: Listed = client.ask(&list(&[("cursor", cursor)])).await.unwrap();
+        assert_eq!(second.records[0]["external_id"], "2026-02-01");
+        assert_eq!((second.records.len(), second.next), (1, None));
+    }
+    let narrow = [
+        ("since", "2026-02-02"),
+        ("kind", "episode,finding"),
+        ("tag", "none such"),
+    ];
+    let none: Listed = client.ask(&list(&narrow)).await.unwrap();
+    assert!(
+        none.notes[0].contains("tagged `none-such`"),
+        "{:?}",
+        none.notes
+    );
+    for (pairs, word) in [
+        ([("limit", "0")], "1 to 1000"),
+        ([("limit", "1001")], "1 to 1000"),
+        ([("cursor", "x")], "no cursor"),
+        ([("cursor", "01ARZ3NDEKTSV4RRFFQ69G5FAV")], "no record"),
+        ([("since", "soon")], "RFC 3339"),
+        ([("until", "2026-02-30")], "28 days"),
+        ([("kind", "gossip")], "memory kind"),
+        ([("page", "2")], "no part of a list"),
+    ] {
+        let refused = client.bytes(&list(&pairs)).await.unwrap_err();
+        assert_eq!(refused.kind, ProblemKind::Invalid);
+        assert!(refused.detail.contains(word), "{refused}");
+    }
     running.end().await;
 }
 

@@ -25,7 +25,8 @@ use super::{App, tools};
 use crate::problem::{Problem, ProblemKind};
 use crate::surface::Kept;
 use crate::wire::{
-    Compacted, ForgetBody, LearningAction, OutcomeLine, OutcomeReport, RecallBody, WriteReport,
+    Compacted, ForgetBody, LearningAction, ListBody, Listed, OutcomeLine, OutcomeReport,
+    RecallBody, WriteReport,
 };
 
 /// Changes that wait for one listener to take them.
@@ -33,7 +34,7 @@ const CHANGES_WAITING: usize = 64;
 
 pub(super) fn router() -> Router<App> {
     Router::new()
-        .route("/records", post(observe))
+        .route("/records", get(list).post(observe))
         .route("/records/{id}", get(show).patch(update).delete(forget))
         .route("/recall", post(recall))
         .route("/outcome", post(outcome))
@@ -102,6 +103,17 @@ fn listed(body: &[u8]) -> Result<Vec<Value>, Problem> {
             "send one record, a list of records, or {\"records\": [...]}",
         )),
     }
+}
+
+/// A page of the records, the newest first.
+async fn list(
+    State(app): State<App>,
+    Who(user): Who,
+    query: Result<Query<Vec<(String, String)>>, QueryRejection>,
+) -> Result<Json<Listed>, Problem> {
+    let Query(pairs) = query.map_err(Problem::invalid)?;
+    let body = ListBody::from_pairs(&pairs).map_err(Problem::invalid)?;
+    app.surface.list(&user, &body).await.map(Json)
 }
 
 async fn show(

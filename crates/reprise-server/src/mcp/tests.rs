@@ -195,7 +195,7 @@ fn what_every_session_pays_for_is_small() {
     for (profile, count, bytes_max) in [
         (Profile::Lean, 4, 6_000),
         (Profile::Default, 9, 12_000),
-        (Profile::Full, 15, 18_000),
+        (Profile::Full, 16, 20_000),
     ] {
         let tools = tools::of(profile);
         assert_eq!(tools.len(), count);
@@ -233,6 +233,17 @@ async fn an_answer_keeps_to_its_tokens_and_says_what_it_cost() {
     let count = few["results"].as_array().unwrap().len();
     assert!((1..8).contains(&count), "{few}");
     assert_eq!(few["truncated"], true);
+    let page = call(&session, "list", json!({"limit": 3})).await.unwrap();
+    assert!(
+        page["records"][0]["text"]
+            .as_str()
+            .unwrap()
+            .starts_with("Lesson 7")
+    );
+    let rest = json!({"limit": 9, "cursor": page["next"]});
+    let rest = call(&session, "list", rest).await.unwrap();
+    assert_eq!(rest["records"].as_array().unwrap().len(), 5);
+    assert_eq!(rest["next"], Value::Null);
     assert!(few["tokens"].as_u64().unwrap() <= 300 && all["tokens"].as_u64().unwrap() > 300);
     assert_eq!(few["results"][0], all["results"][0]);
 }

@@ -62,6 +62,7 @@ pub(super) fn of(profile: Profile) -> Vec<Tool> {
             "forget",
             "merge_tags",
             "stats",
+            "list",
         ],
     };
     names.iter().filter_map(|name| tool(name)).collect()
@@ -152,6 +153,7 @@ type Described = (&'static str, &'static str, Effect, Value, Value);
 
 fn described(name: &str) -> Option<Described> {
     asking(name)
+        .or_else(|| looking(name))
         .or_else(|| adding(name))
         .or_else(|| governing(name))
 }
@@ -174,9 +176,9 @@ fn asking(name: &str) -> Option<Described> {
                         "items": { "enum": ["episode", "strategy", "finding", "pattern"] },
                     },
                     "session": text("Only this session"),
-                    "since": text("Only what happened from this time on (RFC 3339)"),
-                    "until": text("Only what happened up to this time (RFC 3339)"),
-                    "as_of": text("Answer as memory stood at this time (RFC 3339)"),
+                    "since": text("Only what happened from this time on: 2026-02-16, 7d, last week"),
+                    "until": text("Only what happened up to this time, which belongs to it"),
+                    "as_of": text("Answer as memory stood at this time"),
                     "full": { "type": "boolean", "description": "Whole texts at once" },
                     "max_tokens": count("Most tokens of the answer's text; the best come first"),
                 }),
@@ -234,6 +236,38 @@ fn asking(name: &str) -> Option<Described> {
             Effect::Reads,
             takes(&json!({}), &[]),
             gives(&json!({ "live": count("Records") }), &["live"]),
+        ),
+        _ => return None,
+    })
+}
+
+fn looking(name: &str) -> Option<Described> {
+    Some(match name {
+        "list" => (
+            "List",
+            "Look through memory without a question, the newest first, page by page.",
+            Effect::Reads,
+            takes(
+                &json!({
+                    "kinds": {
+                        "type": "array",
+                        "items": { "enum": ["episode", "strategy", "finding", "pattern"] },
+                    },
+                    "tags": texts("Only what has all of these"),
+                    "since": text("Only from this time on: 2026-02-16, 2026-02, 7d, yesterday"),
+                    "until": text("Only up to this time, which belongs to it"),
+                    "session": text("Only this session"),
+                    "project": text("Only this project"),
+                    "author": text("Only this author"),
+                    "limit": count("Records of the page; 20 by default, 1000 at most"),
+                    "cursor": text("`next` of the page before"),
+                }),
+                &[],
+            ),
+            gives(
+                &json!({ "records": list(), "considered": count("On all pages") }),
+                &["records", "considered"],
+            ),
         ),
         _ => return None,
     })
@@ -333,7 +367,7 @@ fn governing(name: &str) -> Option<Described> {
                     "id": id(),
                     "external_id": text("The name its sender gave it"),
                     "session": text("All of this session"),
-                    "before": text("All that happened before this time (RFC 3339)"),
+                    "before": text("All that happened before this time"),
                     "reason": text("Why"),
                 }),
                 &[],

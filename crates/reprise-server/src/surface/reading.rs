@@ -59,7 +59,7 @@ impl Surface {
             tags: self.tag_rules.resolve(&body.tags),
             ..body.clone()
         };
-        let request = body.request().map_err(Problem::invalid)?;
+        let request = body.request(&self.calendar()).map_err(Problem::invalid)?;
         if !self.service.has_memory(user) {
             return Ok(self.nothing());
         }
@@ -81,6 +81,7 @@ impl Surface {
             considered: 0,
             nothing_relevant: true,
             verdict: Verdict::Nothing,
+            notes: Vec::new(),
         }
     }
 

@@ -184,7 +184,8 @@ impl Surface {
         user: &UserId,
         what: &ForgetBody,
     ) -> Result<Vec<RecordId>, Problem> {
-        let selectors = what.selectors().map_err(Problem::invalid)?;
+        let selectors = what.selectors(&self.calendar());
+        let selectors = selectors.map_err(Problem::invalid)?;
         let (now, reason) = (self.clock.now(), what.reason().to_owned());
         let forget = move |engine: &mut Engine| {
             for selector in &selectors {

@@ -114,7 +114,7 @@ impl Surface {
         key: (UserId, String),
         report: HookReport,
     ) -> Result<HookAnswer, Problem> {
-        if report.text.chars().count() < PROMPT_CHARS_MIN {
+        if report.text.trim().chars().count() < PROMPT_CHARS_MIN {
             return Ok(HookAnswer::default());
         }
         let (recall_id, hits) = self.of_project(user, &report.text, &report.project).await?;

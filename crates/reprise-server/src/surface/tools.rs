@@ -15,12 +15,14 @@ use super::lessons::{Lesson, title_of};
 use super::tagging::alike_pairs;
 use super::{Kept, Surface};
 use crate::problem::Problem;
-use crate::wire::{Fate, ForgetBody, RecallBody, instant};
+use crate::wire::{Fate, ForgetBody, ListBody, RecallBody, instant};
 
 /// Characters of a text in a light answer.
 const EXCERPT: usize = 240;
 /// Results of a recall where the agent does not say.
 const LIMIT_DEFAULT: usize = 5;
+/// Records of a page where the agent does not say.
+const LISTED_DEFAULT: usize = 20;
 /// Records of one `get`.
 const GET_MAX: usize = 50;
 
@@ -91,6 +93,22 @@ struct DeleteArguments {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct ListArguments {
+    #[serde(default)]
+    kinds: Vec<MemoryKind>,
+    #[serde(default)]
+    tags: Vec<String>,
+    since: Option<String>,
+    until: Option<String>,
+    session: Option<String>,
+    project: Option<String>,
+    author: Option<String>,
+    limit: Option<usize>,
+    cursor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct NoArguments {}
 
 #[derive(Debug, Deserialize)]
@@ -143,6 +161,7 @@ impl Surface {
                 let text = format!("{merged} records have `{into}` instead of `{from}` now");
                 answer(text, &json!({ "merged": merged }))
             }
+            "list" => self.tool_list(user, read(arguments)?).await,
             "stats" => {
                 let NoArguments {} = read(arguments)?;
                 let stats = self.stats(user).await?;
@@ -208,6 +227,9 @@ impl Surface {
             (1, false) => "Found 1 relevant memory:".to_owned(),
             (count, false) => format!("Found {count} relevant memories:"),
         };
+        for note in &found.notes {
+            text.push_str(&["\nNote: ", note].concat());
+        }
         let mut results = Vec::with_capacity(found.results.len());
         for memory in &found.results {
             let light = light(memory, full);
@@ -226,10 +248,64 @@ impl Surface {
                 "recall_id": found.recall_id,
                 "nothing_relevant": found.nothing_relevant,
                 "degraded": found.degraded,
+                "notes": found.notes,
                 "tokens": tokens,
                 "truncated": results.len() < found.results.len(),
                 "elapsed_ms": elapsed_ms,
                 "results": results,
+            }),
+        )
+    }
+
+    async fn tool_list(
+        &self,
+        user: &UserId,
+        arguments: ListArguments,
+    ) -> Result<ToolAnswer, Problem> {
+        let body = ListBody {
+            kind: arguments.kinds,
+            tag: arguments.tags,
+            since: arguments.since,
+            until: arguments.until,
+            session: arguments.session,
+            project: arguments.project,
+            author: arguments.author,
+            limit: Some(arguments.limit.unwrap_or(LISTED_DEFAULT)),
+            cursor: arguments.cursor,
+            source: Vec::new(),
+        };
+        let page = self.list(user, &body).await?;
+        let mut text = format!("{} of {} records", page.records.len(), page.considered);
+        for note in &page.notes {
+            text.push_str(&[": ", note].concat());
+        }
+        let mut records = Vec::with_capacity(page.records.len());
+        for mut record in page.records {
+            let whole = record["text"].as_str().unwrap_or_default();
+            let short = excerpt(whole);
+            let part = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
+            let line = [
+                "\n- ",
+                &part("timestamp"),
+                " [",
+                &part("id"),
+                "] ",
+                &short.split_whitespace().collect::<Vec<_>>().join(" "),
+            ];
+            text.push_str(&line.concat());
+            record["text"] = json!(short);
+            records.push(record);
+        }
+        if let Some(next) = page.next {
+            text.push_str(&["\nmore with cursor ", &next.to_string()].concat());
+        }
+        answer(
+            text,
+            &json!({
+                "records": records,
+                "next": page.next,
+                "considered": page.considered,
+                "notes": page.notes,
             }),
         )
     }

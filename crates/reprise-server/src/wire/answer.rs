@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{
-    Degraded, EmbeddingSpace, MemoryFilter, MemoryKind, MemorySource, Recall, RecallId,
-    RecallRequest, RecordId, RetrievedMemory, SearchTier, Verdict, Why, check_unit_vector,
-    parse_timestamp,
+    Calendar, Degraded, EmbeddingSpace, MemoryFilter, MemoryKind, MemorySource, Recall, RecallId,
+    RecallRequest, RecordId, RetrievedMemory, SearchTier, TimeError, Verdict, Why,
+    check_unit_vector,
 };
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -70,6 +70,12 @@ pub struct RecallBody {
     /// Only this session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// Only this project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Only this author.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// Answer as the store stood at this instant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
@@ -109,30 +115,39 @@ impl RecallBody {
             until: filter.until.map(instant),
             tags: filter.tags.clone().unwrap_or_default(),
             session: filter.session_id.clone(),
+            project: filter.project.clone(),
+            author: filter.author.clone(),
             as_of: request.as_of.map(instant),
             budget: None,
         }
     }
 
-    /// The request that it asks for; the error is a sentence about it.
-    pub fn request(&self) -> Result<RecallRequest, String> {
-        let time = |text: &Option<String>| -> Result<Option<DateTime<Utc>>, String> {
-            let parsed = text.as_deref().map(parse_timestamp).transpose();
+    /// The request that it asks for, times as the calendar has them; the error is a sentence about
+    /// it.
+    pub fn request(&self, calendar: &Calendar) -> Result<RecallRequest, String> {
+        type Read = fn(&Calendar, &str) -> Result<DateTime<Utc>, TimeError>;
+        let time = |text: &Option<String>, read: Read| {
+            let parsed = text.as_deref().map(|text| read(calendar, text)).transpose();
             parsed.map_err(|error| error.to_string())
         };
-        Ok(RecallRequest {
+        let request = RecallRequest {
             query: self.query.clone(),
             top_k: self.top_k.unwrap_or(TOP_K_DEFAULT),
             filter: MemoryFilter {
                 kinds: (!self.kind.is_empty()).then(|| self.kind.clone()),
                 sources: (!self.source.is_empty()).then(|| self.source.clone()),
-                since: time(&self.since)?,
-                until: time(&self.until)?,
+                since: time(&self.since, Calendar::since)?,
+                until: time(&self.until, Calendar::until)?,
                 tags: (!self.tags.is_empty()).then(|| self.tags.clone()),
                 session_id: self.session.clone(),
+                project: self.project.clone(),
+                author: self.author.clone(),
             },
-            as_of: time(&self.as_of)?,
-        })
+            as_of: time(&self.as_of, Calendar::until)?,
+            when: None,
+        };
+        request.check().map_err(|error| error.to_string())?;
+        Ok(request.heard(calendar))
     }
 }
 
@@ -152,6 +167,9 @@ pub struct Answer {
     /// What may be made of the best.
     #[serde(default)]
     pub verdict: Verdict,
+    /// Sentences for a reader: how the question or the filter was understood.
+    #[serde(default)]
+    pub notes: Vec<String>,
     /// Live records that the filter admitted.
     #[serde(default)]
     pub considered: u32,
@@ -221,6 +239,7 @@ impl Answer {
             elapsed_ms,
             nothing_relevant: recall.nothing_relevant,
             verdict: recall.verdict,
+            notes: recall.notes,
             considered: recall.considered,
             tier: recall.tier,
             results: recall.results.into_iter().map(Hit::from).collect(),

@@ -1,7 +1,7 @@
 //! Governing a memory: what is to be forgotten, what a compaction did, the switches of learning.
 
 use reprise_engine::ForgetSelector;
-use reprise_types::{ExternalId, RecordId, parse_timestamp};
+use reprise_types::{Calendar, ExternalId, RecordId};
 use serde::{Deserialize, Serialize};
 
 /// What is to be forgotten: exactly one of the four.
@@ -28,7 +28,7 @@ pub struct ForgetBody {
 impl ForgetBody {
     /// The selectors to try, in order: an external id may have come from the batch contract or from
     /// an event log.
-    pub fn selectors(&self) -> Result<Vec<ForgetSelector>, String> {
+    pub fn selectors(&self, calendar: &Calendar) -> Result<Vec<ForgetSelector>, String> {
         match (self.id, &self.external_id, &self.session, &self.before) {
             (Some(id), None, None, None) => Ok(vec![ForgetSelector::Id(id)]),
             (None, Some(external), None, None) => {
@@ -37,7 +37,7 @@ impl ForgetBody {
             }
             (None, None, Some(session), None) => Ok(vec![ForgetSelector::Session(session.clone())]),
             (None, None, None, Some(before)) => {
-                let before = parse_timestamp(before).map_err(|error| error.to_string())?;
+                let before = calendar.since(before).map_err(|error| error.to_string())?;
                 Ok(vec![ForgetSelector::Before(before)])
             }
             _ => Err("name one of id, external_id, session and before".to_owned()),

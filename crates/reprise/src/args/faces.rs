@@ -75,7 +75,7 @@ pub(crate) struct TagsArguments {
 pub(crate) struct McpArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Which tools the client sees: lean (4), default (9) or full (15)
+    /// Which tools the client sees: lean (4), default (9) or full (16)
     #[arg(long, default_value = "default")]
     pub(crate) profile: Profile,
 }

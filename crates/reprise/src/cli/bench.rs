@@ -5,6 +5,7 @@ mod concurrent;
 mod corpus;
 mod faces;
 mod ingest;
+mod list;
 mod memory;
 mod recall;
 
@@ -18,6 +19,7 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
     match command {
         BenchCommand::Recall { records } => recall::run(context, *records),
         BenchCommand::Concurrent { records } => concurrent::run(context, *records),
+        BenchCommand::List { records } => list::run(context, *records),
         BenchCommand::Faces { records } => faces::run(context, *records),
         BenchCommand::Ingest { events } => ingest::run(context, *events),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::Context;
 use super::daemon::Daemon;
 use super::store::{self, Access};
-use crate::args::ForgetArguments;
+use crate::args::{ForgetArguments, calendar};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -103,7 +103,7 @@ impl<'a> Writer<'a> {
                 Ok(daemon.ask::<Answer>(&call)?.forgotten)
             }
             By::Engine(engine) => {
-                for selector in body.selectors().map_err(anyhow::Error::msg)? {
+                for selector in body.selectors(&calendar()).map_err(anyhow::Error::msg)? {
                     let gone = engine.forget(&selector, body.reason(), SystemClock.now())?;
                     if !gone.is_empty() {
                         return Ok(gone.iter().map(|gone| gone.id).collect());

@@ -18,12 +18,15 @@ use reprise_types::{
 use super::daemon::Daemon;
 use super::store::{self, Access};
 use super::{Context, model};
-use crate::args::RecallArguments;
+use crate::args::{RecallArguments, calendar};
 use crate::exit::Exit;
 use crate::lines::Lines;
 use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
+    if let Some(text) = &arguments.text {
+        RecallRequest::new(text.as_str()).check()?;
+    }
     let mut asker = Asker {
         context,
         arguments,
@@ -193,9 +196,13 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
             until: arguments.until,
             tags: given(&arguments.tag),
             session_id: arguments.session.clone(),
+            project: arguments.project.clone(),
+            author: arguments.author.clone(),
         },
         as_of: arguments.as_of,
+        when: None,
     }
+    .heard(&calendar())
 }
 
 fn batch(asker: &mut Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
@@ -206,6 +213,8 @@ fn batch(asker: &mut Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
         let query = line.and_then(|line| {
             let line: QueryLine = serde_json::from_str(&line).map_err(|error| error.to_string())?;
             let vector = line.vector()?;
+            let asked = RecallRequest::new(line.query.as_str()).check();
+            asked.map_err(|error| error.to_string())?;
             Ok((line, vector))
         });
         match query {
@@ -261,6 +270,9 @@ pub(super) fn print(
         facts.push(found.id.to_string());
         writeln!(out, "      {}", terminal::faint(facts.join(" | ")))?;
         writeln!(out, "      {}", terminal::faint(reason(found)))?;
+    }
+    for note in &answer.notes {
+        writeln!(out, "{}", terminal::faint(format!("note: {note}")))?;
     }
     for degraded in &answer.degraded {
         writeln!(out, "{}", terminal::faint(degraded_line(*degraded)))?;

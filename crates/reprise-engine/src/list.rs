@@ -1,0 +1,87 @@
+//! Memory page by page, newest first: a way to look that is no question.
+//!
+//! Must never live here: a score.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use reprise_types::limits::PAGE_MAX;
+use reprise_types::{Cursor, ListRequest, MemoryRecord, Page, RecordId};
+
+use crate::snapshot::Snapshot;
+
+/// A record's place in the order: when it happened, its id, and where it is.
+type Place = (i64, RecordId, u32);
+
+impl Snapshot {
+    /// A page of the live records that the filter admits, the latest first by when they happened,
+    /// without their vectors. Reads the page's own records from the disk and no others.
+    #[must_use]
+    pub fn list(&self, request: &ListRequest) -> Page {
+        let view = self.view(&request.filter, None);
+        let limit = request.limit.min(PAGE_MAX);
+        let after = request.after.map(|c| (c.timestamp_micros, c.id));
+        let comes_later = |place: &Place| after.is_none_or(|after| (place.0, place.1) < after);
+        // The lowest is on top, and goes when there is one too many: one more than the page, to
+        // know whether there is another.
+        let mut newest: BinaryHeap<Reverse<Place>> = BinaryHeap::with_capacity(limit + 2);
+        for ordinal in (0..self.index.len() as u32).rev() {
+            if !view.admits(ordinal) {
+                continue;
+            }
+            let Some((timestamp, id)) = self.index.place_in_time(ordinal) else {
+                continue;
+            };
+            let place = (timestamp, id, ordinal);
+            let full = newest.len() > limit;
+            if !comes_later(&place) || (full && newest.peek().is_some_and(|low| place < low.0)) {
+                continue;
+            }
+            newest.push(Reverse(place));
+            if newest.len() > limit + 1 {
+                newest.pop();
+            }
+        }
+        let mut places: Vec<Place> = newest.into_iter().map(|place| place.0).collect();
+        places.sort_unstable_by(|a, b| b.cmp(a));
+        let more = places.len() > limit;
+        places.truncate(limit);
+        let next = places.last().filter(|_| more).map(|last| Cursor {
+            timestamp_micros: last.0,
+            id: last.1,
+        });
+        let mut page = Page {
+            next,
+            considered: view.considered(),
+            ..Page::default()
+        };
+        if view.considered() == 0 {
+            page.notes.extend(self.why_none(&request.filter, None));
+        }
+        for (_, _, ordinal) in places {
+            match self.record(ordinal, None) {
+                Ok(record) => page.records.push(MemoryRecord {
+                    embedding: Vec::new(),
+                    ..record
+                }),
+                Err(error) => {
+                    tracing::warn!(ordinal, %error, "a record could not be read back");
+                    page.damaged += 1;
+                }
+            }
+        }
+        page
+    }
+
+    /// The place of the record with this id, forgotten or not, for a caller that has no cursor.
+    #[must_use]
+    pub fn cursor(&self, id: RecordId) -> Option<Cursor> {
+        let ordinal = self.index.find(id)?;
+        let doc = self.index.doc(ordinal).filter(|doc| !doc.hole)?;
+        let (timestamp_micros, id) = self.index.place_in_time(ordinal)?;
+        (doc.id == id).then_some(Cursor {
+            timestamp_micros,
+            id,
+        })
+    }
+}

@@ -1,0 +1,141 @@
+//! What a record is looked up by whole, beside its words: external ids, the names and pairs of its
+//! metadata, and the identifiers in its text.
+//!
+//! Lives here: one spelling for them, for records and questions alike. Must never live here: a
+//! search.
+
+use std::collections::BTreeSet;
+
+use reprise_types::MemoryRecord;
+use serde_json::{Map, Value};
+
+use crate::identifiers::{each, plain};
+
+/// Most of them that one record is given ...
+const NAMES_MAX: usize = 256;
+/// ... and most identifiers of its text beside them.
+const IDENTIFIERS_MAX: usize = 2048;
+/// Begins the term of an external id: what is called so comes before what mentions it.
+pub(crate) const ID: char = '!';
+/// Deepest metadata that is read.
+const DEEPEST: usize = 4;
+/// Namespace of the names that the server gives to requests: no caller knows them.
+const REQUEST: &str = "request";
+/// Keys of the metadata that name who a record is from.
+pub(crate) const AUTHOR_KEYS: [&str; 4] = ["author", "speaker", "sender", "user"];
+
+/// The terms of a record, those of its text included.
+pub(crate) fn names_of(record: &MemoryRecord) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for external in &record.external_ids {
+        if external.namespace != REQUEST {
+            names.extend(plain(&external.id).map(|name| id(&name)));
+        }
+    }
+    walk(&record.metadata, "", 1, &mut |key, value| {
+        names.insert(pair(key, &value));
+        names.insert(name(&value));
+        names.extend(parts(key, &value).map(name));
+        each(&value, &mut |_, term| {
+            names.insert(term);
+        });
+    });
+    let mut names: BTreeSet<String> = names.into_iter().take(NAMES_MAX).collect();
+    let sources = record.provenance.source_refs.iter();
+    for text in sources.chain([&record.text]) {
+        each(text, &mut |_, term| {
+            if names.len() < NAMES_MAX + IDENTIFIERS_MAX {
+                names.insert(term);
+            }
+        });
+    }
+    names.into_iter().collect()
+}
+
+/// The words of an author's name; of no other value.
+pub(crate) fn parts<'v>(key: &str, value: &'v str) -> impl Iterator<Item = &'v str> {
+    let words = AUTHOR_KEYS.contains(&key).then(|| value.split(' '));
+    let long = |word: &&str| word.chars().count() > 2;
+    words.into_iter().flatten().filter(long)
+}
+
+/// What another system calls a record.
+pub(crate) fn id(external: &str) -> String {
+    let mut id = String::from(ID);
+    id.push_str(external);
+    id
+}
+
+/// A key with its value.
+pub(crate) fn pair(key: &str, value: &str) -> String {
+    [&plain(key).unwrap_or_default(), "=", value].concat()
+}
+
+/// A value whatever its key.
+pub(crate) fn name(value: &str) -> String {
+    ["~", value].concat()
+}
+
+/// Calls `take` with every key and plain value; keys of inner objects follow a dot.
+pub(crate) fn walk(
+    metadata: &Map<String, Value>,
+    within: &str,
+    depth: usize,
+    take: &mut dyn FnMut(&str, String),
+) {
+    for (key, value) in metadata {
+        let key = match within {
+            "" => key.clone(),
+            within => [within, ".", key].concat(),
+        };
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        for item in items {
+            match item {
+                Value::Object(inner) if depth < DEEPEST => walk(inner, &key, depth + 1, take),
+                Value::String(text) => {
+                    if let Some(value) = plain(text) {
+                        take(&key, value);
+                    }
+                }
+                Value::Number(number) => take(&key, number.to_string()),
+                Value::Bool(holds) => take(&key, holds.to_string()),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_is_read_by_key_and_by_value() {
+        let metadata = serde_json::json!({
+            "author": "David  Peter",
+            "n": 7,
+            "ok": true,
+            "files": ["src/A.rs", {"deep": {"er": "x"}}],
+            "none": null,
+            "text": "long ".repeat(40),
+        });
+        let mut found = Vec::new();
+        walk(metadata.as_object().unwrap(), "", 1, &mut |key, value| {
+            found.push(pair(key, &value));
+        });
+        found.sort();
+        assert_eq!(
+            found,
+            [
+                "author=david peter",
+                "files.deep.er=x",
+                "files=src/a.rs",
+                "n=7",
+                "ok=true"
+            ]
+        );
+    }
+}

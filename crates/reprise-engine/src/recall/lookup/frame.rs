@@ -1,0 +1,29 @@
+//! Words with which people ask for a record by name: `who wrote`, `the commit`, `show me`. A
+//! question of these and of names asks for nothing else.
+
+const FRAME: &str = "a about all an and any anything are author bug by change changed changes code \
+    commit commits contain containing contains did do does done entries entry error errors every \
+    everything exact exit external file files find flag flags for from get give happen happened \
+    hash have history http i id in is issue issues key know log look made me memories memory \
+    mention mentioned mentions of on option options path phrase please pr pull record records \
+    release request said say says show status tell that the there ticket to tool user value \
+    version was we were what where which who wrote";
+
+/// Whether a word only asks, or is none.
+pub(super) fn says_nothing(word: &str) -> bool {
+    let word = word
+        .trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase();
+    word.is_empty() || FRAME.split_whitespace().any(|known| known == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_words_that_ask_say_nothing() {
+        assert!(says_nothing("Which") && says_nothing("?") && says_nothing("(the)"));
+        assert!(!says_nothing("why") && !says_nothing("broke") && !says_nothing("a b"));
+    }
+}

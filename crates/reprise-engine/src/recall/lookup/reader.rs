@@ -1,0 +1,349 @@
+//! Reading a question for what it names: each word, run of words and phrase held against what the
+//! records of this memory are looked up by.
+//!
+//! Must never live here: what a find does to an order.
+
+use reprise_index::View;
+use reprise_types::{RecallRequest, RecordId, Spoken};
+
+use super::{Lookup, Sought, folded, frame};
+use crate::identifiers::{Shape, is_hex, is_number, of_word, words};
+use crate::names::{self, name};
+use crate::snapshot::Snapshot;
+
+/// A longer question is a document, and names nothing that is looked up.
+const QUESTION_BYTES_MAX: usize = 1024;
+/// Identifiers, names and phrases of one question.
+const SOUGHT_MAX: usize = 32;
+/// A question of no more words may be a look-up as a whole: each word is held against names, which
+/// costs more than reading a longer question may.
+const SHORT_WORDS: usize = 6;
+/// Terms that may begin like a hash that is cut short.
+const HASHES_MAX: usize = 64;
+/// Shortest beginning of a hash that is looked up where only one hash begins so.
+const SHORT_HASH: usize = 4;
+/// Records with all words of a phrase that are read to find it, the newest first.
+const PHRASE_READS: usize = 256;
+/// Where something else is asked beside, what more than one record in so many has says little ...
+const COMMON_SHARE: usize = 4;
+/// ... unless it is no more than so many.
+const RARE: usize = 2;
+/// Logit of being from the time that is named from now (`last week`): it is that of the record.
+const TIME_TOLD: f32 = 2.5;
+/// Logit of being from a date that is named: it may be that of what the record tells.
+const DATE_TOLD: f32 = 1.0;
+
+/// A question being read.
+struct Reader<'a> {
+    snapshot: &'a Snapshot,
+    view: &'a View,
+}
+
+impl Lookup {
+    /// Reads a question.
+    pub(in crate::recall) fn read(
+        snapshot: &Snapshot,
+        view: &View,
+        request: &RecallRequest,
+    ) -> Self {
+        let question = request.query.as_str();
+        let mut lookup = Self::default();
+        if question.len() > QUESTION_BYTES_MAX || question.trim().is_empty() {
+            return lookup;
+        }
+        let reader = Reader { snapshot, view };
+        let (phrases, mut rest) = quoted(question, &mut lookup.notes);
+        for phrase in phrases.into_iter().take(SOUGHT_MAX) {
+            match reader.phrase(phrase) {
+                Some(sought) => lookup.sought.push(sought),
+                None => lookup.notes.push(format!(
+                    "no record has the phrase \"{phrase}\" word by word"
+                )),
+            }
+        }
+        if let Some(when) = &request.when {
+            if let Some(at) = rest.find(&when.phrase) {
+                blank(&mut rest, at..at + when.phrase.len());
+            }
+            match reader.time(when) {
+                Ok(sought) => lookup.sought.push(sought),
+                Err(note) => lookup.notes.push(note),
+            }
+        }
+        let rest_words: Vec<&str> = words(&rest).collect();
+        let mut taken = vec![false; rest_words.len()];
+        let mut before = "";
+        let mut unknown = Vec::new();
+        let is_short = rest_words.len() <= SHORT_WORDS;
+        for (word, taken) in rest_words.iter().zip(&mut taken) {
+            let plain = word.chars().all(char::is_alphabetic) && word.to_uppercase() != *word;
+            let read = (is_short || !plain).then(|| reader.identifier(word, before));
+            if let Some(sought) = read.flatten() {
+                *taken = true;
+                lookup.sought.push(sought);
+            } else if is_certain(word, before) {
+                *taken = true;
+                unknown.push(*word);
+            }
+            before = word;
+        }
+        reader.names(&rest_words, &mut taken, &mut lookup.sought);
+        let left = rest_words.iter().zip(&taken).filter(|(_, taken)| !**taken);
+        let nothing_else = left.into_iter().all(|(word, _)| frame::says_nothing(word));
+        lookup.whole = nothing_else && unknown.is_empty() && !lookup.sought.is_empty();
+        lookup.in_vain = nothing_else && !unknown.is_empty() && lookup.sought.is_empty();
+        lookup.notes.extend(
+            unknown
+                .into_iter()
+                .map(|word| format!("no record has `{word}`")),
+        );
+        let live = view.live() as usize;
+        let whole = lookup.whole;
+        lookup.sought.retain(|sought| {
+            let count = sought.holders.len();
+            let common = count > RARE && count * COMMON_SHARE > live;
+            whole || sought.soft > 0.0 || !(sought.loose || common)
+        });
+        lookup.sought.truncate(SOUGHT_MAX);
+        lookup
+    }
+}
+
+impl Reader<'_> {
+    fn holding(&self, term: &str) -> Vec<u32> {
+        let mut found = self.snapshot.index.holding(term);
+        found.retain(|ordinal| self.view.admits(*ordinal));
+        found
+    }
+
+    /// The records of a time, or why there are none.
+    fn time(&self, when: &Spoken) -> Result<Sought, String> {
+        let phrase = &when.phrase;
+        let Some(span) = when.span else {
+            return Err(format!(
+                "no calendar has the day of `{phrase}`: no time was looked for"
+            ));
+        };
+        let (since, until) = (span.since.timestamp_micros(), span.until.timestamp_micros());
+        let happened = |ordinal: &u32| {
+            let place = self.snapshot.index.place_in_time(*ordinal);
+            place.is_some_and(|(at, _)| (since..=until).contains(&at))
+        };
+        let holders: Vec<u32> = self.view.ordinals().filter(happened).collect();
+        if holders.is_empty() {
+            return Err(format!("no record is from the time of `{phrase}`"));
+        }
+        Ok(Sought {
+            soft: if when.relative { TIME_TOLD } else { DATE_TOLD },
+            ..Sought::of(phrase, Vec::new(), holders)
+        })
+    }
+
+    /// What a word names, if a record has it. The first of its terms that is known counts.
+    fn identifier(&self, word: &str, before: &str) -> Option<Sought> {
+        if let Ok(id) = word.parse::<RecordId>() {
+            let ordinal = self.snapshot.index.find(id)?;
+            let ordinals = vec![ordinal];
+            return self.view.admits(ordinal).then(|| Sought {
+                owners: ordinals.clone(),
+                ..Sought::of(word, vec![id.to_string()], ordinals)
+            });
+        }
+        let mut terms: Vec<(Shape, String)> = Vec::new();
+        of_word(word, before, &mut |shape, term| terms.push((shape, term)));
+        let whole_word = word.to_lowercase();
+        let odd = word.contains(|c: char| !c.is_alphabetic());
+        let mut found: Option<Sought> = None;
+        let full = terms.first().map(|(_, term)| term.clone());
+        for (shape, term) in terms {
+            // A path may stand deeper where the question's author sees it: its end is enough.
+            let is_end = full.as_ref().is_some_and(|full| {
+                let stem = full
+                    .rsplit_once('.')
+                    .map_or(full.as_str(), |(stem, _)| stem);
+                full.ends_with(&term) || stem.ends_with(&term)
+            });
+            let sought = match shape {
+                Shape::Hash => self.hash(word, &term),
+                _ => Sought::of(word, vec![term.clone()], self.holding(&term)),
+            };
+            if is_end && !sought.holders.is_empty() {
+                found = Some(Sought {
+                    loose: shape == Shape::Loose,
+                    ..sought
+                });
+                break;
+            }
+        }
+        // Whatever it looks like, a record may be called so.
+        let id = names::id(&whole_word);
+        let owners = self.holding(&id);
+        if !owners.is_empty() {
+            let loose = !odd || is_number(word);
+            let sought = found.get_or_insert_with(|| Sought {
+                loose,
+                ..Sought::of(word, Vec::new(), Vec::new())
+            });
+            sought.add(id, &owners, true);
+        }
+        found.or_else(|| self.short_hash(&whole_word)).or_else(|| {
+            let holders = self.holding(&whole_word);
+            (!holders.is_empty()).then(|| Sought {
+                loose: !odd,
+                ..Sought::of(word, vec![whole_word], holders)
+            })
+        })
+    }
+
+    /// Hashes that begin so, are so, or are what this one begins with; ids of records too.
+    fn hash(&self, word: &str, hash: &str) -> Sought {
+        let mut sought = Sought::of(word, Vec::new(), Vec::new());
+        let mut take = |term: String, mut found: Vec<u32>, is_id: bool| {
+            found.retain(|ordinal| self.view.admits(*ordinal));
+            if !found.is_empty() {
+                sought.add(term, &found, is_id);
+            }
+        };
+        let index = &self.snapshot.index;
+        let id = names::id(hash);
+        for (prefix, is_id) in [(hash, false), (id.as_str(), true)] {
+            for (term, found) in index.holding_from(prefix, HASHES_MAX) {
+                take(term, found, is_id);
+            }
+        }
+        for shorter in (7..hash.len()).filter_map(|end| hash.get(..end)) {
+            let id = names::id(shorter);
+            take(shorter.to_owned(), index.holding(shorter), false);
+            take(id.clone(), index.holding(&id), true);
+        }
+        sought
+    }
+
+    /// A beginning that only one hash, or one record's id, has. A number is loose.
+    fn short_hash(&self, beginning: &str) -> Option<Sought> {
+        let least = SHORT_HASH + usize::from(is_number(beginning));
+        if !is_hex(beginning) || beginning.len() < least {
+            return None;
+        }
+        let is_one = |term: &str| is_hex(term.trim_start_matches(names::ID)) && term.len() >= 7;
+        let id = names::id(beginning);
+        let mut found = Vec::new();
+        for prefix in [beginning, &id] {
+            let from = self.snapshot.index.holding_from(prefix, HASHES_MAX);
+            found.extend(from.into_iter().filter(|(term, _)| is_one(term)));
+        }
+        let bare = |term: &str| term.trim_start_matches(names::ID).to_owned();
+        let (first, _) = found.first()?;
+        if found.iter().any(|(term, _)| bare(term) != bare(first)) {
+            return None;
+        }
+        let found = Sought {
+            loose: is_number(beginning),
+            ..self.hash(beginning, &bare(first))
+        };
+        (!found.holders.is_empty()).then_some(found)
+    }
+
+    /// Names of the metadata among the words: up to three words, the longest first. One that other
+    /// words could be, small letters or a word alone, is loose.
+    fn names(&self, words: &[&str], taken: &mut [bool], sought: &mut Vec<Sought>) {
+        const LONGEST: usize = 3;
+        let is_short = words.len() <= SHORT_WORDS;
+        let capital = |word: &str| word.starts_with(char::is_uppercase);
+        for count in (1..=LONGEST).rev() {
+            for at in 0..(words.len() + 1).saturating_sub(count) {
+                let run = &words[at..at + count];
+                let before = at.checked_sub(1).map_or("", |at| words[at]);
+                let named = matches!(before, "by" | "from" | "author" | "user" | "tool");
+                let written = run.iter().all(|word| capital(word)) && count > 1;
+                let free = taken[at..at + count].iter().all(|taken| !taken);
+                if !free || !(is_short || named || written) {
+                    continue;
+                }
+                let run: Vec<&str> = run.iter().map(|word| word.trim_end_matches("'s")).collect();
+                let surface = run.join(" ");
+                let is_pair = run.first().is_some_and(|word| word.contains('='));
+                let lower = surface.to_lowercase();
+                let term = if is_pair { lower } else { name(&lower) };
+                let holders = self.holding(&term);
+                if holders.is_empty() {
+                    continue;
+                }
+                taken[at..at + count].fill(true);
+                sought.push(Sought {
+                    loose: !(named || written || is_pair),
+                    ..Sought::of(&surface, vec![term], holders)
+                });
+            }
+        }
+    }
+
+    /// A phrase: the records that have all its words are read for it.
+    fn phrase(&self, phrase: &str) -> Option<Sought> {
+        let query = self.snapshot.index.analyse_query(phrase);
+        let mut holders = self.snapshot.index.holding_words(&query)?;
+        holders.retain(|ordinal| self.view.admits(*ordinal));
+        let wanted = folded(phrase);
+        let newest = holders.into_iter().rev().take(PHRASE_READS);
+        let mut found: Vec<u32> = newest
+            .filter(|ordinal| {
+                let record = self.snapshot.record(*ordinal, None);
+                record.is_ok_and(|record| folded(&record.text).contains(&wanted))
+            })
+            .collect();
+        found.reverse();
+        let mut sought = Sought::of(&format!("\"{phrase}\""), Vec::new(), found);
+        sought.phrase = Some(wanted);
+        (!sought.holders.is_empty()).then_some(sought)
+    }
+}
+
+/// Whether a word names something that is there or is not: no word of a language looks so.
+fn is_certain(word: &str, before: &str) -> bool {
+    let mut certain = false;
+    of_word(word, before, &mut |shape, _| {
+        certain |= matches!(shape, Shape::Hash | Shape::Issue | Shape::Code);
+    });
+    certain
+}
+
+/// What stands in double quotes, and the question without it. A quote that is not closed is a note
+/// and quotes nothing.
+fn quoted<'q>(question: &'q str, notes: &mut Vec<String>) -> (Vec<&'q str>, String) {
+    let (mut phrases, mut rest) = (Vec::new(), question.to_owned());
+    let is_quote = |c: char| matches!(c, '"' | '\u{201c}' | '\u{201d}');
+    let mut marks = question.char_indices().filter(|(_, c)| is_quote(*c));
+    while let Some((open, quote)) = marks.next() {
+        let Some((close, last)) = marks.next() else {
+            notes.push(
+                "a quote is not closed: its words were looked up one by one; close it for the \
+                 exact phrase"
+                    .to_owned(),
+            );
+            break;
+        };
+        if question
+            .get(..open)
+            .is_some_and(|before| before.ends_with('='))
+        {
+            // `author="Ada Byron"`: the value of a pair.
+            blank(&mut rest, open..open + quote.len_utf8());
+            blank(&mut rest, close..close + last.len_utf8());
+            continue;
+        }
+        let inside = question
+            .get(open + quote.len_utf8()..close)
+            .unwrap_or_default();
+        if !inside.trim().is_empty() {
+            phrases.push(inside.trim());
+        }
+        blank(&mut rest, open..close + last.len_utf8());
+    }
+    (phrases, rest)
+}
+
+/// Puts spaces in place of a part of a text; every other place stays where it is.
+fn blank(text: &mut String, part: std::ops::Range<usize>) {
+    let spaces = " ".repeat(part.len());
+    text.replace_range(part, &spaces);
+}

@@ -1,0 +1,172 @@
+//! Pages of memory: all of it, once each, newest first, whatever is kept or forgotten meanwhile.
+
+use proptest::prelude::*;
+use reprise_types::{Cursor, ListRequest, MemoryFilter, MemoryKind, NewRecord, Page};
+use serde_json::json;
+
+use super::*;
+use crate::ForgetSelector;
+
+fn at(external: &str, time: &str) -> NewRecord {
+    let mut record = record(external, &format!("text of {external}"), 1, "s");
+    record.timestamp = parse_timestamp(time).ok();
+    record
+}
+
+fn page(bench: &mut Bench, filter: &MemoryFilter, limit: usize, after: Option<Cursor>) -> Page {
+    bench.engine().snapshot().list(&ListRequest {
+        filter: filter.clone(),
+        limit,
+        after,
+    })
+}
+
+fn names(page: &Page) -> Vec<&str> {
+    let names = page.records.iter().map(|r| r.external_id("batch").unwrap());
+    names.collect()
+}
+
+#[test]
+fn pages_go_by_when_it_happened_and_survive_what_is_written_between_them() {
+    let mut bench = Bench::new();
+    let all = MemoryFilter::default();
+    assert_eq!(page(&mut bench, &all, 2, None), Page::default());
+    bench.keep(vec![
+        at("old", "2020-01-01"),
+        at("new", "2026-02-03"),
+        at("mid", "2026-02-01"),
+        at("same", "2026-02-01"),
+    ]);
+    let first = page(&mut bench, &all, 2, None);
+    assert_eq!(names(&first), ["new", "same"]);
+    assert_eq!(first.considered, 4);
+    assert!(
+        first
+            .records
+            .iter()
+            .all(|record| record.embedding.is_empty())
+    );
+    assert_eq!(first.next, first.records.last().map(Cursor::of));
+
+    // A newer and an older one come, the last one listed goes for good.
+    bench.keep(vec![at("newest", "2026-02-09"), at("older", "2021-01-01")]);
+    let now = bench.now;
+    let last = ForgetSelector::External(ExternalId::new("batch", "same"));
+    bench.engine().forget(&last, "asked", now).unwrap();
+    bench.engine().compact().unwrap();
+    bench.reopen();
+    let second = page(&mut bench, &all, 2, first.next);
+    assert_eq!(names(&second), ["mid", "older"]);
+    let third = page(&mut bench, &all, 2, second.next);
+    assert_eq!((names(&third), third.next), (vec!["old"], None));
+    // An id leads to its place too, as long as the record is there.
+    let mid = second.records[0].id;
+    assert_eq!(
+        bench.engine().snapshot().cursor(mid),
+        Some(Cursor::of(&second.records[0]))
+    );
+    let same = first.records[1].id;
+    assert_eq!(bench.engine().snapshot().cursor(same), None);
+}
+
+type Change<'a> = &'a dyn Fn(&mut MemoryFilter);
+
+#[test]
+fn every_part_of_a_filter_narrows_and_says_when_it_leaves_nothing() {
+    let mut bench = Bench::new();
+    let mut tagged = at("tagged", "2026-02-01T10:00:00Z");
+    tagged.tags = vec!["project:shop".into(), "rust".into()];
+    tagged.metadata = json!({"author": "David  Peter"})
+        .as_object()
+        .unwrap()
+        .clone();
+    let mut other = at("other", "2026-02-02T10:00:00Z");
+    other.kind = MemoryKind::Finding;
+    other.session_id = "t".into();
+    other.metadata = json!({"project": "Shop", "speaker": "Ann"})
+        .as_object()
+        .unwrap()
+        .clone();
+    bench.keep(vec![tagged, other]);
+    let time = |text: &str| parse_timestamp(text).ok();
+    let cases: [(Change<'_>, &[&str], &str); 12] = [
+        (
+            &|f| f.project = Some("shop".into()),
+            &["other", "tagged"],
+            "",
+        ),
+        (&|f| f.author = Some("david peter".into()), &["tagged"], ""),
+        (&|f| f.author = Some("ANN".into()), &["other"], ""),
+        (
+            &|f| f.kinds = Some(vec![MemoryKind::Finding]),
+            &["other"],
+            "",
+        ),
+        (&|f| f.session_id = Some("s".into()), &["tagged"], ""),
+        (&|f| f.since = time("2026-02-02T10:00:00Z"), &["other"], ""),
+        (&|f| f.until = time("2026-02-01T10:00:00Z"), &["tagged"], ""),
+        (&|f| f.tags = Some(vec!["Rust".into()]), &["tagged"], ""),
+        (&|f| f.author = Some("peter".into()), &[], "by `peter`"),
+        (
+            &|f| f.tags = Some(vec!["rust".into(), "go".into()]),
+            &[],
+            "tagged `go`",
+        ),
+        (
+            &|f| f.since = time("2027-01-01"),
+            &[],
+            "from 2027-01-01T00:00:00+00:00 or later",
+        ),
+        (
+            &|f| {
+                f.kinds = Some(vec![MemoryKind::Finding]);
+                f.author = Some("David Peter".into());
+            },
+            &[],
+            "none has all",
+        ),
+    ];
+    for (change, expected, note) in cases {
+        let mut filter = MemoryFilter::default();
+        change(&mut filter);
+        for _ in 0..2 {
+            let page = page(&mut bench, &filter, 9, None);
+            assert_eq!(names(&page), expected, "{filter:?}");
+            assert_eq!(page.notes.is_empty(), note.is_empty(), "{:?}", page.notes);
+            assert!(page.notes.concat().contains(note), "{:?}", page.notes);
+            let now = bench.now;
+            bench.engine().checkpoint().unwrap();
+            bench.now = now;
+            bench.reopen();
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn pages_together_are_all_records_once_newest_first(
+        times in prop::collection::vec(0..20_u32, 0..60),
+        limit in 1..9_usize,
+    ) {
+        let mut bench = Bench::new();
+        let records: Vec<NewRecord> = (0..).zip(&times)
+            .map(|(n, time)| at(&format!("{n:03}"), &format!("2026-02-16T09:00:{time:02}Z")))
+            .collect();
+        if !records.is_empty() {
+            bench.keep(records);
+        }
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let page = page(&mut bench, &MemoryFilter::default(), limit, after);
+            prop_assert!(page.records.len() == limit || page.next.is_none());
+            seen.extend(page.records.iter().map(|r| (r.timestamp, r.id)));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        prop_assert_eq!(seen.len(), times.len());
+        prop_assert!(seen.windows(2).all(|pair| pair[0] > pair[1]));
+    }
+}

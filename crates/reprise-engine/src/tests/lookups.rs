@@ -1,0 +1,311 @@
+//! What a question names letter by letter comes first, whatever meaning and words think; and what
+//! it does not name is ranked as ever.
+
+use chrono::FixedOffset;
+use reprise_types::{Calendar, MemoryFilter, NewRecord, RetrievedMemory, Zone};
+use serde_json::json;
+
+use super::*;
+
+/// The look-ups of one store: forty records, in which each name stands once but `sharkdp`.
+fn store() -> Bench {
+    let mut bench = Bench::new();
+    let mut records: Vec<NewRecord> = (0..30)
+        .map(|n| {
+            let text = format!("Routine work number {n} on the search and its tests");
+            let mut new = record(
+                &format!("{:012x}", 0x00aa_0000_0000_u64 + n * 7919),
+                &text,
+                1,
+                "s",
+            );
+            new.metadata = json!({"author": "sharkdp"}).as_object().unwrap().clone();
+            new.timestamp = parse_timestamp(&format!("2019-{:02}-11T12:00:00Z", 1 + n % 12)).ok();
+            new
+        })
+        .collect();
+    for (external, text, author) in [
+        (
+            "21459731eeb2",
+            "Fix the colours of the pager, see #1268",
+            "David Peter",
+        ),
+        (
+            "8acb30bc415b",
+            "Add --hyperlink-format for terminals",
+            "Tavian Barnes",
+        ),
+        (
+            "3ee77feddce5",
+            "Move code from src/cli/recall.rs to src/cli/list.rs:12",
+            "Ann Lee",
+        ),
+        (
+            "490c1ef19207",
+            "error[E0382]: borrow of moved value, then ENOSPC",
+            "Bo Li",
+        ),
+        (
+            "aab0a2dcfbb1",
+            "The download answers HTTP 404 since v1.26.0",
+            "Cy Qu",
+        ),
+        (
+            "dddd47e07894",
+            "Revert a44e6771f09c because RUST_LOG=debug is slow",
+            "Di Xu",
+        ),
+        (
+            "10edb7a8cc15",
+            "The search stops at the first match that it finds",
+            "Ed Yo",
+        ),
+        (
+            "55ac0a1b0b7f",
+            "The match that it finds first stops the search",
+            "Fe Za",
+        ),
+    ] {
+        let mut new = record(external, text, 1, "s");
+        new.metadata = json!({"author": author, "file": "docs/notes.md", "n": 7})
+            .as_object()
+            .unwrap()
+            .clone();
+        new.timestamp = parse_timestamp("2026-02-10T12:00:00Z").ok();
+        records.push(new);
+    }
+    bench.keep(records);
+    bench
+}
+
+fn first(bench: &mut Bench, question: &str) -> RetrievedMemory {
+    // The vector points away from every record: meaning speaks for none.
+    let recall = bench.ask(question, 5);
+    assert!(!recall.results.is_empty(), "{question}");
+    let scores: Vec<f32> = recall.results.iter().map(|found| found.score).collect();
+    assert!(scores.is_sorted_by(|a, b| a >= b), "{question}: {scores:?}");
+    recall.results.into_iter().next().unwrap()
+}
+
+/// Question, the record that it names, and the field where that stands.
+const NAMED: [(&str, &str, &str); 26] = [
+    ("21459731eeb2", "21459731eeb2", "external_id"),
+    ("2145973", "21459731eeb2", "external_id"),
+    ("commit 21459", "21459731eeb2", "external_id"),
+    (
+        "21459731eeb2c0ffee00c0ffee00c0ffee00c0ff",
+        "21459731eeb2",
+        "external_id",
+    ),
+    ("a44e677", "dddd47e07894", "text"),
+    ("#1268", "21459731eeb2", "text"),
+    ("issue 1268", "21459731eeb2", "text"),
+    ("GH-1268", "21459731eeb2", "text"),
+    ("--hyperlink-format", "8acb30bc415b", "text"),
+    (
+        "why was --hyperlink-format added to the search tests",
+        "8acb30bc415b",
+        "text",
+    ),
+    ("src/cli/recall.rs", "3ee77feddce5", "text"),
+    ("recall.rs", "3ee77feddce5", "text"),
+    ("cli/recall", "3ee77feddce5", "text"),
+    ("/home/me/src/cli/recall.rs:4", "3ee77feddce5", "text"),
+    ("what is E0382?", "490c1ef19207", "text"),
+    ("enospc", "490c1ef19207", "text"),
+    ("HTTP 404", "aab0a2dcfbb1", "text"),
+    ("status 404", "aab0a2dcfbb1", "text"),
+    ("1.26.0", "aab0a2dcfbb1", "text"),
+    ("RUST_LOG=debug", "dddd47e07894", "text"),
+    ("author=david peter", "21459731eeb2", "metadata.author"),
+    (
+        "changes by Tavian Barnes",
+        "8acb30bc415b",
+        "metadata.author",
+    ),
+    (
+        "what did Tavian Barnes do about routine work on tests",
+        "8acb30bc415b",
+        "metadata.author",
+    ),
+    ("tavian", "8acb30bc415b", "metadata.author"),
+    ("\"match that it finds first\"", "55ac0a1b0b7f", "text"),
+    (
+        "\u{201c}stops at the  FIRST match\u{201d}",
+        "10edb7a8cc15",
+        "text",
+    ),
+];
+
+#[test]
+fn what_is_named_letter_by_letter_comes_first_and_says_where_it_stands() {
+    let mut bench = store();
+    for round in 0..2 {
+        for (question, external, field) in NAMED {
+            let found = first(&mut bench, question);
+            assert_eq!(
+                found.record.external_id("batch"),
+                Some(external),
+                "{question}"
+            );
+            let matched = found.why.matched_identifiers.first();
+            assert_eq!(matched.map(|m| m.field.as_str()), Some(field), "{question}");
+            let logit: f32 = found
+                .why
+                .signals
+                .iter()
+                .map(|signal| signal.contribution)
+                .sum();
+            assert!(
+                (found.score - 1.0 / (1.0 + (-logit).exp())).abs() < 1e-4,
+                "{question}"
+            );
+            assert!(
+                found
+                    .why
+                    .signals
+                    .iter()
+                    .any(|signal| signal.name == "named")
+            );
+        }
+        // From the checkpoint it is the same.
+        if round == 0 {
+            bench.engine().checkpoint().unwrap();
+            bench.reopen();
+        }
+    }
+}
+
+#[test]
+fn a_name_alone_is_answered_with_certainty_and_one_that_is_not_there_with_none() {
+    let mut bench = store();
+    let recall = bench.ask("#1268", 5);
+    assert!(!recall.nothing_relevant && recall.results[0].score >= 0.9);
+    for unknown in ["#99999", "commit deadbeef00", "E0599"] {
+        let recall = bench.ask(unknown, 1);
+        assert!(recall.nothing_relevant, "{unknown}");
+        assert!(
+            recall.notes[0].starts_with("no record has"),
+            "{:?}",
+            recall.notes
+        );
+    }
+    // All of a common name's records come first where nothing else is asked, ...
+    let recall = bench.ask("author=sharkdp", 5);
+    let by_him = |found: &RetrievedMemory| found.record.metadata["author"] == "sharkdp";
+    assert!(recall.results.iter().all(by_him) && !recall.nothing_relevant);
+    // ... and say little where something is.
+    let recall = bench.ask("what did sharkdp say about the colours of the pager", 5);
+    let signals = recall.results.iter().flat_map(|found| &found.why.signals);
+    assert!(signals.into_iter().all(|signal| signal.name != "named"));
+    // Forgotten, filtered and past records have no names.
+    let mut request = RecallRequest::new("#1268");
+    request.filter = MemoryFilter {
+        author: Some("Ann Lee".into()),
+        ..MemoryFilter::default()
+    };
+    let recall = bench.ask_with(&request, Some(5));
+    assert!(
+        recall
+            .results
+            .iter()
+            .all(|r| r.why.matched_identifiers.is_empty())
+    );
+}
+
+#[test]
+fn ordinary_questions_are_ranked_as_before() {
+    let mut bench = store();
+    for question in [
+        "routine work on the search and its tests",
+        "don't stop at the first match, e.g. in 9 of 10 tests",
+        "the 7 and the 404",
+    ] {
+        let recall = bench.ask(question, 1);
+        for found in &recall.results {
+            assert!(found.why.matched_identifiers.is_empty(), "{question}");
+            assert!(
+                !found
+                    .why
+                    .signals
+                    .iter()
+                    .any(|signal| signal.name == "named")
+            );
+        }
+        assert!(recall.notes.is_empty(), "{:?}", recall.notes);
+    }
+}
+
+#[test]
+fn a_time_in_a_question_counts_and_alone_it_decides() {
+    let mut bench = store();
+    let calendar = Calendar {
+        now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
+        zone: Zone::Fixed(FixedOffset::east_opt(3600).unwrap()),
+    };
+    let mut ask = |question: &str| {
+        let request = RecallRequest::new(question).heard(&calendar);
+        bench.ask_with(&request, Some(5))
+    };
+    let recall = ask("what happened in april 2019");
+    let april =
+        |found: &RetrievedMemory| found.record.timestamp.to_rfc3339().starts_with("2019-04");
+    assert!(april(&recall.results[0]) && april(&recall.results[1]));
+    assert_eq!(
+        recall.results[0].why.matched_identifiers[0].field,
+        "timestamp"
+    );
+    assert!(!recall.nothing_relevant);
+    let recall = ask("work on the tests of the search last week");
+    assert!(recall.results[0].record.timestamp >= parse_timestamp("2026-02-09").unwrap());
+    let recall = ask("routine work yesterday");
+    assert_eq!(recall.notes, ["no record is from the time of `yesterday`"]);
+    let recall = ask("routine work on 2026-02-30");
+    assert!(
+        recall.notes[0].contains("no calendar has the day"),
+        "{:?}",
+        recall.notes
+    );
+}
+
+#[test]
+fn odd_questions_are_answered_and_say_how_they_were_taken() {
+    let mut bench = store();
+    let mut notes = |question: &str, axis: Option<usize>| {
+        let recall = bench.ask_with(&RecallRequest::new(question), axis);
+        recall.notes.join("; ")
+    };
+    assert!(notes(&"search ".repeat(150_000), Some(1)).contains("only the first 16384"));
+    assert!(notes("the", None).contains("no word to look up by; use words"));
+    assert!(notes("\u{1f600}\u{1f680}", Some(1)).contains("its meaning alone"));
+    assert_eq!(notes("\u{641c}\u{7d22}\u{6d4b}\u{8bd5}", Some(1)), "");
+    assert!(notes("the \"first match", Some(1)).contains("a quote is not closed"));
+    assert!(notes("\"match of the first\"", Some(1)).contains("word by word"));
+    for odd in [
+        "\"\"",
+        "\"the\"",
+        "\"",
+        "#",
+        "=",
+        "--",
+        "\u{201c}\u{201d}",
+        "a=\u{0}",
+        "/../",
+    ] {
+        notes(odd, Some(1));
+    }
+    let mut request = RecallRequest::new("search");
+    request.filter.tags = Some(vec!["none-such".into()]);
+    let recall = bench.ask_with(&request, Some(1));
+    assert_eq!(
+        recall.notes,
+        ["none of the 38 records is tagged `none-such`; leave that out of the filter"]
+    );
+    assert!(
+        RecallRequest::new(" \n")
+            .check()
+            .unwrap_err()
+            .to_string()
+            .contains("reprise list")
+    );
+}

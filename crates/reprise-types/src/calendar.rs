@@ -1,0 +1,183 @@
+//! The caller's calendar: days, months and years of his zone as stretches between two instants, both
+//! included (R19).
+//!
+//! Must never live here: the words for a time (`spoken`, `typed`), or asking a clock.
+
+use chrono::{
+    DateTime, Datelike, Days, FixedOffset, Local, LocalResult, Months, NaiveDate, NaiveDateTime,
+    NaiveTime, TimeDelta, TimeZone, Utc,
+};
+
+/// Where a day begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Zone {
+    /// At midnight of Greenwich.
+    #[default]
+    Utc,
+    /// So far from it, all year.
+    Fixed(FixedOffset),
+    /// As this machine's clock on the wall says, summer time included.
+    Machine,
+}
+
+/// What time it is for the caller, and where his days begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Calendar {
+    /// The present instant.
+    pub now: DateTime<Utc>,
+    /// His zone.
+    pub zone: Zone,
+}
+
+/// A stretch of time; both ends belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Its first instant.
+    pub since: DateTime<Utc>,
+    /// Its last one.
+    pub until: DateTime<Utc>,
+}
+
+/// A text that is not a time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TimeError {
+    /// Of no form that is known.
+    #[error(
+        "`{text}` is not a time; write a day (2026-02-16), a month (2026-02), `7d`, `yesterday`, \
+         `last week` or RFC 3339 (2026-02-16T09:46:08Z)"
+    )]
+    Unknown {
+        /// As it was given.
+        text: String,
+    },
+    /// Of the right form, but in no calendar.
+    #[error("`{text}` does not exist: {why}; name another day")]
+    NoSuchDay {
+        /// As it was given.
+        text: String,
+        /// For example how many days the month has.
+        why: String,
+    },
+}
+
+/// What times are cut to: instants are compared in microseconds.
+pub(crate) const LAST: TimeDelta = TimeDelta::microseconds(1);
+
+impl Calendar {
+    /// The calendar of this machine at an instant.
+    #[must_use]
+    pub fn of_machine(now: DateTime<Utc>) -> Self {
+        Self {
+            now,
+            zone: Zone::Machine,
+        }
+    }
+
+    /// The caller's day.
+    #[must_use]
+    pub fn today(&self) -> NaiveDate {
+        self.day_of(self.now)
+    }
+
+    /// The day of an instant, for the caller.
+    #[must_use]
+    pub fn day_of(&self, instant: DateTime<Utc>) -> NaiveDate {
+        match self.zone {
+            Zone::Utc => instant.date_naive(),
+            Zone::Fixed(offset) => instant.with_timezone(&offset).date_naive(),
+            Zone::Machine => instant.with_timezone(&Local).date_naive(),
+        }
+    }
+
+    /// What the caller's clock showed at an instant, to the minute.
+    #[must_use]
+    pub fn clock_of(&self, instant: DateTime<Utc>) -> String {
+        const MINUTES: &str = "%H:%M";
+        match self.zone {
+            Zone::Utc => instant.format(MINUTES).to_string(),
+            Zone::Fixed(offset) => instant.with_timezone(&offset).format(MINUTES).to_string(),
+            Zone::Machine => instant.with_timezone(&Local).format(MINUTES).to_string(),
+        }
+    }
+
+    /// The days from `first` to `last`.
+    pub(crate) fn days(&self, first: NaiveDate, last: NaiveDate) -> Span {
+        let after = last.checked_add_days(Days::new(1)).unwrap_or(last);
+        Span {
+            since: self.instant(first.and_time(NaiveTime::MIN)),
+            until: self.instant(after.and_time(NaiveTime::MIN)) - LAST,
+        }
+    }
+
+    /// A month of the year `year`.
+    pub(crate) fn month(&self, year: i32, month: u32) -> Option<Span> {
+        let first = NaiveDate::from_ymd_opt(year, month, 1)?;
+        let last = first.checked_add_months(Months::new(1))?.pred_opt()?;
+        Some(self.days(first, last))
+    }
+
+    /// A year.
+    pub(crate) fn year(&self, year: i32) -> Option<Span> {
+        let first = NaiveDate::from_ymd_opt(year, 1, 1)?;
+        Some(self.days(first, NaiveDate::from_ymd_opt(year, 12, 31)?))
+    }
+
+    /// The instant at which the caller's clock shows this; where it shows it twice, the first, and
+    /// where it never does, an hour later.
+    pub(crate) fn instant(&self, naive: NaiveDateTime) -> DateTime<Utc> {
+        let found = match self.zone {
+            Zone::Utc => return naive.and_utc(),
+            Zone::Fixed(offset) => offset.from_local_datetime(&naive).map(|at| at.to_utc()),
+            Zone::Machine => Local.from_local_datetime(&naive).map(|at| at.to_utc()),
+        };
+        match found {
+            LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at,
+            LocalResult::None => {
+                let later = Local.from_local_datetime(&(naive + TimeDelta::hours(1)));
+                let later = later.earliest().map(|at| at.to_utc());
+                later.unwrap_or_else(|| naive.and_utc())
+            }
+        }
+    }
+}
+
+impl Span {
+    /// One instant.
+    #[must_use]
+    pub fn at(instant: DateTime<Utc>) -> Self {
+        Self {
+            since: instant,
+            until: instant,
+        }
+    }
+}
+
+/// The day of this number in a month, or why there is none.
+pub(crate) fn day(year: i32, month: u32, day: u32) -> Result<NaiveDate, String> {
+    if let Some(day) = NaiveDate::from_ymd_opt(year, month, day) {
+        return Ok(day);
+    }
+    let Some(first) = NaiveDate::from_ymd_opt(year, month, 1) else {
+        return Err("a year has 12 months".to_owned());
+    };
+    let next = first.checked_add_months(Months::new(1));
+    let last = next.and_then(|next| next.pred_opt()).unwrap_or(first);
+    let (name, days) = (first.format("%B %Y"), last.day());
+    Err(format!("{name} has {days} days"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::parse_timestamp;
+
+    #[test]
+    fn the_machines_zone_has_days_of_its_own() {
+        let now = parse_timestamp("2026-02-18T12:00:00Z").unwrap();
+        let calendar = Calendar::of_machine(now);
+        let span = calendar.days(calendar.today(), calendar.today());
+        assert_eq!(calendar.day_of(span.since), calendar.today());
+        assert_eq!(calendar.day_of(span.until), calendar.today());
+        assert_ne!(calendar.day_of(span.until + LAST), calendar.today());
+    }
+}

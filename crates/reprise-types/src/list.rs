@@ -1,0 +1,130 @@
+//! Looking through memory without a question: pages of records, newest first.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::filter::MemoryFilter;
+use crate::id::RecordId;
+use crate::limits::PAGE_DEFAULT;
+use crate::record::MemoryRecord;
+
+/// A page that is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListRequest {
+    /// Which records are listed.
+    pub filter: MemoryFilter,
+    /// Most records of the page.
+    pub limit: usize,
+    /// Where the page before it ended; `None` for the first.
+    pub after: Option<Cursor>,
+}
+
+impl Default for ListRequest {
+    fn default() -> Self {
+        Self {
+            filter: MemoryFilter::default(),
+            limit: PAGE_DEFAULT,
+            after: None,
+        }
+    }
+}
+
+/// A page of memory.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// The newest first, by when they happened; ties by id.
+    pub records: Vec<MemoryRecord>,
+    /// Where the next page goes on; `None` on the last.
+    pub next: Option<Cursor>,
+    /// Records that the filter admits, on all pages.
+    pub considered: u32,
+    /// Records of this page that could not be read back.
+    pub damaged: usize,
+    /// Sentences for a reader: why a filter admits nothing.
+    pub notes: Vec<String>,
+}
+
+/// The place of a record in the order of a list. It holds whatever is kept or forgotten meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Cursor {
+    /// When it happened, in microseconds since the Unix epoch.
+    pub timestamp_micros: i64,
+    /// Which record.
+    pub id: RecordId,
+}
+
+/// A text that is not a cursor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no cursor; pass the `cursor` of the last record that was listed")]
+pub struct CursorError {
+    text: String,
+}
+
+impl Cursor {
+    /// The place of a record.
+    #[must_use]
+    pub fn of(record: &MemoryRecord) -> Self {
+        Self {
+            timestamp_micros: record.timestamp.timestamp_micros(),
+            id: record.id,
+        }
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.timestamp_micros, self.id)
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = CursorError;
+
+    fn from_str(text: &str) -> Result<Self, CursorError> {
+        let parts = text.split_once('.');
+        let read = parts.and_then(|(micros, id)| {
+            Some(Self {
+                timestamp_micros: micros.parse().ok()?,
+                id: id.parse().ok()?,
+            })
+        });
+        read.ok_or_else(|| CursorError {
+            text: text.chars().take(64).collect(),
+        })
+    }
+}
+
+impl TryFrom<String> for Cursor {
+    type Error = CursorError;
+
+    fn try_from(text: String) -> Result<Self, CursorError> {
+        text.parse()
+    }
+}
+
+impl From<Cursor> for String {
+    fn from(cursor: Cursor) -> Self {
+        cursor.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_from_its_text_and_nothing_else_does() {
+        let cursor = Cursor {
+            timestamp_micros: -5,
+            id: RecordId::from_parts(1_771_234_567_890, 42),
+        };
+        assert_eq!(cursor.to_string().parse(), Ok(cursor));
+        for text in ["", ".", "5", "5.x", "x.01ARZ3NDEKTSV4RRFFQ69G5FAV"] {
+            let error = text.parse::<Cursor>().unwrap_err().to_string();
+            assert!(error.contains("last record"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! A time as it is typed, nothing else being in the text: `2026-02`, `7d`, `last week`, RFC 3339.
+//!
+//! Must never live here: what a day is (`calendar`), or finding a time among other words (`spoken`).
+
+use chrono::{DateTime, Months, NaiveDateTime, NaiveTime, TimeDelta, Utc};
+
+use crate::calendar::{Calendar, LAST, Span, TimeError};
+use crate::spoken;
+
+impl Calendar {
+    /// What a text calls a time, nothing else being in it.
+    pub fn span(&self, text: &str) -> Result<Span, TimeError> {
+        let text = text.trim();
+        let unknown = || TimeError::Unknown {
+            text: text.chars().take(64).collect(),
+        };
+        if let Ok(instant) = DateTime::parse_from_rfc3339(text) {
+            return Ok(Span::at(instant.with_timezone(&Utc)));
+        }
+        for form in ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f"] {
+            if let Ok(naive) = NaiveDateTime::parse_from_str(text, form) {
+                return Ok(Span::at(self.instant(naive)));
+            }
+        }
+        for form in ["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M"] {
+            if let Ok(naive) = NaiveDateTime::parse_from_str(text, form) {
+                let next = self.instant(naive) + TimeDelta::minutes(1);
+                return Ok(Span {
+                    since: self.instant(naive),
+                    until: next - LAST,
+                });
+            }
+        }
+        if let Some(ago) = short(text) {
+            return self.before(&ago).ok_or_else(unknown);
+        }
+        match spoken::whole(self, text) {
+            Some(read) => read,
+            None => Err(unknown()),
+        }
+    }
+
+    /// The first instant of what a text calls a time: where a search begins.
+    pub fn since(&self, text: &str) -> Result<DateTime<Utc>, TimeError> {
+        self.span(text).map(|span| span.since)
+    }
+
+    /// The last instant of it: where a search ends.
+    pub fn until(&self, text: &str) -> Result<DateTime<Utc>, TimeError> {
+        self.span(text).map(|span| span.until)
+    }
+
+    /// The instant so long before now.
+    fn before(&self, ago: &Ago) -> Option<Span> {
+        let instant = match ago {
+            Ago::Months(months) => {
+                let day = self.today().checked_sub_months(Months::new(*months))?;
+                self.instant(day.and_time(NaiveTime::MIN))
+            }
+            Ago::Exact(delta) => self.now.checked_sub_signed(*delta)?,
+        };
+        Some(Span::at(instant))
+    }
+}
+
+/// A time counted back from now.
+enum Ago {
+    Exact(TimeDelta),
+    Months(u32),
+}
+
+/// `30m`, `12h`, `7d`, `2w`, `3mo`, `1y`.
+fn short(text: &str) -> Option<Ago> {
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at_checked(end)?;
+    let number: u32 = number.parse().ok()?;
+    let count = i64::from(number);
+    let delta = match unit {
+        "m" | "min" => TimeDelta::try_minutes(count),
+        "h" => TimeDelta::try_hours(count),
+        "d" => TimeDelta::try_days(count),
+        "w" => TimeDelta::try_weeks(count),
+        "mo" => return Some(Ago::Months(number)),
+        "y" => return Some(Ago::Months(number.checked_mul(12)?)),
+        _ => return None,
+    };
+    delta.map(Ago::Exact)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::FixedOffset;
+
+    use super::*;
+    use crate::calendar::Zone;
+    use crate::time::parse_timestamp;
+
+    /// Wednesday noon in Greenwich, one in the afternoon where it is read.
+    fn calendar() -> Calendar {
+        Calendar {
+            now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),
+            zone: Zone::Fixed(FixedOffset::east_opt(3600).unwrap()),
+        }
+    }
+
+    #[test]
+    fn whatever_is_called_a_time_has_a_beginning_and_an_end_that_belong_to_it() {
+        for (text, since, until) in [
+            (
+                "2026-02-16",
+                "2026-02-15T23:00:00Z",
+                "2026-02-16T22:59:59.999999Z",
+            ),
+            (
+                "2026-02",
+                "2026-01-31T23:00:00Z",
+                "2026-02-28T22:59:59.999999Z",
+            ),
+            (
+                "2026",
+                "2025-12-31T23:00:00Z",
+                "2026-12-31T22:59:59.999999Z",
+            ),
+            (
+                "yesterday",
+                "2026-02-16T23:00:00Z",
+                "2026-02-17T22:59:59.999999Z",
+            ),
+            (
+                "last week",
+                "2026-02-08T23:00:00Z",
+                "2026-02-15T22:59:59.999999Z",
+            ),
+            (
+                "April 2019",
+                "2019-03-31T23:00:00Z",
+                "2019-04-30T22:59:59.999999Z",
+            ),
+            ("7d", "2026-02-11T12:00:00Z", "2026-02-11T12:00:00Z"),
+            ("90m", "2026-02-18T10:30:00Z", "2026-02-18T10:30:00Z"),
+            ("3mo", "2025-11-17T23:00:00Z", "2025-11-17T23:00:00Z"),
+            (
+                "2026-02-16 09:46",
+                "2026-02-16T08:46:00Z",
+                "2026-02-16T08:46:59.999999Z",
+            ),
+            (
+                "2026-02-16T09:46:08",
+                "2026-02-16T08:46:08Z",
+                "2026-02-16T08:46:08Z",
+            ),
+            (
+                " 2026-02-16T09:46:08Z ",
+                "2026-02-16T09:46:08Z",
+                "2026-02-16T09:46:08Z",
+            ),
+        ] {
+            let span = calendar().span(text).unwrap();
+            assert_eq!(span.since, parse_timestamp(since).unwrap(), "{text}");
+            assert_eq!(span.until, parse_timestamp(until).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_time_says_so_and_what_does_not_exist_says_why() {
+        for text in [
+            "",
+            "soon",
+            "7",
+            "7x",
+            "99999999999d",
+            "in the yard",
+            "4000000000y",
+        ] {
+            let error = calendar().span(text).unwrap_err().to_string();
+            assert!(error.contains("RFC 3339"), "{text}: {error}");
+        }
+        for (text, why) in [
+            ("2026-02-30", "February 2026 has 28 days"),
+            ("2026-13-01", "a year has 12 months"),
+            ("2026-13", "a year has 12 months"),
+            ("31 april 2019", "April 2019 has 30 days"),
+        ] {
+            let error = calendar().span(text).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains(text), "{error}");
+        }
+    }
+}

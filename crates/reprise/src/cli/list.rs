@@ -1,0 +1,138 @@
+//! `reprise list`: memory page by page, the newest first. With `--json` every line of stdout is a
+//! record with its `cursor`; where to go on is said on stderr.
+
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use reprise_engine::Snapshot;
+use reprise_server::{Call, ListBody, Listed};
+use reprise_store::Verify;
+use reprise_types::limits::PAGE_MAX;
+use reprise_types::{Calendar, parse_timestamp};
+use serde_json::Value;
+
+use super::Context;
+use super::daemon::Daemon;
+use super::store::{self, Access};
+use crate::args::{ListArguments, calendar};
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Characters of a text on its line.
+const COLUMNS: usize = 76;
+
+pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Result<Exit> {
+    anyhow::ensure!(
+        arguments.limit > 0,
+        "a list has 1 record or more; raise --limit"
+    );
+    let pages = Pages::open(context, arguments)?;
+    let calendar = calendar();
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut body = arguments.body();
+    body.tag = context.config.tag_rules().resolve(&body.tag);
+    let (mut left, mut damaged, mut day) = (arguments.limit, 0, None);
+    loop {
+        body.limit = Some(left.min(PAGE_MAX));
+        let page = pages.page(arguments, &body, &calendar)?;
+        for record in &page.records {
+            if context.json {
+                serde_json::to_writer(&mut out, record)?;
+                out.write_all(b"\n")?;
+            } else {
+                print(&mut out, record, &calendar, &mut day)?;
+            }
+        }
+        for note in &page.notes {
+            super::note(note);
+        }
+        damaged += page.damaged;
+        left -= (page.records.len() + page.damaged).min(left);
+        match page.next {
+            Some(next) if left > 0 => body.cursor = Some(next.to_string()),
+            Some(next) => {
+                out.flush()?;
+                super::note(&format!(
+                    "{} records are admitted; more with --cursor {next}",
+                    page.considered
+                ));
+                break;
+            }
+            None => break,
+        }
+    }
+    out.flush()?;
+    if damaged > 0 {
+        super::note(&format!(
+            "{damaged} damaged records were left out; run `reprise check` for the report"
+        ));
+        return Ok(Exit::Refused);
+    }
+    Ok(Exit::Success)
+}
+
+/// Who has the pages: the daemon where one runs, else the file, opened once.
+enum Pages {
+    Daemon(Box<Daemon>),
+    File(Arc<Snapshot>),
+}
+
+impl Pages {
+    fn open(context: &Context, arguments: &ListArguments) -> anyhow::Result<Self> {
+        if let Some(daemon) = Daemon::running(context)? {
+            return Ok(Self::Daemon(Box::new(daemon)));
+        }
+        let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+        Ok(Self::File(engine.snapshot()))
+    }
+
+    fn page(
+        &self,
+        arguments: &ListArguments,
+        body: &ListBody,
+        calendar: &Calendar,
+    ) -> anyhow::Result<Listed> {
+        match self {
+            Self::Daemon(daemon) => {
+                let path = Call::path_of(&arguments.user, &["records"]);
+                Ok(daemon.ask(&Call::get(path).asking(&body.pairs()))?)
+            }
+            Self::File(snapshot) => body.page(snapshot, calendar).map_err(anyhow::Error::msg),
+        }
+    }
+}
+
+/// A record as a person reads it, below the heading of its day.
+fn print(
+    out: &mut impl Write,
+    record: &Value,
+    calendar: &Calendar,
+    day: &mut Option<NaiveDate>,
+) -> anyhow::Result<()> {
+    let part = |name: &str| record[name].as_str().unwrap_or_default();
+    let at: DateTime<Utc> = parse_timestamp(part("timestamp"))?;
+    let its_day = calendar.day_of(at);
+    if *day != Some(its_day) {
+        let before = if day.is_some() { "\n" } else { "" };
+        let heading = terminal::title(its_day.format("%Y-%m-%d, %A"));
+        writeln!(out, "{before}{heading}")?;
+        *day = Some(its_day);
+    }
+    writeln!(
+        out,
+        "  {}  {}",
+        calendar.clock_of(at),
+        terminal::one_line(part("text"), COLUMNS)
+    )?;
+    let mut facts = vec![part("kind").to_owned()];
+    if !part("session_id").is_empty() {
+        facts.push(format!("session {}", part("session_id")));
+    }
+    facts.extend(record["external_id"].as_str().map(str::to_owned));
+    let tags = record["tags"].as_array().into_iter().flatten();
+    facts.extend(tags.filter_map(|tag| Some(format!("#{}", tag.as_str()?))));
+    facts.push(part("id").to_owned());
+    writeln!(out, "         {}", terminal::faint(facts.join(" | ")))?;
+    Ok(())
+}
