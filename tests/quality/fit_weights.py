@@ -29,6 +29,8 @@ NEGATIVE = {"asked_of_assistant"}
 # not only those around it. Without this floor the fit gives short turns no own words at all.
 FLOOR = {"words": 1.5}
 BASE_RECORDS = 400.0
+# The constant, and look-ups, which come first whatever the fit.
+UNFITTED = {"base_rate", "named"}
 
 
 def load(argument):
@@ -46,11 +48,11 @@ def load(argument):
         results = row["results"]
         if row["query_id"] not in wanted or not results:
             continue
-        signals = [s["name"] for s in results[0]["why"]["signals"] if s["name"] != "base_rate"]
+        signals = [s["name"] for s in results[0]["why"]["signals"] if s["name"] not in UNFITTED]
         names = names or signals
         assert signals == names, "every signal must take part"
         values = np.array(
-            [[s["value"] for s in r["why"]["signals"] if s["name"] != "base_rate"] for r in results]
+            [[s["value"] for s in r["why"]["signals"] if s["name"] not in UNFITTED] for r in results]
         )
         ids = [r["external_id"] for r in results]
         gold_ids = wanted[row["query_id"]]
