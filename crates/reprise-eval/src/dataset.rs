@@ -22,16 +22,19 @@ pub enum Format {
     DevBench,
     /// Folders with `records.jsonl`, `queries.jsonl` and `gold.jsonl`.
     Jsonl,
+    /// A local clone with a changelog: commits asked for by the entries that describe them.
+    Git,
 }
 
 impl Format {
     /// Every form, in the order of the help text.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Locomo,
         Self::Beam,
         Self::LongMemEval,
         Self::DevBench,
         Self::Jsonl,
+        Self::Git,
     ];
 
     /// The name on the command line.
@@ -43,6 +46,7 @@ impl Format {
             Self::LongMemEval => "longmemeval",
             Self::DevBench => "devbench",
             Self::Jsonl => "jsonl",
+            Self::Git => "git",
         }
     }
 
@@ -70,6 +74,11 @@ impl Format {
                 "one record per line; gold = the external ids of gold.jsonl; the session of `Dn:m` \
                  is session_n, of any other id the id itself; category 5, abstention and negative \
                  have no answer"
+            }
+            Self::Git => {
+                "one record per commit but merges, the numbers of issues taken out; a question is an \
+                 entry of the changelog without them; gold = the one to three commits that name the \
+                 entry's issue; a session is a week"
             }
         }
     }

@@ -5,6 +5,7 @@
 mod beam;
 mod devbench;
 mod folder;
+mod git;
 mod locomo;
 mod longmemeval;
 
@@ -15,6 +16,8 @@ use serde::de::DeserializeOwned;
 
 use crate::dataset::{Dataset, Format};
 use crate::error::EvalError;
+
+pub use git::read_git;
 
 /// Reads one line of the batch contract's ingest form; the error is a sentence about it. The wire
 /// form belongs to the binary, which lends this.
@@ -28,6 +31,7 @@ pub fn read(format: Format, path: &Path, record: ReadRecord) -> Result<Dataset, 
         Format::LongMemEval => longmemeval::read(&file(path, "longmemeval_s", ".json")?)?,
         Format::DevBench => devbench::read(&file(path, "devbench", ".json")?)?,
         Format::Jsonl => folder::read(path, record)?,
+        Format::Git => return read_git(path, None),
     };
     if corpora.iter().all(|corpus| corpus.questions.is_empty()) {
         return Err(EvalError::Nothing {

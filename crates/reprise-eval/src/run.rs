@@ -1,15 +1,10 @@
 //! The protocol: fill a throw-away store, ask every question, mark every system on it.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::time::Instant;
 
-use chrono::{DateTime, Utc};
-use reprise_engine::{Ablation, Engine, EngineError, Snapshot, subject};
-use reprise_types::{
-    EmbeddingSpace, ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned, WriteOutcome,
-};
+use reprise_engine::Ablation;
+use reprise_types::{EmbeddingSpace, Recall};
 
 use crate::baselines::{self, Bm25};
 use crate::calibration::{Calibration, Said, Silence};
@@ -17,10 +12,9 @@ use crate::dataset::{Corpus, Dataset, Gold, Question, Rated, external_id};
 use crate::error::EvalError;
 use crate::marks::Marks;
 use crate::report::{Latency, Report, Summary, SystemReport};
-use crate::vectors::{OpenEmbedder, Vectors};
+use crate::store::{Store, Subjects, Tools, ids_of};
+use crate::vectors::Vectors;
 
-/// Records of one commit.
-const GROUP: usize = 256;
 /// Results that the calibration looks at.
 const CALIBRATED: usize = 10;
 
@@ -56,28 +50,6 @@ fn ablations(options: &Options) -> Result<Vec<(String, Ablation)>, EvalError> {
         .collect()
 }
 
-/// Makes a new store at a path, as of an instant.
-pub type OpenEngine = dyn Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError>;
-
-/// What the machine lends.
-pub struct Tools<'a> {
-    /// Makes a new store at a path that does not exist yet, as of an instant.
-    pub open_engine: &'a OpenEngine,
-    /// The model; without it words answer alone.
-    pub open_embedder: Option<&'a OpenEmbedder<'a>>,
-    /// An empty folder for the stores.
-    pub folder: &'a Path,
-}
-
-impl std::fmt::Debug for Tools<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tools")
-            .field("model", &self.open_embedder.is_some())
-            .field("folder", &self.folder)
-            .finish_non_exhaustive()
-    }
-}
-
 /// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage<'a> {
@@ -100,11 +72,7 @@ pub fn evaluate(
     let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
     let ablations = ablations(options)?;
     let mut tally = Tally::default();
-    // Recalls embed what a question is about, the baselines the question as it stands.
-    let all = dataset.corpora.iter().flat_map(|corpus| &corpus.questions);
-    let subjects: BTreeMap<&str, Cow<'_, str>> = all
-        .map(|question| (question.text.as_str(), subject(&question.text)))
-        .collect();
+    let subjects = Subjects::of(dataset.corpora.iter().flat_map(|c| &c.questions));
     for (place, corpus) in dataset.corpora.iter().enumerate() {
         progress(Stage {
             store: &corpus.name,
@@ -114,34 +82,18 @@ pub fn evaluate(
         if let Some(vectors) = &mut vectors {
             let records = corpus.records.iter().map(|record| record.text.as_str());
             let asked = corpus.questions.iter().map(|q| q.text.as_str());
-            let about = asked.clone().filter_map(|text| subjects.get(text));
-            let about = about.map(|subject| &**subject);
+            let about = asked.clone().map(|text| subjects.get(text));
             vectors.add(records.chain(asked).chain(about))?;
         }
-        let folder = tools.folder.join(format!("store-{place}"));
-        fs_err::create_dir_all(&folder)?;
-        let now = last_instant(corpus);
-        let mut engine = (tools.open_engine)(&folder.join("memory.rvf"), now)?;
-        tally.fill(&mut engine, corpus, vectors.as_ref(), now)?;
-        let asker = Asker {
-            snapshot: &engine.snapshot(),
-            vectors: vectors.as_ref(),
-            top_k: options.top_k,
-        };
-        tally.ask(&asker, corpus, &subjects, &ablations);
-        drop(engine);
-        fs_err::remove_dir_all(&folder)?;
+        let store = Store::fill(tools, place, corpus, vectors.as_ref())?;
+        tally.kept += store.kept;
+        tally.refused += store.refused;
+        tally.ask(&store, corpus, options.top_k, &subjects, &ablations);
+        store.discard()?;
     }
     let space = vectors.as_ref().and_then(Vectors::space);
     let names: Vec<String> = ablations.into_iter().map(|(name, _)| name).collect();
     Ok(tally.report(dataset, options, space.as_ref(), &names, began))
-}
-
-/// The instant at which the questions are asked: after everything that happened.
-fn last_instant(corpus: &Corpus) -> DateTime<Utc> {
-    let happened = corpus.records.iter().filter_map(|record| record.timestamp);
-    let asked = corpus.questions.iter().filter_map(|q| q.asked_at);
-    happened.chain(asked).max().unwrap_or_default()
 }
 
 /// The ways to rank, in the order of the report.
@@ -170,36 +122,6 @@ impl System {
     }
 }
 
-/// One filled store and what a question to it needs.
-struct Asker<'a> {
-    snapshot: &'a Snapshot,
-    vectors: Option<&'a Vectors<'a>>,
-    top_k: usize,
-}
-
-impl Asker<'_> {
-    fn recall(&self, question: &Question, about: &str, ablation: &Ablation) -> Recall {
-        let request = RecallRequest {
-            top_k: self.top_k,
-            ..RecallRequest::new(question.text.as_str())
-        };
-        let space = self.vectors.and_then(Vectors::space);
-        let vector = self.vectors.and_then(|vectors| vectors.of(about));
-        let query = space.as_ref().zip(vector);
-        let id = RecallId::from_u128(0);
-        self.snapshot
-            .recall_with(&request, query, id, &Unlearned, ablation)
-    }
-}
-
-/// The external ids of an answer, best first.
-fn ids_of(recall: &Recall) -> Vec<&str> {
-    let records = recall.results.iter().map(|found| &found.record);
-    records
-        .filter_map(|record| record.external_id(ExternalId::BATCH))
-        .collect()
-}
-
 /// Marks of one system for one question.
 struct Marked {
     category: String,
@@ -220,60 +142,33 @@ struct Tally {
 }
 
 impl Tally {
-    fn fill(
-        &mut self,
-        engine: &mut Engine,
-        corpus: &Corpus,
-        vectors: Option<&Vectors<'_>>,
-        now: DateTime<Utc>,
-    ) -> Result<(), EvalError> {
-        let space = vectors.and_then(Vectors::space);
-        for group in corpus.records.chunks(GROUP) {
-            let embedded = group.iter().map(|record| {
-                let vector = vectors.and_then(|vectors| vectors.of(&record.text));
-                NewRecord {
-                    embedding: space.clone().zip(vector.map(<[f32]>::to_vec)),
-                    ..record.clone()
-                }
-            });
-            for outcome in engine.observe(embedded.collect(), None, now)? {
-                match outcome {
-                    WriteOutcome::Inserted { .. } => self.kept += 1,
-                    WriteOutcome::Duplicate { .. } | WriteOutcome::Rejected { .. } => {
-                        self.refused += 1;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
     fn ask(
         &mut self,
-        asker: &Asker<'_>,
+        store: &Store<'_>,
         corpus: &Corpus,
-        subjects: &BTreeMap<&str, Cow<'_, str>>,
+        top_k: usize,
+        subjects: &Subjects<'_>,
         ablations: &[(String, Ablation)],
     ) {
         let ids: Vec<&str> = corpus.records.iter().filter_map(external_id).collect();
-        let vector = |text: &str| asker.vectors.and_then(|vectors| vectors.of(text));
+        let vector = |text: &str| store.vector(text);
         let known: Vec<Option<&[f32]>> = corpus.records.iter().map(|r| vector(&r.text)).collect();
         let bm25 = Bm25::new(corpus.records.iter().map(|record| record.text.as_str()));
         for question in &corpus.questions {
             let text = question.text.as_str();
-            let about = subjects.get(text).map_or(text, |subject| &**subject);
+            let about = subjects.get(text);
             let began = Instant::now();
-            let recall = asker.recall(question, about, &Ablation::default());
+            let recall = store.recall(text, about, top_k, &Ablation::default());
             self.recall_ms.push(began.elapsed().as_secs_f64() * 1e3);
             self.score(question, &recall);
             self.mark(System::Reprise, corpus, question, &ids_of(&recall));
             for (number, (_, ablation)) in ablations.iter().enumerate() {
-                let recall = asker.recall(question, about, ablation);
+                let recall = store.recall(text, about, top_k, ablation);
                 self.mark(System::Without(number), corpus, question, &ids_of(&recall));
             }
             let by_words = bm25.rank(text);
             let mut baseline = |system, ranking: &[(usize, f64)]| {
-                let places = ranking.iter().take(asker.top_k);
+                let places = ranking.iter().take(top_k);
                 let found: Vec<&str> = places
                     .filter_map(|(place, _)| ids.get(*place).copied())
                     .collect();

@@ -47,6 +47,36 @@ pub fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
+/// Prints what one reads first: how the ways to rank compare on single records.
+pub fn print_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    for sentence in &report.protocol {
+        writeln!(out, "  {sentence}")?;
+    }
+    writeln!(
+        out,
+        "{} records, {} questions",
+        report.records, report.judged
+    )?;
+    writeln!(
+        out,
+        "{:<24} {:>6} {:>6} {:>6} {:>8}",
+        "", "R@1", "R@5", "R@10", "nDCG@10"
+    )?;
+    for system in &report.systems {
+        let at = |depth| system.turn.recall.get(&depth).copied().unwrap_or(0.0);
+        writeln!(
+            out,
+            "{:<24} {:>6.1} {:>6.1} {:>6.1} {:>8.1}",
+            system.name,
+            at(1),
+            at(5),
+            at(10),
+            system.turn.ndcg10
+        )?;
+    }
+    scores(report, out)
+}
+
 fn scores(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(calibration) = &report.calibration {
         writeln!(

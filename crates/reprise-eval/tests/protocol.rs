@@ -3,12 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_embed::testing::FakeEmbedder;
 use reprise_engine::{Engine, EngineError, EngineOptions};
-use reprise_eval::{EvalError, Format, Marks, Options, Report, Tools, evaluate, print, read};
+use reprise_eval::{
+    EvalError, Format, Gold, Marks, Options, Report, Tools, evaluate, off_topic, print,
+    print_brief, print_off_topic, read, read_git,
+};
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, Embedder, ExternalId, MemoryKind, MemorySource, NewRecord};
 
@@ -31,6 +35,14 @@ fn open_embedder() -> Result<Box<dyn Embedder>, EmbedError> {
     Ok(Box::new(FakeEmbedder::default()))
 }
 
+fn tools(model: bool, folder: &Path) -> Tools<'_> {
+    Tools {
+        open_engine: &open_engine,
+        open_embedder: model.then_some(&open_embedder),
+        folder,
+    }
+}
+
 fn run(format: Format, name: &str, model: bool) -> Report {
     ablated(format, name, model, &[]).unwrap()
 }
@@ -41,11 +53,7 @@ fn ablated(format: Format, name: &str, model: bool, without: &[&str]) -> Result<
         .join(name);
     let set = read(format, &path, record).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let tools = Tools {
-        open_engine: &open_engine,
-        open_embedder: model.then_some(&open_embedder),
-        folder: folder.path(),
-    };
+    let tools = tools(model, folder.path());
     let options = Options {
         top_k: 20,
         without: without.iter().map(|names| (*names).to_owned()).collect(),
@@ -127,6 +135,196 @@ fn an_ablation_is_a_row_of_its_own_and_an_unknown_signal_is_named() {
         error.contains("`charm`") && error.contains("words"),
         "{error}"
     );
+}
+
+/// A clone of six commits, made by git itself.
+fn clone_of_six(folder: &Path) {
+    let git = |arguments: &[&str], day: u32| {
+        let at = format!("2026-03-{day:02}T09:00:00+01:00");
+        let done = Command::new("git")
+            .current_dir(folder)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_AUTHOR_DATE", &at)
+            .env("GIT_COMMITTER_DATE", &at)
+            .args(["-c", "user.name=Ann", "-c", "user.email=ann@example.org"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{arguments:?}: {done:?}");
+    };
+    git(&["init", "--quiet", "--initial-branch=main"], 1);
+    for (day, message) in [
+        (2, "Initial commit"),
+        (
+            3,
+            "Allow a theme to be named by its path (#7)\n\nThe name was looked up alone.",
+        ),
+        (3, "Closes #8"),
+        (4, "Wrap long lines on words, see #12"),
+        (
+            11,
+            "Forget the cache when the terminal is resized\n\nFixes #31",
+        ),
+        (12, "Update the lock file"),
+    ] {
+        git(&["commit", "--quiet", "--allow-empty", "-m", message], day);
+    }
+    git(&["checkout", "--quiet", "-b", "side", "HEAD~1"], 12);
+    git(
+        &[
+            "commit",
+            "--quiet",
+            "--allow-empty",
+            "-m",
+            "Spell the name of the author right",
+        ],
+        13,
+    );
+    git(&["checkout", "--quiet", "main"], 13);
+    git(
+        &["merge", "--quiet", "--no-ff", "-m", "Merge #99", "side"],
+        14,
+    );
+    let changelog = "# Changelog\n\n## v2\n\n- Themes may be given as paths to a file, see \
+                     [#7](https://example.org/o/r/issues/7) (@bo)\n- Word wrapping of long lines,\n  \
+                     closes #12\n- A resized terminal no longer shows stale lines (#31)\n\
+                     - Something that no commit names (#500)\n- Fix #7\n- No issue is named here\n";
+    std::fs::write(folder.join("CHANGELOG.md"), changelog).unwrap();
+}
+
+#[test]
+fn a_clone_is_asked_for_its_commits_by_its_changelog() {
+    let folder = tempfile::tempdir().unwrap();
+    clone_of_six(folder.path());
+    let set = read_git(folder.path(), None).unwrap();
+    let [corpus] = set.corpora.as_slice() else {
+        panic!("one clone is one store");
+    };
+    let texts: Vec<&str> = corpus.records.iter().map(|r| r.text.as_str()).collect();
+    assert_eq!(
+        texts,
+        [
+            "Initial commit",
+            "Allow a theme to be named by its path\nThe name was looked up alone.",
+            "Wrap long lines on words",
+            "Forget the cache when the terminal is resized",
+            "Update the lock file",
+            "Spell the name of the author right",
+        ]
+    );
+    let wrap = &corpus.records[2];
+    assert_eq!(wrap.session_id, "w2026-10");
+    assert_eq!(
+        wrap.timestamp.unwrap().to_rfc3339(),
+        "2026-03-04T08:00:00+00:00"
+    );
+    assert_eq!(wrap.metadata["author"], "Ann");
+    let asked: Vec<&str> = corpus.questions.iter().map(|q| q.text.as_str()).collect();
+    assert_eq!(
+        asked,
+        [
+            "Themes may be given as paths to a file",
+            "Word wrapping of long lines",
+            "A resized terminal no longer shows stale lines",
+        ]
+    );
+    for (question, record) in corpus.questions.iter().zip([1, 2, 3]) {
+        let id = corpus.records[record].external_ids[0].id.clone();
+        assert_eq!((id.len(), &question.gold), (12, &vec![Gold::one(id)]));
+    }
+
+    let tools_folder = tempfile::tempdir().unwrap();
+    let report = evaluate(
+        &set,
+        &Options {
+            top_k: 20,
+            without: Vec::new(),
+        },
+        &tools(true, tools_folder.path()),
+        &mut |_| {},
+    );
+    let mut table = Vec::new();
+    print_brief(&report.unwrap(), &mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    for row in ["R@1", "nDCG@10", "reprise", "bm25", "cosine", "rrf"] {
+        assert!(table.contains(row), "{row}: {table}");
+    }
+    assert!(table.contains("6 records, 3 questions"), "{table}");
+}
+
+#[test]
+fn a_folder_that_is_no_clone_is_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = read_git(folder.path(), None).unwrap_err().to_string();
+    assert!(error.contains("--changelog"), "{error}");
+    let changelog = folder.path().join("CHANGES.md");
+    std::fs::write(&changelog, "- One thing less (#1)\n").unwrap();
+    let error = read_git(folder.path(), None).unwrap_err().to_string();
+    assert!(error.contains("git clone with commits"), "{error}");
+    clone_of_six(folder.path());
+    let error = read_git(folder.path(), Some(&changelog))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("CHANGES.md") && error.contains("issue"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_questions_of_each_set_are_put_to_the_stores_of_the_others() {
+    let path = |name: &str| {
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/data/jsonl")
+            .join(name)
+    };
+    let set = |name: &str| {
+        (
+            name.to_owned(),
+            read(Format::Jsonl, &path(name), record).unwrap(),
+        )
+    };
+    let sets = [set("anna"), set("bo")];
+    let folder = tempfile::tempdir().unwrap();
+    let report = off_topic(&sets, &tools(true, folder.path()), &mut |_| {}).unwrap();
+    let pairs: Vec<(&str, &str, usize)> = report
+        .pairs
+        .iter()
+        .map(|pair| (pair.stores.as_str(), pair.questions.as_str(), pair.asked))
+        .collect();
+    let judged = |at: usize| {
+        let corpora = sets[at].1.corpora.iter();
+        corpora
+            .flat_map(|c| &c.questions)
+            .filter(|q| q.is_judged())
+            .count()
+    };
+    let all = |at: usize| sets[at].1.corpora.iter().flat_map(|c| &c.questions).count();
+    assert_eq!(
+        pairs,
+        [
+            ("anna", "anna", judged(0)),
+            ("anna", "bo", all(1)),
+            ("bo", "bo", judged(1)),
+            ("bo", "anna", all(0)),
+        ]
+    );
+    for pair in &report.pairs {
+        assert_eq!(
+            pair.over_a_right_first.is_some(),
+            pair.stores == pair.questions
+        );
+        assert!((0.0..=1.0).contains(&pair.nothing), "{pair:?}");
+    }
+    let mut table = Vec::new();
+    print_off_topic(&report, &mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    assert!(
+        table.contains("own, answerable") && table.contains("off topic:"),
+        "{table}"
+    );
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 /// Figures of `score.py` of the batch contract for these two recall files and the gold beside them.

@@ -1,12 +1,13 @@
-//! `reprise eval`: a public data set through a throw-away store, beside what any memory could do.
+//! `reprise eval`: a data set or a clone through a throw-away store, beside what any memory could
+//! do.
 
 use std::io::Write;
 use std::sync::Arc;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::{Engine, EngineOptions};
-use reprise_eval::{Options, Tools};
+use reprise_eval::{EvalError, Format, Options, Stage, Tools};
 use reprise_store::RealDisk;
 
 use super::store::DIMENSIONS;
@@ -16,19 +17,66 @@ use crate::exit::Exit;
 use reprise_server::record_of;
 
 pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
-    let EvalTarget::Set(form) = arguments.set else {
-        return learning(context);
+    let form = match arguments.set {
+        EvalTarget::Set(form) => form,
+        EvalTarget::Learning => return learning(context),
+        EvalTarget::OffTopic => return off_topic(context, arguments),
     };
-    let Some(data) = &arguments.data else {
+    let [data] = arguments.data.as_slice() else {
         bail!(
-            "pass --data PATH: the file or folder of the `{}` set",
+            "pass --data PATH once: the file or folder of the `{}` set",
             form.name()
         );
     };
-    let mut dataset = reprise_eval::read(form, data, record_of)?;
+    let mut dataset = match (form, &arguments.changelog) {
+        (Format::Git, changelog) => reprise_eval::read_git(data, changelog.as_deref())?,
+        (_, Some(_)) => bail!("--changelog goes with `git` alone"),
+        (_, None) => reprise_eval::read(form, data, record_of)?,
+    };
     if let Some(count) = arguments.limit {
         dataset.limit(count);
     }
+    let options = Options {
+        top_k: arguments.top_k,
+        without: arguments.without.clone(),
+    };
+    let report = with_tools(context, |tools, progress| {
+        reprise_eval::evaluate(&dataset, &options, tools, progress)
+    })?;
+    show(context, &report, |out| match form {
+        Format::Git => reprise_eval::print_brief(&report, out),
+        _ => reprise_eval::print(&report, out),
+    })
+}
+
+/// `reprise eval offtopic`: every folder's questions put to the stores of every other.
+fn off_topic(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
+    ensure!(
+        arguments.data.len() > 1,
+        "pass --data FOLDER at least twice: each folder's questions are put to the others' stores"
+    );
+    let mut sets = Vec::with_capacity(arguments.data.len());
+    for folder in &arguments.data {
+        let mut dataset = reprise_eval::read(Format::Jsonl, folder, record_of)?;
+        if let Some(count) = arguments.limit {
+            dataset.limit(count);
+        }
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        sets.push((name.into_owned(), dataset));
+    }
+    let report = with_tools(context, |tools, progress| {
+        reprise_eval::off_topic(&sets, tools, progress)
+    })?;
+    show(context, &report, |out| {
+        reprise_eval::print_off_topic(&report, out)
+    })
+}
+
+/// Runs with the model, throw-away stores on the real disk, and a bar that goes on.
+fn with_tools<T>(
+    context: &Context,
+    work: impl FnOnce(&Tools<'_>, &mut dyn FnMut(Stage<'_>)) -> Result<T, EvalError>,
+) -> anyhow::Result<T> {
     let factory = model::factory(context);
     let open_embedder = || match &factory {
         Some(factory) => factory.open(),
@@ -44,18 +92,15 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
         open_embedder: factory.is_some().then_some(&open_embedder),
         folder: folder.path(),
     };
-    let options = Options {
-        top_k: arguments.top_k,
-        without: arguments.without.clone(),
-    };
-    let bar = ProgressBar::new(dataset.corpora.len() as u64);
+    let bar = ProgressBar::new(0);
     bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}")?);
-    let report = reprise_eval::evaluate(&dataset, &options, &tools, &mut |stage| {
+    let done = work(&tools, &mut |stage| {
+        bar.set_length(stage.of as u64);
         bar.set_position(stage.number as u64 - 1);
         bar.set_message(stage.store.to_owned());
-    })?;
+    });
     bar.finish_and_clear();
-    show(context, &report, |out| reprise_eval::print(&report, out))
+    Ok(done?)
 }
 
 /// `reprise eval learning`: the proof, on texts of our own with the real model.

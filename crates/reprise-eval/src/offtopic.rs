@@ -1,0 +1,189 @@
+//! Off topic: one store's questions put to another, and its own put to it. The first should hear
+//! that nothing is known, the second should not.
+//!
+//! Must never live here: a threshold.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::time::Instant;
+
+use reprise_engine::Ablation;
+use reprise_types::limits::TOP_K_DEFAULT;
+use serde::Serialize;
+
+use crate::dataset::{Dataset, Gold, Question};
+use crate::error::EvalError;
+use crate::run::Stage;
+use crate::store::{Store, Subjects, Tools, ids_of};
+use crate::vectors::Vectors;
+
+/// What every ordered pair of sets gave.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct OffTopic {
+    /// How it was done, in sentences.
+    pub protocol: Vec<String>,
+    /// A row for each set's stores and each set's questions, their own first.
+    pub pairs: Vec<Pair>,
+    /// Wall time of the whole run, seconds.
+    pub elapsed_s: f64,
+}
+
+/// One set's questions put to one set's stores.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Pair {
+    /// The set that the stores hold.
+    pub stores: String,
+    /// The set that the questions are of; the same one for answerable questions.
+    pub questions: String,
+    /// Questions asked, over all stores.
+    pub asked: usize,
+    /// Share of them that heard "nothing relevant", 0..1.
+    pub nothing: f64,
+    /// Of answerable ones, the share that heard it over a right first result.
+    pub over_a_right_first: Option<f64>,
+    /// Mean score of the first result, 0..1.
+    pub first_score: f64,
+}
+
+/// Asks every set's stores their own answerable questions and all those of every other set.
+pub fn off_topic(
+    sets: &[(String, Dataset)],
+    tools: &Tools<'_>,
+    progress: &mut dyn FnMut(Stage<'_>),
+) -> Result<OffTopic, EvalError> {
+    let began = Instant::now();
+    let all = sets.iter().flat_map(|(_, set)| &set.corpora);
+    let of = all.clone().count();
+    let subjects = Subjects::of(all.flat_map(|corpus| &corpus.questions));
+    let mut vectors = tools.open_embedder.map(Vectors::open).transpose()?;
+    let mut pairs = Vec::new();
+    let mut number = 0;
+    for (own, (stores, set)) in sets.iter().enumerate() {
+        let mut counts = vec![Count::default(); sets.len()];
+        for corpus in &set.corpora {
+            progress(Stage {
+                store: &corpus.name,
+                number: number + 1,
+                of,
+            });
+            if let Some(vectors) = &mut vectors {
+                let records = corpus.records.iter().map(|record| record.text.as_str());
+                vectors.add(records.chain(subjects.all()))?;
+            }
+            let store = Store::fill(tools, number, corpus, vectors.as_ref())?;
+            number += 1;
+            for ((other, (_, asked)), count) in sets.iter().enumerate().zip(&mut counts) {
+                let foreign = asked.corpora.iter().flat_map(|corpus| &corpus.questions);
+                if other == own {
+                    let judged = corpus.questions.iter().filter(|q| q.is_judged());
+                    judged.for_each(|question| count.ask(&store, &subjects, question));
+                } else {
+                    foreign.for_each(|question| count.ask(&store, &subjects, question));
+                }
+            }
+            store.discard()?;
+        }
+        let mut of_set: Vec<Pair> = Vec::new();
+        for ((other, (questions, _)), count) in sets.iter().enumerate().zip(counts) {
+            let pair = count.pair(stores, questions, other == own);
+            if other == own {
+                of_set.insert(0, pair);
+            } else {
+                of_set.push(pair);
+            }
+        }
+        pairs.append(&mut of_set);
+    }
+    Ok(OffTopic {
+        protocol: vec![
+            "every set's questions put to every other set's stores: each should hear that nothing \
+             is known"
+                .to_owned(),
+            "a set's own answerable questions put to their own store: none should hear that"
+                .to_owned(),
+            match vectors.as_ref().and_then(Vectors::space) {
+                Some(space) => format!("vectors: {} {}", space.model, space.version),
+                None => "no model: words and time only".to_owned(),
+            },
+        ],
+        pairs,
+        elapsed_s: began.elapsed().as_secs_f64(),
+    })
+}
+
+#[derive(Debug, Clone, Default)]
+struct Count {
+    asked: usize,
+    nothing: usize,
+    over_a_right_first: usize,
+    first_scores: f64,
+}
+
+impl Count {
+    fn ask(&mut self, store: &Store<'_>, subjects: &Subjects<'_>, question: &Question) {
+        let text = question.text.as_str();
+        let about = subjects.get(text);
+        let recall = store.recall(text, about, TOP_K_DEFAULT, &Ablation::default());
+        let gold: BTreeSet<&String> = question.gold.iter().flat_map(|Gold(ids)| ids).collect();
+        let first = ids_of(&recall).into_iter().next();
+        let is_right = first.is_some_and(|first| gold.iter().any(|id| *id == first));
+        let score = recall.results.first().map_or(0.0, |found| found.sona_score);
+        self.asked += 1;
+        self.nothing += usize::from(recall.nothing_relevant);
+        self.over_a_right_first += usize::from(recall.nothing_relevant && is_right);
+        self.first_scores += f64::from(score);
+    }
+
+    fn pair(self, stores: &str, questions: &str, own: bool) -> Pair {
+        let share = |count: usize| count as f64 / self.asked.max(1) as f64;
+        Pair {
+            stores: stores.to_owned(),
+            questions: questions.to_owned(),
+            asked: self.asked,
+            nothing: share(self.nothing),
+            over_a_right_first: own.then(|| share(self.over_a_right_first)),
+            first_score: self.first_scores / self.asked.max(1) as f64,
+        }
+    }
+}
+
+/// Prints the pairs as a table.
+pub fn print_off_topic(report: &OffTopic, out: &mut dyn Write) -> io::Result<()> {
+    for sentence in &report.protocol {
+        writeln!(out, "  {sentence}")?;
+    }
+    writeln!(
+        out,
+        "{:<20} {:<20} {:>7} {:>9} {:>17} {:>12}",
+        "stores", "questions", "asked", "nothing", "over right first", "first score"
+    )?;
+    for pair in &report.pairs {
+        let questions = match pair.over_a_right_first {
+            Some(_) => "own, answerable",
+            None => &pair.questions,
+        };
+        let wrong = pair.over_a_right_first;
+        writeln!(
+            out,
+            "{:<20} {questions:<20} {:>7} {:>7.1} % {:>17} {:>12.3}",
+            pair.stores,
+            pair.asked,
+            100.0 * pair.nothing,
+            wrong.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share)),
+            pair.first_score
+        )?;
+    }
+    for (own, what) in [(false, "off topic"), (true, "answerable")] {
+        let of_kind = report.pairs.iter();
+        let of_kind = of_kind.filter(|pair| pair.over_a_right_first.is_some() == own);
+        let (nothing, asked) = of_kind.fold((0.0, 0), |(nothing, asked), pair| {
+            (
+                nothing + pair.nothing * pair.asked as f64,
+                asked + pair.asked,
+            )
+        });
+        let share = 100.0 * nothing / asked.max(1) as f64;
+        writeln!(out, "{what}: \"nothing\" on {share:.1} % of {asked}")?;
+    }
+    writeln!(out, "whole run {:.1} s", report.elapsed_s)
+}

@@ -1,0 +1,311 @@
+//! Any local clone with a hand-written changelog: its commits are the records, the changelog's
+//! entries the questions, and the commits that name an entry's issue what should come back.
+//!
+//! The numbers of issues are taken out of both, so that nothing is found by them. Must never live
+//! here: a network, or anything that changes the clone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, parse_timestamp};
+
+use super::{listed, shape};
+use crate::dataset::{Corpus, Dataset, Format, Gold, Question};
+use crate::error::EvalError;
+
+/// Digits of a commit's hash that are its external id.
+const ID_DIGITS: usize = 12;
+/// An issue that more commits name says little about which of them an entry means.
+const GOLD_MAX: usize = 3;
+/// A shorter entry ("Fix typo") asks nothing.
+const WORDS_MIN: usize = 3;
+/// Where a changelog is looked for, without its ending, in any case.
+const CHANGELOGS: [&str; 4] = ["changelog", "changes", "history", "news"];
+/// Between the fields of one commit, and before each: bytes that no message holds.
+const FIELD: char = '\u{1f}';
+const COMMIT: char = '\u{1e}';
+
+/// Reads a clone; without a changelog the one in its root is taken.
+pub fn read_git(repository: &Path, changelog: Option<&Path>) -> Result<Dataset, EvalError> {
+    let changelog = match changelog {
+        Some(path) => path.to_owned(),
+        None => changelog_of(repository)?,
+    };
+    let log = log_of(repository)?;
+    let entries = fs_err::read(&changelog)?;
+    let name = repository.canonicalize().ok();
+    let name = name
+        .as_deref()
+        .and_then(Path::file_name)
+        .unwrap_or_default();
+    let corpus = corpus(
+        name.to_string_lossy().into_owned(),
+        &log,
+        &String::from_utf8_lossy(&entries),
+    );
+    if corpus.questions.is_empty() {
+        return Err(EvalError::Nothing {
+            path: changelog,
+            expected: "entries (list items) that name an issue which a commit names too",
+        });
+    }
+    Ok(Dataset {
+        format: Format::Git,
+        corpora: vec![corpus],
+    })
+}
+
+fn changelog_of(repository: &Path) -> Result<PathBuf, EvalError> {
+    let is_one = |path: &PathBuf| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        path.is_file() && CHANGELOGS.contains(&stem.to_lowercase().as_str())
+    };
+    let found = listed(repository)?.into_iter().find(is_one);
+    found.ok_or_else(|| EvalError::Nothing {
+        path: repository.to_owned(),
+        expected: "changelog in its root (pass --changelog FILE)",
+    })
+}
+
+/// Every commit of the branch that is checked out, but merges, oldest first.
+fn log_of(repository: &Path) -> Result<String, EvalError> {
+    let mut git = Command::new("git");
+    // Git's own variables would lead it to another repository, as within a hook.
+    for variable in [
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_NAMESPACE",
+    ] {
+        git.env_remove(variable);
+    }
+    let form = format!("--format={COMMIT}%H{FIELD}%an{FIELD}%aI{FIELD}%B");
+    git.arg("-C")
+        .arg(repository)
+        .args(["-c", "log.showSignature=false", "log"]);
+    git.args([
+        "--no-merges",
+        "--reverse",
+        "--no-color",
+        "--encoding=UTF-8",
+        &form,
+    ]);
+    let failed = |message: &str| shape(repository, "a git clone with commits", &message);
+    let done = git.output();
+    let done = done.map_err(|error| failed(&format!("`git` did not run ({error})")))?;
+    if !done.status.success() {
+        return Err(failed(String::from_utf8_lossy(&done.stderr).trim()));
+    }
+    Ok(String::from_utf8_lossy(&done.stdout).into_owned())
+}
+
+fn corpus(name: String, log: &str, changelog: &str) -> Corpus {
+    let mut records = Vec::new();
+    let mut named: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
+    for commit in log.split(COMMIT).skip(1) {
+        let mut fields = commit.splitn(4, FIELD);
+        let mut field = || fields.next().unwrap_or_default();
+        let (hash, author, at, message) = (field(), field(), field(), field());
+        let id: String = hash.chars().take(ID_DIGITS).collect();
+        let text = without_issues(message);
+        if text.is_empty() {
+            continue;
+        }
+        for issue in issues(message) {
+            named.entry(issue).or_default().insert(id.clone());
+        }
+        let mut record = NewRecord::new(text, MemorySource::WorkerResult, MemoryKind::Finding);
+        record.external_ids = vec![ExternalId::new(ExternalId::BATCH, id)];
+        record.timestamp = parse_timestamp(at).ok();
+        let week = record.timestamp.map(|at| at.format("w%G-%V").to_string());
+        record.session_id = week.unwrap_or_default();
+        record.metadata.insert("author".to_owned(), author.into());
+        records.push(record);
+    }
+    let mut questions: Vec<Question> = Vec::new();
+    for entry in entries(changelog) {
+        let issues = issues(&entry);
+        let gold = issues.iter().filter_map(|issue| named.get(issue)).flatten();
+        let gold: BTreeSet<String> = gold.cloned().collect();
+        let text = without_issues(&replaced(&THANKS, &entry, ""));
+        let asks = text.split_whitespace().count() >= WORDS_MIN;
+        if !asks || gold.is_empty() || gold.len() > GOLD_MAX {
+            continue;
+        }
+        questions.push(Question {
+            id: format!("q{}", questions.len()),
+            text,
+            category: "commits".to_owned(),
+            gold: gold.into_iter().map(Gold::one).collect(),
+            gold_sessions: BTreeSet::new(),
+            answerable: true,
+            asked_at: None,
+        });
+    }
+    Corpus::new(name, records, questions).with_sessions_of_gold()
+}
+
+/// The items of a Markdown document's lists, each with the lines that go on with it.
+fn entries(changelog: &str) -> Vec<String> {
+    let mut entries: Vec<String> = Vec::new();
+    let mut open = false;
+    for line in changelog.lines() {
+        let text = line.trim();
+        let item = ["- ", "* ", "+ "]
+            .iter()
+            .find_map(|mark| text.strip_prefix(mark));
+        match item {
+            Some(item) => {
+                entries.push(item.trim().to_owned());
+                open = true;
+            }
+            None if text.is_empty() || !line.starts_with([' ', '\t']) => open = false,
+            None => {
+                if let Some(entry) = entries.last_mut().filter(|_| open) {
+                    entry.push(' ');
+                    entry.push_str(text);
+                }
+            }
+        }
+    }
+    entries
+}
+
+/// The issues and pull requests that a text names.
+fn issues(text: &str) -> BTreeSet<u64> {
+    let named = ISSUE
+        .as_ref()
+        .into_iter()
+        .flat_map(|issue| issue.captures_iter(text));
+    named
+        .filter_map(|found| found.name("number")?.as_str().parse().ok())
+        .collect()
+}
+
+/// A text without them, without links' addresses, who signed it, and what is left around either.
+fn without_issues(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (pattern, with) in [(&LINK, "$text"), (&ISSUE, ""), (&SIGNED, ""), (&CRUMBS, "")] {
+        text = replaced(pattern, &text, with);
+    }
+    let lines = text.lines().map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.join(" ")
+    });
+    let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
+    lines
+        .join("\n")
+        .trim_matches([' ', ',', ';', '-', ':'])
+        .to_owned()
+}
+
+fn replaced(pattern: &LazyLock<Option<Regex>>, text: &str, with: &str) -> String {
+    match pattern.as_ref() {
+        Some(pattern) => pattern.replace_all(text, with).into_owned(),
+        None => text.to_owned(),
+    }
+}
+
+/// `[text](address)`; the address of an issue is read before this takes it off.
+static LINK: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"\[(?P<text>[^\]\n]*)\](?:\([^)\s]*\)|\[[^\]\n]*\])"));
+
+/// `#12`, `GH-12`, `owner/name#12`, the address of an issue or pull request; with the word that
+/// says what is done to it.
+static ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|see(?: also)?|issues?|pr|pull)",
+        r":? +)?(?:https?://[^\s)\]]+/(?:issues|pull|merge_requests)/|\bgh-|[\w.-]+/[\w.-]+#|#)",
+        r"(?P<number>\d{1,7})\b(?:#[\w-]+)?",
+    ))
+});
+
+/// `(@somebody)`, `by @somebody`: how an entry names whom it thanks.
+static THANKS: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"(?i)(?:\b(?:by|thanks to|thanks|and) +)?\B@[\w-]+(?:\[bot\])?"));
+
+/// The lines at the end of a message that say whose it is.
+static SIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(r"(?im)^(?:signed-off|co-authored|reviewed|acked|tested|reported)-by:.*$")
+});
+
+/// Brackets and words that nothing is left in or after.
+static CRUMBS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)[(\[][\s,;:/&.-]*(?:(?:and|see|by|also)[\s,;:/&.-]*)*[)\]]",
+        r"|[,;:]?\s*\b(?:see|closes|fixes|resolves|refs?|by)\b:?[\s,;.]*$",
+    ))
+});
+
+/// Compiles a constant pattern; the tests of this file show that all compile.
+fn pattern(text: &str) -> Option<Regex> {
+    Regex::new(text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_compiles() {
+        for pattern in [&LINK, &ISSUE, &SIGNED, &THANKS, &CRUMBS] {
+            assert!(pattern.is_some());
+        }
+    }
+
+    #[test]
+    fn the_numbers_of_issues_are_read_and_taken_out() {
+        for (text, expected, left) in [
+            ("Fix a panic (#12)", vec![12], "Fix a panic"),
+            ("Add Git support, closes #1", vec![1], "Add Git support"),
+            (
+                "- Handle `--x`, see [#1268](https://example.org/o/r/issues/1268) ()",
+                vec![1268],
+                "Handle `--x`",
+            ),
+            (
+                "Keep [the docs](https://example.org/docs) true. Closes #5, #6",
+                vec![5, 6],
+                "Keep the docs true.",
+            ),
+            (
+                "See https://example.org/o/r/pull/77#issuecomment-5",
+                vec![77],
+                "",
+            ),
+            (
+                "Colour #ff0000 stays, o/r#9 and GH-10 go",
+                vec![9, 10],
+                "Colour #ff0000 stays, and go",
+            ),
+            (
+                "Bump @types/node\n\nSigned-off-by: A <a@b.c>",
+                vec![],
+                "Bump @types/node",
+            ),
+            (
+                "Take C# and 3 (three) more",
+                vec![],
+                "Take C# and 3 (three) more",
+            ),
+        ] {
+            assert_eq!(issues(text), BTreeSet::from_iter(expected), "{text}");
+            assert_eq!(without_issues(text), left, "{text}");
+        }
+        let thanked = replaced(&THANKS, "Read a@b.c (#1) by @ann and @bo", "");
+        assert_eq!(without_issues(&thanked), "Read a@b.c");
+    }
+
+    #[test]
+    fn an_entry_is_a_list_item_with_the_lines_that_go_on_with_it() {
+        let changelog = "# Changelog\n\n## v2\n- One thing\n  and more of it (#1)\n* Another\n\n\
+                         Prose is none.\n\n  - Nested (#2)\n[#1]: https://example.org\n";
+        assert_eq!(
+            entries(changelog),
+            ["One thing and more of it (#1)", "Another", "Nested (#2)"]
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! A throw-away store: filled with a corpus, asked, and gone.
+//!
+//! Must never live here: a figure.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_engine::{Ablation, Engine, EngineError, Snapshot, subject};
+use reprise_types::{
+    ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned, WriteOutcome,
+};
+
+use crate::dataset::{Corpus, Question};
+use crate::error::EvalError;
+use crate::vectors::{OpenEmbedder, Vectors};
+
+/// Records of one commit.
+const GROUP: usize = 256;
+
+/// Makes a new store at a path, as of an instant.
+pub type OpenEngine = dyn Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError>;
+
+/// What the machine lends.
+pub struct Tools<'a> {
+    /// Makes a new store at a path that does not exist yet, as of an instant.
+    pub open_engine: &'a OpenEngine,
+    /// The model; without it words answer alone.
+    pub open_embedder: Option<&'a OpenEmbedder<'a>>,
+    /// An empty folder for the stores.
+    pub folder: &'a Path,
+}
+
+impl std::fmt::Debug for Tools<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tools")
+            .field("model", &self.open_embedder.is_some())
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What recalls embed: a question's subject. The baselines embed the question as it stands.
+pub(crate) struct Subjects<'q>(BTreeMap<&'q str, Cow<'q, str>>);
+
+impl<'q> Subjects<'q> {
+    pub(crate) fn of(questions: impl Iterator<Item = &'q Question>) -> Self {
+        let texts = questions.map(|question| question.text.as_str());
+        Self(texts.map(|text| (text, subject(text))).collect())
+    }
+
+    /// Every one, each once.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(|subject| &**subject)
+    }
+
+    /// The subject of a question that was given.
+    pub(crate) fn get<'s>(&'s self, text: &'s str) -> &'s str {
+        self.0.get(text).map_or(text, |subject| &**subject)
+    }
+}
+
+/// One filled store.
+pub(crate) struct Store<'a> {
+    folder: PathBuf,
+    snapshot: Arc<Snapshot>,
+    vectors: Option<&'a Vectors<'a>>,
+    /// Records that it took and would not take.
+    pub(crate) kept: usize,
+    pub(crate) refused: usize,
+}
+
+impl<'a> Store<'a> {
+    /// Fills store number `place` of this run.
+    pub(crate) fn fill(
+        tools: &Tools<'_>,
+        place: usize,
+        corpus: &Corpus,
+        vectors: Option<&'a Vectors<'a>>,
+    ) -> Result<Self, EvalError> {
+        let folder = tools.folder.join(format!("store-{place}"));
+        fs_err::create_dir_all(&folder)?;
+        let now = last_instant(corpus);
+        let mut engine = (tools.open_engine)(&folder.join("memory.rvf"), now)?;
+        let (mut kept, mut refused) = (0, 0);
+        let space = vectors.and_then(Vectors::space);
+        for group in corpus.records.chunks(GROUP) {
+            let embedded = group.iter().map(|record| {
+                let vector = vectors.and_then(|vectors| vectors.of(&record.text));
+                NewRecord {
+                    embedding: space.clone().zip(vector.map(<[f32]>::to_vec)),
+                    ..record.clone()
+                }
+            });
+            for outcome in engine.observe(embedded.collect(), None, now)? {
+                match outcome {
+                    WriteOutcome::Inserted { .. } => kept += 1,
+                    WriteOutcome::Duplicate { .. } | WriteOutcome::Rejected { .. } => refused += 1,
+                }
+            }
+        }
+        Ok(Self {
+            folder,
+            snapshot: engine.snapshot(),
+            vectors,
+            kept,
+            refused,
+        })
+    }
+
+    /// Asks a question whose subject is `about`.
+    pub(crate) fn recall(
+        &self,
+        text: &str,
+        about: &str,
+        top_k: usize,
+        ablation: &Ablation,
+    ) -> Recall {
+        let request = RecallRequest {
+            top_k,
+            ..RecallRequest::new(text)
+        };
+        let space = self.vectors.and_then(Vectors::space);
+        let vector = self.vectors.and_then(|vectors| vectors.of(about));
+        let query = space.as_ref().zip(vector);
+        let id = RecallId::from_u128(0);
+        self.snapshot
+            .recall_with(&request, query, id, &Unlearned, ablation)
+    }
+
+    /// The vector of a text that was embedded for this run.
+    pub(crate) fn vector(&self, text: &str) -> Option<&'a [f32]> {
+        self.vectors.and_then(|vectors| vectors.of(text))
+    }
+
+    /// Throws it away.
+    pub(crate) fn discard(self) -> Result<(), EvalError> {
+        drop(self.snapshot);
+        Ok(fs_err::remove_dir_all(&self.folder)?)
+    }
+}
+
+/// The instant at which the questions are asked: after everything that happened.
+fn last_instant(corpus: &Corpus) -> DateTime<Utc> {
+    let happened = corpus.records.iter().filter_map(|record| record.timestamp);
+    let asked = corpus.questions.iter().filter_map(|q| q.asked_at);
+    happened.chain(asked).max().unwrap_or_default()
+}
+
+/// The external ids of an answer, best first.
+pub(crate) fn ids_of(recall: &Recall) -> Vec<&str> {
+    let records = recall.results.iter().map(|found| &found.record);
+    records
+        .filter_map(|record| record.external_id(ExternalId::BATCH))
+        .collect()
+}
