@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use reprise_engine::{Engine, EngineError, EngineOptions, LearnSettings, OpenReport};
 use reprise_types::limits::RECALL_BUDGET_MS;
-use reprise_types::{Clock, LearningEngine, SystemClock, UserId};
+use reprise_types::{Clock, LearningEngine, QueryExpander, Reranker, SystemClock, UserId};
 
 use crate::embedder::{OpenEmbedder, PoolOptions};
 
@@ -39,6 +39,10 @@ pub struct MemoryConfig {
     pub learning: Option<Arc<dyn LearningEngine>>,
     /// How much failures from outside and implied uses teach a memory's own learner (C34).
     pub learn: LearnSettings,
+    /// Puts questions in other words; `None` asks them as they stand.
+    pub expander: Option<Arc<dyn QueryExpander>>,
+    /// Judges what was found a second time; `None` leaves the ranking as it is.
+    pub reranker: Option<Arc<dyn Reranker>>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// The bounds.
@@ -60,6 +64,14 @@ pub struct ServiceLimits {
     pub relay_batch: usize,
     /// How long a recall may take before it is answered without its late parts, or not at all.
     pub recall_budget: Duration,
+    /// How long other wordings of a question are waited for.
+    pub expansion_wait: Duration,
+    /// Of those, so many are asked.
+    pub wordings_max: usize,
+    /// How long a second judgement is waited for.
+    pub rerank_wait: Duration,
+    /// Results that are judged a second time.
+    pub reranked_max: usize,
     /// Without use for so long: the file is checkpointed.
     pub checkpoint_after: Duration,
     /// Without use for so long: the file is closed and the memory given back.
@@ -84,6 +96,10 @@ impl Default for ServiceLimits {
             group_records_max: 512,
             relay_batch: 64,
             recall_budget: Duration::from_millis(RECALL_BUDGET_MS),
+            expansion_wait: Duration::from_millis(150),
+            wordings_max: 3,
+            rerank_wait: Duration::from_millis(200),
+            reranked_max: 20,
             checkpoint_after: Duration::from_secs(5),
             passivate_after: Duration::from_mins(10),
             open_max: 256,
@@ -111,6 +127,8 @@ impl MemoryConfig {
             pool: PoolOptions::default(),
             learning: None,
             learn: LearnSettings::default(),
+            expander: None,
+            reranker: None,
             clock: Arc::new(SystemClock),
             limits: ServiceLimits::default(),
         }

@@ -13,6 +13,7 @@ mod ingest;
 mod provider;
 mod redact;
 mod relay;
+mod second;
 mod service;
 mod shutdown;
 mod stages;

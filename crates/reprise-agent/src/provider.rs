@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_engine::{
-    Engine, EngineError, TokenCounter, context_block, context_candidates, subject,
+    Engine, EngineError, Snapshot, TokenCounter, context_block, context_candidates, judged,
+    subject, with_wordings,
 };
 use reprise_types::{
     Calendar, ContextBlock, Degraded, EmbeddingSpace, LearningEngine, MemoryError, MemoryProvider,
@@ -20,6 +21,7 @@ use tokio::time::timeout;
 
 use crate::embedder::{Embedded, PoolError};
 use crate::handle::storage;
+use crate::second;
 use crate::service::Shared;
 
 /// Of the recall budget, the embedder may use four fifths: the search needs the rest.
@@ -45,6 +47,15 @@ enum QueryVector {
     Here(Arc<Embedded>),
     None,
     Late,
+}
+
+impl QueryVector {
+    fn of(&self) -> Option<(&EmbeddingSpace, &[f32])> {
+        match self {
+            Self::Here(embedded) => Some((&embedded.space, embedded.vector.as_slice())),
+            Self::None | Self::Late => None,
+        }
+    }
 }
 
 impl ActorMemoryProvider {
@@ -86,47 +97,94 @@ impl ActorMemoryProvider {
         };
         let permit = self.shared.admit_recall(&self.user)?;
         let agent = self.shared.directory.agent(&self.user).await?;
-        let left = deadline.saturating_duration_since(Instant::now());
-        let patience = left * EMBED_SHARE.0 / EMBED_SHARE.1;
-        let vector = self.query_vector(&request.query, patience).await;
+        let config = &self.shared.config;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
+        let (vector, wordings) = tokio::join!(
+            self.query_vector(&request.query, patience),
+            second::wordings(config, &request.query, patience),
+        );
+        let expanded = wordings.is_some();
+        let mut others = Vec::new();
+        for wording in wordings.unwrap_or_default() {
+            let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
+            let vector = self.query_vector(&wording, patience).await;
+            others.push((wording, vector));
+        }
+        let (query, top_k) = (request.query.clone(), request.top_k);
+        let request = RecallRequest {
+            top_k: second::candidates(config, top_k),
+            ..request
+        };
         // Taken last: what was kept while the question was embedded is in it.
         let snapshot = agent.snapshot()?;
-        let learning = self.shared.config.learning.clone();
-        let asked = agent.clone();
         let shared = Arc::clone(&self.shared);
         let searched = tokio::task::spawn_blocking(move || {
             // The permit is held until the work ends, even where nobody waits for it any more.
             let _permit = permit;
             let began = Instant::now();
-            let with = match &vector {
-                QueryVector::Here(embedded) => Some((&embedded.space, embedded.vector.as_slice())),
-                QueryVector::None | QueryVector::Late => None,
-            };
-            let id = RecallId::from_parts(
-                u64::try_from(shared.config.clock.now().timestamp_millis()).unwrap_or_default(),
-                system_entropy() >> 48,
-            );
-            let learning: &dyn LearningEngine = match &learning {
-                Some(learning) => learning.as_ref(),
-                None => snapshot.learner().as_ref(),
-            };
-            let mut recall = snapshot.recall(&request, with, id, learning);
-            asked.remember(receipt_of(&recall, with, shared.config.clock.now()));
-            if matches!(vector, QueryVector::Late) {
-                for part in &mut recall.degraded {
-                    if *part == Degraded::NoQueryVector {
-                        *part = Degraded::EmbedderLate;
-                    }
-                }
-            }
+            let recall = search(&shared, &snapshot, &request, &vector, others);
             shared.stages.search.record(began.elapsed());
-            recall
+            (recall, vector)
         });
-        searched.await.map_err(|error| {
+        let (mut recall, vector) = searched.await.map_err(|error| {
             tracing::error!(%error, "a search failed");
             agent.unavailable()
-        })
+        })?;
+        if !expanded {
+            recall.degraded.push(Degraded::NotExpanded);
+        }
+        let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
+        let judgements = second::judgements(config, &query, &recall, patience).await;
+        if !judgements.is_some_and(|all| judged(&mut recall, &all, top_k)) {
+            recall.degraded.push(Degraded::NotReranked);
+            recall.results.truncate(top_k);
+        }
+        agent.remember(receipt_of(&recall, vector.of(), config.clock.now()));
+        Ok(recall)
     }
+}
+
+/// Searches for a question and for other wordings of it.
+fn search(
+    shared: &Shared,
+    snapshot: &Snapshot,
+    request: &RecallRequest,
+    vector: &QueryVector,
+    others: Vec<(String, QueryVector)>,
+) -> Recall {
+    let learning: &dyn LearningEngine = match &shared.config.learning {
+        Some(learning) => learning.as_ref(),
+        None => snapshot.learner().as_ref(),
+    };
+    let id = RecallId::from_parts(
+        u64::try_from(shared.config.clock.now().timestamp_millis()).unwrap_or_default(),
+        system_entropy() >> 48,
+    );
+    let ask = |request: &RecallRequest, vector: &QueryVector| {
+        let mut recall = snapshot.recall(request, vector.of(), id, learning);
+        if matches!(vector, QueryVector::Late) {
+            for part in &mut recall.degraded {
+                if *part == Degraded::NoQueryVector {
+                    *part = Degraded::EmbedderLate;
+                }
+            }
+        }
+        recall
+    };
+    let recall = ask(request, vector);
+    let others = others.into_iter().map(|(wording, vector)| {
+        let request = RecallRequest {
+            query: wording.clone(),
+            ..request.clone()
+        };
+        (wording, ask(&request, &vector))
+    });
+    let others: Vec<(String, Recall)> = others.collect();
+    if others.is_empty() {
+        return recall;
+    }
+    with_wordings(recall, others, request.top_k)
 }
 
 /// What a later outcome may give credit to.

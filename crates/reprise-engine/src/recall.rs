@@ -14,8 +14,10 @@ mod lookup;
 mod notes;
 mod plan;
 mod question;
+mod reason;
 mod scale;
 mod scene;
+mod second;
 mod signals;
 mod weights;
 
@@ -30,6 +32,7 @@ use reprise_types::{
 
 pub use ablation::{Ablation, UnknownSignal};
 pub use question::subject;
+pub use second::{judged, with_wordings};
 
 use crate::snapshot::Snapshot;
 use fuse::Fusion;

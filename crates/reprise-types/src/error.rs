@@ -63,6 +63,14 @@ impl MemoryError {
     }
 }
 
+/// Why an optional helper of a recall gave nothing. The recall goes on without it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct HelperError {
+    /// What happened, in one sentence.
+    pub message: String,
+}
+
 /// Why a text could not be embedded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]

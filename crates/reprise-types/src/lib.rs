@@ -1,7 +1,8 @@
 //! The nouns, the limits and the ports of Reprise: what every room may name.
 //!
 //! Lives here: `MemoryRecord` and its parts, filters, recall answers, identifiers, every bound, and
-//! the five seams (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`).
+//! the seams (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`; optional are
+//! `QueryExpander` and `Reranker`).
 //! Must never live here: file access, threads, a model, a ranking rule, or any other Reprise crate.
 
 mod annotation;
@@ -33,7 +34,7 @@ pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
 pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
 pub use entropy::system_entropy;
-pub use error::{EmbedError, ErrorKind, MemoryError};
+pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;
 #[cfg(any(test, feature = "testing"))]
 pub use hostile::hostile_text;
@@ -43,7 +44,10 @@ pub use kind::{
     UnknownName, Visibility,
 };
 pub use list::{Cursor, CursorError, ListRequest, Page};
-pub use ports::{Clock, Embedder, LearningEngine, MemoryProvider, Unlearned, VectorStore};
+pub use ports::{
+    Clock, Embedder, LearningEngine, MemoryProvider, QueryExpander, Reranker, Unlearned,
+    VectorStore,
+};
 pub use quote::{QuotedMemory, quoted_lines, without_quoted};
 pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, RankSignal, Recall, RecallRequest, RetrievedMemory,

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 
 use crate::context::ContextBlock;
 use crate::embedding::EmbeddingSpace;
-use crate::error::{EmbedError, MemoryError};
+use crate::error::{EmbedError, HelperError, MemoryError};
 use crate::filter::MemoryFilter;
 use crate::id::RecordId;
 use crate::kind::Revision;
@@ -72,6 +72,21 @@ pub trait MemoryProvider: Send + Sync {
     /// What a prompt should hold of memory for this query: at most `budget` tokens of text, grouped
     /// by session, with dates, ids and reasons. Empty where nothing was found or nothing fits.
     async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError>;
+}
+
+/// Other wordings of a question (A12), by what a host has for that; no model of ours does it.
+/// Optional and best effort: where it is late or fails, the question is asked as it stands.
+#[async_trait]
+pub trait QueryExpander: Send + Sync {
+    /// Wordings to ask beside the question itself, the most useful first.
+    async fn expand(&self, query: &str) -> Result<Vec<String>, HelperError>;
+}
+
+/// A second judge of what was found (A13). Optional and best effort, as [`QueryExpander`] is.
+#[async_trait]
+pub trait Reranker: Send + Sync {
+    /// The probability, 0..1, that each of `texts` answers the question, in their order.
+    async fn rerank(&self, query: &str, texts: &[String]) -> Result<Vec<f32>, HelperError>;
 }
 
 /// Text to unit vector (M73). Synchronous, one text a call: batches change int8 vectors.

@@ -1,6 +1,8 @@
 //! The loop through the port: recall, work with the answer, say how it went, and be answered
 //! better.
 
+mod second;
+
 use reprise_types::{
     Credit, MemoryError, MemoryProvider, RecallId, RecallRequest, Revision, RunBeginning, RunEnding,
 };

@@ -1,0 +1,86 @@
+//! Second opinions: other wordings of a question and another judge of what was found, where the
+//! host brings them. Each has its own time; what it misses, the answer does without and says so.
+//!
+//! Must never live here: what an opinion does to a ranking (the engine), or a model.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_types::{HelperError, Recall};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::config::MemoryConfig;
+
+/// Other wordings of a question; `None` where there should be some and are none.
+pub(crate) async fn wordings(
+    config: &MemoryConfig,
+    query: &str,
+    left: Duration,
+) -> Option<Vec<String>> {
+    let Some(expander) = config
+        .expander
+        .as_ref()
+        .filter(|_| !query.trim().is_empty())
+    else {
+        return Some(Vec::new());
+    };
+    let (expander, asked) = (Arc::clone(expander), query.to_owned());
+    let wait = config.limits.expansion_wait.min(left);
+    let mut wordings = within(wait, async move { expander.expand(&asked).await }).await?;
+    wordings.retain(|wording| !wording.trim().is_empty() && wording != query);
+    wordings.truncate(config.limits.wordings_max);
+    Some(wordings)
+}
+
+/// How many results to ask the search for, so that the judge has a choice.
+pub(crate) fn candidates(config: &MemoryConfig, top_k: usize) -> usize {
+    match &config.reranker {
+        Some(_) if top_k > 0 => top_k.max(config.limits.reranked_max),
+        Some(_) | None => top_k,
+    }
+}
+
+/// What the judge makes of the first results; `None` where it should say something and did not.
+pub(crate) async fn judgements(
+    config: &MemoryConfig,
+    query: &str,
+    recall: &Recall,
+    left: Duration,
+) -> Option<Vec<f32>> {
+    let first = recall.results.iter().take(config.limits.reranked_max);
+    let texts: Vec<String> = first.map(|found| found.record.text.clone()).collect();
+    let Some(reranker) = config.reranker.as_ref().filter(|_| !texts.is_empty()) else {
+        return Some(Vec::new());
+    };
+    let (reranker, asked, count) = (Arc::clone(reranker), query.to_owned(), texts.len());
+    let wait = config.limits.rerank_wait.min(left);
+    let work = async move { reranker.rerank(&asked, &texts).await };
+    within(wait, work)
+        .await
+        .filter(|judged| judged.len() == count)
+}
+
+/// Runs foreign work on a task of its own, so that neither its panic nor its sleep is ours.
+async fn within<T: Send + 'static>(
+    wait: Duration,
+    work: impl Future<Output = Result<T, HelperError>> + Send + 'static,
+) -> Option<T> {
+    let mut task = JoinSet::new();
+    task.spawn(work);
+    match timeout(wait, task.join_next()).await {
+        Ok(Some(Ok(Ok(opinion)))) => Some(opinion),
+        Ok(Some(Ok(Err(error)))) => {
+            tracing::warn!(%error, "a second opinion failed");
+            None
+        }
+        Ok(Some(Err(error))) => {
+            tracing::warn!(%error, "a second opinion broke off");
+            None
+        }
+        Ok(None) | Err(_) => {
+            tracing::debug!(?wait, "a second opinion was late");
+            None
+        }
+    }
+}
