@@ -3,8 +3,6 @@
 //! A pure function of the answer, the budget and a counter of tokens. Must never live here: a
 //! tokeniser, a ranking rule, or any text that no record holds but dates, ids and reasons.
 
-mod excerpt;
-
 #[cfg(test)]
 mod tests;
 
@@ -12,12 +10,10 @@ use std::ops::RangeInclusive;
 
 use reprise_types::{ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy};
 
+use crate::excerpt::excerpt;
+
 /// No record gets more than this share of the budget while others still want room.
 const SHARES: usize = 3;
-/// Words and signals that a reason names at most.
-const REASONS: usize = 3;
-/// Signals below this contribution to the logit are no reason.
-const CONTRIBUTION_MIN: f32 = 0.05;
 
 /// Tokens of a short memory with its date, id and reasons: what sets how many are looked for.
 const MEMORY_TOKENS: usize = 32;
@@ -99,8 +95,7 @@ pub fn context_block(
             let fits = |text: &str| {
                 counter.count(text) <= limit && counter.count(&render(&with(text), nonce)) <= budget
             };
-            if let Some(text) = excerpt::cut(&memory.record.text, &memory.why.matched_words, &fits)
-            {
+            if let Some(text) = excerpt(&memory.record.text, &memory.why.matched_words, &fits) {
                 chosen = with(&text);
             }
         }
@@ -184,44 +179,12 @@ fn render(chosen: &[Chosen<'_>], nonce: u128) -> String {
         for one in list {
             let record = &one.memory.record;
             let date = record.timestamp.format("%Y-%m-%d %H:%M");
-            let (id, reason) = (record.id, reason(one.memory));
-            memory.line(&format!("- {date} [{id}{reason}] "), &one.text);
+            let reason = match one.memory.why.reason.as_str() {
+                "" => String::new(),
+                reason => format!("; {reason}"),
+            };
+            memory.line(&format!("- {date} [{}{reason}] ", record.id), &one.text);
         }
     }
     memory.into_text()
-}
-
-/// `, because meaning, session; words: auth, race`, or nothing.
-fn reason(memory: &RetrievedMemory) -> String {
-    let mut signals: Vec<_> = memory
-        .why
-        .signals
-        .iter()
-        .filter(|s| s.name != "base_rate" && s.contribution > CONTRIBUTION_MIN)
-        .collect();
-    signals.sort_by(|a, b| b.contribution.total_cmp(&a.contribution));
-    let signals: Vec<String> = signals
-        .iter()
-        .take(REASONS)
-        .map(|signal| signal.name.replace('_', " "))
-        .collect();
-    let words: Vec<&str> = memory
-        .why
-        .matched_words
-        .iter()
-        .take(REASONS)
-        .map(String::as_str)
-        .collect();
-    match (signals.is_empty(), words.is_empty()) {
-        (true, true) => String::new(),
-        (false, true) => format!(", because {}", signals.join(", ")),
-        (true, false) => format!(", words: {}", words.join(", ")),
-        (false, false) => {
-            format!(
-                ", because {}; words: {}",
-                signals.join(", "),
-                words.join(", ")
-            )
-        }
-    }
 }

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::time::Instant;
 
 use reprise_engine::Ablation;
+use reprise_types::Verdict;
 use reprise_types::limits::TOP_K_DEFAULT;
 use serde::Serialize;
 
@@ -39,7 +40,9 @@ pub struct Pair {
     pub asked: usize,
     /// Share of them that heard "nothing relevant", 0..1.
     pub nothing: f64,
-    /// Of answerable ones, the share that heard it over a right first result.
+    /// Share of them that heard "weak", 0..1.
+    pub weak: f64,
+    /// Of answerable ones, the share that heard "nothing" over a right first result.
     pub over_a_right_first: Option<f64>,
     /// Mean score of the first result, 0..1.
     pub first_score: f64,
@@ -115,6 +118,7 @@ pub fn off_topic(
 struct Count {
     asked: usize,
     nothing: usize,
+    weak: usize,
     over_a_right_first: usize,
     first_scores: f64,
 }
@@ -130,6 +134,7 @@ impl Count {
         let score = recall.results.first().map_or(0.0, |found| found.sona_score);
         self.asked += 1;
         self.nothing += usize::from(recall.nothing_relevant);
+        self.weak += usize::from(recall.verdict == Verdict::Weak);
         self.over_a_right_first += usize::from(recall.nothing_relevant && is_right);
         self.first_scores += f64::from(score);
     }
@@ -141,6 +146,7 @@ impl Count {
             questions: questions.to_owned(),
             asked: self.asked,
             nothing: share(self.nothing),
+            weak: share(self.weak),
             over_a_right_first: own.then(|| share(self.over_a_right_first)),
             first_score: self.first_scores / self.asked.max(1) as f64,
         }
@@ -154,8 +160,8 @@ pub fn print_off_topic(report: &OffTopic, out: &mut dyn Write) -> io::Result<()>
     }
     writeln!(
         out,
-        "{:<20} {:<20} {:>7} {:>9} {:>17} {:>12}",
-        "stores", "questions", "asked", "nothing", "over right first", "first score"
+        "{:<20} {:<20} {:>7} {:>9} {:>8} {:>17} {:>12}",
+        "stores", "questions", "asked", "nothing", "weak", "over right first", "first score"
     )?;
     for pair in &report.pairs {
         let questions = match pair.over_a_right_first {
@@ -165,10 +171,11 @@ pub fn print_off_topic(report: &OffTopic, out: &mut dyn Write) -> io::Result<()>
         let wrong = pair.over_a_right_first;
         writeln!(
             out,
-            "{:<20} {questions:<20} {:>7} {:>7.1} % {:>17} {:>12.3}",
+            "{:<20} {questions:<20} {:>7} {:>7.1} % {:>6.1} % {:>17} {:>12.3}",
             pair.stores,
             pair.asked,
             100.0 * pair.nothing,
+            100.0 * pair.weak,
             wrong.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share)),
             pair.first_score
         )?;

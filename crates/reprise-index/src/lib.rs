@@ -35,5 +35,5 @@ pub use parts::{PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WOR
 pub use snapshot::IndexSnapshot;
 pub use vectors::{LeftPart, OVERSAMPLE_DEFAULT, QueryCodes, ReadPart, Sample, VectorScratch};
 pub use view::View;
-pub use words::{HEAD_TERMS, Query, QueryTerm};
+pub use words::{HEAD_TERMS, Query, QueryTerm, word_ranges};
 pub use writer::{IndexWriter, NewDoc};

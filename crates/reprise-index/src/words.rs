@@ -5,7 +5,9 @@
 
 mod irregular;
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use reprise_types::limits::QUERY_BYTES_MAX;
 use rust_stemmers::{Algorithm, Stemmer};
@@ -30,6 +32,29 @@ const STOP_WORDS: [&str; 101] = [
     "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "wouldn",
     "you", "your", "yours",
 ];
+
+/// Where `text` holds one of `words`, in whatever form of the word: byte ranges, ascending, apart.
+#[must_use]
+pub fn word_ranges(text: &str, words: &[String]) -> Vec<Range<usize>> {
+    let analyser = Analyser::default();
+    let mut wanted = BTreeSet::new();
+    for word in words {
+        analyser.terms(word, |stem, _| {
+            wanted.insert(stem.to_owned());
+        });
+    }
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    analyser.terms(text, |stem, surface| {
+        if wanted.contains(stem) {
+            let start = surface.as_ptr().addr() - text.as_ptr().addr();
+            ranges.push(start..start + surface.len());
+        }
+    });
+    // An identifier comes in parts and whole.
+    ranges.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
+    ranges.dedup_by(|later, kept| later.start < kept.end);
+    ranges
+}
 
 /// A question's distinct terms, in order of first appearance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

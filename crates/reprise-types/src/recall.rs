@@ -152,6 +152,10 @@ pub struct Why {
     /// What the question names letter by letter and the record has: it came first for that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched_identifiers: Vec<MatchedIdentifier>,
+    /// The reasons for a reader, in one line. It holds no words of a record but those that the
+    /// question has too.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reason: String,
     /// Runs that taught the difference between `score` and `sona_score`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taught_by: Vec<TaughtBy>,
@@ -210,6 +214,15 @@ pub struct TaughtBy {
     pub quality: f32,
 }
 
+impl TaughtBy {
+    /// How the runs went on average; `None` without any.
+    #[must_use]
+    pub fn mean_quality(runs: &[Self]) -> Option<f32> {
+        let total: f32 = runs.iter().map(|run| run.quality).sum();
+        (!runs.is_empty()).then(|| total / runs.len() as f32)
+    }
+}
+
 /// A part that an answer had to do without.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -222,6 +235,10 @@ pub enum Degraded {
     EmbedderLate,
     /// A record could not be read back and was left out.
     DamagedRecords,
+    /// The host's query expansion gave nothing in time.
+    NotExpanded,
+    /// The host's second judge gave nothing usable in time.
+    NotReranked,
 }
 
 impl Degraded {
@@ -233,6 +250,8 @@ impl Degraded {
             Self::UnembeddedRecords => "unembedded_records",
             Self::EmbedderLate => "embedder_late",
             Self::DamagedRecords => "damaged_records",
+            Self::NotExpanded => "not_expanded",
+            Self::NotReranked => "not_reranked",
         }
     }
 
@@ -250,6 +269,8 @@ impl Degraded {
             Self::DamagedRecords => {
                 "damaged records were left out; run `reprise check` for the report"
             }
+            Self::NotExpanded => "no other wordings came in time: asked as it stands",
+            Self::NotReranked => "no second judgement came in time: ranked without one",
         }
     }
 }

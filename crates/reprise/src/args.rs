@@ -216,6 +216,9 @@ pub(crate) struct RecallArguments {
     /// Print one text for a prompt instead: as much of memory as is useful within this many tokens
     #[arg(long, value_name = "TOKENS", conflicts_with_all = ["queries", "top_k"])]
     pub(crate) budget: Option<usize>,
+    /// Show every signal behind each score
+    #[arg(long, conflicts_with_all = ["queries", "budget"])]
+    pub(crate) why: bool,
     /// Answer as the store stood at this time
     #[arg(long, value_name = "TIME", value_parser = until)]
     pub(crate) as_of: Option<DateTime<Utc>>,
@@ -339,13 +342,18 @@ pub(crate) enum ModelsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct EvalArguments {
-    /// The form of the data: a public set's, or folders of records, queries and gold as JSONL
-    /// (`learning` needs no data: it proves that outcomes change rankings)
+    /// The form of the data: a public set's, or folders of records, queries and gold as JSONL, or
+    /// `git` for a clone of yours, whose changelog asks for its commits (`offtopic` puts the
+    /// questions of each folder to the others; `learning` needs no data: it proves that outcomes
+    /// change rankings)
     #[arg(value_parser = targets())]
     pub(crate) set: EvalTarget,
-    /// The set's file or folder
-    #[arg(long, value_name = "PATH")]
-    pub(crate) data: Option<PathBuf>,
+    /// The set's file or folder; two or more for `offtopic`
+    #[arg(long, value_name = "PATH", visible_alias = "repo")]
+    pub(crate) data: Vec<PathBuf>,
+    /// The changelog of `git` [default: the one in the clone's root]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) changelog: Option<PathBuf>,
     /// Results of one recall that count
     #[arg(long, default_value_t = 20)]
     pub(crate) top_k: usize,
@@ -364,15 +372,24 @@ pub(crate) enum EvalTarget {
     Set(Format),
     /// Learning, on texts of our own.
     Learning,
+    /// Questions that a store cannot answer.
+    OffTopic,
 }
 
-/// The names of the forms, each for its form, and of the proof.
+/// The names of the forms, each for its form, and of what else can be evaluated.
 fn targets() -> impl TypedValueParser<Value = EvalTarget> {
-    const LEARNING: &str = "learning";
-    let names = Format::ALL.map(Format::name).into_iter().chain([LEARNING]);
-    PossibleValuesParser::new(names).map(|name| {
-        let named = Format::ALL.into_iter().find(|format| format.name() == name);
-        named.map_or(EvalTarget::Learning, EvalTarget::Set)
+    let sets = Format::ALL.map(|format| (format.name(), EvalTarget::Set(format)));
+    let others = [
+        ("learning", EvalTarget::Learning),
+        ("offtopic", EvalTarget::OffTopic),
+    ];
+    let all: Vec<_> = sets.into_iter().chain(others).collect();
+    let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+    PossibleValuesParser::new(names).try_map(move |name| {
+        let named = all.iter().find(|(known, _)| *known == name);
+        named
+            .map(|(_, target)| *target)
+            .ok_or("there is no such set")
     })
 }
 

@@ -1,6 +1,7 @@
 //! How things look in a terminal: colours only where a person reads, sizes and dates in words.
 
 use std::fmt::Display;
+use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 use owo_colors::{OwoColorize, Style};
@@ -29,16 +30,103 @@ pub(crate) fn faint(text: impl Display) -> String {
     text.style(Style::new().dimmed()).to_string()
 }
 
-/// A score of 0..1 as a bar of ten cells and two digits.
-pub(crate) fn score(score: f32) -> String {
-    let filled = (score * 10.0).round().clamp(0.0, 10.0) as usize;
-    let bar = "#".repeat(filled) + &".".repeat(10 - filled);
-    let style = match score {
-        s if s >= 0.6 => Style::new().green(),
-        s if s >= 0.3 => Style::new().yellow(),
-        _ => Style::new().dimmed(),
-    };
-    format!("{} {score:.2}", bar.style(style))
+/// A line with the words at `ranges` marked: without colour, so that it reads on any background.
+pub(crate) fn marked(line: &str, ranges: &[Range<usize>]) -> String {
+    let mark = Style::new().bold().underline();
+    let mut out = String::with_capacity(line.len());
+    let mut from = 0;
+    for range in ranges {
+        out.push_str(line.get(from..range.start).unwrap_or_default());
+        let word = line.get(range.clone()).unwrap_or_default();
+        out.push_str(&word.style(mark).to_string());
+        from = range.end;
+    }
+    out.push_str(line.get(from..).unwrap_or_default());
+    out
+}
+
+/// What a text is laid out for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// Columns of the terminal; `None` for what a program reads, where a line is as long as it is.
+    columns: Option<usize>,
+}
+
+impl Page {
+    /// A terminal of so many columns.
+    #[cfg(test)]
+    pub(crate) fn of(columns: usize) -> Self {
+        Self {
+            columns: Some(columns),
+        }
+    }
+
+    /// What stdout is.
+    pub(crate) fn stdout() -> Self {
+        let size = terminal_size::terminal_size_of(std::io::stdout());
+        Self {
+            columns: size.map(|(width, _)| usize::from(width.0)),
+        }
+    }
+
+    /// The lines of a text, white space folded, of which the first begins after `first` columns and
+    /// the others after `rest`. Words longer than a line are broken.
+    pub(crate) fn wrap(self, text: &str, first: usize, rest: usize) -> Vec<String> {
+        let text = folded(text);
+        let Some(columns) = self.columns else {
+            return vec![text];
+        };
+        let columns = columns.max(COLUMNS_MIN);
+        let (first, rest) = (" ".repeat(first), " ".repeat(rest));
+        let options = textwrap::Options::new(columns)
+            .initial_indent(&first)
+            .subsequent_indent(&rest)
+            .word_separator(textwrap::WordSeparator::AsciiSpace)
+            .word_splitter(textwrap::WordSplitter::NoHyphenation)
+            .wrap_algorithm(textwrap::WrapAlgorithm::FirstFit);
+        let lines = textwrap::wrap(&text, options);
+        lines.iter().map(|line| line.trim().to_owned()).collect()
+    }
+
+    /// Whether a text is as short as one result may be.
+    pub(crate) fn has_room(self, text: &str, first: usize, rest: usize) -> bool {
+        match self.columns {
+            Some(_) => self.wrap(text, first, rest).len() <= TEXT_LINES,
+            None => text.chars().count() <= TEXT_CHARS,
+        }
+    }
+
+    /// A score of 0..1 as two digits, after a bar where there is room, and the columns of that.
+    pub(crate) fn score(self, score: f32) -> (String, usize) {
+        let style = if score >= 0.6 {
+            Style::new().green()
+        } else {
+            Style::new()
+        };
+        let digits = format!("{score:.2}");
+        let (full, empty) = match self.columns {
+            Some(0..BAR_FROM) => return (digits.style(style).to_string(), 4),
+            Some(_) => ("\u{2588}", "\u{2591}"),
+            None => ("#", "."),
+        };
+        let filled = (score * BAR as f32).round().clamp(0.0, BAR as f32) as usize;
+        let (full, empty) = (full.repeat(filled), empty.repeat(BAR - filled));
+        let bar = format!("{}{}", full.style(style), faint(empty));
+        (format!("{bar} {digits}"), BAR + 5)
+    }
+}
+
+/// Lines of one result's text, and its characters where a line has no end.
+const TEXT_LINES: usize = 3;
+const TEXT_CHARS: usize = 240;
+/// Cells of a bar, and the columns from which on there is room for it.
+const BAR: usize = 10;
+const BAR_FROM: usize = 50;
+/// A narrower terminal is written on as if it were so wide.
+const COLUMNS_MIN: usize = 24;
+
+fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Bytes as a person says them.
@@ -60,11 +148,16 @@ pub(crate) fn count(number: usize, what: &str) -> String {
 /// How long ago, seen from `now`.
 pub(crate) fn ago(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let seconds = (now - then).num_seconds();
+    let days = seconds / 86_400;
     let (count, unit) = match seconds.abs() {
         0..60 => return "just now".to_owned(),
         60..3_600 => (seconds / 60, "minute"),
         3_600..86_400 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
+        _ => match days.abs() {
+            0..60 => (days, "day"),
+            60..730 => (days / 30, "month"),
+            _ => (days / 365, "year"),
+        },
     };
     let plural = if count.abs() == 1 { "" } else { "s" };
     if count < 0 {
@@ -76,7 +169,7 @@ pub(crate) fn ago(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
 
 /// One line of a text: white space folded, cut at `columns` characters.
 pub(crate) fn one_line(text: &str, columns: usize) -> String {
-    let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let folded = folded(text);
     if folded.chars().count() <= columns {
         return folded;
     }
@@ -102,11 +195,45 @@ mod tests {
         assert_eq!(ago(at("2026-02-13T07:59:00Z"), now), "1 hour ago");
         assert_eq!(ago(at("2026-02-13T08:59:50Z"), now), "just now");
         assert_eq!(ago(at("2026-02-14T10:00:00Z"), now), "in 1 day");
+        assert_eq!(ago(at("2025-10-13T09:00:00Z"), now), "4 months ago");
+        assert_eq!(ago(at("2019-04-01T09:00:00Z"), now), "6 years ago");
     }
 
     #[test]
     fn lines_are_cut_between_characters() {
         assert_eq!(one_line("a\n b", 10), "a b");
         assert_eq!(one_line(&"\u{65e5}".repeat(20), 10).chars().count(), 10);
+    }
+
+    #[test]
+    fn texts_are_wrapped_on_words_by_what_they_take_on_the_screen() {
+        let text = "the  quick brown fox\njumps over the lazy dog";
+        let lines = Page::of(24).wrap(text, 8, 4);
+        assert_eq!(lines, ["the quick brown", "fox jumps over the", "lazy dog"]);
+        assert_eq!(Page { columns: None }.wrap(text, 8, 4).len(), 1);
+        // A wide character takes two columns; a word longer than a line is broken.
+        let wide = Page::of(24).wrap(&"\u{65e5}".repeat(15), 4, 4);
+        assert_eq!(wide, ["\u{65e5}".repeat(10), "\u{65e5}".repeat(5)]);
+    }
+
+    #[test]
+    fn marks_and_bars_need_no_colour() {
+        let line = marked("a race was lost", &[2..6]);
+        assert!(
+            line.starts_with("a \u{1b}[") && line.ends_with(" was lost"),
+            "{line:?}"
+        );
+        let plain = |page: Page| anstream::adapter::strip_str(&page.score(0.62).0).to_string();
+        assert_eq!(plain(Page { columns: None }), "######.... 0.62");
+        assert_eq!(plain(Page::of(40)), "0.62");
+        for (page, score) in [
+            (Page::of(80), 1.0),
+            (Page::of(80), 0.0),
+            (Page::of(40), 0.3),
+        ] {
+            let (bar, columns) = page.score(score);
+            let bar = anstream::adapter::strip_str(&bar).to_string();
+            assert_eq!(bar.chars().count(), columns, "{bar}");
+        }
     }
 }

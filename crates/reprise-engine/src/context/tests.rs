@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use reprise_types::{
-    MemoryKind, MemoryRecord, MemorySource, Provenance, RankSignal, Recall, RecallId, RecordId,
-    Retention, RetrievedMemory, SearchTier, Verdict, Visibility, Why, hostile_text,
-    parse_timestamp, quoted_lines,
+    MemoryKind, MemoryRecord, MemorySource, Provenance, Recall, RecallId, RecordId, Retention,
+    RetrievedMemory, SearchTier, Verdict, Visibility, Why, hostile_text, parse_timestamp,
+    quoted_lines,
 };
 
 use super::*;
@@ -104,26 +104,11 @@ fn the_best_session_comes_first_and_its_oldest_memory_before_the_others() {
 }
 
 #[test]
-fn a_reason_names_the_strongest_signals_and_the_words() {
+fn a_memory_stands_with_its_plain_reason() {
     let mut one = three().remove(0);
-    let signal = |name: &str, contribution| RankSignal {
-        name: name.to_owned(),
-        value: 0.0,
-        weight: 0.0,
-        contribution,
-    };
-    one.why.signals = vec![
-        signal("words", 0.4),
-        signal("near_meaning", 1.5),
-        signal("base_rate", 9.0),
-        signal("session", -1.0),
-    ];
-    one.why.matched_words = vec!["race".to_owned()];
+    one.why.reason = "same words: race".to_owned();
     let text = block(vec![one], 1_000).text;
-    assert!(
-        text.contains(", because near meaning, words; words: race] The race is"),
-        "{text}"
-    );
+    assert!(text.contains("; same words: race] The race is"), "{text}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use reprise_types::{
 use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
 use super::lookup::Lookup;
+use super::reason;
 use super::scene::Scene;
 use super::signals::SIGNALS;
 use crate::snapshot::Snapshot;
@@ -44,13 +45,14 @@ pub(super) fn run(
             Ok(record) => {
                 let score = logistic(scored.logit);
                 let sona_score = (score + moved).clamp(0.0, 1.0);
-                let why = Why {
+                let mut why = Why {
                     taught_by: learning.taught_by(plan.vector, record.id),
                     learning: (moved != 0.0).then(|| learned_move(learning, moved)),
                     supersedes: history(snapshot, &record),
                     matched_identifiers: lookup.matched(scored.ordinal, &record),
                     ..why(scene, fusion, scored, lookup.lift(scored.ordinal))
                 };
+                why.reason = reason::plain(scene, fusion, scored, &why);
                 results.push(RetrievedMemory {
                     record,
                     score,
@@ -144,10 +146,7 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, 
         matched_words: scene
             .lexical
             .matched_words(scored.ordinal, &scene.plan.query),
-        matched_identifiers: Vec::new(),
-        taught_by: Vec::new(),
-        learning: None,
-        supersedes: Vec::new(),
+        ..Why::default()
     }
 }
 

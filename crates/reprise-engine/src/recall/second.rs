@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use reprise_types::{RankSignal, Recall, RecordId, RetrievedMemory};
+use reprise_types::{RankSignal, Recall, RecordId, RetrievedMemory, Verdict};
 
 /// Judgements nearer to certainty are taken for this near: no single judge is infallible.
 const CERTAIN: f32 = 0.001;
@@ -21,7 +21,6 @@ pub fn with_wordings(mut recall: Recall, others: Vec<(String, Recall)>, top_k: u
     let ids = recall.results.iter().map(|found| found.record.id);
     let mut places: HashMap<RecordId, usize> = ids.zip(0..).collect();
     for (wording, other) in others {
-        recall.nothing_relevant &= other.nothing_relevant;
         for part in other.degraded {
             if !recall.degraded.contains(&part) {
                 recall.degraded.push(part);
@@ -42,7 +41,7 @@ pub fn with_wordings(mut recall: Recall, others: Vec<(String, Recall)>, top_k: u
         }
     }
     best_first(&mut recall.results);
-    recall.results.truncate(top_k);
+    settle(&mut recall, top_k);
     recall
 }
 
@@ -70,9 +69,19 @@ pub fn judged(recall: &mut Recall, judgements: &[f32], top_k: usize) -> bool {
             contribution,
         });
     }
-    best_first(first);
-    recall.results.truncate(top_k);
+    if !judgements.is_empty() {
+        best_first(first);
+        settle(recall, top_k);
+    }
     true
+}
+
+/// The verdict follows the scores.
+fn settle(recall: &mut Recall, top_k: usize) {
+    recall.results.truncate(top_k);
+    let scores = recall.results.iter().map(|found| found.score);
+    recall.verdict = Verdict::of(scores.reduce(f32::max));
+    recall.nothing_relevant = recall.verdict == Verdict::Nothing;
 }
 
 /// By the adjusted scores; what is equal stays in its order.

@@ -295,3 +295,42 @@ fn one_telling_of_a_thing_is_enough() {
     ]);
     assert_eq!(bench.ask("deploy", 1).results.len(), 2);
 }
+
+#[test]
+fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
+    let mut bench = Bench::new();
+    let mut told = week();
+    told.push(record(
+        "flag",
+        "which flag does the musl build need",
+        3,
+        "fri",
+    ));
+    told.push(record("answer", "jemalloc, it works on musl", 3, "fri"));
+    inserted(&bench.keep(told));
+    let request = RecallRequest {
+        top_k: 9,
+        ..RecallRequest::new("the jemalloc flag on musl")
+    };
+    let recall = bench.ask_with(&request, Some(3));
+    let reason = |external: &str| {
+        let found = recall.results.iter();
+        let mut found = found.filter(|hit| hit.record.external_id("batch") == Some(external));
+        found.next().unwrap().why.reason.as_str()
+    };
+    let answer = reason("answer");
+    assert!(answer.starts_with("same words: jemalloc, musl"), "{answer}");
+    assert!(answer.contains(" in meaning"), "{answer}");
+    assert!(
+        answer.contains("the record before it names flag"),
+        "{answer}"
+    );
+    for hit in &recall.results {
+        assert!(!hit.why.reason.is_empty() && !hit.why.reason.contains('\n'));
+    }
+    let other = recall
+        .results
+        .iter()
+        .find(|hit| hit.why.matched_words.is_empty());
+    assert!(other.is_none_or(|hit| !hit.why.reason.contains("same words")));
+}

@@ -76,3 +76,18 @@ fn an_endless_question_is_cut() {
     let bytes: usize = query.terms.iter().map(|t| t.count as usize * 7).sum();
     assert!(bytes <= QUERY_BYTES_MAX + 7, "{bytes}");
 }
+
+#[test]
+fn words_are_found_in_every_form_and_identifiers_whole_or_in_part() {
+    let text = "It races; the authModule raced on caf\u{e9} RACE day.";
+    let found = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let ranges = word_ranges(text, &words);
+        ranges.into_iter().map(|r| &text[r]).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&["racing"]), ["races", "raced", "RACE"]);
+    assert_eq!(found(&["auth"]), ["auth"]);
+    assert_eq!(found(&["authModule", "module"]), ["authModule"]);
+    assert_eq!(found(&["caf\u{e9}", "the"]), ["caf\u{e9}"]);
+    assert!(found(&[]).is_empty());
+}

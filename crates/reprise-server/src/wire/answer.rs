@@ -204,12 +204,15 @@ pub struct Hit {
     /// Free words.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// Why it is here, in one line for a reader.
+    #[serde(default)]
+    pub reason: String,
     /// Where the score comes from.
     pub why: Why,
 }
 
 impl From<RetrievedMemory> for Hit {
-    fn from(found: RetrievedMemory) -> Self {
+    fn from(mut found: RetrievedMemory) -> Self {
         let external_id = external_id_of(&found.record);
         let record = found.record;
         Self {
@@ -223,6 +226,7 @@ impl From<RetrievedMemory> for Hit {
             source: record.source,
             timestamp: record.timestamp,
             tags: record.tags,
+            reason: std::mem::take(&mut found.why.reason),
             why: found.why,
         }
     }

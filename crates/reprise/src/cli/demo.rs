@@ -91,7 +91,9 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
         arguments.request
     )?;
     let answer = Answer::new(None, day.recall.clone(), 0.0);
-    recall::print(&mut out, &answer, parse_timestamp(NOW)?)?;
+    let page = terminal::Page::stdout();
+    let now = parse_timestamp(NOW)?;
+    recall::print(&mut out, &answer, now, page, recall::Detail::Reason)?;
     figures(&mut out, &day, started.elapsed())?;
     if let Some(keep) = &arguments.keep {
         let ask = format!(

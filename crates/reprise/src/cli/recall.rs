@@ -1,18 +1,19 @@
 //! `reprise recall`: one question for a person, or a file of questions for a program.
 
+mod show;
+
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use chrono::{DateTime, Utc};
 use reprise_embed::EmbedderFactory;
 use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, subject};
-use reprise_server::{Answer, Call, Hit, QueryLine, RecallBody};
+use reprise_server::{Answer, Call, QueryLine, RecallBody};
 use reprise_store::Verify;
 use reprise_types::{
-    Clock, ContextBlock, Degraded, Embedder, EmbeddingSpace, LearnedMove, MemoryFilter, Recall,
-    RecallId, RecallRequest, SystemClock, TaughtBy,
+    Clock, ContextBlock, Embedder, EmbeddingSpace, MemoryFilter, Recall, RecallId, RecallRequest,
+    SystemClock,
 };
 
 use super::daemon::Daemon;
@@ -21,7 +22,9 @@ use super::{Context, model};
 use crate::args::{RecallArguments, calendar};
 use crate::exit::Exit;
 use crate::lines::Lines;
-use crate::terminal;
+use crate::terminal::{self, Page};
+
+pub(super) use show::{Detail, print};
 
 pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
     if let Some(text) = &arguments.text {
@@ -42,7 +45,12 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
                 serde_json::to_writer(&mut out, &answer)?;
                 writeln!(out)?;
             } else {
-                print(&mut out, &answer, SystemClock.now())?;
+                let detail = if arguments.why {
+                    Detail::Signals
+                } else {
+                    Detail::Reason
+                };
+                print(&mut out, &answer, SystemClock.now(), Page::stdout(), detail)?;
                 let (elapsed, considered) = (answer.elapsed_ms, answer.considered);
                 let cost = format!("{elapsed:.1} ms, {considered} considered");
                 writeln!(out, "{}", terminal::faint(cost))?;
@@ -243,91 +251,4 @@ pub(super) fn open(file: &Path) -> anyhow::Result<Box<dyn Read>> {
         return Ok(Box::new(std::io::stdin()));
     }
     Ok(Box::new(fs_err::File::open(file)?))
-}
-
-/// An answer as a person reads it.
-pub(super) fn print(
-    out: &mut impl Write,
-    answer: &Answer,
-    now: DateTime<Utc>,
-) -> std::io::Result<()> {
-    if answer.results.is_empty() {
-        writeln!(out, "nothing comes to mind")?;
-    } else if answer.nothing_relevant {
-        writeln!(out, "nothing here is likely to answer that; the nearest:")?;
-    }
-    for (rank, found) in (1..).zip(&answer.results) {
-        writeln!(
-            out,
-            "{rank:>2}  {}  {}",
-            terminal::score(found.sona_score),
-            terminal::title(terminal::one_line(&found.text, 76))
-        )?;
-        let mut facts = vec![terminal::ago(found.timestamp, now), found.kind.to_string()];
-        if !found.session_id.is_empty() {
-            facts.push(format!("session {}", found.session_id));
-        }
-        facts.push(found.id.to_string());
-        writeln!(out, "      {}", terminal::faint(facts.join(" | ")))?;
-        writeln!(out, "      {}", terminal::faint(reason(found)))?;
-    }
-    for note in &answer.notes {
-        writeln!(out, "{}", terminal::faint(format!("note: {note}")))?;
-    }
-    for degraded in &answer.degraded {
-        writeln!(out, "{}", terminal::faint(degraded_line(*degraded)))?;
-    }
-    Ok(())
-}
-
-fn degraded_line(degraded: Degraded) -> String {
-    format!("degraded: {}", degraded.sentence())
-}
-
-/// Reasons that a line has room for.
-const REASONS: usize = 5;
-
-/// `because meaning +2.1, session +0.9; words: auth, race`: what speaks most for it. A speaker whom
-/// the question does not name is no reason.
-fn reason(found: &Hit) -> String {
-    let mut signals: Vec<_> = found
-        .why
-        .signals
-        .iter()
-        .filter(|signal| signal.name != "base_rate" && signal.contribution > 0.05)
-        .filter(|signal| signal.name != "speaker" || signal.value > 0.5)
-        .collect();
-    signals.sort_by(|a, b| b.contribution.total_cmp(&a.contribution));
-    let parts: Vec<String> = signals
-        .iter()
-        .take(REASONS)
-        .map(|signal| {
-            format!(
-                "{} +{:.1}",
-                signal.name.replace('_', " "),
-                signal.contribution
-            )
-        })
-        .collect();
-    let mut text = format!("because {}", parts.join(", "));
-    if let Some(learned) = &found.why.learning {
-        text.push_str(&lesson(learned, &found.why.taught_by));
-    }
-    if !found.why.matched_words.is_empty() {
-        text.push_str("; words: ");
-        text.push_str(&found.why.matched_words.join(", "));
-    }
-    text
-}
-
-/// `; learned +0.08: 3 similar runs that used it scored 0.90`.
-fn lesson(learned: &LearnedMove, runs: &[TaughtBy]) -> String {
-    let moved = format!("; learned {:+.2}", learned.adjustment);
-    if runs.is_empty() {
-        return format!("{moved} from runs that used others like it");
-    }
-    let (count, total) = (runs.len(), runs.iter().map(|run| run.quality).sum::<f32>());
-    let what = if count == 1 { "run" } else { "runs" };
-    let mean = total / count as f32;
-    format!("{moved}: {count} similar {what} that used it scored {mean:.2}")
 }

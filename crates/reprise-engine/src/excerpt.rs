@@ -1,11 +1,15 @@
 //! Cutting a text where a reader would: between sentences, around the words that matched.
+//!
+//! Must never live here: how wide a page is, or how a word is marked.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// The longest run of whole sentences of `text` that `fits`, grown from the one that holds most of
 /// `words`; of a sentence that alone does not fit, its first words. `None` where not even one word
 /// fits.
-pub(super) fn cut(text: &str, words: &[String], fits: &dyn Fn(&str) -> bool) -> Option<String> {
+#[must_use]
+pub fn excerpt(text: &str, words: &[String], fits: &dyn Fn(&str) -> bool) -> Option<String> {
     let text = text.trim();
     if fits(text) {
         return Some(text.to_owned());
@@ -33,15 +37,22 @@ pub(super) fn cut(text: &str, words: &[String], fits: &dyn Fn(&str) -> bool) -> 
     }
 }
 
+/// Where a text holds one of `words`, in whatever form of the word: byte ranges, ascending, apart.
+#[must_use]
+pub fn matches(text: &str, words: &[String]) -> Vec<Range<usize>> {
+    reprise_index::word_ranges(text, words)
+}
+
 /// The sentence with most of the words, the first such.
 fn anchor(text: &str, sentences: &[Range<usize>], words: &[String]) -> usize {
-    let words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    let found = matches(text, words);
     let held = |range: &Range<usize>| {
-        let sentence = text.get(range.clone()).unwrap_or_default().to_lowercase();
-        words
-            .iter()
-            .filter(|w| sentence.contains(w.as_str()))
-            .count()
+        let within = found.iter().filter(|one| range.contains(&one.start));
+        let words: BTreeSet<String> = within
+            .filter_map(|one| text.get(one.clone()))
+            .map(str::to_lowercase)
+            .collect();
+        words.len()
     };
     let mut best = (0, 0);
     for (place, range) in sentences.iter().enumerate() {
@@ -152,7 +163,7 @@ mod tests {
     #[test]
     fn the_run_grows_from_the_words_that_matched() {
         let matched = words(&["race", "AUTH"]);
-        let cut = |bytes| cut(TEXT, &matched, &within(bytes));
+        let cut = |bytes| excerpt(TEXT, &matched, &within(bytes));
         assert_eq!(cut(1000).unwrap(), TEXT);
         assert_eq!(cut(30).unwrap(), "... Did the auth race end? ...");
         assert_eq!(cut(34).unwrap(), "... Did the auth race end?\nIt did.");
@@ -165,11 +176,11 @@ mod tests {
     #[test]
     fn a_sentence_too_long_gives_its_first_words() {
         assert_eq!(
-            cut("one two three four", &[], &within(12)).unwrap(),
+            excerpt("one two three four", &[], &within(12)).unwrap(),
             "one two ..."
         );
-        assert_eq!(cut("one two", &[], &within(3)), None);
+        assert_eq!(excerpt("one two", &[], &within(3)), None);
         let long = "word ".repeat(10_000);
-        assert!(cut(&long, &[], &within(100)).unwrap().len() > 90);
+        assert!(excerpt(&long, &[], &within(100)).unwrap().len() > 90);
     }
 }

@@ -1,0 +1,189 @@
+//! An answer as a person reads it: what was found, where it is from, why it is here.
+//!
+//! Must never live here: a rule about what is relevant, or an escape code.
+
+use std::io::{self, Write};
+
+use chrono::{DateTime, Local, Utc};
+use reprise_engine::{excerpt, matches};
+use reprise_server::{Answer, Hit};
+use reprise_types::{TaughtBy, Verdict};
+
+use crate::terminal::{self, Page};
+
+/// Characters of a first line that is a title, at most.
+const TITLE_CHARS: usize = 100;
+/// Where everything but a first line begins.
+const INDENT: usize = 4;
+/// Between two facts.
+const BETWEEN: &str = " \u{b7} ";
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// The plain line.
+    Reason,
+    /// Every signal with its value and weight, too.
+    Signals,
+}
+
+/// Prints an answer.
+pub(crate) fn print(
+    out: &mut impl Write,
+    answer: &Answer,
+    now: DateTime<Utc>,
+    page: Page,
+    detail: Detail,
+) -> io::Result<()> {
+    if let Some(said) = headline(answer.verdict, answer.results.is_empty()) {
+        lines(out, page, 0, said, ToOwned::to_owned)?;
+    }
+    for (rank, found) in (1..).zip(&answer.results) {
+        hit(out, rank, found, now, page)?;
+        if detail == Detail::Signals {
+            signals(out, found)?;
+        }
+    }
+    for note in &answer.notes {
+        let said = format!("note: {note}");
+        lines(out, page, 0, &said, |line| terminal::faint(line))?;
+    }
+    for degraded in &answer.degraded {
+        let said = format!("degraded: {}", degraded.sentence());
+        lines(out, page, 0, &said, |line| terminal::faint(line))?;
+    }
+    Ok(())
+}
+
+/// What may be made of the answer, where it is not simply good.
+fn headline(verdict: Verdict, empty: bool) -> Option<&'static str> {
+    match verdict {
+        _ if empty => Some("nothing comes to mind"),
+        Verdict::Nothing => Some("nothing here is likely to answer that; the nearest:"),
+        Verdict::Weak => Some("weak: it may be about this, but is not likely to answer it:"),
+        Verdict::Relevant => None,
+    }
+}
+
+fn hit(
+    out: &mut impl Write,
+    rank: usize,
+    found: &Hit,
+    now: DateTime<Utc>,
+    page: Page,
+) -> io::Result<()> {
+    let words = &found.why.matched_words;
+    let (bar, bar_columns) = page.score(found.sona_score);
+    let head = format!("{rank:>2}  {bar}  ");
+    let head_columns = INDENT + bar_columns + 2;
+    let (title, body) = parts(&found.text);
+    let holds = |text: &str| !matches(text, words).is_empty();
+    let text = match title {
+        Some(title) if holds(title) && !holds(body) => title.to_owned(),
+        Some(_) | None => {
+            let room = |text: &str| page.has_room(text, head_columns, INDENT);
+            excerpt(body, words, &room).unwrap_or_default()
+        }
+    };
+    // The matching sentence alone does not say what it belongs to.
+    let first = title.filter(|title| *title != text);
+    let mut shown = first.into_iter().chain([text.as_str()]);
+    let (mut lead, mut lead_columns) = (head, head_columns);
+    for part in &mut shown {
+        for line in page.wrap(part, lead_columns, INDENT) {
+            let line = terminal::marked(&line, &matches(&line, words));
+            writeln!(out, "{lead}{line}")?;
+            lead = " ".repeat(INDENT);
+        }
+        lead_columns = INDENT;
+    }
+    let facts = facts(found, now);
+    lines(out, page, INDENT, &facts, |line| terminal::faint(line))?;
+    lines(out, page, INDENT, &found.reason, ToOwned::to_owned)
+}
+
+/// A short first line that names what follows it, and what follows.
+fn parts(text: &str) -> (Option<&str>, &str) {
+    let text = text.trim();
+    let split = text
+        .split_once('\n')
+        .map(|(title, body)| (title.trim(), body.trim()));
+    match split {
+        Some((title, body)) if title.chars().count() <= TITLE_CHARS => (Some(title), body),
+        Some(_) | None => (None, text),
+    }
+}
+
+/// When it happened, what it is, where it belongs, what it is called, how it did.
+fn facts(found: &Hit, now: DateTime<Utc>) -> String {
+    let at = found
+        .timestamp
+        .with_timezone(&Local)
+        .format("%Y-%m-%d %H:%M");
+    let mut facts = vec![
+        format!("{} ({at})", terminal::ago(found.timestamp, now)),
+        found.kind.to_string(),
+    ];
+    let project = found
+        .tags
+        .iter()
+        .find_map(|tag| tag.strip_prefix("project:"));
+    facts.extend(project.map(|project| format!("project {project}")));
+    if !found.session_id.is_empty() {
+        facts.push(format!("session {}", found.session_id));
+    }
+    let name = found.external_id.clone();
+    facts.push(name.unwrap_or_else(|| found.id.to_string()));
+    if let Some(quality) = TaughtBy::mean_quality(&found.why.taught_by) {
+        let runs = terminal::count(found.why.taught_by.len(), "run");
+        facts.push(format!("quality {quality:.2} in {runs}"));
+    }
+    facts.join(BETWEEN)
+}
+
+/// One text on as many lines as it needs.
+fn lines(
+    out: &mut impl Write,
+    page: Page,
+    indent: usize,
+    text: &str,
+    style: impl Fn(&str) -> String,
+) -> io::Result<()> {
+    for line in page.wrap(text, indent, indent) {
+        writeln!(out, "{:indent$}{}", "", style(&line))?;
+    }
+    Ok(())
+}
+
+/// Every part of a score, what moves it most first.
+fn signals(out: &mut impl Write, found: &Hit) -> io::Result<()> {
+    let why = &found.why;
+    let mut signals: Vec<_> = why
+        .signals
+        .iter()
+        .filter(|s| s.contribution != 0.0)
+        .collect();
+    signals.sort_by(|a, b| b.contribution.abs().total_cmp(&a.contribution.abs()));
+    for signal in signals {
+        let name = signal.name.replace('_', " ");
+        let (value, weight, sum) = (signal.value, signal.weight, signal.contribution);
+        writeln!(
+            out,
+            "      {name:<22} {value:>6.3} x {weight:>+7.3} = {sum:>+7.3}"
+        )?;
+    }
+    if let Some(distance) = why.raw_distance {
+        writeln!(out, "      {:<22} {:>6.3}", "cosine", 1.0 - distance)?;
+    }
+    if let Some(learned) = &why.learning {
+        writeln!(
+            out,
+            "      {:<22} {:>+6.3} of at most {:.3}; evidence believed {:.2}, adapter {:.2}",
+            "learned", learned.adjustment, learned.cap, learned.evidence_gate, learned.adapter_gate
+        )?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
