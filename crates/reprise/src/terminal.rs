@@ -88,6 +88,24 @@ impl Page {
         lines.iter().map(|line| line.trim().to_owned()).collect()
     }
 
+    /// Whether a person looks at it.
+    pub(crate) fn is_terminal(self) -> bool {
+        self.columns.is_some()
+    }
+
+    /// The same for short items, none of which is taken apart where there is room.
+    pub(crate) fn wrap_items(self, items: &[String], between: &str, indent: usize) -> Vec<String> {
+        const GLUE: char = '\u{e000}';
+        let glued = |text: &str| text.replace(' ', GLUE.encode_utf8(&mut [0; 4]));
+        let items: Vec<String> = items.iter().map(|item| glued(&folded(item))).collect();
+        let lines = self.wrap(
+            &items.join(&[&glued(between), " "].concat()),
+            indent,
+            indent,
+        );
+        lines.iter().map(|line| line.replace(GLUE, " ")).collect()
+    }
+
     /// Whether a text is as short as one result may be.
     pub(crate) fn has_room(self, text: &str, first: usize, rest: usize) -> bool {
         match self.columns {
@@ -214,6 +232,13 @@ mod tests {
         // A wide character takes two columns; a word longer than a line is broken.
         let wide = Page::of(24).wrap(&"\u{65e5}".repeat(15), 4, 4);
         assert_eq!(wide, ["\u{65e5}".repeat(10), "\u{65e5}".repeat(5)]);
+    }
+
+    #[test]
+    fn items_stay_whole() {
+        let items = ["two days ago", "a finding", "of the shop"].map(str::to_owned);
+        let lines = Page::of(28).wrap_items(&items, " |", 0);
+        assert_eq!(lines, ["two days ago | a finding |", "of the shop"]);
     }
 
     #[test]

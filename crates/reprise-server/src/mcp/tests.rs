@@ -24,6 +24,15 @@ async fn session(running: &Running, profile: Profile) -> Session {
     ().serve(near).await.unwrap()
 }
 
+/// An answer as its reader gets it, and as a program does.
+async fn both(session: &Session, tool: &str, arguments: Value) -> (String, Value) {
+    let arguments = arguments.as_object().unwrap().clone();
+    let request = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+    let result = session.call_tool(request).await.unwrap();
+    let text = result.content[0].as_text().unwrap().text.clone();
+    (text, result.structured_content.unwrap())
+}
+
 async fn call(session: &Session, tool: &str, arguments: Value) -> Result<Value, String> {
     let Value::Object(arguments) = arguments else {
         panic!("arguments are an object");
@@ -246,6 +255,69 @@ async fn an_answer_keeps_to_its_tokens_and_says_what_it_cost() {
     assert_eq!(rest["next"], Value::Null);
     assert!(few["tokens"].as_u64().unwrap() <= 300 && all["tokens"].as_u64().unwrap() > 300);
     assert_eq!(few["results"][0], all["results"][0]);
+    for (most, held) in [(100, true), (60, false), (1, false)] {
+        let arguments = ask(json!({"max_tokens": most}));
+        let (text, least) = both(&session, "recall", arguments).await;
+        assert!(text.starts_with("Found") || text.starts_with("Weak") || text.starts_with("Not"));
+        let recall_id = least["recall_id"].as_str().unwrap();
+        assert!(text.contains(recall_id), "{text}");
+        assert!(
+            text.contains(&format!("1 of 8, cut to {most} tokens")),
+            "{text}"
+        );
+        assert_eq!(least["truncated"], true);
+        assert_eq!(least["results"][0]["id"], all["results"][0]["id"]);
+        let part = least["results"][0]["text"].as_str().unwrap();
+        assert!(
+            part.contains("cache") && part.ends_with(" ...") && part.len() < 240,
+            "{part}"
+        );
+        assert!(text.contains(part), "{text}");
+        assert_eq!(least["tokens"].as_u64().unwrap() <= most, held, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_recall_says_in_its_text_what_it_is_called_and_why_each_is_there() {
+    let running = run().await;
+    let session = session(&running, Profile::Full).await;
+    let lesson = json!({"title": "Redis evicts silently", "content": "Set a policy first.",
+        "contexts": ["caches"], "confidence": "high"});
+    let id = call(&session, "learn", lesson).await.unwrap()["id"].clone();
+    let asked = json!({"query": "which redis policy"});
+    let (text, found) = both(&session, "recall", asked).await;
+    let lines: Vec<&str> = text.lines().collect();
+    let recall_id = found["recall_id"].as_str().unwrap();
+    assert!(
+        lines[0].contains(&format!("(recall_id {recall_id}): 1")),
+        "{text}"
+    );
+    let reason = found["results"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("same words: "), "{reason}");
+    let place = lines
+        .iter()
+        .position(|line| line.starts_with("- 20"))
+        .unwrap();
+    let named = format!(
+        " high confidence [{}] Redis evicts silently",
+        id.as_str().unwrap()
+    );
+    assert!(lines[place].ends_with(&named), "{text}");
+    assert_eq!(lines[place + 1], format!("  why: {reason}"));
+    assert_eq!(lines[place + 2], "  holds for: caches");
+    assert!(
+        lines[place + 3].starts_with("  Set a policy first."),
+        "{text}"
+    );
+    let verdict = found["verdict"].as_str().unwrap();
+    assert_eq!(found["nothing_relevant"], verdict == "nothing");
+    let none = json!({"query": "redis", "tags": ["nowhere"]});
+    let (text, none) = both(&session, "recall", none).await;
+    assert!(
+        text.starts_with("Nothing comes to mind (recall_id "),
+        "{text}"
+    );
+    assert_eq!(none["verdict"], "nothing");
 }
 
 #[tokio::test]

@@ -180,13 +180,14 @@ fn asking(name: &str) -> Option<Described> {
                     "until": text("Only what happened up to this time, which belongs to it"),
                     "as_of": text("Answer as memory stood at this time"),
                     "full": { "type": "boolean", "description": "Whole texts at once" },
-                    "max_tokens": count("Most tokens of the answer's text; the best come first"),
+                    "max_tokens": count("Most tokens of the text; the best is cut to fit, but to no less than a line"),
                 }),
                 &["query"],
             ),
             gives(
                 &json!({
                     "recall_id": text("Name it in `outcome`"),
+                    "verdict": { "enum": ["nothing", "weak", "relevant"] },
                     "nothing_relevant": { "type": "boolean" },
                     "degraded": texts("What the answer had to do without"),
                     "tokens": count("Tokens of the text, four bytes each"),

@@ -3,10 +3,12 @@
 //! Lives here: arguments to operations, operations to answers. Must never live here: JSON-RPC, or
 //! an operation of its own.
 
+mod found;
+
 use std::time::Instant;
 
 use reprise_engine::context_candidates;
-use reprise_types::{MemoryKind, MemoryRecord, RecordId, RetrievedMemory, UserId};
+use reprise_types::{MemoryKind, MemoryRecord, RecordId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -15,10 +17,9 @@ use super::lessons::{Lesson, title_of};
 use super::tagging::alike_pairs;
 use super::{Kept, Surface};
 use crate::problem::Problem;
-use crate::wire::{Fate, ForgetBody, ListBody, RecallBody, instant};
+use crate::wire::{Fate, ForgetBody, ListBody, RecallBody};
+use found::Found;
 
-/// Characters of a text in a light answer.
-const EXCERPT: usize = 240;
 /// Results of a recall where the agent does not say.
 const LIMIT_DEFAULT: usize = 5;
 /// Records of a page where the agent does not say.
@@ -221,38 +222,20 @@ impl Surface {
         let began = Instant::now();
         let found = self.found(user, &body, body.top_k).await?;
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-        let mut text = match (found.results.len(), found.nothing_relevant) {
-            (0, _) => "Nothing comes to mind.".to_owned(),
-            (count, true) => format!("Nothing here is likely to answer that; {count} nearest:"),
-            (1, false) => "Found 1 relevant memory:".to_owned(),
-            (count, false) => format!("Found {count} relevant memories:"),
-        };
-        for note in &found.notes {
-            text.push_str(&["\nNote: ", note].concat());
-        }
-        let mut results = Vec::with_capacity(found.results.len());
-        for memory in &found.results {
-            let light = light(memory, full);
-            let line = line_of(&light);
-            // What comes later is no better: a gap in the middle would hide that.
-            if max_tokens.is_some_and(|most| tokens(text.len() + line.len()) > most) {
-                break;
-            }
-            text.push_str(&line);
-            results.push(light);
-        }
-        let tokens = tokens(text.len());
+        let shown = Found::of(&found, full, max_tokens);
+        let tokens = found::tokens(shown.text.len());
         answer(
-            text,
+            shown.text,
             &json!({
                 "recall_id": found.recall_id,
+                "verdict": found.verdict,
                 "nothing_relevant": found.nothing_relevant,
                 "degraded": found.degraded,
                 "notes": found.notes,
                 "tokens": tokens,
-                "truncated": results.len() < found.results.len(),
+                "truncated": shown.truncated,
                 "elapsed_ms": elapsed_ms,
-                "results": results,
+                "results": shown.results,
             }),
         )
     }
@@ -448,65 +431,6 @@ fn answer(text: String, structured: &impl Serialize) -> Result<ToolAnswer, Probl
     let structured = structured
         .map_err(|error| Problem::new(crate::ProblemKind::Internal, error.to_string()))?;
     Ok(ToolAnswer { text, structured })
-}
-
-/// Tokens of a text of so many bytes, four bytes each.
-fn tokens(bytes: usize) -> usize {
-    bytes.div_ceil(4)
-}
-
-fn excerpt(text: &str) -> String {
-    match text.char_indices().nth(EXCERPT) {
-        Some((end, _)) => text.get(..end).unwrap_or_default().to_owned() + "...",
-        None => text.to_owned(),
-    }
-}
-
-/// Enough to decide whether to `get` it.
-fn light(memory: &RetrievedMemory, full: bool) -> Value {
-    let record = &memory.record;
-    let mut light = json!({
-        "id": record.id,
-        "title": title_of(record),
-        "text": if full { record.text.clone() } else { excerpt(&record.text) },
-        "score": memory.sona_score,
-        "kind": record.kind,
-        "when": instant(record.timestamp),
-        "tags": record.tags,
-    });
-    if let Some(level) = record.confidence_level() {
-        light["confidence"] = json!(level);
-    }
-    if let Some(evidence) = record.evidence {
-        light["evidence"] = json!(evidence);
-    }
-    for name in ["contexts", "anti_contexts"] {
-        let details = record.details.as_ref();
-        if let Some(words) = details.and_then(|details| details.get(name)) {
-            light[name] = words.clone();
-        }
-    }
-    light
-}
-
-fn line_of(light: &Value) -> String {
-    let text = |name: &str| light[name].as_str().unwrap_or_default();
-    let mut line = String::from("\n- ");
-    if let Some(level) = light["confidence"].as_str() {
-        line.push_str(&["[", level, "] "].concat());
-    }
-    let score = light["score"].as_f64().unwrap_or_default();
-    let score = format!(" ({score:.2}, ");
-    line.push_str(&[text("title"), &score, text("when"), ")"].concat());
-    for (name, head) in [("contexts", "holds for"), ("anti_contexts", "NOT for")] {
-        let words = light[name].as_array().into_iter().flatten();
-        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
-        if !words.is_empty() {
-            line.push_str(&["\n  ", head, ": ", &words.join("; ")].concat());
-        }
-    }
-    line.push_str(&["\n  id ", text("id"), "\n  ", text("text")].concat());
-    line
 }
 
 fn whole(record: &MemoryRecord, links: &Value) -> Value {

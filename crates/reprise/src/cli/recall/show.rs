@@ -16,7 +16,7 @@ const TITLE_CHARS: usize = 100;
 /// Where everything but a first line begins.
 const INDENT: usize = 4;
 /// Between two facts.
-const BETWEEN: &str = " \u{b7} ";
+const BETWEEN: &str = " \u{b7}";
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +39,9 @@ pub(crate) fn print(
         lines(out, page, 0, said, ToOwned::to_owned)?;
     }
     for (rank, found) in (1..).zip(&answer.results) {
+        if rank > 1 && page.is_terminal() {
+            writeln!(out)?;
+        }
         hit(out, rank, found, now, page)?;
         if detail == Detail::Signals {
             signals(out, found)?;
@@ -97,9 +100,11 @@ fn hit(
         }
         lead_columns = INDENT;
     }
-    let facts = facts(found, now);
-    lines(out, page, INDENT, &facts, |line| terminal::faint(line))?;
-    lines(out, page, INDENT, &found.reason, ToOwned::to_owned)
+    for line in page.wrap_items(&facts(found, now), BETWEEN, INDENT) {
+        writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
+    }
+    let reason = format!("why: {}", found.reason);
+    lines(out, page, INDENT, &reason, ToOwned::to_owned)
 }
 
 /// A short first line that names what follows it, and what follows.
@@ -115,7 +120,7 @@ fn parts(text: &str) -> (Option<&str>, &str) {
 }
 
 /// When it happened, what it is, where it belongs, what it is called, how it did.
-fn facts(found: &Hit, now: DateTime<Utc>) -> String {
+fn facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
     let at = found
         .timestamp
         .with_timezone(&Local)
@@ -138,7 +143,7 @@ fn facts(found: &Hit, now: DateTime<Utc>) -> String {
         let runs = terminal::count(found.why.taught_by.len(), "run");
         facts.push(format!("quality {quality:.2} in {runs}"));
     }
-    facts.join(BETWEEN)
+    facts
 }
 
 /// One text on as many lines as it needs.

@@ -66,7 +66,7 @@ fn a_hit_says_what_it_is_and_why_it_is_here() {
     );
     assert_eq!(
         lines[2],
-        "    same words: prices, cents \u{b7} close in meaning"
+        "    why: same words: prices, cents \u{b7} close in meaning"
     );
     assert_eq!(lines.len(), 3);
 }
