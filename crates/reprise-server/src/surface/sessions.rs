@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallId, RecordId, UserId,
+    Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallId, RecordId, UserId, Verdict,
     normal_tag,
 };
 
@@ -117,7 +117,8 @@ impl Surface {
         if report.text.trim().chars().count() < PROMPT_CHARS_MIN {
             return Ok(HookAnswer::default());
         }
-        let (recall_id, hits) = self.of_project(user, &report.text, &report.project).await?;
+        let (recall_id, verdict, hits) =
+            self.of_project(user, &report.text, &report.project).await?;
         let used = hits.iter().map(|hit| hit.id).collect();
         self.sessions.change(key, |session| {
             session.recalled = Some((recall_id, used));
@@ -130,7 +131,7 @@ impl Surface {
             .into_iter()
             .map(|hit| (hit.timestamp, hit.id, hit.text))
             .collect();
-        Ok(injected(&found, Self::random()))
+        Ok(injected(&found, verdict, Self::random()))
     }
 
     /// What was recalled for the last prompt learns from how the work went, unless it was broken
@@ -182,7 +183,7 @@ impl Surface {
             .take(INJECTED_MAX)
             .map(|record| (record.timestamp, record.id, record.text))
             .collect();
-        Ok(injected(&found, Self::random()))
+        Ok(injected(&found, Verdict::Relevant, Self::random()))
     }
 
     /// What resonates and belongs to this project or to none.
@@ -191,7 +192,7 @@ impl Surface {
         user: &UserId,
         query: &str,
         project: &str,
-    ) -> Result<(RecallId, Vec<Hit>), Problem> {
+    ) -> Result<(RecallId, Verdict, Vec<Hit>), Problem> {
         let own = tag_of(project);
         let body = RecallBody {
             query: query.to_owned(),
@@ -204,7 +205,8 @@ impl Surface {
         let hits = answer.results.into_iter();
         let hits = hits.filter(|hit| sure || resonates(hit));
         let hits = hits.filter(|hit| !hit.tags.iter().any(foreign));
-        Ok((answer.recall_id, hits.take(INJECTED_MAX).collect()))
+        let hits = hits.take(INJECTED_MAX).collect();
+        Ok((answer.recall_id, answer.verdict, hits))
     }
 
     async fn keep_said(
@@ -247,14 +249,21 @@ fn tag_of(project: &str) -> Option<String> {
         .flatten()
 }
 
-fn injected(found: &[(DateTime<Utc>, RecordId, String)], nonce: u128) -> HookAnswer {
+fn injected(
+    found: &[(DateTime<Utc>, RecordId, String)],
+    verdict: Verdict,
+    nonce: u128,
+) -> HookAnswer {
+    let sure = match verdict {
+        Verdict::Relevant => "",
+        Verdict::Weak => ", weak matches: check before you rely on one",
+        Verdict::Nothing => ", likely about something else: only the nearest that is known",
+    };
     let mut memory = QuotedMemory::new(nonce);
     for (number, (timestamp, id, text)) in found.iter().enumerate() {
         if number == 0 {
-            memory.line(
-                "From earlier sessions; `get` of the memory server gives the whole of an id.",
-                "",
-            );
+            let whole = "`get` of the memory server gives the whole of an id.";
+            memory.line(&["From earlier sessions", sure, "; ", whole].concat(), "");
         }
         let words: Vec<&str> = text.split_whitespace().collect();
         let text: String = words.join(" ").chars().take(INJECTED_CHARS).collect();

@@ -222,7 +222,7 @@ impl Surface {
         let began = Instant::now();
         let found = self.found(user, &body, body.top_k).await?;
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-        let shown = Found::of(&found, full, max_tokens);
+        let shown = Found::of(&found, full, max_tokens, Self::random());
         let tokens = found::tokens(shown.text.len());
         answer(
             shown.text,

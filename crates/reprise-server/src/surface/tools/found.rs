@@ -1,10 +1,10 @@
-//! What a recall found, as an agent reads it: light results within so many tokens, under a
-//! line that says how far they can be trusted and names the recall.
+//! What a recall found, as an agent reads it: light results within so many tokens, quoted
+//! under a line that says how far they can be trusted and names the recall.
 //!
-//! Must never live here: what is relevant, or a way to ask.
+//! Must never live here: what is relevant, or the frame itself.
 
 use reprise_engine::excerpt;
-use reprise_types::{Recall, RetrievedMemory, Verdict};
+use reprise_types::{QuotedMemory, Recall, RetrievedMemory, Verdict};
 use serde_json::{Value, json};
 
 use crate::surface::lessons::title_of;
@@ -26,16 +26,20 @@ pub(super) struct Found {
 
 impl Found {
     /// As many of the best as `most` tokens hold; of the best at least a part. `full` is whole
-    /// texts.
-    pub(super) fn of(recall: &Recall, full: bool, most: Option<usize>) -> Self {
+    /// texts; `nonce` is drawn for this answer alone.
+    pub(super) fn of(recall: &Recall, full: bool, most: Option<usize>, nonce: u128) -> Self {
         let all = &recall.results;
         let fits = |text: &str| most.is_none_or(|most| tokens(text.len()) <= most);
         let render = |shown: &[Value]| {
-            let mut memory = Lines::default();
+            let mut memory = QuotedMemory::new(nonce);
             for light in shown {
                 quote(&mut memory, light);
             }
-            headline(recall, shown, most) + &memory.0
+            let said = headline(recall, shown, most);
+            match shown {
+                [] => said,
+                _ => [&said, "\n", &memory.into_text()].concat(),
+            }
         };
         let mut results: Vec<Value> = Vec::with_capacity(all.len());
         for found in all {
@@ -145,7 +149,7 @@ fn light(found: &RetrievedMemory, full: bool) -> Value {
 }
 
 /// One memory on a few lines: day, score, id and title or text; why; where it holds; its text.
-fn quote(memory: &mut Lines, light: &Value) {
+fn quote(memory: &mut QuotedMemory, light: &Value) {
     let field = |name: &str| light[name].as_str().unwrap_or_default();
     let (title, text) = (field("title"), field("text"));
     // A title that is only how the text begins says nothing more.
@@ -177,16 +181,5 @@ fn quote(memory: &mut Lines, light: &Value) {
     }
     if !body.is_empty() {
         memory.line("  ", body);
-    }
-}
-
-/// A line for each field, whatever it holds.
-#[derive(Debug, Default)]
-struct Lines(String);
-
-impl Lines {
-    fn line(&mut self, label: &str, field: &str) {
-        let words: Vec<&str> = field.split_whitespace().collect();
-        self.0.push_str(&["\n", label, &words.join(" ")].concat());
     }
 }
