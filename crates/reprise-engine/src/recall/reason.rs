@@ -89,10 +89,10 @@ fn words(scene: &Scene<'_>, mask: u32) -> Option<String> {
 fn meaning(scene: &Scene<'_>, ordinal: u32, distance: Option<f32>) -> Option<&'static str> {
     let cosine = 1.0 - distance?;
     let standard = scene.meaning_of(ordinal);
-    match () {
-        () if cosine >= CLOSE_COSINE || standard >= CLOSE => Some("close in meaning"),
-        () if standard >= RELATED => Some("related in meaning"),
-        () => None,
+    if cosine >= CLOSE_COSINE || standard >= CLOSE {
+        Some("close in meaning")
+    } else {
+        (standard >= RELATED).then_some("related in meaning")
     }
 }
 

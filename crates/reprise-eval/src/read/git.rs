@@ -292,7 +292,8 @@ mod tests {
                 "Take C# and 3 (three) more",
             ),
         ] {
-            assert_eq!(issues(text), BTreeSet::from_iter(expected), "{text}");
+            let expected: BTreeSet<u64> = expected.into_iter().collect();
+            assert_eq!(issues(text), expected, "{text}");
             assert_eq!(without_issues(text), left, "{text}");
         }
         let thanked = replaced(&THANKS, "Read a@b.c (#1) by @ann and @bo", "");
