@@ -30,6 +30,14 @@ pub enum EvalError {
         /// What was looked for.
         expected: &'static str,
     },
+    /// A clone cannot be measured.
+    #[error("`{path}` holds no {lacking}")]
+    Clone {
+        /// The clone or its changelog.
+        path: PathBuf,
+        /// What it would need, and what to do.
+        lacking: &'static str,
+    },
     /// The throw-away store failed.
     #[error("the throw-away store failed: {0}")]
     Engine(#[from] EngineError),

@@ -47,9 +47,10 @@ pub fn read_git(repository: &Path, changelog: Option<&Path>) -> Result<Dataset, 
         &String::from_utf8_lossy(&entries),
     );
     if corpus.questions.is_empty() {
-        return Err(EvalError::Nothing {
+        return Err(EvalError::Clone {
             path: changelog,
-            expected: "entries (list items) that name an issue which a commit names too",
+            lacking: "entry (list item) with an issue that one to three commits name too; take a \
+                      repository whose changelog and commits name their issues",
         });
     }
     Ok(Dataset {
@@ -64,9 +65,9 @@ fn changelog_of(repository: &Path) -> Result<PathBuf, EvalError> {
         path.is_file() && CHANGELOGS.contains(&stem.to_lowercase().as_str())
     };
     let found = listed(repository)?.into_iter().find(is_one);
-    found.ok_or_else(|| EvalError::Nothing {
+    found.ok_or_else(|| EvalError::Clone {
         path: repository.to_owned(),
-        expected: "changelog in its root (pass --changelog FILE)",
+        lacking: "changelog in its root; pass --changelog FILE",
     })
 }
 
