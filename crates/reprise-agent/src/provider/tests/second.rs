@@ -84,14 +84,14 @@ async fn ask(expander: Option<Mood>, reranker: Option<Mood>) -> Recall {
     bench.config.expander =
         expander.map(|mood| Arc::new(Thesaurus(mood)) as Arc<dyn QueryExpander>);
     bench.config.reranker = reranker.map(|mood| Arc::new(Judge(mood)) as Arc<dyn Reranker>);
-    bench.config.limits.recall_budget = Duration::from_secs(60);
+    bench.config.limits.recall_budget = Duration::from_mins(1);
     for wait in [
         &mut bench.config.limits.expansion_wait,
         &mut bench.config.limits.rerank_wait,
     ] {
         *wait = match (expander, reranker) {
             (Some(Mood::Asleep), _) | (_, Some(Mood::Asleep)) => Duration::from_millis(20),
-            _ => Duration::from_secs(60),
+            _ => Duration::from_mins(1),
         };
     }
     let service = bench.start().await;
