@@ -36,6 +36,7 @@ pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &W
     };
     let own = scene.lexical.terms_of(scored.ordinal);
     let mut reasons = Vec::new();
+    reasons.extend(named(why));
     reasons.extend(words(scene, own).map(|words| format!("same words: {words}")));
     reasons.extend(meaning(scene, scored.ordinal, why.raw_distance).map(str::to_owned));
     let traits = scene.index.traits(scored.ordinal, &scene.plan.view);
@@ -67,6 +68,17 @@ pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &W
         reasons.push("nothing in particular speaks for it".to_owned());
     }
     reasons.join(BETWEEN)
+}
+
+/// What the question names letter by letter, and where the record has it.
+fn named(why: &Why) -> Option<String> {
+    let named = why.matched_identifiers.iter().take(WORDS);
+    let named = named.map(|named| match named.field.as_str() {
+        "text" => named.text.clone(),
+        field => format!("{} ({})", named.text, field.replace('_', " ")),
+    });
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| format!("named: {}", named.join(", ")))
 }
 
 /// The question's words that `mask` names, rarest first.

@@ -180,7 +180,7 @@ fn asking(name: &str) -> Option<Described> {
                     "until": text("Only what happened up to this time, which belongs to it"),
                     "as_of": text("Answer as memory stood at this time"),
                     "full": { "type": "boolean", "description": "Whole texts at once" },
-                    "max_tokens": count("Most tokens of the text; the best is cut to fit, but to no less than a line"),
+                    "max_tokens": count("Most tokens of the text; the best is cut to fit"),
                 }),
                 &["query"],
             ),

@@ -8,7 +8,7 @@ mod found;
 use std::time::Instant;
 
 use reprise_engine::context_candidates;
-use reprise_types::{MemoryKind, MemoryRecord, RecordId, UserId};
+use reprise_types::{MemoryKind, MemoryRecord, QuotedMemory, RecordId, UserId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -263,22 +263,16 @@ impl Surface {
             text.push_str(&[": ", note].concat());
         }
         let mut records = Vec::with_capacity(page.records.len());
+        let mut memory = QuotedMemory::new(Self::random());
         for mut record in page.records {
-            let whole = record["text"].as_str().unwrap_or_default();
-            let short = excerpt(whole);
-            let part = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
-            let line = [
-                "\n- ",
-                &part("timestamp"),
-                " [",
-                &part("id"),
-                "] ",
-                &short.split_whitespace().collect::<Vec<_>>().join(" "),
-            ];
-            text.push_str(&line.concat());
+            let part = |name: &str| record[name].as_str().unwrap_or_default();
+            let short = found::short(part("text"), &[]);
+            let label = ["- ", part("timestamp"), " [", part("id"), "] "].concat();
+            memory.line(&label, &short);
             record["text"] = json!(short);
             records.push(record);
         }
+        text.push_str(&["\n", &memory.into_text()].concat());
         if let Some(next) = page.next {
             text.push_str(&["\nmore with cursor ", &next.to_string()].concat());
         }
@@ -300,13 +294,14 @@ impl Surface {
     ) -> Result<ToolAnswer, Problem> {
         let RelatedArguments { id, depth, limit } = arguments;
         let related = self.related(user, &id, depth, limit).await?;
-        let mut text = format!("{} related", related.len());
+        let text = format!("{} related\n", related.len());
+        let mut memory = QuotedMemory::new(Self::random());
         let mut list = Vec::with_capacity(related.len());
         for (related, title) in related {
             let link = related.link;
             let arrow = if link.outgoing { "->" } else { "<-" };
-            let line = format!("\n- {arrow} {} {}: {title}", link.relation, link.record);
-            text.push_str(&line);
+            let label = format!("- {arrow} {} ", link.record);
+            memory.line(&label, &[&link.relation, ": ", &title].concat());
             list.push(json!({
                 "id": link.record,
                 "title": title,
@@ -316,7 +311,7 @@ impl Surface {
                 "via": related.via,
             }));
         }
-        answer(text, &json!({ "related": list }))
+        answer(text + &memory.into_text(), &json!({ "related": list }))
     }
 
     async fn tool_link(
@@ -346,16 +341,21 @@ impl Surface {
                 "name 1 to {GET_MAX} records by `id` or `ids`"
             )));
         }
-        let mut text = String::new();
+        let mut memory = QuotedMemory::new(Self::random());
         let mut records = Vec::with_capacity(names.len());
         for name in &names {
             let record = self.record(user, name).await?;
             let links = self.links(user, record.id).await?;
-            let id = record.id.to_string();
-            text.push_str(&["[", &id, "] ", &record.text, "\n"].concat());
+            for (number, line) in record.text.lines().enumerate() {
+                let label = match number {
+                    0 => format!("[{}] ", record.id),
+                    _ => "  ".to_owned(),
+                };
+                memory.line(&label, line);
+            }
             records.push(whole(&record, &json!(links)));
         }
-        answer(text, &json!({ "records": records }))
+        answer(memory.into_text(), &json!({ "records": records }))
     }
 
     async fn tool_update(

@@ -64,6 +64,12 @@ impl Found {
     }
 }
 
+/// As much of a text as a light answer shows, around what matched.
+pub(super) fn short(text: &str, words: &[String]) -> String {
+    let fits = |part: &str| part.chars().count() <= EXCERPT;
+    excerpt(text, words, &fits).unwrap_or_else(|| text.chars().take(EXCERPT).collect())
+}
+
 /// Tokens of a text of so many bytes, four bytes each.
 pub(super) fn tokens(bytes: usize) -> usize {
     bytes.div_ceil(4)
@@ -79,12 +85,13 @@ fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
         (shown, _) => shown.to_string(),
     };
     let said = match recall.verdict {
-        _ if found == 0 => return format!("Nothing comes to mind (recall_id {id})."),
+        _ if found == 0 => "Nothing comes to mind",
         Verdict::Nothing => "Not known: nothing here is likely to answer that; nearest",
         Verdict::Weak => "Weak, may not be what was asked for: check first",
         Verdict::Relevant => "Found",
     };
-    format!("{said} (recall_id {id}): {count}")
+    let notes = recall.notes.iter().map(|note| format!("\nNote: {note}"));
+    format!("{said} (recall_id {id}): {count}") + &notes.collect::<String>()
 }
 
 /// The best memory as far as it `fits`: its sentences around what matched, else words, at least
@@ -120,13 +127,15 @@ fn cut(found: &RetrievedMemory, fits: impl Fn(&Value) -> bool) -> Value {
 /// Enough to decide whether to `get` it.
 fn light(found: &RetrievedMemory, full: bool) -> Value {
     let record = &found.record;
-    let short = |part: &str| part.chars().count() <= EXCERPT;
-    let part = excerpt(&record.text, &found.why.matched_words, &short);
-    let part = part.filter(|_| !full);
+    let text = if full {
+        record.text.clone()
+    } else {
+        short(&record.text, &found.why.matched_words)
+    };
     let mut light = json!({
         "id": record.id,
         "title": title_of(record),
-        "text": part.unwrap_or_else(|| record.text.clone()),
+        "text": text,
         "score": found.sona_score,
         "reason": found.why.reason,
         "kind": record.kind,
