@@ -161,43 +161,7 @@ fn described(name: &str) -> Option<Described> {
 fn asking(name: &str) -> Option<Described> {
     let id = || text("A record's id, as a recall gave it");
     Some(match name {
-        "recall" => (
-            "Recall",
-            "Find what is known about a text, by meaning, words and what helped before. Light \
-             results; `get` gives the whole.",
-            Effect::Reads,
-            takes(
-                &json!({
-                    "query": text("The question or task, in the user's words"),
-                    "limit": count("Most results; 5 by default"),
-                    "tags": texts("Only what has all of these"),
-                    "kinds": {
-                        "type": "array",
-                        "items": { "enum": ["episode", "strategy", "finding", "pattern"] },
-                    },
-                    "session": text("Only this session"),
-                    "since": text("Only what happened from this time on: 2026-02-16, 7d, last week"),
-                    "until": text("Only what happened up to this time, which belongs to it"),
-                    "as_of": text("Answer as memory stood at this time"),
-                    "full": { "type": "boolean", "description": "Whole texts at once" },
-                    "max_tokens": count("Most tokens of the text; the best is cut to fit"),
-                }),
-                &["query"],
-            ),
-            gives(
-                &json!({
-                    "recall_id": text("Name it in `outcome`"),
-                    "verdict": { "enum": ["nothing", "weak", "relevant"] },
-                    "nothing_relevant": { "type": "boolean" },
-                    "degraded": texts("What the answer had to do without"),
-                    "tokens": count("Tokens of the text, four bytes each"),
-                    "truncated": { "type": "boolean", "description": "More was found than fits" },
-                    "elapsed_ms": { "type": "number" },
-                    "results": list(),
-                }),
-                &["recall_id", "nothing_relevant", "results"],
-            ),
-        ),
+        "recall" => recall(),
         "related" => (
             "Related",
             "Walk the links of a record, both ways, nearest first.",
@@ -272,6 +236,46 @@ fn looking(name: &str) -> Option<Described> {
         ),
         _ => return None,
     })
+}
+
+fn recall() -> Described {
+    (
+        "Recall",
+        "Find what is known about a text, by meaning, words and what helped before. Light \
+         results; `get` gives the whole.",
+        Effect::Reads,
+        takes(
+            &json!({
+                "query": text("The question or task, in the user's words"),
+                "limit": count("Most results; 5 by default"),
+                "tags": texts("Only what has all of these"),
+                "kinds": {
+                    "type": "array",
+                    "items": { "enum": ["episode", "strategy", "finding", "pattern"] },
+                },
+                "session": text("Only this session"),
+                "since": text("Only what happened from this time on: 2026-02-16, 7d, last week"),
+                "until": text("Only what happened up to this time, which belongs to it"),
+                "as_of": text("Answer as memory stood at this time"),
+                "full": { "type": "boolean", "description": "Whole texts at once" },
+                "max_tokens": count("Most tokens of the text; the best is cut to fit"),
+            }),
+            &["query"],
+        ),
+        gives(
+            &json!({
+                "recall_id": text("Name it in `outcome`"),
+                "verdict": { "enum": ["nothing", "weak", "relevant"] },
+                "nothing_relevant": { "type": "boolean" },
+                "degraded": texts("What the answer had to do without"),
+                "tokens": count("Tokens of the text, four bytes each"),
+                "truncated": { "type": "boolean", "description": "More was found than fits" },
+                "elapsed_ms": { "type": "number" },
+                "results": list(),
+            }),
+            &["recall_id", "nothing_relevant", "results"],
+        ),
+    )
 }
 
 fn adding(name: &str) -> Option<Described> {
