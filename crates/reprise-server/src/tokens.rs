@@ -3,11 +3,12 @@
 //! Lives here: making, replacing, withdrawing and recognising tokens. Must never live here: a token
 //! itself, in a log, an error or a file: it is shown once, to whoever asked for it.
 
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, Metadata, TryLockError};
+use std::io::{Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use reprise_types::UserId;
@@ -18,6 +19,12 @@ use sha2::{Digest, Sha256};
 const PREFIX: &str = "rpr_";
 /// Most tokens of one file.
 const TOKENS_MAX: usize = 1_000;
+/// Random bytes of a token.
+const TOKEN_BYTES: usize = 32;
+/// How long a change waits for those of other processes.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at the lock.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Whose memory a token opens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +91,15 @@ pub enum TokenError {
     /// Too many.
     #[error("there are {TOKENS_MAX} tokens already; revoke some")]
     TooMany,
+    /// Another process does not let go of the lock.
+    #[error("`{lock}` is held by another process for long; end it, or try again")]
+    Busy {
+        /// The lock.
+        lock: String,
+    },
+    /// No random bytes.
+    #[error("the system gave no random bytes for a token ({0}); try again")]
+    Random(getrandom::Error),
     /// The system refused.
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -98,8 +114,23 @@ pub struct TokenFile {
 
 #[derive(Debug, Default)]
 struct Known {
-    modified: Option<SystemTime>,
+    /// What was read, kept open: so no later file can have its inode, and a changed path shows.
+    _held: Option<File>,
+    stamp: Option<Stamp>,
     entries: Vec<TokenEntry>,
+}
+
+/// Tells a file from its successor, and from itself edited in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp([i64; 6]);
+
+impl Stamp {
+    fn of(file: &Metadata) -> Self {
+        let ids = [file.dev(), file.ino(), file.size()].map(u64::cast_signed);
+        let [device, inode, size] = ids;
+        let (seconds, nanoseconds) = (file.mtime(), file.mtime_nsec());
+        Self([device, inode, size, seconds, nanoseconds, file.ctime_nsec()])
+    }
 }
 
 impl TokenFile {
@@ -114,84 +145,130 @@ impl TokenFile {
 
     /// Every token, without the tokens.
     pub fn list(&self) -> Result<Vec<TokenEntry>, TokenError> {
-        read(&self.path)
+        match fs_err::File::open(&self.path) {
+            Ok(file) => read(&mut file.into_parts().0, &self.path),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// Makes a token and answers it: the only time that it is shown. `random` are 256 bits.
-    pub fn add(
-        &self,
-        name: &str,
-        scope: Scope,
-        now: DateTime<Utc>,
-        random: [u128; 2],
-    ) -> Result<String, TokenError> {
+    /// Makes a token and answers it: the only time that it is shown.
+    pub fn add(&self, name: &str, scope: Scope, now: DateTime<Utc>) -> Result<String, TokenError> {
         if name.is_empty() || name.len() > 64 || !name.chars().all(|c| c.is_ascii_graphic()) {
             return Err(TokenError::Name);
         }
-        let mut entries = self.list()?;
-        if entries.iter().any(|entry| entry.name == name) {
-            return Err(TokenError::Taken {
+        let token = fresh_token()?;
+        self.change(|entries| {
+            if entries.iter().any(|entry| entry.name == name) {
+                return Err(TokenError::Taken {
+                    name: name.to_owned(),
+                });
+            }
+            if entries.len() >= TOKENS_MAX {
+                return Err(TokenError::TooMany);
+            }
+            entries.push(TokenEntry {
                 name: name.to_owned(),
+                scope,
+                created: now,
+                sha256: hash(&token),
             });
-        }
-        if entries.len() >= TOKENS_MAX {
-            return Err(TokenError::TooMany);
-        }
-        let token = token_of(random);
-        entries.push(TokenEntry {
-            name: name.to_owned(),
-            scope,
-            created: now,
-            sha256: hash(&token),
-        });
-        self.write(&entries)?;
+            Ok(())
+        })?;
         Ok(token)
     }
 
     /// Replaces a token by a new one of the same scope; the old one opens nothing any more.
-    pub fn rotate(
-        &self,
-        name: &str,
-        now: DateTime<Utc>,
-        random: [u128; 2],
-    ) -> Result<String, TokenError> {
-        let mut entries = self.list()?;
-        let token = token_of(random);
-        let entry = entries.iter_mut().find(|entry| entry.name == name);
-        let entry = entry.ok_or_else(|| unknown(name))?;
-        entry.sha256 = hash(&token);
-        entry.created = now;
-        self.write(&entries)?;
+    pub fn rotate(&self, name: &str, now: DateTime<Utc>) -> Result<String, TokenError> {
+        let token = fresh_token()?;
+        self.change(|entries| {
+            let entry = entries.iter_mut().find(|entry| entry.name == name);
+            let entry = entry.ok_or_else(|| unknown(name))?;
+            entry.sha256 = hash(&token);
+            entry.created = now;
+            Ok(())
+        })?;
         Ok(token)
     }
 
     /// Withdraws a token.
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
-        let mut entries = self.list()?;
-        let before = entries.len();
-        entries.retain(|entry| entry.name != name);
-        if entries.len() == before {
-            return Err(unknown(name));
-        }
-        self.write(&entries)
+        self.change(|entries| {
+            let place = entries.iter().position(|entry| entry.name == name);
+            entries.remove(place.ok_or_else(|| unknown(name))?);
+            Ok(())
+        })
     }
 
     /// The entry of a token; `None` for one that is not known. Sees a changed file at once.
     pub fn recognise(&self, token: &str) -> Option<TokenEntry> {
-        let modified = fs_err::metadata(&self.path).and_then(|file| file.modified());
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.modified != modified.as_ref().ok().copied() {
-            known.entries = read(&self.path).unwrap_or_else(|error| {
-                tracing::error!(%error, "no token is accepted");
-                Vec::new()
-            });
-            known.modified = modified.ok();
-        }
         // Hashes are compared: how long that takes says nothing of the token.
         let wanted = hash(token);
-        let mut entries = known.entries.iter();
-        let found = entries.find(|entry| entry.sha256 == wanted);
-        found.cloned()
+        self.find(|entry| entry.sha256 == wanted)
+    }
+
+    /// Whether this very entry stands: neither replaced nor withdrawn since it was recognised.
+    pub(crate) fn stands(&self, entry: &TokenEntry) -> bool {
+        self.find(|other| other == entry).is_some()
+    }
+
+    fn find(&self, wanted: impl Fn(&TokenEntry) -> bool) -> Option<TokenEntry> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = fs_err::metadata(&self.path).map(|file| Stamp::of(&file));
+        if known.stamp != found.ok() {
+            *known = self.look();
+        }
+        known.entries.iter().find(|entry| wanted(entry)).cloned()
+    }
+
+    /// What stands in the file; nothing where it cannot be read.
+    fn look(&self) -> Known {
+        let opened = fs_err::File::open(&self.path).map(|file| file.into_parts().0);
+        let Ok(mut file) = opened else {
+            return Known::default();
+        };
+        let stamp = file.metadata().map(|file| Stamp::of(&file)).ok();
+        let entries = read(&mut file, &self.path).unwrap_or_else(|error| {
+            tracing::error!(%error, "no token is accepted");
+            Vec::new()
+        });
+        Known {
+            _held: Some(file),
+            stamp,
+            entries,
+        }
+    }
+
+    /// Reads, edits and writes the file as one step among all processes.
+    fn change(
+        &self,
+        edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<(), TokenError>,
+    ) -> Result<(), TokenError> {
+        let _alone = self.alone()?;
+        let mut entries = self.list()?;
+        edit(&mut entries)?;
+        self.write(&entries)
+    }
+
+    /// The lock of all who change the file; it goes with its descriptor. The file itself cannot be
+    /// it: each change puts another one in its place.
+    fn alone(&self) -> Result<File, TokenError> {
+        let path = self.path.with_extension("lock");
+        let mut options = std::fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let lock = options.open(&path)?;
+        let since = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+                Err(TryLockError::WouldBlock) if since.elapsed() > PATIENCE => {
+                    let lock = path.display().to_string();
+                    return Err(TokenError::Busy { lock });
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            }
+        }
     }
 
     fn write(&self, entries: &[TokenEntry]) -> Result<(), TokenError> {
@@ -207,19 +284,20 @@ impl TokenFile {
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs_err::rename(&beside, &self.path)?;
+        if let Some(folder) = self.path.parent() {
+            fs_err::File::open(folder)?.sync_all()?;
+        }
         Ok(())
     }
 }
 
-fn read(path: &Path) -> Result<Vec<TokenEntry>, TokenError> {
-    match fs_err::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text).map_err(|error| TokenError::Unreadable {
-            path: path.display().to_string(),
-            message: error.to_string(),
-        }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error.into()),
-    }
+fn read(file: &mut File, path: &Path) -> Result<Vec<TokenEntry>, TokenError> {
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    serde_json::from_str(&text).map_err(|error| TokenError::Unreadable {
+        path: path.display().to_string(),
+        message: error.to_string(),
+    })
 }
 
 fn unknown(name: &str) -> TokenError {
@@ -228,8 +306,11 @@ fn unknown(name: &str) -> TokenError {
     }
 }
 
-fn token_of(random: [u128; 2]) -> String {
-    format!("{PREFIX}{:032x}{:032x}", random[0], random[1])
+/// A token of 256 bits from the operating system's generator.
+fn fresh_token() -> Result<String, TokenError> {
+    let mut random = [0; TOKEN_BYTES];
+    getrandom::fill(&mut random).map_err(TokenError::Random)?;
+    Ok(format!("{PREFIX}{}", hex(random)))
 }
 
 fn hash(token: &str) -> String {
@@ -238,52 +319,14 @@ fn hash(token: &str) -> String {
 
 /// SHA-256 in hex.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    let digest: [u8; 32] = Sha256::digest(bytes).into();
-    let (high, low) = digest.split_at(16);
-    let number = |half: &[u8]| {
-        half.iter()
-            .fold(0_u128, |sum, byte| sum << 8 | u128::from(*byte))
-    };
-    format!("{:032x}{:032x}", number(high), number(low))
+    hex(Sha256::digest(bytes).into())
+}
+
+fn hex(bytes: [u8; 32]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digit = |digit| char::from_digit(u32::from(digit), 16).unwrap_or_default();
+    digits.map(digit).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_token_opens_until_it_is_replaced_and_stands_nowhere() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("tokens.json");
-        let daemon = TokenFile::new(path.clone());
-        let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
-        let opens = |file: &TokenFile, token: &str| file.recognise(token).map(|entry| entry.scope);
-        assert_eq!(opens(&daemon, "rpr_0"), None);
-        // Another process writes the file while the daemon holds what it read.
-        let command = TokenFile::new(path.clone());
-        let ada = Scope::User("ada".parse().unwrap());
-        let first = command.add("laptop", ada.clone(), now, [1, 2]).unwrap();
-        assert_eq!(opens(&daemon, &first), Some(ada.clone()));
-        assert!(!ada.admits(&"bob".parse().unwrap()));
-        let text = fs_err::read_to_string(&path).unwrap();
-        assert!(!text.contains(&first) && text.contains("sha256"));
-        let mode = fs_err::metadata(&path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode, 0o600);
-        assert!(matches!(
-            command.add("laptop", Scope::All, now, [3, 4]),
-            Err(TokenError::Taken { .. })
-        ));
-        let second = command.rotate("laptop", now, [5, 6]).unwrap();
-        let fresh = TokenFile::new(path);
-        assert_eq!(opens(&fresh, &first), None);
-        assert_eq!(opens(&fresh, &second), Some(ada));
-        fresh.revoke("laptop").unwrap();
-        assert!(fresh.list().unwrap().is_empty());
-        assert!(matches!(
-            fresh.revoke("laptop"),
-            Err(TokenError::Unknown { .. })
-        ));
-    }
-}
+mod tests;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use reprise_server::{Scope, TokenFile};
-use reprise_types::{Clock, SystemClock, system_entropy};
+use reprise_types::{Clock, SystemClock};
 use serde_json::json;
 
 use super::Context;
@@ -15,17 +15,16 @@ pub(super) fn run(context: &Context, command: &TokenCommand) -> anyhow::Result<E
     let place = context.places.meeting();
     place.prepare()?;
     let tokens = TokenFile::new(place.tokens());
-    let random = [system_entropy(), system_entropy()];
     let now = SystemClock.now();
     let mut out = anstream::stdout().lock();
     match command {
         TokenCommand::Add { name, user } => {
             let scope = user.clone().map_or(Scope::All, Scope::User);
-            print(&mut out, context, &tokens.add(name, scope, now, random)?)?;
+            print(&mut out, context, &tokens.add(name, scope, now)?)?;
             super::note("keep it: only its hash is stored");
         }
         TokenCommand::Rotate { name } => {
-            print(&mut out, context, &tokens.rotate(name, now, random)?)?;
+            print(&mut out, context, &tokens.rotate(name, now)?)?;
             super::note("keep it: only its hash is stored; the old one opens nothing any more");
         }
         TokenCommand::Revoke { name } => tokens.revoke(name)?,

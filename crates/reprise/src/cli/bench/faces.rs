@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use reprise_server::{Answer, Call, Client, Scope, Starter, TokenFile};
-use reprise_types::{Clock, SystemClock, UserId, system_entropy};
+use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -130,9 +130,8 @@ impl Bench {
         recall::filled(&file, records)?.close()?;
         let place = reprise_server::Place::new(&data, Some(folder.path()));
         place.prepare()?;
-        let random = [system_entropy(), system_entropy()];
         let tokens = TokenFile::new(place.tokens());
-        let token = tokens.add("bench", Scope::All, SystemClock.now(), random)?;
+        let token = tokens.add("bench", Scope::All, SystemClock.now())?;
         let program = std::env::current_exe()?;
         let models = context.places.models.clone();
         let arguments = [
