@@ -22,6 +22,10 @@ pub type OpenEngine = Arc<
         + 'static,
 >;
 
+/// Starts a thread of this name, or says why the system does not.
+pub(crate) type SpawnThread =
+    Arc<dyn Fn(String, Box<dyn FnOnce() + Send>) -> std::io::Result<()> + Send + Sync>;
+
 /// The whole configuration.
 #[derive(Clone)]
 pub struct MemoryConfig {
@@ -47,6 +51,8 @@ pub struct MemoryConfig {
     pub clock: Arc<dyn Clock>,
     /// The bounds.
     pub limits: ServiceLimits,
+    /// Starts the writers' threads; a test refuses some.
+    pub(crate) spawn_thread: SpawnThread,
 }
 
 /// Every bound of the service in one place.
@@ -131,6 +137,9 @@ impl MemoryConfig {
             reranker: None,
             clock: Arc::new(SystemClock),
             limits: ServiceLimits::default(),
+            spawn_thread: Arc::new(|name, work| {
+                std::thread::Builder::new().name(name).spawn(work).map(drop)
+            }),
         }
     }
 

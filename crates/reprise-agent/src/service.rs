@@ -26,6 +26,8 @@ use crate::supervisor::{
 
 /// How long the supervisor may take to start a relay.
 const START_RELAY_MS: u64 = 5_000;
+/// How long it may take to say that it is there.
+const PING_MS: u64 = 1_000;
 
 /// A running memory service. Cheap to clone.
 #[derive(Clone)]
@@ -167,6 +169,29 @@ impl MemoryService {
             .map(|supervisor| supervisor.get_id())
     }
 
+    /// Whether it takes requests: it is not ending, and its supervisor answers.
+    pub async fn is_ready(&self) -> bool {
+        let supervisor = self.0.directory.supervisor();
+        let Some(supervisor) = supervisor.filter(|_| !self.0.closing.load(Ordering::Acquire))
+        else {
+            return false;
+        };
+        let answered = call_t!(
+            supervisor,
+            |reply| MemorySupervisorMsg::Ping { reply },
+            PING_MS
+        );
+        answered.is_ok()
+    }
+
+    /// Returns once the supervisor has ended, however: from then on nothing is answered.
+    pub async fn ended(&self) {
+        if let Some(supervisor) = self.0.directory.supervisor() {
+            // Without a limit of time it can only end.
+            let _ended = supervisor.wait(None).await.is_ok();
+        }
+    }
+
     /// The port to a user's memory. The file is opened by the first question.
     #[must_use]
     pub fn provider(&self, user: &UserId) -> ActorMemoryProvider {
@@ -179,10 +204,12 @@ impl MemoryService {
         self.0.directory.agent(user).await.map(drop)
     }
 
-    /// Whether this user has a memory, open or on the disk.
+    /// Whether this user has a memory, open or on the disk. One that may not be looked at is taken
+    /// for there: opening it says why it is not.
     #[must_use]
     pub fn has_memory(&self, user: &UserId) -> bool {
-        self.0.directory.is_open(user) || self.0.config.file_of(user).exists()
+        let absent = || matches!(self.0.config.file_of(user).try_exists(), Ok(false));
+        self.0.directory.is_open(user) || !absent()
     }
 
     /// Keeps records, answering one outcome each, in order, once they are on disk and findable.

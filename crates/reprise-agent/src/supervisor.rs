@@ -57,6 +57,11 @@ pub enum MemorySupervisorMsg {
         /// Its address.
         reply: RpcReplyPort<Result<RelayHandle, MemoryError>>,
     },
+    /// Whether anybody is there.
+    Ping {
+        /// Answered at once.
+        reply: RpcReplyPort<()>,
+    },
     /// Every running child, for an orderly end.
     GetChildren {
         /// Relays and agents.
@@ -76,6 +81,7 @@ impl std::fmt::Debug for MemorySupervisorMsg {
         match self {
             Self::GetOrCreate { user, .. } => write!(f, "GetOrCreate({user})"),
             Self::StartRelay { binding, .. } => write!(f, "StartRelay({binding:?})"),
+            Self::Ping { .. } => f.write_str("Ping"),
             Self::GetChildren { .. } => f.write_str("GetChildren"),
         }
     }
@@ -207,13 +213,9 @@ impl MemorySupervisorState {
         self.relays.retain(|relay| relay.actor.get_id() != ended);
     }
 
-    /// A child that failed is started anew, from disk, while its budget lasts.
-    async fn replace(
-        &mut self,
-        myself: &ActorRef<MemorySupervisorMsg>,
-        ended: ActorId,
-        why: &str,
-    ) -> Result<(), ActorProcessingErr> {
+    /// A child that failed is started anew, from disk, while its budget lasts. Where that cannot be
+    /// done either, the next question tries again: it is the matter of one user, never of all.
+    async fn replace(&mut self, myself: &ActorRef<MemorySupervisorMsg>, ended: ActorId, why: &str) {
         let now = Instant::now();
         let agent = self
             .agents
@@ -225,18 +227,17 @@ impl MemorySupervisorState {
             }
             let within = self.budgets.entry(user.clone()).or_default().take(now);
             tracing::error!(%user, why, within, "an agent failed");
-            if within {
-                self.start_agent(myself, &user).await?;
+            if within && let Err(error) = self.start_agent(myself, &user).await {
+                tracing::error!(%user, %error, "an agent could not be started again");
             }
         } else if let Some(at) = self.relays.iter().position(|r| r.actor.get_id() == ended) {
             let relay = self.relays.swap_remove(at);
             let within = self.relay_budget.take(now);
             tracing::error!(binding = ?relay.arguments.binding, why, within, "a relay failed");
-            if within {
-                self.start_relay(myself, relay.arguments).await?;
+            if within && let Err(error) = self.start_relay(myself, relay.arguments).await {
+                tracing::error!(%error, "a relay could not be started again");
             }
         }
-        Ok(())
     }
 }
 
@@ -300,6 +301,9 @@ impl Actor for MemorySupervisor {
                     });
                 let _left = reply.send(answer).is_err();
             }
+            MemorySupervisorMsg::Ping { reply } => {
+                let _left = reply.send(()).is_err();
+            }
             MemorySupervisorMsg::GetChildren { reply } => {
                 let children = Children {
                     relays: state
@@ -329,18 +333,15 @@ impl Actor for MemorySupervisor {
             SupervisionEvent::ActorTerminated(who, _, reason)
                 if reason.as_deref() == Some("killed") =>
             {
-                state.replace(&myself, who.get_id(), "it was killed").await
+                state.replace(&myself, who.get_id(), "it was killed").await;
             }
-            SupervisionEvent::ActorTerminated(who, _, _) => {
-                state.remove(who.get_id());
-                Ok(())
-            }
+            SupervisionEvent::ActorTerminated(who, _, _) => state.remove(who.get_id()),
             SupervisionEvent::ActorFailed(who, error) => {
-                state
-                    .replace(&myself, who.get_id(), &error.to_string())
-                    .await
+                let why = error.to_string();
+                state.replace(&myself, who.get_id(), &why).await;
             }
-            _ => Ok(()),
+            _ => {}
         }
+        Ok(())
     }
 }

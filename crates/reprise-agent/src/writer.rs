@@ -32,7 +32,8 @@ pub(crate) fn spawn(
 ) -> std::io::Result<oneshot::Receiver<WriterEnd>> {
     let (ended, end) = oneshot::channel();
     let name = format!("reprise-writer-{}", handle.user());
-    std::thread::Builder::new().name(name).spawn(move || {
+    let spawn = Arc::clone(&config.spawn_thread);
+    let work = move || {
         let _gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
         let mut writer = Writer {
             config,
@@ -43,7 +44,8 @@ pub(crate) fn spawn(
         let how = writer.run();
         // The agent may have been killed; then nobody waits for this.
         let _alone = ended.send(how).is_err();
-    })?;
+    };
+    spawn(name, Box::new(work))?;
     Ok(end)
 }
 

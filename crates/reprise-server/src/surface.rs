@@ -23,21 +23,19 @@ use std::time::Duration;
 use reprise_agent::{MemoryService, ServiceStats};
 use reprise_engine::{Engine, Snapshot};
 use reprise_types::{Clock, ExternalId, RecordId, UserId, system_entropy};
-use tokio::sync::{Semaphore, broadcast};
+use tokio::sync::broadcast;
 
 use crate::problem::Problem;
 
 pub use feed::Change;
 pub use lessons::Lesson;
+pub(crate) use reading::Parts;
 pub use records::Kept;
 pub use tagging::TagRules;
 pub use tools::ToolAnswer;
 
 /// Changes that a slow listener may lag behind before it is told that it missed some.
 const CHANGES_MAX: usize = 1_024;
-
-/// Exports and backups at once: each holds a thread while its reader takes what it reads.
-const STREAMS_MAX: usize = 16;
 
 /// Everything that a face can ask for. Cheap to clone.
 #[derive(Clone)]
@@ -47,8 +45,6 @@ pub struct Surface {
     changes: broadcast::Sender<Change>,
     sessions: Arc<sessions::Sessions>,
     tag_rules: Arc<TagRules>,
-    /// Exports and backups that may be under way.
-    streams: Arc<Semaphore>,
 }
 
 impl fmt::Debug for Surface {
@@ -69,7 +65,6 @@ impl Surface {
             changes: broadcast::Sender::new(CHANGES_MAX),
             sessions: Arc::default(),
             tag_rules: Arc::default(),
-            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
         }
     }
 
@@ -86,6 +81,16 @@ impl Surface {
     #[must_use]
     pub fn service_stats(&self) -> ServiceStats {
         self.service.stats()
+    }
+
+    /// Whether requests are answered.
+    pub(crate) async fn is_ready(&self) -> bool {
+        self.service.is_ready().await
+    }
+
+    /// Returns once the service has ended, by itself or because it was told to.
+    pub(crate) async fn ended(&self) {
+        self.service.ended().await;
     }
 
     /// Ends the service; everything accepted is on disk afterwards.

@@ -255,6 +255,52 @@ async fn a_writer_that_panics_is_started_again_from_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thread_that_is_refused_is_one_users_failure_and_passes() {
+    let mut bench = Bench::new();
+    let refuses = Arc::new(AtomicBool::new(false));
+    let system = Arc::clone(&bench.config.spawn_thread);
+    bench.config.spawn_thread = Arc::new({
+        let refuses = Arc::clone(&refuses);
+        move |name, work| {
+            if refuses.load(Ordering::SeqCst) && name.ends_with("-bob") {
+                return Err(std::io::ErrorKind::WouldBlock.into());
+            }
+            system(name, work)
+        }
+    });
+    let service = bench.start().await;
+    let [bob, cara]: [UserId; 2] = ["bob", "cara"].map(|name| name.parse().unwrap());
+    service.open(&bob).await.unwrap();
+    refuses.store(true, Ordering::SeqCst);
+    // Its writer fails, and cannot be started again.
+    let died = service.with_engine(&bob, |_| panic!("told to panic")).await;
+    let unavailable = MemoryError::Unavailable { user: "bob".into() };
+    assert_eq!(died, Err(unavailable.clone()));
+    until(async || !service.0.directory.is_open(&bob)).await;
+    assert_eq!(service.open(&bob).await, Err(unavailable));
+    service.open(&cara).await.unwrap();
+    service.observe(&ada(), vec![note("kept")]).await.unwrap();
+    assert!(service.is_ready().await);
+    refuses.store(false, Ordering::SeqCst);
+    service.observe(&bob, vec![note("kept")]).await.unwrap();
+    assert!(service.shut_down().await.is_clean());
+    assert!(!service.is_ready().await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_without_its_supervisor_is_not_ready() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    assert!(service.is_ready().await);
+    let supervisor = service.0.directory.supervisor().unwrap();
+    #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
+    supervisor.get_cell().kill();
+    service.ended().await;
+    assert!(!service.is_ready().await);
+    assert!(service.open(&ada()).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_memory_that_fails_too_often_is_left_alone() {
     let bench = Bench::new();
     let service = bench.start().await;

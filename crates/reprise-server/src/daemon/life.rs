@@ -5,14 +5,17 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
+use super::shares::Shares;
 use crate::place::Place;
 
-/// Requests served at once; one more is refused at once.
-pub(crate) const REQUESTS_MAX: usize = 256;
+/// Requests served at once at each door; one more is refused at once.
+const REQUESTS_MAX: usize = 256;
 /// Large bodies held at once; one more is refused at once.
 const LARGE_MAX: usize = 8;
+/// Exports and backups at once: each holds a thread while its reader takes what it reads.
+const STREAMS_MAX: usize = 16;
 /// Shortest wait between two looks at whether anybody asks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -25,6 +28,8 @@ pub enum Ended {
     Asked,
     /// Nobody asked for long enough.
     Idle,
+    /// The service behind it has ended: another daemon is needed.
+    Failed,
 }
 
 /// The state shared by the doors and the routes.
@@ -34,8 +39,9 @@ pub(crate) struct Life {
     pub(crate) started: Instant,
     pub(crate) http: OnceLock<SocketAddr>,
     pub(crate) idle_exit: Option<Duration>,
-    pub(crate) requests: Arc<Semaphore>,
-    pub(crate) large: Arc<Semaphore>,
+    pub(crate) requests: Arc<Shares>,
+    pub(crate) large: Arc<Shares>,
+    pub(crate) streams: Arc<Shares>,
     pub(crate) served: AtomicU64,
     used: Mutex<Instant>,
     ending: watch::Sender<bool>,
@@ -48,8 +54,9 @@ impl Life {
             started: Instant::now(),
             http: OnceLock::new(),
             idle_exit,
-            requests: Arc::new(Semaphore::new(REQUESTS_MAX)),
-            large: Arc::new(Semaphore::new(LARGE_MAX)),
+            requests: Shares::new(REQUESTS_MAX),
+            large: Shares::new(LARGE_MAX),
+            streams: Shares::new(STREAMS_MAX),
             served: AtomicU64::new(0),
             used: Mutex::new(Instant::now()),
             ending: watch::Sender::new(false),
@@ -84,9 +91,9 @@ impl Life {
         };
         loop {
             let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
-            let busy = self.requests.available_permits() < REQUESTS_MAX;
+            let idle = self.requests.is_idle() && self.streams.is_idle();
             let left = idle_exit.saturating_sub(used.elapsed());
-            if left.is_zero() && !busy {
+            if left.is_zero() && idle {
                 return;
             }
             tokio::time::sleep(left.max(LOOK)).await;

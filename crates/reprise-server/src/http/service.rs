@@ -17,10 +17,16 @@ pub(super) async fn live() -> &'static str {
     "live\n"
 }
 
-/// Ready for requests: not while it ends.
+/// Ready for requests: not while it ends, and not without the service behind it.
 pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
     if app.life.is_ending() {
         return Err(ending());
+    }
+    if !app.surface.is_ready().await {
+        return Err(Problem::new(
+            ProblemKind::Unavailable,
+            "the memory service does not answer; run `reprise serve --replace`",
+        ));
     }
     Ok("ready\n")
 }

@@ -25,6 +25,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         http: arguments.http.or(file.http),
         idle_exit: idle_exit.map(Duration::from_secs),
         replace: arguments.replace,
+        patience: context.patience,
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
         tags: context.config.tag_rules(),
     };
@@ -37,11 +38,19 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         }
         anyhow::Ok(daemon.run().await?)
     })?;
-    super::note(match ended {
-        Ended::Signal | Ended::Asked => "ended: everything accepted is on disk",
-        Ended::Idle => "ended: nobody asked for a while; the next request starts another",
-    });
-    Ok(Exit::Success)
+    let (says, exit) = match ended {
+        Ended::Signal | Ended::Asked => ("ended: everything accepted is on disk", Exit::Success),
+        Ended::Idle => (
+            "ended: nobody asked for a while; the next request starts another",
+            Exit::Success,
+        ),
+        Ended::Failed => (
+            "ended: the memory service failed, its log says why; the next request starts another",
+            Exit::Failed,
+        ),
+    };
+    super::note(says);
+    Ok(exit)
 }
 
 /// How the service opens files and models.
