@@ -5,9 +5,10 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ractor::{Actor, ActorRef, ActorStatus, call_t};
+use ractor::{Actor, ActorRef, ActorStatus, RactorErr, call_t};
 use reprise_types::{Clock, MemoryError, MemoryProvider, SystemClock, UserId};
 use tokio::sync::{Mutex, Semaphore};
 
@@ -22,6 +23,9 @@ const MEMORY_MS: u64 = 60_000;
 const RUN_MS: u64 = 60 * 60 * 1_000;
 /// Requests under way or waiting; one more is refused at once.
 const RUNS_MAX: usize = 32;
+/// First and last wait for the successor of a desk that ends with a request in its queue.
+const DESK_FIRST: Duration = Duration::from_millis(1);
+const DESK_LAST: Duration = Duration::from_millis(64);
 /// How long the whole tree may take to end.
 const SHUTDOWN: Duration = Duration::from_mins(4);
 /// How often the relay looks for new events.
@@ -176,23 +180,42 @@ impl AppState {
             .runs
             .try_acquire()
             .map_err(|_| RunError::Overloaded { limit: RUNS_MAX })?;
-        let gone = |who: &'static str| move |message: String| RunError::Gone { who, message };
+        let mut wait = DESK_FIRST;
+        loop {
+            let conductor = self.conductor(user).await?;
+            let begun = Arc::new(AtomicBool::new(false));
+            let execute = |reply| ConductorMsg::Execute {
+                objective: objective.to_owned(),
+                desktop_id: desktop_id.to_owned(),
+                begun: Arc::clone(&begun),
+                reply,
+            };
+            match call_t!(conductor, execute, RUN_MS) {
+                Ok(done) => return done,
+                // Nothing of it was done: whoever takes the place of that desk may do it.
+                Err(error)
+                    if wait <= DESK_LAST
+                        && !begun.load(Ordering::SeqCst)
+                        && !matches!(error, RactorErr::Timeout) =>
+                {
+                    tokio::time::sleep(wait).await;
+                    wait *= 2;
+                }
+                Err(error) => return Err(gone("conductor", &error)),
+            }
+        }
+    }
+
+    async fn conductor(&self, user: &UserId) -> Result<ActorRef<ConductorMsg>, RunError> {
         let supervisor = self.ensure_supervisor().await;
-        let supervisor = supervisor.map_err(|error| gone("host")(error.to_string()))?;
+        let supervisor = supervisor.map_err(|error| gone("host", &error))?;
         let user_id = user.clone();
-        let conductor = call_t!(
+        let asked = call_t!(
             supervisor,
             |reply| ApplicationSupervisorMsg::GetOrCreateConductor { user_id, reply },
             MEMORY_MS
-        )
-        .map_err(|error| gone("host")(error.to_string()))??;
-        let (objective, desktop_id) = (objective.to_owned(), desktop_id.to_owned());
-        let execute = |reply| ConductorMsg::Execute {
-            objective,
-            desktop_id,
-            reply,
-        };
-        call_t!(conductor, execute, RUN_MS).map_err(|error| gone("conductor")(error.to_string()))?
+        );
+        asked.map_err(|error| gone("host", &error))?
     }
 
     /// Logs what the user says of a run's result; memory reads it there (1.0 for an approval).
@@ -205,7 +228,7 @@ impl AppState {
 
     /// Ends the tree from the edge inwards, then the log. Everything queued is finished first.
     pub async fn shut_down(self) -> Result<(), AppError> {
-        let ended = |error: ractor::RactorErr<()>| AppError::Tree {
+        let ended = |error: RactorErr<()>| AppError::Tree {
             message: error.to_string(),
         };
         if let Some(supervisor) = self.supervisor.lock().await.take() {
@@ -219,6 +242,11 @@ impl AppState {
             .await
             .map_err(ended)
     }
+}
+
+fn gone(who: &'static str, error: &dyn std::fmt::Display) -> RunError {
+    let message = error.to_string();
+    RunError::Gone { who, message }
 }
 
 /// Just spawned counts: an actor is `Starting` for a moment after its spawn has been answered.

@@ -9,6 +9,7 @@ mod report;
 mod run;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, call_t};
@@ -100,6 +101,8 @@ pub enum ConductorMsg {
         objective: String,
         /// The desktop, which is the session.
         desktop_id: String,
+        /// Set when it is begun: what a conductor ended with unbegun can be asked of the next.
+        begun: Arc<AtomicBool>,
         /// How it went. A run that failed is a report; an error is a host that cannot work.
         reply: RpcReplyPort<Result<RunReport, RunError>>,
     },
@@ -139,8 +142,10 @@ impl Actor for ConductorActor {
         let ConductorMsg::Execute {
             objective,
             desktop_id,
+            begun,
             reply,
         } = message;
+        begun.store(true, Ordering::SeqCst);
         let done = run::conduct(&state.arguments, &state.memory, objective, desktop_id).await;
         let _gone = reply.send(done).is_err();
         Ok(())

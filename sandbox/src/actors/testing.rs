@@ -270,6 +270,7 @@ impl Bench {
     pub(crate) async fn execute(&self, objective: &str) -> Result<RunReport, RunError> {
         let (objective, desktop_id) = (objective.to_owned(), "desk-1".to_owned());
         let execute = |reply| ConductorMsg::Execute {
+            begun: Arc::default(),
             objective,
             desktop_id,
             reply,

@@ -12,17 +12,20 @@ use crate::actors::{
     RunStatus, Task,
 };
 
-/// Panics on the first request, waits for a permit on every other.
+/// Panics on the first request once it may, waits for a permit on every other.
 struct Moody {
     requests: AtomicUsize,
+    temper: Arc<Semaphore>,
     permits: Arc<Semaphore>,
 }
 
 #[async_trait]
 impl ModelGateway for Moody {
     async fn conduct(&self, _request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
-        let before = self.requests.fetch_add(1, Ordering::SeqCst);
-        assert!(before > 0, "the first request is too much");
+        if self.requests.fetch_add(1, Ordering::SeqCst) == 0 {
+            self.temper.acquire().await.unwrap().forget();
+            panic!("the first request is too much");
+        }
         self.permits.acquire().await.unwrap().forget();
         Ok(Routing {
             plan: "look".to_owned(),
@@ -38,20 +41,56 @@ impl ModelGateway for Moody {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_desk_that_fails_is_replaced_and_one_request_too_many_is_refused_at_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let permits = Arc::new(Semaphore::new(0));
+async fn moody(
+    folder: &tempfile::TempDir,
+    temper: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
+) -> Arc<AppState> {
+    let requests = AtomicUsize::new(0);
     let gateway = Moody {
-        requests: AtomicUsize::new(0),
-        permits: Arc::clone(&permits),
+        requests,
+        temper,
+        permits,
     };
     let desk = DeskConfig::new(folder.path().join("work"), Arc::new(gateway));
     let app = AppState::start(AppConfig {
         desk: Some(desk),
-        ..config(&folder)
+        ..config(folder)
     });
-    let app = Arc::new(app.await.unwrap());
+    Arc::new(app.await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_behind_a_request_that_ends_its_desk_is_done_by_the_next_desk() {
+    let folder = tempfile::tempdir().unwrap();
+    let [temper, permits] = [0, 8].map(|free| Arc::new(Semaphore::new(free)));
+    let app = moody(&folder, Arc::clone(&temper), permits).await;
+    let user: UserId = "ada".parse().unwrap();
+    let ask = || {
+        let (app, user) = (Arc::clone(&app), user.clone());
+        tokio::spawn(async move { app.execute(&user, "look", "d").await })
+    };
+    let first = ask();
+    let waiting = [ask(), ask(), ask()];
+    while app.runs.available_permits() > super::super::RUNS_MAX - 4 {
+        tokio::task::yield_now().await;
+    }
+    temper.add_permits(1);
+    let mut ends = vec![first.await.unwrap()];
+    for run in waiting {
+        ends.push(run.await.unwrap());
+    }
+    // Which of them came first is not ours to say; that one alone is lost.
+    let lost = ends.iter().filter(|end| end.is_err()).count();
+    assert_eq!(lost, 1, "{ends:?}");
+    Arc::into_inner(app).unwrap().shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_desk_that_fails_is_replaced_and_one_request_too_many_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let permits = Arc::new(Semaphore::new(0));
+    let app = moody(&folder, Arc::new(Semaphore::new(1)), Arc::clone(&permits)).await;
     let user: UserId = "ada".parse().unwrap();
     let first = app.execute(&user, "look", "d").await;
     assert!(matches!(first, Err(RunError::Gone { .. })), "{first:?}");
