@@ -1,13 +1,16 @@
 //! A client of the daemon: HTTP/1.1 over its Unix socket, started on demand.
 //!
-//! Lives here: connections that are kept, one repetition of a request whose connection broke. Must
-//! never live here: a second protocol, or a way to the files past the daemon.
+//! Lives here: connections that are kept, one repetition of a request whose connection broke, the
+//! end of patience with a daemon that hangs. Must never live here: a second protocol, or a way to
+//! the files past the daemon.
 
 mod start;
 
 use std::fmt::Write;
 use std::io::ErrorKind;
+use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -18,6 +21,7 @@ use hyper_util::rt::TokioIo;
 use reprise_types::{UserId, system_entropy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::place::Place;
 use crate::problem::{Problem, ProblemKind};
@@ -26,6 +30,10 @@ pub use start::Starter;
 
 /// Connections kept for the next request.
 const KEPT_MAX: usize = 8;
+/// A daemon that has said nothing for so long is asked whether it lives, and has as long to say so.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// How often one that takes no new clients any more, because it ends, is waited for once more.
+const ENDING_LOOKS_MAX: usize = 12;
 
 type Sender = SendRequest<Full<Bytes>>;
 
@@ -34,6 +42,7 @@ type Sender = SendRequest<Full<Bytes>>;
 pub struct Client {
     place: Place,
     starter: Option<Starter>,
+    patience: Duration,
     kept: Mutex<Vec<Sender>>,
 }
 
@@ -165,8 +174,15 @@ impl Client {
         Self {
             place,
             starter: None,
+            patience: PATIENCE,
             kept: Mutex::default(),
         }
+    }
+
+    /// The same, giving up on a daemon that does nothing at all for twice so long.
+    #[must_use]
+    pub fn patient(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// The same, starting a daemon where none runs.
@@ -176,9 +192,16 @@ impl Client {
         Self { starter, ..self }
     }
 
-    /// Whether a daemon accepts at this place.
+    /// Whether a daemon is at this place, even one with more clients waiting than it takes.
     pub async fn is_answered(place: &Place) -> bool {
-        start::connect(place).await.is_ok()
+        let met = start::connect(place).await;
+        met.map_or_else(|error| error.kind() == ErrorKind::WouldBlock, |_| true)
+    }
+
+    /// The process that listens at this place.
+    pub(crate) async fn listener(place: &Place) -> Option<i32> {
+        let stream = start::connect(place).await.ok()?;
+        stream.peer_cred().ok()?.pid()
     }
 
     /// Starts a daemon now where none runs, for a request that is still to come.
@@ -192,8 +215,8 @@ impl Client {
     pub async fn bytes(&self, call: &Call) -> Result<Bytes, Problem> {
         let (sender, response) = self.send(call).await?;
         let status = response.status();
-        let body = response.into_body().collect().await.map_err(broken)?;
-        let body = body.to_bytes();
+        let body = self.watched(response.into_body().collect()).await?;
+        let body = body.map_err(broken)?.to_bytes();
         self.keep(sender);
         if status.is_success() {
             return Ok(body);
@@ -224,18 +247,60 @@ impl Client {
     /// name, so that what was kept before the break is not kept again.
     async fn send(&self, call: &Call) -> Result<(Sender, Response<Incoming>), Problem> {
         let kept = self.take();
-        let first = match kept {
-            Some(sender) => self.try_send(sender, call).await,
-            None => self.try_send(self.open().await?, call).await,
+        let sender = match kept {
+            Some(sender) => sender,
+            None => self.open().await?,
         };
-        match first {
+        match self.watched(self.try_send(sender, call)).await? {
             Ok(answered) => Ok(answered),
             Err(error) => {
                 tracing::debug!(%error, "a connection broke; the request is sent once more");
                 let sender = self.open().await?;
-                self.try_send(sender, call).await.map_err(broken)
+                let second = self.watched(self.try_send(sender, call)).await?;
+                second.map_err(broken)
             }
         }
+    }
+
+    /// Waits for as long as the daemon lives: work may be long, silence may not.
+    async fn watched<T>(&self, answer: impl Future<Output = T>) -> Result<T, Problem> {
+        let mut answer = pin!(answer);
+        let mut ending = 0;
+        loop {
+            if let Ok(answered) = timeout(self.patience, &mut answer).await {
+                return Ok(answered);
+            }
+            match timeout(self.patience, self.live()).await {
+                Ok(Ok(())) => ending = 0,
+                // No socket: it finishes what is under way and ends, which breaks our connection.
+                Ok(Err(_)) if ending < ENDING_LOOKS_MAX => ending += 1,
+                _ => return Err(self.hung()),
+            }
+        }
+    }
+
+    /// Asks for nothing but an answer, on a connection of its own.
+    async fn live(&self) -> Result<(), SendError> {
+        let stream = start::connect(&self.place).await?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        let live = Call::get("/health/live");
+        let asked = self.try_send(sender, &live);
+        tokio::select! {
+            answered = asked => answered.map(drop),
+            ended = connection => Ok(ended?),
+        }
+    }
+
+    fn hung(&self) -> Problem {
+        let process = self.place.process().unwrap_or_else(|| "unknown".to_owned());
+        let silent = (self.patience * 2).as_secs_f64();
+        Problem::new(
+            ProblemKind::TimedOut,
+            format!(
+                "the daemon (process {process}) has done nothing for {silent:.0} s; \
+                 `reprise serve --replace` ends it and takes its place"
+            ),
+        )
     }
 
     async fn try_send(
@@ -272,6 +337,7 @@ impl Client {
             (Err(error), Some(starter)) if is_absent(&error) => {
                 start::start(&self.place, starter).await?
             }
+            (Err(error), _) if error.kind() == ErrorKind::WouldBlock => return Err(self.hung()),
             (Err(error), _) => return Err(unreachable(&self.place, &error)),
         };
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
@@ -288,6 +354,8 @@ impl Client {
 enum SendError {
     #[error(transparent)]
     Connection(#[from] hyper::Error),
+    #[error(transparent)]
+    Unreachable(#[from] std::io::Error),
     #[error(transparent)]
     Unsendable(Problem),
 }

@@ -92,6 +92,12 @@ impl Place {
         sockets
     }
 
+    /// The process that the daemon has written down.
+    pub(crate) fn process(&self) -> Option<String> {
+        let written = fs_err::read_to_string(self.life_lock()).ok()?;
+        written.lines().next().map(str::to_owned)
+    }
+
     /// Held by the daemon for as long as it lives, in the data directory itself: its lines are the
     /// daemon's process and socket.
     pub(crate) fn life_lock(&self) -> PathBuf {

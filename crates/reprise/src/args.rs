@@ -12,6 +12,7 @@ mod faces;
 mod learn;
 mod list;
 
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
@@ -69,6 +70,12 @@ pub(crate) struct Common {
     /// Leave a running daemon alone: work on the files, under their locks
     #[arg(long, global = true)]
     pub(crate) no_daemon: bool,
+    /// Give up on a daemon that does nothing at all for twice so many seconds
+    #[arg(
+        long, global = true, hide = true, env = crate::env::DAEMON_PATIENCE,
+        value_name = "SECONDS", default_value = "5"
+    )]
+    pub(crate) daemon_patience: NonZeroU16,
 }
 
 #[derive(Debug, Subcommand)]

@@ -34,6 +34,7 @@ pub(crate) mod store;
 mod token;
 
 use std::io::Write;
+use std::time::Duration;
 
 use crate::args::{Arguments, Command};
 use crate::config::Config;
@@ -52,6 +53,8 @@ pub(crate) struct Context {
     pub(crate) no_model: bool,
     /// Leave a running daemon alone.
     pub(crate) no_daemon: bool,
+    /// How long a daemon may be silent.
+    pub(crate) patience: Duration,
 }
 
 /// A line for the person at the terminal, never part of the data.
@@ -71,6 +74,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         json: common.json,
         no_model: common.no_model,
         no_daemon: common.no_daemon,
+        patience: Duration::from_secs(common.daemon_patience.get().into()),
     };
     let collector = match &arguments.command {
         Command::Serve(serve) => serve

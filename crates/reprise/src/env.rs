@@ -15,6 +15,8 @@ pub(crate) const MODELS_DIR: &str = "REPRISE_MODELS_DIR";
 
 /// Names the configuration file.
 pub(crate) const CONFIG: &str = "REPRISE_CONFIG";
+/// How long a daemon may be silent, in seconds.
+pub(crate) const DAEMON_PATIENCE: &str = "REPRISE_DAEMON_PATIENCE";
 /// The collector of traces, as OpenTelemetry's own tools name it.
 pub(crate) const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 

@@ -36,7 +36,8 @@ pub(super) fn client(context: &Context) -> anyhow::Result<Client> {
         program: std::env::current_exe()?,
         arguments,
     };
-    Ok(Client::new(places.meeting()).starting(starter))
+    let client = Client::new(places.meeting()).patient(context.patience);
+    Ok(client.starting(starter))
 }
 
 impl Daemon {
@@ -47,14 +48,15 @@ impl Daemon {
         }
         let place = context.places.meeting();
         // Cheaper than a runtime, for the many commands that find no daemon.
-        let answers = |socket| std::os::unix::net::UnixStream::connect(socket).is_ok();
-        if !place.sockets().into_iter().any(answers) {
+        if !place.sockets().iter().any(|socket| socket.exists()) {
             return Ok(None);
         }
-        Ok(Some(Self {
-            runtime: host::asking_runtime()?,
-            client: Client::new(place),
-        }))
+        let runtime = host::asking_runtime()?;
+        if !runtime.block_on(Client::is_answered(&place)) {
+            return Ok(None);
+        }
+        let client = Client::new(place).patient(context.patience);
+        Ok(Some(Self { runtime, client }))
     }
 
     /// Asks and waits for the answer.
