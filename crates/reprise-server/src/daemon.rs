@@ -6,6 +6,8 @@
 mod accept;
 mod life;
 mod lock;
+mod progress;
+mod shares;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -17,15 +19,18 @@ use hyper_util::server::graceful::GracefulShutdown;
 use reprise_agent::{MemoryConfig, MemoryService, StartError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
 use crate::http::{self, App, Door, Metrics, Rates};
 use crate::place::{Place, PlaceError};
 use crate::surface::{Surface, TagRules};
 use crate::tokens::TokenFile;
 
+use accept::Entrance;
 pub use life::Ended;
 pub(crate) use life::Life;
 use lock::LifeLock;
+pub(crate) use shares::{Asker, Share};
 
 /// How long open requests may take to end once the daemon is to end.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -41,6 +46,8 @@ pub struct DaemonOptions {
     pub idle_exit: Option<Duration>,
     /// Wait for a daemon that runs now to end, after telling it to.
     pub replace: bool,
+    /// How long that one may be silent before it is ended by a signal.
+    pub patience: Duration,
     /// Requests a second that one token may make over TCP; `None` for no limit but that on all.
     pub requests_per_second: Option<NonZeroU32>,
     /// What the configuration says of tags.
@@ -110,11 +117,12 @@ impl Daemon {
             http,
             idle_exit,
             replace,
+            patience,
             requests_per_second,
             tags,
         } = options;
         place.prepare()?;
-        let lock = LifeLock::take(&place, replace).await?;
+        let lock = LifeLock::take(&place, replace, patience).await?;
         let tokens = Arc::new(TokenFile::new(place.tokens()));
         let tcp = match http {
             Some(address) => Some(listen(address, &tokens).await?),
@@ -168,30 +176,37 @@ impl Daemon {
         } = self;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let open = GracefulShutdown::new();
-        let inner = http::router(&app, &Door::Socket);
-        let outer = tcp.as_ref().map(TcpListener::local_addr).transpose()?;
-        let outer = outer.map(|address| http::router(&app, &Door::Tcp(address)));
+        let open = Arc::new(GracefulShutdown::new());
         let life = Arc::clone(&app.life);
-        let listening = async {
-            tokio::join!(
-                accept::socket(&socket, &inner, &open, &life),
-                accept::tcp(tcp.as_ref(), outer.as_ref(), &open, &life),
-            )
-        };
+        let most = accept::connections_max();
+        let entrance = |door| Entrance::new(http::router(&app, &door), Arc::clone(&open), most);
+        let mut listening = JoinSet::new();
+        listening.spawn(entrance(Door::Socket).socket(socket, Arc::clone(&life)));
+        if let Some(tcp) = tcp {
+            let door = Door::Tcp(tcp.local_addr()?);
+            listening.spawn(entrance(door).tcp(tcp));
+        }
         let ended = tokio::select! {
-            _ = listening => Ended::Asked,
+            _ = listening.join_next() => Ended::Failed,
             _ = terminate.recv() => Ended::Signal,
             _ = interrupt.recv() => Ended::Signal,
             () = life.until_told() => Ended::Asked,
             () = life.until_idle() => Ended::Idle,
+            () = app.surface.ended() => Ended::Failed,
         };
         life.end();
         // From here on a new client finds no socket, starts a successor, and that one waits for the
         // lock.
         remove(&life.place.socket())?;
-        drop((socket, tcp));
-        if tokio::time::timeout(DRAIN, open.shutdown()).await.is_err() {
+        listening.shutdown().await;
+        // The doors had the other ends.
+        let drained = async {
+            match Arc::into_inner(open) {
+                Some(open) => open.shutdown().await,
+                None => std::future::pending().await,
+            }
+        };
+        if tokio::time::timeout(DRAIN, drained).await.is_err() {
             tracing::warn!("some connections were still open and are cut");
         }
         app.surface.shut_down().await;

@@ -43,6 +43,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         http: "127.0.0.1:0".parse().ok(),
         idle_exit: None,
         replace: false,
+        patience: crate::client::PATIENCE,
         requests_per_second: None,
         tags: TagRules::default(),
     }

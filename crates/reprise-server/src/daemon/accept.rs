@@ -1,4 +1,5 @@
-//! Connections in: bounded in number, with a bound on how long a request's head may take.
+//! Connections in: bounded in number, with bounds on how long a request's head and a write may take.
+//! Each door has a task and connections of its own, so that a crowd at one is nothing to the other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,45 +9,112 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Life;
+use super::progress::Progress;
 
-/// Connections open at once at each door; the next one waits to be accepted.
+/// Connections open at once at each door, where the system has descriptors for them; the next one
+/// waits to be accepted.
 const CONNECTIONS_MAX: usize = 1_024;
 /// A client that has begun a request has this long for its head.
 const HEAD: Duration = Duration::from_secs(10);
+/// A client that takes nothing of its answer for so long loses it; on this machine somebody may be
+/// paging through it.
+const UNREAD: Duration = Duration::from_secs(10);
+const UNREAD_HERE: Duration = Duration::from_mins(10);
 /// After an accept that failed (out of descriptors, for example).
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Accepts at the socket for ever. Only processes of the same user can connect: the folder is
-/// closed to others, and the kernel says who the peer is.
-pub(super) async fn socket(
-    listener: &UnixListener,
-    router: &Router,
-    open: &GracefulShutdown,
-    life: &Life,
-) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let own = own_uid(life);
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let peer = stream.peer_cred().map(|peer| peer.uid()).ok();
-                // Root may look into everything anyhow.
-                if peer.is_some() && peer != own && peer != Some(0) {
-                    tracing::warn!(?peer, "another user's process was turned away");
-                    continue;
-                }
-                serve(stream, router, open, place);
-            }
-            Err(error) => pause(&error).await,
+/// Takes as many descriptors as the system lets this process have; answers how many connections
+/// each door may hold: half of them all are left for files.
+pub(super) fn connections_max() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let most = Rlimit {
+        current: limit.maximum,
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, most) {
+        tracing::warn!(%error, "the limit of descriptors stays as it is");
+    }
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(descriptors / 4).map_or(CONNECTIONS_MAX, |most| most.min(CONNECTIONS_MAX))
+}
+
+/// A way in: its requests, its open connections, and how many there may be.
+pub(super) struct Entrance {
+    router: Router,
+    open: Arc<GracefulShutdown>,
+    places: Arc<Semaphore>,
+}
+
+impl Entrance {
+    pub(super) fn new(router: Router, open: Arc<GracefulShutdown>, connections_max: usize) -> Self {
+        let places = Arc::new(Semaphore::new(connections_max));
+        Self {
+            router,
+            open,
+            places,
         }
+    }
+
+    /// Accepts at the socket for ever. Only processes of the same user can connect: the folder is
+    /// closed to others, and the kernel says who the peer is.
+    pub(super) async fn socket(self, listener: UnixListener, life: Arc<Life>) {
+        let own = own_uid(&life);
+        while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let peer = stream.peer_cred().map(|peer| peer.uid()).ok();
+                    // Root may look into everything anyhow.
+                    if peer.is_some() && peer != own && peer != Some(0) {
+                        tracing::warn!(?peer, "another user's process was turned away");
+                        continue;
+                    }
+                    self.serve(Progress::new(stream, UNREAD_HERE), place);
+                }
+                Err(error) => pause(&error).await,
+            }
+        }
+    }
+
+    /// Accepts on TCP for ever.
+    pub(super) async fn tcp(self, listener: TcpListener) {
+        while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "small answers may wait");
+                    }
+                    self.serve(Progress::new(stream, UNREAD), place);
+                }
+                Err(error) => pause(&error).await,
+            }
+        }
+    }
+
+    fn serve(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        place: OwnedSemaphorePermit,
+    ) {
+        let service = TowerToHyperService::new(self.router.clone());
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD)
+            // A client that has said all it has to say still wants its answer.
+            .half_close(true)
+            .serve_connection(TokioIo::new(stream), service);
+        let connection = self.open.watch(connection);
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection ended early");
+            }
+            drop(place);
+        });
     }
 }
 
@@ -56,56 +124,7 @@ fn own_uid(life: &Life) -> Option<u32> {
     lock.map(|lock| lock.uid()).ok()
 }
 
-/// Accepts on TCP for ever, where there is such a door.
-pub(super) async fn tcp(
-    listener: Option<&TcpListener>,
-    router: Option<&Router>,
-    open: &GracefulShutdown,
-    _: &Life,
-) {
-    let (Some(listener), Some(router)) = (listener, router) else {
-        return std::future::pending().await;
-    };
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                if let Err(error) = stream.set_nodelay(true) {
-                    tracing::debug!(%error, "small answers may wait");
-                }
-                serve(stream, router, open, place);
-            }
-            Err(error) => pause(&error).await,
-        }
-    }
-}
-
 async fn pause(error: &std::io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(PAUSE).await;
-}
-
-fn serve(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    router: &Router,
-    open: &GracefulShutdown,
-    place: tokio::sync::OwnedSemaphorePermit,
-) {
-    let service = TowerToHyperService::new(router.clone());
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD)
-        // A client that has said all it has to say still wants its answer.
-        .half_close(true)
-        .serve_connection(TokioIo::new(stream), service);
-    let connection = open.watch(connection);
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "a connection ended early");
-        }
-        drop(place);
-    });
 }

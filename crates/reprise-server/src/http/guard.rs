@@ -5,7 +5,7 @@
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
-use axum::extract::{Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::uri::Authority;
@@ -13,8 +13,9 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::App;
+use crate::daemon::Asker;
 use crate::problem::{Problem, ProblemKind};
-use crate::tokens::Scope;
+use crate::tokens::{Scope, TokenEntry};
 
 /// The way a request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +28,40 @@ pub(crate) enum Door {
 
 /// Who asks, as far as that is known.
 #[derive(Debug, Clone)]
-pub(super) struct Identity(pub(super) Scope);
+pub(super) struct Identity {
+    /// Whose memory may be reached.
+    pub(super) scope: Scope,
+    /// Whose places the request takes.
+    pub(super) asker: Asker,
+    /// By which token, over TCP.
+    pub(super) token: Option<TokenEntry>,
+}
+
+impl Identity {
+    fn machine() -> Self {
+        Self {
+            scope: Scope::All,
+            asker: Asker::Machine,
+            token: None,
+        }
+    }
+
+    /// A probe, which reaches no user's memory. No token has its name.
+    fn nobody() -> Self {
+        Self {
+            asker: Asker::Token(String::new()),
+            ..Self::machine()
+        }
+    }
+
+    fn of(token: TokenEntry) -> Self {
+        Self {
+            scope: token.scope.clone(),
+            asker: Asker::Token(token.name.clone()),
+            token: Some(token),
+        }
+    }
+}
 
 /// Whether the request came in over the socket.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +73,7 @@ pub(super) async fn check(
     next: Next,
 ) -> Response {
     let identity = match door {
-        Door::Socket => Ok(Identity(Scope::All)),
+        Door::Socket => Ok(Identity::machine()),
         Door::Tcp(address) => over_tcp(&app, address, &request),
     };
     match identity {
@@ -81,8 +115,7 @@ fn over_tcp(app: &App, address: SocketAddr, request: &Request) -> Result<Identit
     }
     let path = request.uri().path();
     if path.starts_with("/health/") || path == "/openapi.json" {
-        // No user's memory is reached this way, and a probe has no token.
-        return Ok(Identity(Scope::All));
+        return Ok(Identity::nobody());
     }
     let known = bearer(headers).and_then(|token| app.tokens.recognise(token));
     let entry = known.ok_or_else(|| {
@@ -98,7 +131,7 @@ fn over_tcp(app: &App, address: SocketAddr, request: &Request) -> Result<Identit
             "where the daemon runs is no user's business; use a token that opens every memory",
         ));
     }
-    Ok(Identity(entry.scope))
+    Ok(Identity::of(entry))
 }
 
 fn bearer(headers: &HeaderMap) -> Option<&str> {
@@ -126,22 +159,27 @@ fn is_own(host: &str, address: SocketAddr) -> bool {
         })
 }
 
-/// Lets in as many requests as are served at once; one more is refused at once.
-pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Lets in as many requests of an asker as are served at once; one more is refused at once.
+pub(super) async fn admit(
+    State(app): State<App>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+    next: Next,
+) -> Response {
     if request.uri().path().starts_with("/health/") {
         return next.run(request).await;
     }
-    let Ok(permit) = app.life.requests.clone().try_acquire_owned() else {
+    let Some(share) = app.life.requests.take(&identity.asker) else {
         return Problem::new(
             ProblemKind::Overloaded,
-            "the daemon serves as many requests as it can; try again in a moment",
+            "the daemon serves as many requests of yours as it can; try again in a moment",
         )
         .into_response();
     };
     app.life.touch();
     let response = next.run(request).await;
     app.life.touch();
-    drop(permit);
+    drop(share);
     app.life.served.fetch_add(1, Ordering::Relaxed);
     response
 }

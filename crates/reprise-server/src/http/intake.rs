@@ -3,41 +3,41 @@
 //!
 //! Lives here: the bounds of bytes and of time. Must never live here: what is in a body.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Extension, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
+use super::guard::Identity;
 use super::{App, BODY_BYTES_MAX};
+use crate::daemon::{Asker, Share};
 use crate::problem::{Problem, ProblemKind};
 
 /// A body has this long to come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
+/// And of this long no part may be without a byte of it.
+const SILENCE: Duration = Duration::from_secs(5);
 /// A larger one needs a place among the large ones, so that all of them together stay bounded.
 const SMALL: usize = 64 * 1024;
 
-pub(super) async fn read(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn read(
+    State(app): State<App>,
+    Extension(identity): Extension<Identity>,
+    request: Request,
+    next: Next,
+) -> Response {
     let path = request.uri().path();
     if path.starts_with("/health/") || path == "/openapi.json" {
         // Open to those without a token; nothing there reads a body.
         return next.run(request).await;
     }
     let (parts, body) = request.into_parts();
-    let read = timeout(PATIENCE, whole(&app, body)).await;
-    let read = read.unwrap_or_else(|_| {
-        let seconds = PATIENCE.as_secs();
-        Err(Problem::new(
-            ProblemKind::BodyLate,
-            format!("the body did not come within {seconds} s; send it again"),
-        ))
-    });
-    match read {
+    let read = timeout(PATIENCE, whole(&app, &identity.asker, body)).await;
+    match read.unwrap_or_else(|_| Err(late(PATIENCE))) {
         Ok((bytes, place)) => {
             let request = Request::from_parts(parts, Body::from(bytes));
             let response = next.run(request).await;
@@ -48,13 +48,26 @@ pub(super) async fn read(State(app): State<App>, request: Request, next: Next) -
     }
 }
 
+fn late(within: Duration) -> Problem {
+    let seconds = within.as_secs();
+    Problem::new(
+        ProblemKind::BodyLate,
+        format!("nothing more of the body came within {seconds} s; send it again"),
+    )
+}
+
 /// The bytes, and the place that they hold where they are many.
 async fn whole(
     app: &App,
+    asker: &Asker,
     mut body: Body,
-) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Problem> {
+) -> Result<(Vec<u8>, Option<Share>), Problem> {
     let (mut bytes, mut place) = (Vec::new(), None);
-    while let Some(frame) = body.frame().await {
+    loop {
+        let frame = timeout(SILENCE, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| late(SILENCE))? else {
+            return Ok((bytes, place));
+        };
         let frame = frame.map_err(|error| {
             Problem::invalid(format!("the body broke off ({error}); send it again"))
         })?;
@@ -69,15 +82,14 @@ async fn whole(
             ));
         }
         if length > SMALL && place.is_none() {
-            let free = Arc::clone(&app.life.large).try_acquire_owned();
-            place = Some(free.map_err(|_| {
+            place = Some(app.life.large.take(asker).ok_or_else(|| {
                 Problem::new(
                     ProblemKind::Overloaded,
-                    "the daemon reads as many large bodies as it can; try again in a moment",
+                    "the daemon reads as many large bodies of yours as it can; try again in a \
+                     moment",
                 )
             })?);
         }
         bytes.extend_from_slice(&data);
     }
-    Ok((bytes, place))
 }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::body::Body as HttpBody;
+use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Extension, Query, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -20,12 +20,13 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
 use super::extract::{self, Body, Key, Named, Who};
-use super::guard::OverSocket;
+use super::guard::{Identity, OverSocket};
 use super::{App, tools};
+use crate::daemon::Share;
 use crate::problem::{Problem, ProblemKind};
-use crate::surface::Kept;
+use crate::surface::{Kept, Parts};
 use crate::wire::{
-    Compacted, ForgetBody, LearningAction, ListBody, Listed, OutcomeLine, OutcomeReport,
+    Compacted, Fate, ForgetBody, LearningAction, ListBody, Listed, OutcomeLine, OutcomeReport,
     RecallBody, WriteReport,
 };
 
@@ -52,6 +53,7 @@ pub(super) fn router() -> Router<App> {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Writing {
     #[serde(default)]
     verbatim: bool,
@@ -66,7 +68,7 @@ async fn observe(
     Extension(OverSocket(over_socket)): Extension<OverSocket>,
     request: Request,
 ) -> Result<Json<WriteReport>, Problem> {
-    let Query(Writing { verbatim }) = query.map_err(Problem::invalid)?;
+    let Query(Writing { verbatim }) = query.map_err(extract::bad_query)?;
     if verbatim && !over_socket {
         return Err(Problem::new(
             ProblemKind::Forbidden,
@@ -76,10 +78,18 @@ async fn observe(
     let media = request.headers().get(CONTENT_TYPE);
     let lines = media.is_some_and(|media| media == "application/x-ndjson");
     let body = extract::bytes(request, &app).await?;
-    let records = if lines { split(&body)? } else { listed(&body)? };
+    let (records, alone) = if lines {
+        (split(&body)?, false)
+    } else {
+        listed(&body)?
+    };
     let kept = Kept { key, verbatim };
-    let report = app.surface.observe(&user, records, &kept);
-    report.await.map(Json)
+    let report = app.surface.observe(&user, records, &kept).await?;
+    match report.outcomes.first() {
+        // Of a list each has its fate; of one record the answer is it.
+        Some(Fate::Rejected { why }) if alone => Err(Problem::invalid(why)),
+        _ => Ok(Json(report)),
+    }
 }
 
 fn split(body: &[u8]) -> Result<Vec<Value>, Problem> {
@@ -88,16 +98,20 @@ fn split(body: &[u8]) -> Result<Vec<Value>, Problem> {
     lines.map(extract::json).collect()
 }
 
-fn listed(body: &[u8]) -> Result<Vec<Value>, Problem> {
+/// The records, and whether the body was one of them and no list.
+fn listed(body: &[u8]) -> Result<(Vec<Value>, bool), Problem> {
     match extract::json(body)? {
-        Value::Array(records) => Ok(records),
+        Value::Array(records) => Ok((records, false)),
         Value::Object(mut one) => match one.remove("records") {
-            Some(Value::Array(records)) => Ok(records),
+            Some(Value::Array(records)) if one.is_empty() => Ok((records, false)),
+            Some(Value::Array(_)) => Err(Problem::invalid(
+                "beside `records` the body has other fields; put them into the records",
+            )),
             Some(other) => {
                 one.insert("records".to_owned(), other);
-                Ok(vec![Value::Object(one)])
+                Ok((vec![Value::Object(one)], true))
             }
-            None => Ok(vec![Value::Object(one)]),
+            None => Ok((vec![Value::Object(one)], true)),
         },
         _ => Err(Problem::invalid(
             "send one record, a list of records, or {\"records\": [...]}",
@@ -146,6 +160,7 @@ async fn update(
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Forgetting {
     reason: Option<String>,
 }
@@ -156,7 +171,7 @@ async fn forget(
     Named(id): Named,
     query: Result<Query<Forgetting>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let Query(Forgetting { reason }) = query.map_err(Problem::invalid)?;
+    let Query(Forgetting { reason }) = query.map_err(extract::bad_query)?;
     let reason = reason.as_deref().unwrap_or("asked for over HTTP");
     let forgotten = app.surface.forget(&user, &id, reason).await?;
     Ok(Json(json!({ "forgotten": forgotten })))
@@ -187,26 +202,52 @@ async fn outcome(
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Exporting {
     #[serde(default)]
     sensitive: bool,
 }
 
+/// A thread to read the disk with, for as long as its reader takes: whoever takes nothing holds one,
+/// and must not hold those that others need.
+fn stream_share(app: &App, identity: &Identity) -> Result<Share, Problem> {
+    app.life.streams.take(&identity.asker).ok_or_else(|| {
+        Problem::new(
+            ProblemKind::Overloaded,
+            "as many exports and backups of yours as may be are under way; try again in a moment",
+        )
+    })
+}
+
+/// A body in parts, which holds its share until it is read or left.
+fn stream<T: Into<Bytes> + Send + 'static>(parts: Parts<T>, share: Share) -> HttpBody {
+    let parts = ReceiverStream::new(parts).map(move |part| {
+        let _held = &share;
+        part
+    });
+    HttpBody::from_stream(parts)
+}
+
 async fn export(
     State(app): State<App>,
     Who(user): Who,
+    Extension(identity): Extension<Identity>,
     query: Result<Query<Exporting>, QueryRejection>,
 ) -> Result<Response, Problem> {
-    let Query(Exporting { sensitive }) = query.map_err(Problem::invalid)?;
-    let lines = app.surface.export(&user, sensitive).await?;
-    let body = HttpBody::from_stream(ReceiverStream::new(lines));
+    let Query(Exporting { sensitive }) = query.map_err(extract::bad_query)?;
+    let share = stream_share(&app, &identity)?;
+    let body = stream(app.surface.export(&user, sensitive).await?, share);
     Ok(([(CONTENT_TYPE, "application/x-ndjson")], body).into_response())
 }
 
 /// The whole file, for `reprise restore`.
-async fn backup(State(app): State<App>, Who(user): Who) -> Result<Response, Problem> {
-    let parts = app.surface.backup(&user).await?;
-    let body = HttpBody::from_stream(ReceiverStream::new(parts));
+async fn backup(
+    State(app): State<App>,
+    Who(user): Who,
+    Extension(identity): Extension<Identity>,
+) -> Result<Response, Problem> {
+    let share = stream_share(&app, &identity)?;
+    let body = stream(app.surface.backup(&user).await?, share);
     Ok(([(CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
@@ -250,14 +291,15 @@ async fn checkpoint(State(app): State<App>, Who(user): Who) -> Result<Json<Value
 }
 
 /// Server-sent events, one a change; `missed` where the listener was too slow. They end with the
-/// daemon.
+/// daemon, and with the token that they were asked for with.
 async fn changes(
     State(app): State<App>,
     Who(user): Who,
+    Extension(identity): Extension<Identity>,
 ) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
     let (sender, told) = mpsc::channel(CHANGES_WAITING);
     let mut changes = app.surface.listen();
-    let life = Arc::clone(&app.life);
+    let (life, tokens) = (Arc::clone(&app.life), Arc::clone(&app.tokens));
     tokio::spawn(async move {
         loop {
             let change = tokio::select! {
@@ -265,7 +307,12 @@ async fn changes(
                 () = life.until_told() => return,
                 () = sender.closed() => return,
             };
-            if matches!(change, Err(RecvError::Closed)) || sender.send(change).await.is_err() {
+            let withdrawn = identity
+                .token
+                .as_ref()
+                .is_some_and(|token| !tokens.stands(token));
+            let closed = withdrawn || matches!(change, Err(RecvError::Closed));
+            if closed || sender.send(change).await.is_err() {
                 return;
             }
         }

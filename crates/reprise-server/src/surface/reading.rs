@@ -1,17 +1,16 @@
 //! Recalling, exporting, counting.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use reprise_engine::{
     Engine, EngineStats, Snapshot, TokenCounter, context_block, context_candidates,
 };
-use reprise_types::{ContextBlock, MemoryProvider, Recall, RecallId, SearchTier, UserId, Verdict};
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use reprise_types::{ContextBlock, MemoryProvider, Recall, RecallId, UserId};
+use tokio::sync::mpsc;
 use tracing::Instrument;
 
 use super::{Surface, spans};
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::Problem;
 use crate::wire::{Answer, Compacted, ExportLine, LearningAction, RecallBody, is_sensitive};
 
 /// Lines of an export that wait for their reader.
@@ -73,16 +72,7 @@ impl Surface {
 
     /// What a user who has no memory yet remembers.
     fn nothing(&self) -> Recall {
-        Recall {
-            recall_id: RecallId::from_parts(self.unix_ms(), Self::random() >> 48),
-            results: Vec::new(),
-            degraded: Vec::new(),
-            tier: SearchTier::default(),
-            considered: 0,
-            nothing_relevant: true,
-            verdict: Verdict::Nothing,
-            notes: Vec::new(),
-        }
+        Recall::nothing(RecallId::from_parts(self.unix_ms(), Self::random() >> 48))
     }
 
     /// A memory in numbers.
@@ -127,24 +117,18 @@ impl Surface {
     /// Every live record as a JSON line, read from the disk as fast as the lines are taken; those
     /// tagged as sensitive only where they are asked for.
     pub async fn export(&self, user: &UserId, sensitive: bool) -> Result<Parts<String>, Problem> {
-        let place = self.stream_place()?;
         let snapshot = self.snapshot(user).await?;
         let (sender, lines) = mpsc::channel(EXPORT_LINES_WAITING);
-        tokio::task::spawn_blocking(move || {
-            write_lines(&snapshot, sensitive, &sender);
-            drop(place);
-        });
+        tokio::task::spawn_blocking(move || write_lines(&snapshot, sensitive, &sender));
         Ok(lines)
     }
 
     /// The user's file as of now, read from the disk as fast as it is taken. Writes go on
     /// meanwhile.
     pub async fn backup(&self, user: &UserId) -> Result<Parts<Vec<u8>>, Problem> {
-        let place = self.stream_place()?;
         let snapshot = self.snapshot(user).await?;
         let (sender, parts) = mpsc::channel(BACKUP_PARTS_WAITING);
         tokio::task::spawn_blocking(move || {
-            let _place = place;
             let copied = snapshot.log().copy_to(&mut Sending(&sender));
             if let Err(error) = copied {
                 let told = sender.blocking_send(Err(std::io::Error::other(error)));
@@ -152,19 +136,6 @@ impl Surface {
             }
         });
         Ok(parts)
-    }
-}
-
-impl Surface {
-    /// A thread to read the disk with, for as long as its reader takes: whoever takes nothing holds
-    /// one, and must not hold those that recalls need.
-    fn stream_place(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        Arc::clone(&self.streams).try_acquire_owned().map_err(|_| {
-            Problem::new(
-                ProblemKind::Overloaded,
-                "as many exports and backups as may be are under way; try again in a moment",
-            )
-        })
     }
 }
 
