@@ -3,8 +3,8 @@
 
 use async_trait::async_trait;
 use reprise_types::{
-    ContextBlock, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, SearchTier,
-    TokensBy, Verdict, system_entropy,
+    ContextBlock, MemoryError, MemoryProvider, Recall, RecallId, RecallRequest, TokensBy, Verdict,
+    system_entropy,
 };
 
 /// Remembers nothing, and says so by an empty answer.
@@ -14,16 +14,8 @@ pub struct NullMemory;
 #[async_trait]
 impl MemoryProvider for NullMemory {
     async fn recall_request(&self, _request: RecallRequest) -> Result<Recall, MemoryError> {
-        Ok(Recall {
-            recall_id: RecallId::from_u128(system_entropy()),
-            results: Vec::new(),
-            degraded: Vec::new(),
-            tier: SearchTier::None,
-            considered: 0,
-            nothing_relevant: true,
-            verdict: Verdict::Nothing,
-            notes: Vec::new(),
-        })
+        let recall_id = RecallId::from_u128(system_entropy());
+        Ok(Recall::nothing(recall_id))
     }
 
     async fn context_block(

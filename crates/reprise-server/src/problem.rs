@@ -107,6 +107,17 @@ impl Problem {
         Self::new(ProblemKind::NotFound, detail)
     }
 
+    /// Memory failed, as `error` says. The log has the sentence as it is; whoever asked gets it
+    /// without the paths of this machine.
+    pub(crate) fn failed(kind: ProblemKind, error: &impl std::fmt::Display) -> Self {
+        let whole = error.to_string();
+        let said = without_paths(&whole);
+        if said != whole {
+            tracing::error!(error = whole, "memory failed");
+        }
+        Self::new(kind, said)
+    }
+
     /// Whether the same request may succeed a moment later.
     #[must_use]
     pub fn is_passing(&self) -> bool {
@@ -151,7 +162,7 @@ impl From<MemoryError> for Problem {
             MemoryError::Invalid { .. } => ProblemKind::Invalid,
             _ => ProblemKind::Internal,
         };
-        Self::new(kind, error.to_string())
+        Self::failed(kind, &error)
     }
 }
 
@@ -162,8 +173,35 @@ impl From<EngineError> for Problem {
             ErrorKind::Retry => ProblemKind::Unavailable,
             _ => ProblemKind::Internal,
         };
-        Self::new(kind, error.to_string())
+        Self::failed(kind, &error)
     }
+}
+
+/// A sentence with each absolute path cut to its last part. One in quotes may have blanks.
+fn without_paths(said: &str) -> String {
+    let mut kept = String::with_capacity(said.len());
+    let mut rest = said;
+    let mut before = ' ';
+    while let Some(next) = rest.chars().next() {
+        let quoted = matches!(before, '`' | '\'' | '"');
+        let begins = next == '/' && (quoted || before.is_whitespace() || before == '(');
+        let length = if begins {
+            let ends = |c: char| {
+                c == before || !quoted && (c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')'))
+            };
+            rest.find(ends).unwrap_or(rest.len())
+        } else {
+            next.len_utf8()
+        };
+        let (part, after) = rest.split_at(length);
+        kept.push_str(if begins {
+            part.rsplit('/').next().unwrap_or_default()
+        } else {
+            part
+        });
+        (rest, before) = (after, next);
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -177,6 +215,14 @@ mod tests {
             let body = serde_json::to_vec(&problem.body()).unwrap();
             assert_eq!(Problem::from_answer(599, &body), problem);
         }
+        assert_eq!(
+            without_paths(
+                "the folder /var/lib/x/ada cannot be made (see /a/b.log), `/my data/m.rvf` is \
+                 damaged: 1/2 of text/plain, http://host/x"
+            ),
+            "the folder ada cannot be made (see b.log), `m.rvf` is damaged: 1/2 of text/plain, \
+             http://host/x"
+        );
         let foreign = Problem::from_answer(502, b"<html>");
         assert_eq!(foreign.kind, ProblemKind::Internal);
     }

@@ -4,12 +4,15 @@
 //! Must never live here: doing what is asked.
 
 mod answer;
+mod fields;
 mod govern;
 mod list;
 mod outcome;
 mod record;
 
 pub use answer::{Answer, Hit, QueryLine, RecallBody};
+pub use fields::from_json;
+pub(crate) use fields::hinted;
 pub use govern::{Compacted, ForgetBody, LearningAction};
 pub use list::{ListBody, Listed};
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};

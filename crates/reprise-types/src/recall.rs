@@ -83,6 +83,23 @@ pub struct Recall {
     pub notes: Vec<String>,
 }
 
+impl Recall {
+    /// The answer of a memory that has nothing.
+    #[must_use]
+    pub fn nothing(recall_id: RecallId) -> Self {
+        Self {
+            recall_id,
+            results: Vec::new(),
+            degraded: Vec::new(),
+            tier: SearchTier::None,
+            considered: 0,
+            nothing_relevant: true,
+            verdict: Verdict::Nothing,
+            notes: Vec::new(),
+        }
+    }
+}
+
 /// What may be made of an answer, read off the score of its best result.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,

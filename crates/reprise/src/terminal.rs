@@ -14,9 +14,11 @@ pub(crate) fn failure(error: &anyhow::Error) -> String {
 /// The reader of our output went away: not our failure.
 pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
-        cause
-            .downcast_ref::<std::io::Error>()
-            .is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+        let io = cause.downcast_ref().map(std::io::Error::kind);
+        let json = cause
+            .downcast_ref()
+            .and_then(serde_json::Error::io_error_kind);
+        io.or(json) == Some(std::io::ErrorKind::BrokenPipe)
     })
 }
 
@@ -215,6 +217,23 @@ mod tests {
         assert_eq!(ago(at("2026-02-14T10:00:00Z"), now), "in 1 day");
         assert_eq!(ago(at("2025-10-13T09:00:00Z"), now), "4 months ago");
         assert_eq!(ago(at("2019-04-01T09:00:00Z"), now), "6 years ago");
+    }
+
+    #[test]
+    fn a_reader_that_left_is_known_also_behind_a_writer_of_json() {
+        struct Closed;
+        impl std::io::Write for Closed {
+            fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+                Err(std::io::ErrorKind::BrokenPipe.into())
+            }
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+        let error = anyhow::Error::from(serde_json::to_writer(Closed, &1).unwrap_err());
+        assert!(is_broken_pipe(&error.context("an export")));
+        let other: serde_json::Error = serde_json::from_str::<u8>("x").unwrap_err();
+        assert!(!is_broken_pipe(&other.into()));
     }
 
     #[test]

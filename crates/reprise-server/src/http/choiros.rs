@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::App;
-use super::extract::{Named, admitted};
+use super::extract::{Named, admitted, bad_query};
 use super::guard::Identity;
 use crate::problem::Problem;
 use crate::tokens::Scope;
@@ -56,8 +56,8 @@ pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
     let header = header.map(|user| user.to_str().map(str::to_owned));
     let header = header.transpose().map_err(Problem::invalid)?;
     let query = Query::<UserQuery>::try_from_uri(&parts.uri).map_err(Problem::invalid)?;
-    let scope = parts.extensions.get::<Identity>();
-    let own = scope.and_then(|identity| match &identity.0 {
+    let identity = parts.extensions.get::<Identity>();
+    let own = identity.and_then(|identity| match &identity.scope {
         Scope::User(user) => Some(user.to_string()),
         Scope::All => None,
     });
@@ -73,9 +73,12 @@ pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Search {
     q: String,
     k: Option<usize>,
+    #[serde(rename = "user")]
+    _user: Option<String>,
 }
 
 async fn search(
@@ -83,7 +86,7 @@ async fn search(
     Whose(user): Whose,
     query: Result<Query<Search>, QueryRejection>,
 ) -> Result<Json<Answer>, Problem> {
-    let Query(Search { q, k }) = query.map_err(Problem::invalid)?;
+    let Query(Search { q, k, .. }) = query.map_err(bad_query)?;
     let body = RecallBody {
         query: q,
         top_k: k,
@@ -120,8 +123,11 @@ async fn config(State(_): State<App>, Whose(_): Whose) -> Json<Value> {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Limit {
     limit: Option<usize>,
+    #[serde(rename = "user")]
+    _user: Option<String>,
 }
 
 async fn episodes(
@@ -129,7 +135,7 @@ async fn episodes(
     Whose(user): Whose,
     query: Result<Query<Limit>, QueryRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let Query(Limit { limit }) = query.map_err(Problem::invalid)?;
+    let Query(Limit { limit, .. }) = query.map_err(bad_query)?;
     let limit = limit.unwrap_or(EPISODES_DEFAULT);
     let episodes = app.surface.episodes(&user, limit).await?;
     Ok(Json(json!({ "episodes": episodes })))

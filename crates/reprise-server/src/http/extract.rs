@@ -1,6 +1,7 @@
 //! From a request to checked values: whose memory, which record, what body.
 
 use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
@@ -10,6 +11,7 @@ use serde::de::DeserializeOwned;
 use super::App;
 use super::guard::Identity;
 use crate::problem::{Problem, ProblemKind};
+use crate::wire::{from_json, hinted};
 
 /// Longest name of a request.
 const KEY_BYTES_MAX: usize = 128;
@@ -42,7 +44,7 @@ async fn parameter(parts: &mut Parts, app: &App, wanted: &str) -> Result<String,
 pub(super) fn admitted(parts: &Parts, user: &str) -> Result<UserId, Problem> {
     let user: UserId = user.parse().map_err(Problem::invalid)?;
     let identity = parts.extensions.get::<Identity>();
-    if identity.is_some_and(|identity| identity.0.admits(&user)) {
+    if identity.is_some_and(|identity| identity.scope.admits(&user)) {
         return Ok(user);
     }
     Err(Problem::new(
@@ -98,9 +100,17 @@ pub(super) async fn bytes(request: Request, app: &App) -> Result<Bytes, Problem>
 
 /// JSON from bytes, with a sentence about what is wrong with it.
 pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
-        Problem::invalid(format!("the body is not what this route takes: {error}"))
-    })
+    from_json(bytes)
+        .map_err(|said| Problem::invalid(format!("the body is not what this route takes: {said}")))
+}
+
+/// A query string with a field that the route does not have, or that cannot be read.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands in `map_err`, which hands over the error"
+)]
+pub(super) fn bad_query(rejection: QueryRejection) -> Problem {
+    Problem::invalid(hinted(rejection.body_text()))
 }
 
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {

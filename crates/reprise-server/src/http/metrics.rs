@@ -15,9 +15,10 @@ use tracing::Instrument;
 use super::App;
 use crate::daemon::Life;
 
-/// Upper bounds of the histogram's buckets, in seconds.
-const BUCKETS: [f64; 10] = [
-    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0,
+/// Upper bounds of the histogram's buckets, in seconds: from a recall by words alone to an export or a
+/// compaction of a large memory.
+const BUCKETS: [f64; 14] = [
+    0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
 ];
 
 /// What the surface has counted.
@@ -118,28 +119,82 @@ impl Metrics {
     }
 }
 
+/// A family without labels: name, kind, what it counts, its value.
+type Family<'a> = (&'a str, &'a str, &'a str, u64);
+
 fn service(text: &mut String, stats: &ServiceStats, life: &Life) -> std::fmt::Result {
-    let counters = [
-        ("queries_embedded", stats.pool.queries),
-        ("documents_embedded", stats.pool.documents),
-        ("queries_cached", stats.pool.cached),
-        ("texts_cancelled", stats.pool.cancelled),
-        ("texts_failed", stats.pool.failed),
-        ("embedder_panics", stats.pool.panics),
-        ("requests_served", life.served.load(Ordering::Relaxed)),
+    let pool = &stats.pool;
+    let served = life.served.load(Ordering::Relaxed);
+    let [machine_free, tokens_free] = life.requests.free().map(|free| free as u64);
+    let up = life.started.elapsed().as_secs();
+    let (recalls, threads) = (stats.recalls_free as u64, pool.threads as u64);
+    let families: [Family<'_>; 12] = [
+        (
+            "queries_embedded_total",
+            "counter",
+            "Questions embedded.",
+            pool.queries,
+        ),
+        (
+            "documents_embedded_total",
+            "counter",
+            "Texts embedded.",
+            pool.documents,
+        ),
+        (
+            "queries_cached_total",
+            "counter",
+            "Questions whose vector was known.",
+            pool.cached,
+        ),
+        (
+            "texts_cancelled_total",
+            "counter",
+            "Texts whose asker had left.",
+            pool.cancelled,
+        ),
+        (
+            "texts_failed_total",
+            "counter",
+            "Texts that could not be embedded.",
+            pool.failed,
+        ),
+        (
+            "embedder_panics_total",
+            "counter",
+            "Panics of the model, survived.",
+            pool.panics,
+        ),
+        (
+            "requests_served_total",
+            "counter",
+            "Requests answered, but for probes.",
+            served,
+        ),
+        (
+            "recalls_free",
+            "gauge",
+            "Recalls that could begin now.",
+            recalls,
+        ),
+        (
+            "requests_free",
+            "gauge",
+            "Requests that could begin now over TCP.",
+            tokens_free,
+        ),
+        (
+            "local_requests_free",
+            "gauge",
+            "The same over the socket.",
+            machine_free,
+        ),
+        ("embedder_threads", "gauge", "Threads that embed.", threads),
+        ("uptime_seconds", "gauge", "Since the daemon started.", up),
     ];
-    for (name, value) in counters {
-        writeln!(text, "# TYPE reprise_{name}_total counter")?;
-        writeln!(text, "reprise_{name}_total {value}")?;
-    }
-    let gauges = [
-        ("recalls_free", stats.recalls_free as u64),
-        ("requests_free", life.requests.available_permits() as u64),
-        ("embedder_threads", stats.pool.threads as u64),
-        ("uptime_seconds", life.started.elapsed().as_secs()),
-    ];
-    for (name, value) in gauges {
-        writeln!(text, "# TYPE reprise_{name} gauge")?;
+    for (name, kind, help, value) in families {
+        writeln!(text, "# HELP reprise_{name} {help}")?;
+        writeln!(text, "# TYPE reprise_{name} {kind}")?;
         writeln!(text, "reprise_{name} {value}")?;
     }
     Ok(())

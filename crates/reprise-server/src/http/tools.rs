@@ -28,6 +28,7 @@ pub(super) async fn call(
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Reading {
     uri: String,
 }

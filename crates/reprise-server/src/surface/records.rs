@@ -2,7 +2,7 @@
 
 use reprise_agent::Redactor;
 use reprise_engine::{Engine, EngineError, ForgetSelector};
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, UserId};
+use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, UserId, WriteOutcome};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -17,6 +17,16 @@ pub struct Kept {
     pub key: Option<String>,
     /// Keep texts as they are, secrets and all: for a caller that has redacted them itself.
     pub verbatim: bool,
+}
+
+/// A request's name for one record, and the record's text.
+type Named = (ExternalId, String);
+
+fn named(record: &NewRecord, kept: &Kept) -> Option<Named> {
+    kept.key.as_ref()?;
+    let mut names = record.external_ids.iter();
+    let name = names.find(|name| name.namespace == REQUEST_NAMESPACE)?;
+    Some((name.clone(), record.text.clone()))
 }
 
 /// Most records of one request.
@@ -66,12 +76,23 @@ impl Surface {
                 Err(why) => fates.push(Some(Fate::Rejected { why })),
             }
         }
+        let named: Vec<Named> = good
+            .iter()
+            .filter_map(|record| named(record, kept))
+            .collect();
+        // Of several none is kept where one is refused; one alone is looked at if it is known.
+        if named.len() > 1 {
+            self.refuse_others(user, named.clone()).await?;
+        }
         let outcomes = if good.is_empty() {
             Vec::new()
         } else {
             let span = spans::memory("create_memory", user);
             self.service.observe(user, good).instrument(span).await?
         };
+        if let [WriteOutcome::Duplicate { .. }] = outcomes[..] {
+            self.refuse_others(user, named).await?;
+        }
         let mut outcomes = outcomes.into_iter();
         let mut report = WriteReport::default();
         for fate in fates {
@@ -95,20 +116,47 @@ impl Surface {
         Ok(report)
     }
 
+    /// A request's name stands for what it first brought: with something else it is refused.
+    async fn refuse_others(&self, user: &UserId, named: Vec<Named>) -> Result<(), Problem> {
+        if named.is_empty() || !self.service.has_memory(user) {
+            return Ok(());
+        }
+        let differs = move |engine: &mut Engine| {
+            let snapshot = engine.snapshot();
+            named.iter().any(|(name, text)| {
+                let known = engine.duplicate_of(name).and_then(|id| snapshot.get(id));
+                known.is_some_and(|known| known.is_ok_and(|known| known.text != *text))
+            })
+        };
+        if self.with_engine(user, differs).await? {
+            return Err(Problem::new(
+                ProblemKind::Conflict,
+                "this Idempotency-Key was used for another body; send this one with a key of its \
+                 own",
+            ));
+        }
+        Ok(())
+    }
+
     /// The live record with this id or external id: where it has been corrected since, its present
     /// version.
     pub async fn record(&self, user: &UserId, name: &str) -> Result<MemoryRecord, Problem> {
         let snapshot = self.snapshot(user).await?;
-        let id = match name.parse::<RecordId>() {
-            Ok(id) if snapshot.get(id).is_some() => id,
+        let (id, snapshot) = match name.parse::<RecordId>() {
+            Ok(id) if snapshot.get(id).is_some() => (id, snapshot),
+            // A name is looked up and read in one and the same moment: by the next there may be
+            // another version.
             _ => {
                 let wanted = name.to_owned();
-                let found = self.with_engine(user, move |engine| current(engine, &wanted));
-                found.await?.ok_or_else(|| missing(name))?
+                let find = move |engine: &mut Engine| {
+                    current(engine, &wanted).map(|id| (id, engine.snapshot()))
+                };
+                let found = self.with_engine(user, find).await?;
+                found.ok_or_else(|| missing(name))?
             }
         };
         let found = snapshot.get(id).ok_or_else(|| missing(name))?;
-        found.map_err(|error| Problem::new(ProblemKind::Internal, error.to_string()))
+        found.map_err(|error| Problem::failed(ProblemKind::Internal, &error))
     }
 
     /// Writes a corrected version, which supersedes the old one; `changes` names fields of the

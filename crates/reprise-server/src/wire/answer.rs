@@ -9,7 +9,9 @@ use reprise_types::{
 };
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
+use super::fields::{from_json, refuse_slips};
 use super::record::{external_id_of, instant};
 
 /// One line of a queries file.
@@ -21,9 +23,21 @@ pub struct QueryLine {
     pub query: String,
     embedding: Option<Vec<f32>>,
     embedding_space: Option<EmbeddingSpace>,
+    /// Of the data set's own: passed over.
+    #[serde(flatten)]
+    other: Map<String, Value>,
 }
 
 impl QueryLine {
+    const FIELDS: [&str; 4] = ["query_id", "query", "embedding", "embedding_space"];
+
+    /// Reads one; the error is a sentence about it.
+    pub fn read(line: &str) -> Result<Self, String> {
+        let read: Self = from_json(line.as_bytes())?;
+        refuse_slips(&read.other, &Self::FIELDS)?;
+        Ok(read)
+    }
+
     /// The vector handed over with the question, by callers that embed themselves; the error is a
     /// sentence about it.
     pub fn vector(&self) -> Result<Option<(EmbeddingSpace, Vec<f32>)>, String> {

@@ -6,6 +6,7 @@ use ulid::Ulid;
 
 /// One line of an outcome file, or the body of an outcome request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct OutcomeLine {
     /// The question's name in a queries file.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,10 +3,12 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use reprise_types::{
     ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryRecord, NewRecord, RecordId,
-    WriteOutcome, parse_timestamp,
+    RejectReason, WriteOutcome, parse_timestamp,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use super::fields::refuse_slips;
 
 /// One line of an ingest file.
 #[derive(Debug, Deserialize)]
@@ -63,6 +65,23 @@ fn episode() -> String {
     "episode".to_owned()
 }
 
+/// The fields that a caller may leave out, and so miss by a slip.
+const OPTIONAL: [&str; 13] = [
+    "external_id",
+    "source",
+    "kind",
+    "session_id",
+    "timestamp",
+    "metadata",
+    "quality_score",
+    "tags",
+    "details",
+    "confidence",
+    "evidence",
+    "embedding",
+    "embedding_space",
+];
+
 /// Reads one ingest line; the error is a sentence about it.
 pub fn record_of(line: &str) -> Result<NewRecord, String> {
     taken(serde_json::from_str(line).map_err(|error| error.to_string())?)
@@ -87,6 +106,11 @@ fn depth(value: &Value) -> usize {
 }
 
 fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
+    refuse_slips(&line.other, &OPTIONAL)?;
+    if line.text.trim().is_empty() {
+        // As the engine says, which need not be opened for it.
+        return Err(RejectReason::EmptyText.to_string());
+    }
     let unknown = |error: reprise_types::UnknownName| error.to_string();
     let source = line.source.parse().map_err(unknown)?;
     let kind = line.kind.parse().map_err(unknown)?;
@@ -316,6 +340,14 @@ mod tests {
             (r#"{"text":"a","kind":"gossip"}"#, "memory kind"),
             (r#"{"text":"a","timestamp":"soon"}"#, "RFC 3339"),
             (r#"{"text":"a","embedding":[1.0]}"#, "embedding_space"),
+            (
+                r#"{"text":"a","sesion_id":"s"}"#,
+                "did you mean `session_id`?",
+            ),
+            (
+                r#"{"text":"a","externalId":"s"}"#,
+                "did you mean `external_id`?",
+            ),
             (deep.as_str(), "nested 65 deep"),
         ] {
             let error = record_of(line).unwrap_err();

@@ -85,7 +85,7 @@ fn by_daemon(
     for line in Lines::new(input) {
         let (number, line) = line?;
         let read = line.and_then(|line| {
-            let line: OutcomeLine = serde_json::from_str(&line).map_err(|e| e.to_string())?;
+            let line: OutcomeLine = reprise_server::from_json(line.as_bytes())?;
             serde_json::to_value(line).map_err(|e| e.to_string())
         });
         let path = Call::path_of(&arguments.user, &["outcome"]);

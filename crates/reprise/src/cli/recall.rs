@@ -30,12 +30,19 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     if let Some(text) = &arguments.text {
         RecallRequest::new(text.as_str()).check()?;
     }
+    let user = &arguments.user;
     let mut asker = Asker {
         context,
         arguments,
         daemon: Daemon::running(context)?,
         files: None,
+        is_new: !store::exists(context, user)?,
     };
+    if asker.is_new {
+        super::note(&format!(
+            "user `{user}` has no memory yet; `reprise ingest` makes one"
+        ));
+    }
     match (&arguments.text, &arguments.queries, arguments.budget) {
         (Some(text), _, Some(budget)) => print_block(context, &asker.block(text, budget)?),
         (Some(text), _, None) => {
@@ -79,6 +86,8 @@ struct Asker<'a> {
     arguments: &'a RecallArguments,
     daemon: Option<Daemon>,
     files: Option<Files>,
+    /// The user has no memory yet.
+    is_new: bool,
 }
 
 /// A snapshot and what embeds the questions to it.
@@ -107,7 +116,7 @@ impl Asker<'_> {
             return Ok(answer);
         }
         let began = Instant::now();
-        let recall = self.files()?.ask(&request, handed)?;
+        let recall = self.found(&request, handed)?;
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
         Ok(Answer::new(query_id, recall, elapsed_ms))
     }
@@ -126,9 +135,8 @@ impl Asker<'_> {
             };
             return Ok(daemon.ask(&Call::post(path, &serde_json::to_value(body)?))?);
         }
-        let files = self.files()?;
-        let recall = files.ask(&request, None)?;
-        let factory = files.factory.as_ref();
+        let recall = self.found(&request, None)?;
+        let factory = self.files.as_ref().and_then(|files| files.factory.as_ref());
         let count = |text: &str| {
             let counted = factory.and_then(|factory| factory.count_tokens(text).ok());
             counted.unwrap_or(text.len())
@@ -138,6 +146,18 @@ impl Asker<'_> {
             None => TokenCounter::BytesOverFour,
         };
         Ok(context_block(&recall, budget, counter, store::entropy()?))
+    }
+
+    /// What the files say; of a user who has none, nothing, as the daemon answers.
+    fn found(
+        &mut self,
+        request: &RecallRequest,
+        handed: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> anyhow::Result<Recall> {
+        if !self.is_new {
+            return self.files()?.ask(request, handed);
+        }
+        Ok(Recall::nothing(recall_id()?))
     }
 
     fn files(&mut self) -> anyhow::Result<&mut Files> {
@@ -181,11 +201,15 @@ impl Files {
         let query = vector
             .as_ref()
             .map(|(space, vector)| (space, vector.as_slice()));
-        let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
-        let id = RecallId::from_parts(now, store::entropy()?);
+        let id = recall_id()?;
         let learning = self.snapshot.learner().as_ref();
         Ok(self.snapshot.recall(request, query, id, learning))
     }
+}
+
+fn recall_id() -> anyhow::Result<RecallId> {
+    let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
+    Ok(RecallId::from_parts(now, store::entropy()?))
 }
 
 /// A list that was given; an empty one asks for all.
@@ -219,7 +243,7 @@ fn batch(asker: &mut Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
     for line in Lines::new(BufReader::new(open(file)?)) {
         let (number, line) = line?;
         let query = line.and_then(|line| {
-            let line: QueryLine = serde_json::from_str(&line).map_err(|error| error.to_string())?;
+            let line = QueryLine::read(&line)?;
             let vector = line.vector()?;
             let asked = RecallRequest::new(line.query.as_str()).check();
             asked.map_err(|error| error.to_string())?;

@@ -36,13 +36,22 @@ pub(super) fn open(
     let path = context.places.file_of(user);
     if access == Access::Create {
         make_folder(&path)?;
-    } else if !path.exists() {
+    } else if !exists(context, user)? {
         bail!(
             "user `{user}` has no memory at `{}` yet; `reprise ingest --user {user}` makes one",
             path.display()
         );
     }
     open_file(&path, access, verify)
+}
+
+/// Whether a user has a memory; a folder that may not be looked into is not taken for an empty one.
+pub(super) fn exists(context: &Context, user: &UserId) -> anyhow::Result<bool> {
+    let path = context.places.file_of(user);
+    path.try_exists().with_context(|| {
+        let path = path.display();
+        format!("`{path}` cannot be looked at; check its owner and permissions")
+    })
 }
 
 /// The folder of a user's file, closed to everybody else.
