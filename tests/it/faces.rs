@@ -189,6 +189,24 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     fs::write(&lines, outcome.to_string()).expect("written");
     let learned = run(&["outcome", "--user", "ada", "--jsonl", &path]);
     assert!(learned.contains("\"learned\":1"), "{learned}");
+    // Who has no memory remembers nothing, whoever is asked.
+    for past in [&["--no-daemon"][..], &[]] {
+        let said = run(&[past, &["recall", "--user", "nobody", "anything"]].concat());
+        assert_eq!(said, "nothing comes to mind\n");
+    }
+    assert!(!home.data().join("nobody").exists());
+    // And one that cannot be looked at is not taken for one that is not there.
+    fs::write(home.data().join("eve"), "no folder").expect("written");
+    for past in [&["--no-daemon"][..], &[]] {
+        let command = [past, &["stats", "--user", "eve"]].concat();
+        let refused = finish(&mut home.command(&command)).expect("reprise runs");
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        let said = refused.stderr;
+        assert!(
+            said.contains("directory") && !said.contains("no memory"),
+            "{said}"
+        );
+    }
     // The file is the daemon's: who insists on it is told who has it.
     fs::write(&lines, "{\"text\":\"past the daemon\"}").expect("written");
     let past = ["--no-daemon", "ingest", "--user", "ada", "--jsonl", &path];
@@ -208,6 +226,40 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     assert!(daemon.wait().expect("it ends").success());
     let status = finish(&mut home.command(&["status"])).expect("reprise runs");
     assert_eq!(status.code, Some(1), "{}", status.stdout);
+}
+
+#[test]
+fn a_daemon_that_hangs_is_given_up_with_one_sentence_and_ended_by_its_successor() {
+    let home = Home::new();
+    let impatient = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        command.env("REPRISE_DAEMON_PATIENCE", "1");
+        command
+    };
+    let serve = |arguments: &[&str]| {
+        let mut daemon = impatient(arguments);
+        let mut daemon = daemon.stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut said = [0; 7];
+        let stderr = daemon.stderr.as_mut().expect("piped");
+        std::io::Read::read_exact(stderr, &mut said).expect("it says that it serves");
+        daemon
+    };
+    let mut first = serve(&["serve"]);
+    kill(Some(first.id().to_string()), "-STOP");
+    for command in [&["recall", "--user", "ada", "anything"][..], &["stop"]] {
+        let ended = finish(&mut impatient(command)).expect("reprise runs");
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+        let advice = ended.stderr.contains("serve --replace");
+        let named = ended.stderr.contains(&first.id().to_string());
+        assert!(advice && named, "{}", ended.stderr);
+    }
+    let mut second = serve(&["serve", "--replace"]);
+    assert_eq!(first.wait().expect("it ends").code(), None, "by a signal");
+    assert_eq!(home.daemon(), Some(second.id().to_string()));
+    let stopped = finish(&mut impatient(&["stop"])).expect("reprise runs");
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    assert!(second.wait().expect("it ends").success());
 }
 
 #[test]

@@ -1,0 +1,133 @@
+"""What the cases share: a home of their own, the binary in it, and requests over loopback."""
+
+import http.client
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+REPRISE = os.environ["REPRISE"]
+SHORT = bool(os.environ.get("SHORT"))
+
+
+def rounds(whole, short):
+    """How often: `short` where SHORT is set."""
+    return short if SHORT else whole
+
+
+def within(seconds, holds, what):
+    """Waits until `holds()`; fails with `what`."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return
+        time.sleep(0.02)
+    raise AssertionError(what)
+
+
+class Home:
+    """A data directory whose daemon ends with it: `with Home() as home`."""
+
+    def __init__(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="reprise-abuse-"))
+        self.data = self.folder / "data"
+        self.daemons = []
+        self.env = {n: v for n, v in os.environ.items() if not n.startswith("REPRISE_")}
+        self.env |= {
+            "HOME": str(self.folder),
+            "XDG_RUNTIME_DIR": str(self.folder),
+            "NO_COLOR": "1",
+        }
+        self.port = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for daemon in self.daemons:
+            if daemon.poll() is None:
+                daemon.kill()
+                daemon.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def command(self, *arguments):
+        return [REPRISE, "--no-model", "--data-dir", str(self.data), *arguments]
+
+    def run(self, *arguments, timeout=60, **more):
+        """Runs a command to its end; its output as text."""
+        return subprocess.run(
+            self.command(*arguments),
+            env=self.env, capture_output=True, text=True, timeout=timeout, **more,
+        )
+
+    def start(self, *arguments, **more):
+        return subprocess.Popen(self.command(*arguments), env=self.env, **more)
+
+    def serve(self, *arguments, limits=()):
+        """A daemon that answers, on a port of its own; `limits` are pairs for setrlimit."""
+
+        def limit():
+            for what, values in limits:
+                resource.setrlimit(what, values)
+
+        daemon = self.start(
+            "serve", "--http", "127.0.0.1:0", *arguments,
+            preexec_fn=limit, stderr=subprocess.DEVNULL,
+        )
+        self.daemons.append(daemon)
+        within(30, lambda: self.status().get("pid") == daemon.pid, "no daemon came up")
+        self.port = int(self.status()["http"].rsplit(":", 1)[1])
+        return daemon
+
+    def status(self):
+        said = self.run("--json", "status").stdout
+        return json.loads(said) if said.startswith("{") else {}
+
+    def token(self, name, *more):
+        made = self.run("token", "add", name, *more)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
+
+    def socket(self):
+        return self.status()["socket"]
+
+    def http(self, method, path, body=None, token=None, timeout=30, headers=()):
+        """Status and body of a request over TCP."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        return ask(connection, method, path, body, token, headers)
+
+    def local(self, method, path, body=None, timeout=30, headers=()):
+        """The same over the socket."""
+        connection = http.client.HTTPConnection("localhost", timeout=timeout)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(timeout)
+        connection.sock.connect(self.socket())
+        return ask(connection, method, path, body, None, headers)
+
+
+def ask(connection, method, path, body, token, headers):
+    headers = dict(headers)
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    if body is not None and not isinstance(body, (str, bytes)):
+        body = json.dumps(body)
+    connection.request(method, path, body, headers)
+    answer = connection.getresponse()
+    said = answer.read()
+    connection.close()
+    return answer.status, said
+
+
+def stop(process):
+    """Freezes a process: it holds what it holds and answers nothing."""
+    os.kill(process.pid, signal.SIGSTOP)
+
+
+def go_on(process):
+    os.kill(process.pid, signal.SIGCONT)
