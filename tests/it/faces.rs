@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reprise_server::{Call, WriteReport};
+use reprise_server::{Call, TokenFile, WriteReport};
 use reprise_tests::finish;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -260,6 +260,42 @@ fn a_daemon_that_hangs_is_given_up_with_one_sentence_and_ended_by_its_successor(
     let stopped = finish(&mut impatient(&["stop"])).expect("reprise runs");
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(second.wait().expect("it ends").success());
+}
+
+/// `tests/abuse/cases/tokens.py` has the thousand of them, beside a daemon.
+#[test]
+fn tokens_that_many_processes_change_at_once_are_as_each_was_told() {
+    let home = Home::new();
+    let at_once = |commands: &[(&str, usize)]| -> Vec<String> {
+        let start = |(what, number): &(&str, usize)| {
+            let mut command = home.command(&["token", what, &format!("t{number}")]);
+            let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("it starts")
+        };
+        let processes: Vec<_> = commands.iter().map(start).collect();
+        let said = processes.into_iter().map(|process| {
+            let output = process.wait_with_output().expect("it ends");
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        });
+        said.collect()
+    };
+    let first: Vec<(&str, usize)> = (0..12).map(|number| ("add", number)).collect();
+    let first = at_once(&first);
+    let second: Vec<(&str, usize)> = (0..12)
+        .map(|number| match number {
+            0..4 => ("revoke", number),
+            4..8 => ("rotate", number),
+            _ => ("add", number + 4),
+        })
+        .collect();
+    let second = at_once(&second);
+    let tokens = TokenFile::new(home.place().tokens());
+    assert_eq!(tokens.list().expect("it is read").len(), 12);
+    let opens = |token: &String| tokens.recognise(token).is_some();
+    let [old, new] = [first, second].map(|made| made.iter().map(opens).collect::<Vec<_>>());
+    assert_eq!(old, [vec![false; 8], vec![true; 4]].concat());
+    assert_eq!(new, [vec![false; 4], vec![true; 8]].concat());
 }
 
 #[test]
