@@ -18,7 +18,7 @@ use crate::daemon::{Asker, Share};
 use crate::problem::{Problem, ProblemKind};
 
 /// A body has this long to come.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// And of this long no part may be without a byte of it.
 const SILENCE: Duration = Duration::from_secs(5);
 /// A larger one needs a place among the large ones, so that all of them together stay bounded.
