@@ -192,7 +192,7 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     // Who has no memory remembers nothing, whoever is asked.
     for past in [&["--no-daemon"][..], &[]] {
         let said = run(&[past, &["recall", "--user", "nobody", "anything"]].concat());
-        assert_eq!(said, "nothing comes to mind\n");
+        assert!(said.starts_with("nothing comes to mind\n"), "{said}");
     }
     assert!(!home.data().join("nobody").exists());
     // And one that cannot be looked at is not taken for one that is not there.

@@ -29,6 +29,5 @@ pub use tokens::{Scope, TokenEntry, TokenError, TokenFile};
 pub use wire::{
     Answer, Compacted, ExportLine, Fate, ForgetBody, Hit, LearningAction, ListBody, Listed,
     OutcomeLine, OutcomeReport, QueryLine, RecallBody, WriteReport, external_id_of, fresh_run_id,
-    from_json,
-    is_sensitive, record_of, record_of_value,
+    from_json, is_sensitive, record_of, record_of_value,
 };
