@@ -9,6 +9,7 @@
 mod architecture;
 mod backup;
 mod branch;
+mod care;
 mod cli;
 mod demo;
 mod evaluation;

@@ -2,9 +2,10 @@
 //! both.
 //!
 //! Lives here: the life of one memory - checkpoint when idle, passivation when long idle, texts
-//! embedded late, the search graph grown. Must never live here: reads (they use the snapshot and
-//! never wait for a mailbox), or anything that blocks.
+//! embedded late, the search graph grown, the file rewritten. Must never live here: reads (they use
+//! the snapshot and never wait for a mailbox), or anything that blocks.
 
+mod compaction;
 mod consolidation;
 mod growth;
 mod late;
@@ -21,6 +22,8 @@ use crate::embedder::EmbedPool;
 use crate::handle::{AgentHandle, Job};
 use crate::writer::{self, WriterEnd};
 
+use compaction::CompactionByRule;
+pub(crate) use compaction::compact;
 use consolidation::Consolidation;
 use growth::GraphGrowth;
 use late::LateEmbedding;
@@ -61,6 +64,7 @@ pub struct MemoryAgentState {
     late: LateEmbedding,
     growth: GraphGrowth,
     consolidation: Consolidation,
+    compaction: CompactionByRule,
     ended: Option<oneshot::Receiver<()>>,
 }
 
@@ -99,6 +103,7 @@ impl MemoryAgentState {
         self.late.start_if_due();
         self.growth.start_if_due();
         self.consolidation.start_if_due();
+        self.compaction.start_if_due();
 
         if idle >= self.config.limits.checkpoint_after {
             let handle = self.handle.clone();
@@ -142,6 +147,7 @@ impl Actor for MemoryAgent {
         let late = LateEmbedding::new(pool, handle.clone());
         let growth = GraphGrowth::new(handle.clone());
         let consolidation = Consolidation::new(handle.clone());
+        let compaction = CompactionByRule::new(handle.clone());
         let end = writer::spawn(Arc::clone(&config), handle.clone(), jobs, gate)?;
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();
@@ -158,6 +164,7 @@ impl Actor for MemoryAgent {
             late,
             growth,
             consolidation,
+            compaction,
             ended: Some(ended),
         })
     }
@@ -198,3 +205,6 @@ impl Actor for MemoryAgent {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

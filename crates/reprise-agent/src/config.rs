@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use reprise_engine::{Engine, EngineError, EngineOptions, LearnSettings, OpenReport};
 use reprise_types::limits::RECALL_BUDGET_MS;
-use reprise_types::{Clock, LearningEngine, QueryExpander, Reranker, SystemClock, UserId};
+use reprise_types::{
+    Clock, EmbeddingSpace, LearningEngine, QueryExpander, Reranker, SystemClock, UserId,
+};
 
 use crate::embedder::{OpenEmbedder, PoolOptions};
 
@@ -37,6 +39,9 @@ pub struct MemoryConfig {
     pub open_engine: OpenEngine,
     /// Opens an embedder.
     pub open_embedder: OpenEmbedder,
+    /// The space of its vectors, where that is known before it is opened; else the first of them
+    /// that a memory waits for says it.
+    pub space: Option<EmbeddingSpace>,
     /// The pool of embedders.
     pub pool: PoolOptions,
     /// What adjusts scores; `None` is each memory's own learner, fed by its runs.
@@ -130,6 +135,7 @@ impl MemoryConfig {
             dimensions,
             open_engine,
             open_embedder,
+            space: None,
             pool: PoolOptions::default(),
             learning: None,
             learn: LearnSettings::default(),

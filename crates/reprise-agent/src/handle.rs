@@ -20,18 +20,19 @@ pub(crate) enum Job {
     Run(Work),
 }
 
-/// Work on the engine; what it answers with is said once readers see what it did.
-pub(crate) type Work = Box<dyn FnOnce(&mut Engine) -> Said + Send>;
+/// Work on the engine, or on the news that there is none; what it answers with is said once readers
+/// see what it did.
+pub(crate) type Work = Box<dyn FnOnce(Result<&mut Engine, MemoryError>) -> Said + Send>;
 type Said = Box<dyn FnOnce() + Send>;
 
 impl Job {
     /// Work on the engine, and where its result arrives.
     pub(crate) fn run<T: Send + 'static>(
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> (Self, oneshot::Receiver<T>) {
+    ) -> (Self, oneshot::Receiver<Result<T, MemoryError>>) {
         let (reply, answer) = oneshot::channel();
-        let work = move |engine: &mut Engine| -> Said {
-            let done = work(engine);
+        let work = move |engine: Result<&mut Engine, MemoryError>| -> Said {
+            let done = engine.map(work);
             // An asker that left has no use for the answer; the work is done all the same.
             Box::new(move || drop(reply.send(done)))
         };
@@ -43,6 +44,8 @@ impl Job {
 #[derive(Debug)]
 pub(crate) struct Observe {
     pub(crate) records: Vec<NewRecord>,
+    /// About how much they take in the file.
+    pub(crate) bytes: usize,
     pub(crate) cursor: Option<(String, u64)>,
     pub(crate) reply: oneshot::Sender<Result<Vec<WriteOutcome>, MemoryError>>,
 }
@@ -65,6 +68,8 @@ struct Inner {
     snapshot: ArcSwapOption<Snapshot>,
     ready: watch::Sender<Readiness>,
     used: Mutex<Instant>,
+    /// Held while the file is rewritten.
+    compactions: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl fmt::Debug for AgentHandle {
@@ -86,6 +91,7 @@ impl AgentHandle {
             snapshot: ArcSwapOption::empty(),
             ready: watch::Sender::new(Readiness::Opening),
             used: Mutex::new(Instant::now()),
+            compactions: Arc::default(),
         };
         (Self(Arc::new(inner)), receiver)
     }
@@ -113,6 +119,16 @@ impl AgentHandle {
             .snapshot
             .load_full()
             .ok_or_else(|| self.unavailable())
+    }
+
+    /// The same for the agent's own chores: it does not count as use.
+    pub(crate) fn newest(&self) -> Option<Arc<Snapshot>> {
+        self.0.snapshot.load_full()
+    }
+
+    /// Whose turn it is to rewrite the file.
+    pub(crate) fn compactions(&self) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(&self.0.compactions)
     }
 
     /// Waits until the file is open.
@@ -177,7 +193,7 @@ impl AgentHandle {
     ) -> Result<T, MemoryError> {
         let (job, answer) = Job::run(work);
         self.hand_over(job).await.map_err(|_| self.unavailable())?;
-        answer.await.map_err(|_| self.unavailable())
+        answer.await.map_err(|_| self.unavailable())?
     }
 
     /// Hands a job to the writer; waits while its queue is full. Gives the job back, undone, where
@@ -210,10 +226,7 @@ impl AgentHandle {
     /// is lost, and an outcome that names the recall will be refused: a recall never waits for
     /// that.
     pub(crate) fn remember(&self, receipt: Receipt) {
-        let job = Job::Run(Box::new(move |engine: &mut Engine| {
-            engine.remember_recall(receipt);
-            Box::new(|| {})
-        }));
+        let (job, _nobody) = Job::run(move |engine| engine.remember_recall(receipt));
         let jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(Err(error)) = jobs.as_ref().map(|jobs| jobs.try_send(job)) {
             tracing::debug!(user = %self.0.user, %error, "a receipt was lost");

@@ -8,11 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use ractor::{Actor, ActorCell, ActorId, call_t};
-use reprise_engine::{Engine, Snapshot, subject};
+use reprise_engine::{CompactionOutcome, Engine, Snapshot, subject};
 use reprise_types::{MemoryError, NewRecord, QueryVector, UserId, WriteOutcome};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::agent::compact;
 use crate::config::MemoryConfig;
 use crate::embedder::{EmbedPool, PoolStats};
 use crate::ingest::embed;
@@ -96,7 +97,7 @@ impl Shared {
         let most = self.config.limits.write_bytes_max;
         let bytes = records
             .iter()
-            .map(|record| record.text.len().max(1))
+            .map(|record| record.encoded_bytes().max(1))
             .sum::<usize>()
             .min(most);
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -253,6 +254,18 @@ impl MemoryService {
     ) -> Result<T, MemoryError> {
         self.0.refuse_if_closing(user)?;
         self.0.directory.with_engine(user, work).await
+    }
+
+    /// Rewrites a user's file without what was forgotten; others write meanwhile. It comes to its
+    /// end also where nobody waits for that any more.
+    pub async fn compact(&self, user: &UserId) -> Result<CompactionOutcome, MemoryError> {
+        self.0.refuse_if_closing(user)?;
+        let agent = self.0.directory.agent(user).await?;
+        let task = {
+            let agent = agent.clone();
+            tokio::spawn(async move { compact(&agent).await })
+        };
+        task.await.unwrap_or_else(|_| Err(agent.unavailable()))
     }
 
     /// Binds a source of events to a user: from now on, and from where it was left, its events

@@ -1,7 +1,7 @@
 //! One user's writer thread: it owns the engine.
 //!
-//! Lives here: opening, group commits, reopening after a failed write, the orderly end. Must never
-//! live here: async, embedding, a reader.
+//! Lives here: opening, group commits, reopening where another file has taken its place, the
+//! orderly end. Must never live here: async, embedding, a reader.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,6 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
 use crate::handle::{AgentHandle, Job, Observe, Readiness, Work, storage};
+
+/// Bytes of records that share a commit with others: a request that brings more goes alone.
+const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// How a writer thread came to its end. No message at all means that it panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +105,7 @@ impl Writer {
         let now = self.config.clock.now();
         let options = EngineOptions {
             learn: self.config.learn,
+            space: self.config.space.clone(),
             ..EngineOptions::new(self.config.dimensions, system_entropy(), now)
         };
         let (engine, report) =
@@ -112,7 +116,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The engine; opened anew where a failed write has made the last one untrustworthy.
+    /// The engine; opened anew where the last one's file was replaced by another.
     fn engine(&mut self) -> Result<&mut Engine, MemoryError> {
         if self.engine.is_none() {
             self.open()?;
@@ -123,13 +127,19 @@ impl Writer {
     }
 
     fn run_work(&mut self, work: Work) {
-        // Where the engine cannot be had the work is dropped, and its asker told by that.
-        if let Ok(engine) = self.engine() {
-            let answer = work(engine);
-            let snapshot = engine.snapshot();
-            self.handle.publish(snapshot);
-            // Whoever hears that it is done, and then reads, sees it done.
-            answer();
+        let answer = work(self.engine());
+        self.show();
+        // Whoever hears that it is done, and then reads, sees it done.
+        answer();
+    }
+
+    /// Shows readers what was done, and gives up an engine whose file is another's by now.
+    fn show(&mut self) {
+        if let Some(engine) = &self.engine {
+            self.handle.publish(engine.snapshot());
+            if engine.is_displaced() {
+                self.engine = None;
+            }
         }
     }
 
@@ -138,13 +148,18 @@ impl Writer {
         let most = self.config.limits.group_records_max;
         let mut left_over = None;
         let mut count = first.records.len();
+        let mut bytes = first.bytes;
         let mut cursor = first.cursor;
         let mut records = first.records;
         let mut replies = vec![(count, first.reply)];
-        while count < most {
+        while count < most && bytes < GROUP_BYTES_MAX {
             match self.jobs.try_recv() {
-                Ok(Job::Observe(more)) if joins(cursor.as_ref(), more.cursor.as_ref()) => {
+                Ok(Job::Observe(more))
+                    if bytes + more.bytes <= GROUP_BYTES_MAX
+                        && joins(cursor.as_ref(), more.cursor.as_ref()) =>
+                {
                     count += more.records.len();
+                    bytes += more.bytes;
                     cursor = later(cursor, more.cursor);
                     replies.push((more.records.len(), more.reply));
                     records.extend(more.records);
@@ -156,33 +171,46 @@ impl Writer {
                 Err(_) => break,
             }
         }
-        answer(self.observe(records, cursor), replies);
+        let observed = self.observe(records, cursor);
+        answer(observed, replies);
         left_over
     }
 
-    fn observe(
-        &mut self,
-        records: Vec<NewRecord>,
-        cursor: Option<(String, u64)>,
-    ) -> Result<Vec<WriteOutcome>, MemoryError> {
+    fn observe(&mut self, records: Vec<NewRecord>, cursor: Option<(String, u64)>) -> Observed {
         let now = self.config.clock.now();
-        let kept = self.engine()?.observe(records, cursor, now);
-        match kept {
+        let kept = match self.engine() {
+            Ok(engine) => engine.observe(records, cursor, now),
+            Err(error) => return Observed::failed(Vec::new(), error),
+        };
+        self.show();
+        let error = match kept {
             Ok(outcomes) => {
-                let snapshot = self.engine()?.snapshot();
-                self.handle.publish(snapshot);
-                Ok(outcomes)
+                let failed = None;
+                return Observed { outcomes, failed };
             }
-            Err(error) => Err(self.distrust(&error)),
+            Err(error) => error,
+        };
+        tracing::error!(user = %self.handle.user(), %error, "a write failed");
+        match error {
+            EngineError::Partly {
+                outcomes, source, ..
+            } => Observed::failed(outcomes, storage(&source)),
+            error => Observed::failed(Vec::new(), storage(&error)),
         }
     }
+}
 
-    /// After a failed write only what is on disk is known: the engine is given up, and the next job
-    /// opens it anew. Readers go on with the last snapshot.
-    fn distrust(&mut self, error: &EngineError) -> MemoryError {
-        tracing::error!(user = %self.handle.user(), %error, "a write failed; the file is reopened");
-        self.engine = None;
-        storage(error)
+/// What became of a group: of its first records, or of all.
+struct Observed {
+    outcomes: Vec<WriteOutcome>,
+    /// Why there are no more.
+    failed: Option<MemoryError>,
+}
+
+impl Observed {
+    fn failed(outcomes: Vec<WriteOutcome>, error: MemoryError) -> Self {
+        let failed = Some(error);
+        Self { outcomes, failed }
     }
 }
 
@@ -204,20 +232,33 @@ fn later(one: Option<(String, u64)>, two: Option<(String, u64)>) -> Option<(Stri
 
 type Reply = oneshot::Sender<Result<Vec<WriteOutcome>, MemoryError>>;
 
-fn answer(result: Result<Vec<WriteOutcome>, MemoryError>, replies: Vec<(usize, Reply)>) {
-    match result {
-        Ok(outcomes) => {
-            let mut outcomes = outcomes.into_iter();
-            for (count, reply) in replies {
-                let own = outcomes.by_ref().take(count).collect();
-                // Whoever left will find the records when asking again.
-                let _left = reply.send(Ok(own)).is_err();
-            }
-        }
-        Err(error) => {
-            for (_, reply) in replies {
-                let _left = reply.send(Err(error.clone())).is_err();
-            }
-        }
+/// Tells each request what became of its own records: one whose records are all on disk hears so,
+/// whatever happened to its neighbours.
+fn answer(observed: Observed, replies: Vec<(usize, Reply)>) {
+    let Observed { outcomes, failed } = observed;
+    let mut outcomes = outcomes.into_iter();
+    for (count, reply) in replies {
+        let own: Vec<_> = outcomes.by_ref().take(count).collect();
+        let answer = match &failed {
+            Some(error) if count == 0 || own.len() < count => Err(partly(own.len(), count, error)),
+            _ => Ok(own),
+        };
+        // Whoever left will find the records when asking again.
+        let _left = reply.send(answer).is_err();
     }
 }
+
+/// The error of a request of which only the first records were kept.
+fn partly(kept: usize, count: usize, error: &MemoryError) -> MemoryError {
+    match error {
+        MemoryError::Storage { message } if kept > 0 => MemoryError::Storage {
+            message: format!(
+                "{kept} of {count} records were kept, then: {message}; send the others again"
+            ),
+        },
+        error => error.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

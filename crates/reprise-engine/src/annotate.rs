@@ -13,8 +13,6 @@ use crate::snapshot::Snapshot;
 
 /// Longest walk over links.
 const DEPTH_MAX: usize = 16;
-/// Records of one commit when a tag is merged into another.
-const MERGED_AT_ONCE: usize = 512;
 
 impl Engine {
     /// Gives a record these tags in place of those it has. Answers whether that changed anything.
@@ -65,9 +63,7 @@ impl Engine {
                 annotation,
             });
         }
-        for entries in entries.chunks(MERGED_AT_ONCE) {
-            self.commit(entries)?;
-        }
+        self.commit(&entries)?;
         self.publish();
         Ok(entries.len())
     }

@@ -77,7 +77,10 @@ impl Engine {
         };
         let mut over = false;
         self.log.replay(CommitSeq(0), &mut |ordinal, entry| {
-            over |= as_of.is_some_and(|as_of| said_at(&entry).is_some_and(|at| at > as_of));
+            // What has no time of its own goes with what was written before it.
+            if let (Some(as_of), Some(at)) = (as_of, said_at(&entry)) {
+                over = at > as_of;
+            }
             if !over {
                 copy.take(ordinal, entry);
             }
@@ -90,6 +93,11 @@ impl Engine {
         let failed = copy.failed.take();
         failed.map_or(Ok(()), Err)?;
         branch.state.space = branch.state.space.take().or(self.state.space.clone());
+        branch.state.configured = branch
+            .state
+            .configured
+            .take()
+            .or(self.state.configured.clone());
         if branch.state.unplaced {
             branch.state.place_all(&branch.log.reader());
         }

@@ -68,7 +68,11 @@ impl Engine {
         }
         let dimensions = self.state.index.dimensions();
         let settings = self.state.learning.settings();
-        let mut rebuilt = State::empty(dimensions, settings).replay(&self.log, CommitSeq(0))?;
+        let configured = self.state.configured.clone();
+        let rebuilt = State::empty(dimensions, settings, configured);
+        let mut rebuilt = rebuilt.replay(&self.log, CommitSeq(0))?;
+        // The clock goes on while nothing is written; it is no fold of the log.
+        rebuilt.known_at = self.state.known_at;
         // Both in their canonical form: one lexical segment, nothing of the forgotten. A graph is
         // not a fold of the log: where it leads nowhere, answers are slower, never wrong.
         self.state.index.purge();
@@ -114,9 +118,12 @@ impl Engine {
     pub fn rebuild(&mut self) -> Result<(), EngineError> {
         let dimensions = self.state.index.dimensions();
         let settings = self.state.learning.settings();
-        let mut fresh = State::empty(dimensions, settings).replay(&self.log, CommitSeq(0))?;
+        let configured = self.state.configured.clone();
+        let fresh = State::empty(dimensions, settings, configured);
+        let mut fresh = fresh.replay(&self.log, CommitSeq(0))?;
         fresh.index.set_graph_from(self.state.index.graph_from());
-        fresh.space = self.state.space.take().or(fresh.space);
+        fresh.space = fresh.space.or(self.state.space.take());
+        fresh.known_at = self.state.known_at;
         self.state = fresh;
         self.checkpointed = CommitSeq(0);
         self.graph = GraphGrown::Saved;

@@ -1,10 +1,19 @@
 //! Compaction beside the running store: begin and finish are short and on the writer, the copying
 //! runs wherever the caller likes.
 
-use reprise_store::{Compacted, Compaction, CompactionReport, StoreError};
+use reprise_store::{Compacted, Compaction, CompactionReport, LogStats, StoreError};
 
-use crate::engine::{Engine, GraphGrown};
+use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::snapshot::Snapshot;
+
+/// What came of a compaction.
+pub type CompactionOutcome = Result<CompactionReport, EngineError>;
+
+/// A file is worth rewriting when one byte in so many is dead,
+const DEAD_ONE_IN: u64 = 2;
+/// and not for less than this.
+const DEAD_BYTES_MIN: u64 = 4 * 1024 * 1024;
 
 /// The copying, to be run off the writer.
 #[derive(Debug)]
@@ -12,32 +21,65 @@ pub struct CompactionJob(Compaction);
 
 impl CompactionJob {
     /// Writes the new file beside the old one. The store serves and writes meanwhile.
-    pub fn run(self) -> Result<Compacted, StoreError> {
-        self.0.run()
+    pub fn run(self) -> Result<CompactionCopy, EngineError> {
+        Ok(CompactionCopy(self.0.run()?))
+    }
+}
+
+/// The new file, up to the commit at which it was begun or has caught up with.
+#[derive(Debug)]
+pub struct CompactionCopy(Compacted);
+
+impl CompactionCopy {
+    /// Carries over what was committed up to a newer moment; any thread will do.
+    pub fn catch_up(&mut self, newest: &Snapshot) -> Result<(), EngineError> {
+        Ok(self.0.catch_up(newest.log())?)
+    }
+
+    /// Bytes of the log that are still to be carried over.
+    #[must_use]
+    pub fn behind(&self, newest: &Snapshot) -> u64 {
+        self.0.behind(newest.log())
     }
 }
 
 impl Engine {
-    /// Begins a compaction of what is on disk now.
-    pub fn start_compaction(&self) -> Result<CompactionJob, EngineError> {
-        Ok(CompactionJob(self.log.start_compaction()?))
+    /// Whether so much of the file is dead that it is worth rewriting, and nobody does yet.
+    #[must_use]
+    pub fn is_compaction_due(&self) -> bool {
+        let LogStats {
+            file_bytes,
+            bytes_reclaimable: dead,
+            ..
+        } = self.log.stats();
+        dead >= DEAD_BYTES_MIN && dead >= file_bytes / DEAD_ONE_IN && !self.log.is_compacting()
+    }
+
+    /// Begins a compaction of what is on disk now, with the derived parts as of now: the words and
+    /// codes of forgotten records leave them first.
+    pub fn start_compaction(&mut self) -> Result<CompactionJob, EngineError> {
+        if self.log.is_compacting() {
+            let path = self.log.path().to_path_buf();
+            return Err(StoreError::CompactionUnderWay { path }.into());
+        }
+        self.load()?;
+        self.state.index.purge();
+        self.publish();
+        let parts = self.state.parts();
+        Ok(CompactionJob(self.log.start_compaction(parts)?))
     }
 
     /// Takes the new file into use. Readers of older snapshots go on with the old one.
-    pub fn finish_compaction(&mut self, done: Compacted) -> Result<CompactionReport, EngineError> {
-        self.load()?;
-        // The words and codes of forgotten records leave the derived parts as well.
-        self.state.index.purge();
-        let parts = self.state.parts();
-        let report = self.log.finish_compaction(done, &parts)?;
-        self.checkpointed = self.log.seq();
-        self.graph = GraphGrown::Saved;
+    pub fn finish_compaction(&mut self, done: CompactionCopy) -> CompactionOutcome {
+        let covers = done.0.covers();
+        let report = self.log.finish_compaction(done.0)?;
+        self.checkpointed = covers;
         self.publish();
         Ok(report)
     }
 
     /// The three steps in one, for a command line that has nothing else to do.
-    pub fn compact(&mut self) -> Result<CompactionReport, EngineError> {
+    pub fn compact(&mut self) -> CompactionOutcome {
         let done = self.start_compaction()?.run()?;
         self.finish_compaction(done)
     }

@@ -115,8 +115,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Checkpoints and gives the file back.
+    /// Whether another file stands in this one's place: it is to be given up and opened anew.
+    #[must_use]
+    pub fn is_displaced(&self) -> bool {
+        self.log.is_displaced()
+    }
+
+    /// Checkpoints and gives the file back; where it was opened for reading there is nothing to
+    /// write.
     pub fn close(mut self) -> Result<(), EngineError> {
+        if self.log.is_read_only() {
+            return Ok(());
+        }
         if self.graph == GraphGrown::Growing {
             self.save()?;
         } else {
@@ -131,10 +141,9 @@ impl Engine {
         Ok(())
     }
 
-    /// The `known_at` of what is written now: the clock's, unless the clock went backwards.
+    /// The `known_at` of what is written now: the clock's, unless that went backwards a little.
     pub(crate) fn advance_clock(&mut self, now: DateTime<Utc>) -> DateTime<Utc> {
-        self.state.known_at = self.state.known_at.max(now);
-        self.state.known_at
+        self.state.give_out(now)
     }
 
     /// Makes what was applied visible to readers.

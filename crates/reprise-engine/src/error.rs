@@ -3,7 +3,7 @@
 use reprise_index::IndexError;
 use reprise_learn::LearnError;
 use reprise_store::StoreError;
-use reprise_types::{ErrorKind, RecordId};
+use reprise_types::{ErrorKind, RecordId, WriteOutcome};
 
 /// A failure of the whole request.
 #[derive(Debug, thiserror::Error)]
@@ -12,6 +12,16 @@ pub enum EngineError {
     /// The log refused.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The disk failed on the way through a large write.
+    #[error("{} of {all} records were kept, then: {source}; send the rest again", .outcomes.len())]
+    Partly {
+        /// What became of the first records, which are on disk.
+        outcomes: Vec<WriteOutcome>,
+        /// How many there were.
+        all: usize,
+        /// Why the others were not kept.
+        source: Box<EngineError>,
+    },
     /// The index could not be built from the log, which is a defect.
     #[error("the index could not be built from the log ({0}); run `reprise check` and report this")]
     Index(#[from] IndexError),
@@ -59,7 +69,8 @@ impl EngineError {
             Self::UnknownRecord { .. } | Self::BranchNotEmpty | Self::NoRelation | Self::NoTag => {
                 ErrorKind::Caller
             }
-            Self::Store(_) => ErrorKind::Operator,
+            Self::Store(error) => error.kind(),
+            Self::Partly { source, .. } => source.kind(),
             Self::Learn(error) => error.kind(),
             Self::Index(_) | Self::OutOfStep { .. } => ErrorKind::Bug,
         }

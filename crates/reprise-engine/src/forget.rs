@@ -1,11 +1,14 @@
 //! Forgetting: a tombstone now, the text and vector physically gone after the next compaction.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
-use reprise_types::{ExternalId, RecordId};
+use reprise_types::{ContentHash, ExternalId, RecordId};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::keys::key_of;
 
 /// Which records are to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,8 +33,8 @@ pub struct Forgotten {
 }
 
 impl Engine {
-    /// Forgets what the selector names, in one commit; from then on no recall shows it. Answers
-    /// what was forgotten, which is nothing where nothing was named that is still there.
+    /// Forgets what the selector names, in one commit or a few; from then on no recall shows it.
+    /// Answers what was forgotten, which is nothing where nothing was named that is still there.
     pub fn forget(
         &mut self,
         selector: &ForgetSelector,
@@ -41,21 +44,35 @@ impl Engine {
         let at = self.advance_clock(now);
         let ordinals = self.select(selector);
         let mut entries = Vec::with_capacity(ordinals.len());
+        let mut keys_of_damaged = None;
         for ordinal in ordinals {
             let Some(doc) = self.snapshot.index.doc(ordinal) else {
                 continue;
             };
-            let record = self.snapshot.reader.record(ordinal);
+            let keys = &self.state.keys;
+            let (content_hash, keys) = match self.snapshot.reader.record(ordinal) {
+                Ok(record) => {
+                    let named = record.external_ids.iter().map(key_of);
+                    let own: BTreeSet<u128> = named
+                        .filter(|key| keys.get(*key) == Some(ordinal))
+                        .collect();
+                    (record.content_hash, own.into_iter().collect())
+                }
+                Err(_) => {
+                    let known = keys_of_damaged.get_or_insert_with(|| keys.by_ordinal());
+                    (
+                        ContentHash::default(),
+                        known.remove(&ordinal).unwrap_or_default(),
+                    )
+                }
+            };
             entries.push(Entry::Forgotten {
                 ordinal,
                 id: doc.id,
                 at,
                 reason: reason.to_owned(),
-                content_hash: record
-                    .as_ref()
-                    .map(|record| record.content_hash)
-                    .unwrap_or_default(),
-                keys: self.state.keys.of(ordinal),
+                content_hash,
+                keys,
             });
         }
         if entries.is_empty() {

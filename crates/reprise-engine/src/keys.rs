@@ -8,9 +8,13 @@ use std::collections::HashMap;
 use reprise_types::ExternalId;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::head::Head;
+
 /// Tag of the part in the file.
 pub(crate) const KEYS_TAG: u8 = 0x47;
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// The version without a head.
+const VERSION_1: u8 = 1;
 const ROW_BYTES: usize = 20;
 
 /// Sorted rows of the last checkpoint, searched where they were read, and what has come since.
@@ -18,6 +22,8 @@ const ROW_BYTES: usize = 20;
 pub(crate) struct Keys {
     /// The whole part; empty before the first checkpoint.
     base: Vec<u8>,
+    /// Where its rows begin.
+    rows_from: usize,
     recent: HashMap<u128, u32>,
 }
 
@@ -42,7 +48,11 @@ impl Keys {
     }
 
     fn rows(&self) -> &[[u8; ROW_BYTES]] {
-        self.base.get(1..).unwrap_or_default().as_chunks().0
+        self.base
+            .get(self.rows_from..)
+            .unwrap_or_default()
+            .as_chunks()
+            .0
     }
 
     /// Remembers a key; the first record keeps it.
@@ -57,13 +67,13 @@ impl Keys {
         self.rows().len() + self.recent.len()
     }
 
-    /// Every key of one record, for its stub, in key order.
-    pub(crate) fn of(&self, ordinal: u32) -> Vec<u128> {
-        self.sorted()
-            .into_iter()
-            .filter(|row| row.1 == ordinal)
-            .map(|row| row.0)
-            .collect()
+    /// The keys of every record, in key order: one pass over all of them.
+    pub(crate) fn by_ordinal(&self) -> HashMap<u32, Vec<u128>> {
+        let mut all: HashMap<u32, Vec<u128>> = HashMap::new();
+        for (key, ordinal) in self.sorted() {
+            all.entry(ordinal).or_default().push(key);
+        }
+        all
     }
 
     fn sorted(&self) -> Vec<(u128, u32)> {
@@ -73,11 +83,12 @@ impl Keys {
         rows
     }
 
-    /// The bytes of the part: version, then 20-byte rows in key order.
-    pub(crate) fn to_part(&self) -> Vec<u8> {
+    /// The bytes of the part: version, head, then 20-byte rows in key order.
+    pub(crate) fn to_part(&self, head: &Head) -> Vec<u8> {
         let rows = self.sorted();
-        let mut bytes = Vec::with_capacity(1 + rows.len() * ROW_BYTES);
+        let mut bytes = Vec::with_capacity(256 + rows.len() * ROW_BYTES);
         bytes.push(VERSION);
+        head.put(&mut bytes);
         for (key, ordinal) in rows {
             bytes.extend_from_slice(&key.to_le_bytes());
             bytes.extend_from_slice(&ordinal.to_le_bytes());
@@ -86,13 +97,21 @@ impl Keys {
     }
 
     /// Takes a part over; `None` for any other bytes, and the caller rebuilds.
-    pub(crate) fn from_part(bytes: Vec<u8>) -> Option<Self> {
-        let (version, rows) = bytes.split_first()?;
-        let is_part = *version == VERSION && rows.len().is_multiple_of(ROW_BYTES);
-        is_part.then(|| Self {
+    pub(crate) fn from_part(bytes: Vec<u8>) -> Option<(Self, Head)> {
+        let (version, rest) = bytes.split_first()?;
+        let (head, length) = match *version {
+            VERSION => Head::take(rest)?,
+            VERSION_1 => (Head::default(), 0),
+            _ => return None,
+        };
+        let rows_from = 1 + length;
+        let is_part = (bytes.len() - rows_from).is_multiple_of(ROW_BYTES);
+        let keys = Self {
             base: bytes,
+            rows_from,
             recent: HashMap::new(),
-        })
+        };
+        is_part.then_some((keys, head))
     }
 }
 
@@ -116,7 +135,12 @@ mod tests {
                 u32::try_from(ordinal).unwrap(),
             );
         }
-        let read = Keys::from_part(keys.to_part()).unwrap();
+        let head = Head {
+            known_at: reprise_types::parse_timestamp("2026-02-16T09:00:00.123456Z").ok(),
+            space: Some(crate::tests::space()),
+        };
+        let (read, found) = Keys::from_part(keys.to_part(&head)).unwrap();
+        assert_eq!(found, head);
         for keys in [&keys, &read] {
             assert_eq!(keys.get(key_of(&ExternalId::new("batch", "a"))), Some(0));
             assert_eq!(keys.get(key_of(&ExternalId::new("batch", "b"))), Some(1));
@@ -127,10 +151,16 @@ mod tests {
 
     #[test]
     fn other_bytes_are_no_part() {
-        let mut part = Keys::default().to_part();
-        assert!(Keys::from_part(part.clone()).is_some());
+        let mut part = Keys::default().to_part(&Head::default());
+        let (_, head) = Keys::from_part(part.clone()).unwrap();
+        assert_eq!(head, Head::default());
         part.push(0);
-        assert!(Keys::from_part(part.clone()).is_none());
+        for end in 0..=part.len() {
+            let whole = end + 1 == part.len();
+            assert_eq!(Keys::from_part(part[..end].to_vec()).is_some(), whole);
+        }
+        let old = [&[1][..], &[7; 2 * ROW_BYTES]].concat();
+        assert_eq!(Keys::from_part(old).unwrap().0.len(), 2);
         assert!(Keys::from_part(vec![9]).is_none());
         assert!(Keys::from_part(Vec::new()).is_none());
     }

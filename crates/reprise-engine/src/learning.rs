@@ -47,7 +47,8 @@ impl ConsolidationJob {
         let snapshot = self.0;
         let vector = |record: RecordId, out: &mut [f32]| {
             let ordinal = snapshot.index.find(record);
-            ordinal.is_some_and(|ordinal| snapshot.reader.vector(ordinal, out))
+            let own = ordinal.filter(|ordinal| snapshot.index.has_vector(*ordinal));
+            own.is_some_and(|ordinal| snapshot.reader.vector(ordinal, out))
         };
         let weights = snapshot.learner.consolidate(&vector);
         let mut learner = Learner::clone(&snapshot.learner);

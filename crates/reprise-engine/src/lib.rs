@@ -13,6 +13,7 @@ mod engine;
 mod error;
 mod excerpt;
 mod forget;
+mod head;
 mod identifiers;
 mod ids;
 mod keys;
@@ -34,7 +35,7 @@ mod tests;
 
 pub use branch::{BranchDiff, Merged};
 pub use check::{CheckReport, Finding};
-pub use compact::CompactionJob;
+pub use compact::{CompactionCopy, CompactionJob, CompactionOutcome};
 pub use context::{TokenCounter, context_block, context_candidates};
 pub use engine::Engine;
 pub use error::EngineError;

@@ -9,28 +9,49 @@ mod part;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use reprise_store::Chunked;
 use reprise_types::Annotation;
 
 pub(crate) use part::MARKS_TAG;
 
 /// The instant that never comes; instants here are microseconds since the Unix epoch.
 const NEVER: i64 = i64::MAX;
+/// Ordinals whose places are copied together.
+const CHUNK: u32 = 256;
+/// In the place of an ordinal: of a record that was forgotten since.
+const GONE: u32 = u32::MAX;
 
-/// Tags and links of all records. Cheap to clone: what is large is shared.
-#[expect(
-    clippy::rc_buffer,
-    reason = "they grow in place while no snapshot shares them"
-)]
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// Tags and links of all records. Cheap to clone: a change copies the chunks that it touches, however
+/// many records have a tag.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Marks {
-    /// Records by tag, in the order in which they got it.
-    tags: BTreeMap<Arc<str>, Arc<Vec<Span>>>,
-    links: Arc<Vec<LinkSpan>>,
-    /// Records whose tags are no longer those that they were kept with.
-    edited: Arc<BTreeSet<u32>>,
+    /// Number of each tag.
+    numbers: Arc<BTreeMap<Arc<str>, u32>>,
+    /// By number: its records, in the order in which they got it.
+    tags: Chunked<Tag>,
+    links: Chunked<LinkSpan>,
+    /// Where each record stands in these lists, by `CHUNK` ordinals and then by ordinal.
+    places: Arc<BTreeMap<u32, Arc<BTreeMap<u32, Arc<Places>>>>>,
+}
+
+/// A tag and the records that have or had it.
+#[derive(Debug, Clone)]
+struct Tag {
+    name: Arc<str>,
+    spans: Chunked<Span>,
+}
+
+/// What stands on one record.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    /// Number of the tag, and the place among its spans.
+    spans: Vec<(u32, u32)>,
+    links: Vec<u32>,
+    /// Its tags are no longer those that it was kept with.
+    edited: bool,
 }
 
 /// A record has a tag for a time.
@@ -81,27 +102,34 @@ impl Marks {
 
     /// A record is forgotten: nothing on it is kept, not even for questions about the past.
     pub(crate) fn forget(&mut self, ordinal: u32) {
-        let on_it = |span: &Span| span.ordinal == ordinal;
-        for spans in self.tags.values_mut() {
-            if spans.iter().any(on_it) {
-                Arc::make_mut(spans).retain(|span| !on_it(span));
+        if self.on(ordinal).is_none() {
+            return;
+        }
+        let chunk = Arc::make_mut(&mut self.places).get_mut(&(ordinal / CHUNK));
+        let Some(places) = chunk.and_then(|chunk| Arc::make_mut(chunk).remove(&ordinal)) else {
+            return;
+        };
+        for (tag, place) in &places.spans {
+            if let Some(span) = self.span_mut(*tag, *place) {
+                span.ordinal = GONE;
             }
         }
-        self.tags.retain(|_, spans| !spans.is_empty());
-        let on_link = |link: &LinkSpan| link.from == ordinal || link.to == ordinal;
-        if self.links.iter().any(on_link) {
-            Arc::make_mut(&mut self.links).retain(|link| !on_link(link));
-        }
-        if self.edited.contains(&ordinal) {
-            Arc::make_mut(&mut self.edited).remove(&ordinal);
+        for place in &places.links {
+            if let Some(link) = self.links.get_mut(*place as usize) {
+                (link.from, link.to) = (GONE, GONE);
+            }
         }
     }
 
     /// The records that have `tag` now, or had it at an instant; ascending.
     pub(crate) fn tagged(&self, tag: &str, at: Option<i64>) -> Vec<u32> {
-        let spans = self.tags.get(tag).map_or(&[][..], |spans| spans.as_slice());
-        let holds = |span: &&Span| holds(span.from, span.until, at);
-        let mut ordinals: Vec<u32> = spans.iter().filter(holds).map(|s| s.ordinal).collect();
+        let tag = self
+            .numbers
+            .get(tag)
+            .and_then(|number| self.tags.get(*number as usize));
+        let spans = tag.into_iter().flat_map(|tag| tag.spans.iter());
+        let holding = spans.filter(|span| span.holds(at));
+        let mut ordinals: Vec<u32> = holding.map(|span| span.ordinal).collect();
         ordinals.sort_unstable();
         ordinals
     }
@@ -124,28 +152,33 @@ impl Marks {
 
     /// The tags of a record, if they are not those that it was kept with; ascending.
     pub(crate) fn edited(&self, ordinal: u32, at: Option<i64>) -> Option<Vec<String>> {
-        self.edited.contains(&ordinal).then(|| {
-            let has = |spans: &Arc<Vec<Span>>| {
-                let mut on_it = spans.iter().filter(|span| span.ordinal == ordinal);
-                on_it.any(|span| holds(span.from, span.until, at))
-            };
-            let tags = self.tags.iter().filter(|(_, spans)| has(spans));
-            tags.map(|(tag, _)| tag.to_string()).collect()
-        })
+        let places = self.on(ordinal).filter(|places| places.edited)?;
+        let spans = places.spans.iter().filter_map(|(tag, place)| {
+            let tag = self.tags.get(*tag as usize)?;
+            let span = tag.spans.get(*place as usize)?;
+            span.holds(at).then(|| tag.name.to_string())
+        });
+        let tags: BTreeSet<String> = spans.collect();
+        Some(tags.into_iter().collect())
     }
 
     /// Every tag with the records that have it now.
     pub(crate) fn tags(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = u32>)> {
-        self.tags.iter().map(|(tag, spans)| {
-            let open = spans.iter().filter(|span| span.until == NEVER);
-            (&**tag, open.map(|span| span.ordinal))
+        self.numbers.iter().filter_map(|(name, number)| {
+            let spans = self.tags.get(*number as usize)?.spans.iter();
+            let open = spans.filter(|span| span.holds(None));
+            Some((&**name, open.map(|span| span.ordinal)))
         })
     }
 
     /// The links of a record that hold now, in the order in which they were made.
     pub(crate) fn links(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
-        let open = self.links.iter().filter(|link| link.until == NEVER);
-        open.filter(move |link| link.from == ordinal || link.to == ordinal)
+        let places = self
+            .on(ordinal)
+            .into_iter()
+            .flat_map(|places| &places.links);
+        let links = places.filter_map(|place| self.links.get(*place as usize));
+        links.filter(|link| link.is_open())
     }
 
     /// The records that can be reached from one over at most `depth` links, either way, nearest
@@ -156,11 +189,6 @@ impl Marks {
         depth: usize,
         passable: impl Fn(u32) -> bool,
     ) -> Vec<Reached<'_>> {
-        let mut around: HashMap<u32, Vec<&LinkSpan>> = HashMap::new();
-        for link in self.links.iter().filter(|link| link.until == NEVER) {
-            around.entry(link.from).or_default().push(link);
-            around.entry(link.to).or_default().push(link);
-        }
         let mut seen = BTreeSet::from([start]);
         let mut next = VecDeque::from([(start, 0)]);
         let mut reached = Vec::new();
@@ -168,7 +196,7 @@ impl Marks {
             if steps == depth {
                 break;
             }
-            for link in around.get(&at).into_iter().flatten() {
+            for link in self.links(at) {
                 let ordinal = if link.from == at { link.to } else { link.from };
                 if passable(ordinal) && seen.insert(ordinal) {
                     next.push_back((ordinal, steps + 1));
@@ -184,30 +212,87 @@ impl Marks {
         reached
     }
 
+    fn on(&self, ordinal: u32) -> Option<&Places> {
+        let chunk = self.places.get(&(ordinal / CHUNK))?;
+        chunk.get(&ordinal).map(Arc::as_ref)
+    }
+
+    /// The places of a record, to be changed.
+    fn on_mut(&mut self, ordinal: u32) -> &mut Places {
+        let chunks = Arc::make_mut(&mut self.places);
+        let chunk = Arc::make_mut(chunks.entry(ordinal / CHUNK).or_default());
+        Arc::make_mut(chunk.entry(ordinal).or_default())
+    }
+
+    fn span_mut(&mut self, tag: u32, place: u32) -> Option<&mut Span> {
+        let tag = self.tags.get_mut(tag as usize)?;
+        tag.spans.get_mut(place as usize)
+    }
+
+    /// The number of a tag, which it gets with its first record.
+    fn number(&mut self, tag: &str) -> u32 {
+        if let Some(number) = self.numbers.get(tag) {
+            return *number;
+        }
+        let number = self.tags.len() as u32;
+        let name: Arc<str> = Arc::from(tag);
+        Arc::make_mut(&mut self.numbers).insert(Arc::clone(&name), number);
+        self.tags.push(Tag {
+            name,
+            spans: Chunked::default(),
+        });
+        number
+    }
+
     fn open(&mut self, tag: &str, ordinal: u32, from: i64) {
-        let span = Span {
-            ordinal,
-            from,
-            until: NEVER,
+        let until = NEVER;
+        self.put_span(
+            tag,
+            Span {
+                ordinal,
+                from,
+                until,
+            },
+        );
+    }
+
+    fn put_span(&mut self, tag: &str, span: Span) {
+        let number = self.number(tag);
+        let Some(tag) = self.tags.get_mut(number as usize) else {
+            return;
         };
-        match self.tags.get_mut(tag) {
-            Some(spans) => Arc::make_mut(spans).push(span),
-            None => {
-                self.tags.insert(Arc::from(tag), Arc::new(vec![span]));
-            }
+        let place = tag.spans.len() as u32;
+        tag.spans.push(span);
+        self.on_mut(span.ordinal).spans.push((number, place));
+    }
+
+    fn put_link(&mut self, link: LinkSpan) {
+        let place = self.links.len() as u32;
+        let ends = [link.from, link.to];
+        self.links.push(link);
+        for end in ends {
+            self.on_mut(end).links.push(place);
         }
     }
 
     fn retag(&mut self, ordinal: u32, tags: &[String], at: i64) {
         let mut held = BTreeSet::new();
-        for (tag, spans) in &mut self.tags {
-            let open = |span: &Span| span.ordinal == ordinal && span.until == NEVER;
-            let Some(place) = spans.iter().position(open) else {
+        let spans = self.on(ordinal).map(|places| places.spans.clone());
+        for (number, place) in spans.unwrap_or_default() {
+            let Some(tag) = self.tags.get(number as usize) else {
                 continue;
             };
-            if tags.iter().any(|kept| **kept == **tag) {
-                held.insert(Arc::clone(tag));
-            } else if let Some(span) = Arc::make_mut(spans).get_mut(place) {
+            let name = Arc::clone(&tag.name);
+            if !tag
+                .spans
+                .get(place as usize)
+                .is_some_and(|span| span.holds(None))
+            {
+                continue;
+            }
+            if tags.iter().any(|kept| **kept == *name) {
+                held.insert(name);
+            } else if let Some(span) = self.span_mut(number, place) {
                 span.until = at;
             }
         }
@@ -216,13 +301,13 @@ impl Marks {
                 self.open(tag, ordinal, at);
             }
         }
-        Arc::make_mut(&mut self.edited).insert(ordinal);
+        self.on_mut(ordinal).edited = true;
     }
 
     fn link(&mut self, from: u32, to: u32, relation: &str, since: i64) {
         let known = self.open_link(from, to, relation).is_some();
         if !known && from != to {
-            Arc::make_mut(&mut self.links).push(LinkSpan {
+            self.put_link(LinkSpan {
                 from,
                 to,
                 relation: Arc::from(relation),
@@ -234,19 +319,50 @@ impl Marks {
 
     fn unlink(&mut self, from: u32, to: u32, relation: &str, at: i64) {
         if let Some(place) = self.open_link(from, to, relation)
-            && let Some(link) = Arc::make_mut(&mut self.links).get_mut(place)
+            && let Some(link) = self.links.get_mut(place as usize)
         {
             link.until = at;
         }
     }
 
-    fn open_link(&self, from: u32, to: u32, relation: &str) -> Option<usize> {
-        self.links.iter().position(|link| {
-            link.until == NEVER && (link.from, link.to) == (from, to) && *link.relation == *relation
-        })
+    fn open_link(&self, from: u32, to: u32, relation: &str) -> Option<u32> {
+        let places = self.on(from)?.links.iter().copied();
+        let mut open = places.filter(|place| {
+            let link = self.links.get(*place as usize);
+            link.is_some_and(|link| {
+                link.is_open() && (link.from, link.to) == (from, to) && *link.relation == *relation
+            })
+        });
+        open.next()
     }
 }
 
-fn holds(from: i64, until: i64, at: Option<i64>) -> bool {
-    at.map_or(until == NEVER, |at| from <= at && at < until)
+impl Span {
+    fn is_there(&self) -> bool {
+        self.ordinal != GONE
+    }
+
+    /// Whether the record has the tag now, or had it at an instant.
+    fn holds(&self, at: Option<i64>) -> bool {
+        let then = |at| self.from <= at && at < self.until;
+        self.is_there() && at.map_or(self.until == NEVER, then)
+    }
+}
+
+impl LinkSpan {
+    fn is_there(&self) -> bool {
+        self.from != GONE
+    }
+
+    fn is_open(&self) -> bool {
+        self.is_there() && self.until == NEVER
+    }
+}
+
+/// Alike where a checkpoint of the one is that of the other.
+#[cfg(test)]
+impl PartialEq for Marks {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_part() == other.to_part()
+    }
 }

@@ -1,21 +1,35 @@
-//! Keeping: one call is one group commit. On disk first, then in the index, then visible.
+//! Keeping: one call is one group commit, or a few where it is large. On disk first, then in the
+//! index, then visible.
+
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
-use reprise_store::Entry;
+use reprise_store::{Commit, Entry};
 use reprise_types::{
-    Annotation, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason, WriteOutcome,
-    check_unit_vector,
+    Annotation, EmbeddingSpace, ExternalId, MemoryRecord, NewRecord, RecordId, RejectReason,
+    WriteOutcome, check_unit_vector,
 };
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::prepare;
 
+/// What one call is about to keep.
+#[derive(Default)]
+struct Batch {
+    kept: Vec<MemoryRecord>,
+    ids: HashSet<RecordId>,
+    /// The records of this batch by external id.
+    named: HashMap<ExternalId, RecordId>,
+}
+
 impl Engine {
-    /// Keeps `records` and moves the stream's cursor, both or neither, with one write and one sync.
+    /// Keeps `records` and moves the stream's cursor, both or neither, with one write and one sync
+    /// for every few megabytes; the cursor goes with the last of them.
     ///
     /// Answers one outcome per record, in order. A cursor at or behind the one held is not written,
-    /// so a replay of known events changes nothing.
+    /// so a replay of known events changes nothing. Where the disk fails on the way, what was kept
+    /// until then is told in [`EngineError::Partly`].
     pub fn observe(
         &mut self,
         records: Vec<NewRecord>,
@@ -24,13 +38,14 @@ impl Engine {
     ) -> Result<Vec<WriteOutcome>, EngineError> {
         let known_at = self.advance_clock(now);
         let mut outcomes = Vec::with_capacity(records.len());
-        let mut kept: Vec<MemoryRecord> = Vec::new();
+        let mut batch = Batch::default();
         let mut space = self.state.space.clone();
         for new in records {
-            outcomes.push(self.admit(new, known_at, &mut kept, &mut space));
+            outcomes.push(self.admit(new, known_at, &mut batch, &mut space));
         }
-        let links = self.links_handed_on(&kept, known_at);
-        let mut entries: Vec<Entry> = kept
+        let links = self.links_handed_on(&batch.kept, known_at);
+        let mut entries: Vec<Entry> = batch
+            .kept
             .into_iter()
             .map(|record| Entry::Record(Box::new(record)))
             .collect();
@@ -43,9 +58,22 @@ impl Engine {
         if entries.is_empty() {
             return Ok(outcomes);
         }
-        self.commit(&entries)?;
+        let (done, committed) = self.commit_parts(&entries);
         self.publish();
-        Ok(outcomes)
+        let Err(source) = committed else {
+            return Ok(outcomes);
+        };
+        let all = outcomes.len();
+        cut_to(&mut outcomes, done);
+        if outcomes.is_empty() {
+            return Err(source);
+        }
+        let source = Box::new(source);
+        Err(EngineError::Partly {
+            outcomes,
+            all,
+            source,
+        })
     }
 
     /// The links of what is corrected, made anew for the corrections.
@@ -69,14 +97,16 @@ impl Engine {
         entries
     }
 
-    /// Gives waiting records their vectors. Those of another space, already embedded or gone are
-    /// passed over; answers how many were taken.
+    /// Gives waiting records their vectors, which come from the model in use: where nobody said
+    /// which that is, its space becomes the store's. Those of another space, already embedded or
+    /// gone are passed over; answers how many were taken.
     pub fn embed_late(
         &mut self,
         vectors: Vec<(RecordId, EmbeddingSpace, Vec<f32>)>,
     ) -> Result<usize, EngineError> {
-        let mut space = self.state.space.clone();
         let mut entries = Vec::new();
+        self.adopt(vectors.first().map(|(_, found, _)| found))?;
+        let mut space = self.state.space.clone();
         for (id, found, vector) in vectors {
             let Some(ordinal) = self.state.index.find(id) else {
                 continue;
@@ -107,39 +137,63 @@ impl Engine {
         Ok(entries.len())
     }
 
+    /// Puts the model's space in force where none was configured; what the store holds of others is
+    /// left out from now on, and waits for the model.
+    fn adopt(&mut self, space: Option<&EmbeddingSpace>) -> Result<(), EngineError> {
+        let held = self.state.space.as_ref();
+        if self.state.configured.is_some() || space.is_none() || held.is_none() || held == space {
+            return Ok(());
+        }
+        let (held, found) = (held.map(name_of), space.map(name_of));
+        tracing::warn!(
+            ?held,
+            ?found,
+            "the model in use reads another space; vectors are made anew"
+        );
+        self.state.configured = space.cloned();
+        self.rebuild()
+    }
+
     /// Up to `limit` live records without a vector, oldest first, with their texts.
     #[must_use]
     pub fn unembedded(&self, limit: usize) -> Vec<(RecordId, String)> {
-        let waiting = self.snapshot.index.unembedded(limit);
-        let read = |ordinal| self.snapshot.reader.record(ordinal).ok();
+        let waiting = self.unembedded_from(0, limit);
         waiting
             .into_iter()
-            .filter_map(read)
-            .map(|record| (record.id, record.text))
+            .map(|(_, id, text)| (id, text))
             .collect()
+    }
+
+    /// The same from a place in the log on, with the place of each.
+    #[must_use]
+    pub fn unembedded_from(&self, first: u32, limit: usize) -> Vec<(u32, RecordId, String)> {
+        let waiting = self.snapshot.index.unembedded(first, limit);
+        let read = |ordinal| {
+            let record = self.snapshot.reader.record(ordinal).ok()?;
+            Some((ordinal, record.id, record.text))
+        };
+        waiting.into_iter().filter_map(read).collect()
     }
 
     fn admit(
         &mut self,
         new: NewRecord,
         known_at: DateTime<Utc>,
-        kept: &mut Vec<MemoryRecord>,
+        batch: &mut Batch,
         space: &mut Option<EmbeddingSpace>,
     ) -> WriteOutcome {
         if let Err(why) = prepare::validate(&new) {
             return WriteOutcome::Rejected { why };
         }
         for external in &new.external_ids {
-            let staged = kept
-                .iter()
-                .find(|record| record.external_ids.contains(external));
-            if let Some(of) = staged.map(|r| r.id).or_else(|| self.duplicate_of(external)) {
+            let staged = batch.named.get(external).copied();
+            if let Some(of) = staged.or_else(|| self.duplicate_of(external)) {
                 return WriteOutcome::Duplicate { of };
             }
         }
         if let Some(id) = new.supersedes
             && self.state.index.find(id).is_none()
-            && !kept.iter().any(|record| record.id == id)
+            && !batch.ids.contains(&id)
         {
             return WriteOutcome::Rejected {
                 why: RejectReason::UnknownSuperseded { id },
@@ -147,6 +201,11 @@ impl Engine {
         }
         if let Some((found, _)) = &new.embedding
             && usize::from(found.dimensions) != self.state.index.dimensions()
+            && self
+                .state
+                .configured
+                .as_ref()
+                .is_none_or(|own| own == found)
         {
             let (got, expected) = (found.dimensions, self.state.index.dimensions());
             let message = format!("the vector has {got} numbers, this store holds {expected}");
@@ -156,16 +215,45 @@ impl Engine {
         }
         let id = self.ids.next(known_at);
         let record = prepare::build(new, id, known_at, space.as_ref());
+        if let Some(foreign) = record.metadata.get(prepare::FOREIGN_SPACE_KEY) {
+            tracing::warn!(%id, %foreign, "a vector of another space was left out");
+        }
         if record.embedding_space.is_some() {
             space.clone_from(&record.embedding_space);
         }
-        kept.push(record);
+        let names = record.external_ids.iter().cloned();
+        batch.named.extend(names.map(|name| (name, id)));
+        batch.ids.insert(id);
+        batch.kept.push(record);
         WriteOutcome::Inserted { id }
     }
 
-    /// Appends, then applies what was appended. Nothing is applied that is not on disk.
+    /// Appends, then applies what was appended, in as many commits as it takes. Nothing is applied
+    /// that is not on disk; where a commit fails, readers see those before it.
     pub(crate) fn commit(&mut self, entries: &[Entry]) -> Result<(), EngineError> {
-        let commit = self.log.append(entries)?;
+        let (done, committed) = self.commit_parts(entries);
+        if committed.is_err() && done > 0 {
+            self.publish();
+        }
+        committed
+    }
+
+    /// The same; answers how many of the entries are on disk.
+    fn commit_parts(&mut self, entries: &[Entry]) -> (usize, Result<(), EngineError>) {
+        let mut done = 0;
+        while done < entries.len() {
+            match self.log.append_part(&entries[done..]) {
+                Ok((commit, taken)) => {
+                    self.apply_commit(commit, &entries[done..done + taken]);
+                    done += taken;
+                }
+                Err(error) => return (done, Err(error.into())),
+            }
+        }
+        (done, Ok(()))
+    }
+
+    fn apply_commit(&mut self, commit: Commit, entries: &[Entry]) {
         let mut ordinal = commit.first_ordinal;
         for entry in entries {
             let is_record = matches!(entry, Entry::Record(_));
@@ -177,6 +265,21 @@ impl Engine {
             self.log.records(),
             "index and log number alike"
         );
-        Ok(())
+    }
+}
+
+/// A space as people read it.
+pub(crate) fn name_of(space: &EmbeddingSpace) -> String {
+    format!("{}/{}", space.model, space.version)
+}
+
+/// Leaves the outcomes of what is on disk, which are the first `records` insertions and what was
+/// found known or refused between them.
+fn cut_to(outcomes: &mut Vec<WriteOutcome>, records: usize) {
+    let inserted =
+        |(_, outcome): &(usize, &WriteOutcome)| matches!(outcome, WriteOutcome::Inserted { .. });
+    let first_lost = outcomes.iter().enumerate().filter(inserted).nth(records);
+    if let Some((at, _)) = first_lost {
+        outcomes.truncate(at);
     }
 }

@@ -21,7 +21,8 @@ use crate::state::State;
 pub struct EngineOptions {
     /// Length of every vector in the file.
     pub dimensions: u16,
-    /// The space of the embedder in use; `None` takes the file's.
+    /// The space of the model in use: vectors of others are left out, as if their records waited
+    /// for it. `None` takes the file's.
     pub space: Option<EmbeddingSpace>,
     /// Random bits: they name a new file and make ids.
     pub entropy: u128,
@@ -100,16 +101,19 @@ impl Engine {
         let dimensions = usize::from(options.dimensions);
         let ready = derived.and_then(|set| {
             let covers = set.covers;
-            let state = State::from_parts(dimensions, options.learn, set)?;
+            let space = options.space.as_ref();
+            let reader = log.reader();
+            let state = State::from_parts(dimensions, options.learn, space, set, &reader)?;
             Some((state.replay(&log, covers).ok()?, covers))
         });
         let (mut state, checkpointed, origin) = if let Some((state, covers)) = ready {
             (state, covers, IndexOrigin::Checkpoint)
         } else {
-            let state = State::empty(dimensions, options.learn).replay(&log, CommitSeq(0))?;
+            let space = options.space.clone();
+            let state = State::empty(dimensions, options.learn, space);
+            let state = state.replay(&log, CommitSeq(0))?;
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
-        state.space = options.space.clone().or(state.space);
         state.index.set_graph_from(options.graph_from);
         let snapshot = Arc::new(Snapshot {
             index: state.index.publish(),

@@ -6,13 +6,18 @@ use reprise_types::limits::{
 };
 use reprise_types::{
     ContentHash, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason,
-    check_unit_vector, normal_tags,
+    check_unit_vector, json_bytes, normal_tags,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
 
+use crate::observe::name_of;
+
 /// Key of the mark that a cut text leaves in the metadata.
 pub(crate) const TRUNCATED_KEY: &str = "truncated_from_bytes";
+
+/// Key of the mark that a vector of another space leaves there: which space it was.
+pub(crate) const FOREIGN_SPACE_KEY: &str = "embedding_space_left_out";
 
 /// Checks everything that the sender can change.
 pub(crate) fn validate(new: &NewRecord) -> Result<(), RejectReason> {
@@ -57,17 +62,13 @@ pub(crate) fn validate(new: &NewRecord) -> Result<(), RejectReason> {
     few("external_ids", new.external_ids.len())?;
     few("tags", new.tags.len())?;
     few("source_refs", provenance.source_refs.len())?;
-    let metadata_bytes = serde_json::to_vec(&new.metadata).map_or(0, |bytes| bytes.len());
-    short("metadata", metadata_bytes, METADATA_BYTES_MAX)?;
-    let details_bytes = new
-        .details
-        .as_ref()
-        .map_or(0, |details| details.to_string().len());
+    short("metadata", json_bytes(&new.metadata), METADATA_BYTES_MAX)?;
+    let details_bytes = new.details.as_ref().map_or(0, json_bytes);
     short("details", details_bytes, METADATA_BYTES_MAX)
 }
 
-/// Makes the record. A vector of another space than `space` is left out: the text is kept and
-/// embedded later, because spaces never mix.
+/// Makes the record. A vector of another space than `space` is left out, which the metadata says:
+/// the text is kept and embedded later, because spaces never mix.
 pub(crate) fn build(
     new: NewRecord,
     id: RecordId,
@@ -82,7 +83,12 @@ pub(crate) fn build(
     // A vector of the whole text stays the vector of the cut one: the model reads far less.
     let (embedding_space, embedding) = match new.embedding {
         Some((found, vector)) if space.is_none_or(|space| *space == found) => (Some(found), vector),
-        _ => (None, Vec::new()),
+        Some((found, _)) => {
+            let name = Value::from(name_of(&found));
+            metadata.insert(FOREIGN_SPACE_KEY.to_owned(), name);
+            (None, Vec::new())
+        }
+        None => (None, Vec::new()),
     };
     MemoryRecord {
         id,
@@ -217,5 +223,6 @@ mod tests {
         assert_eq!(kept.embedding, vec![1.0, 0.0]);
         let left_out = build(record, id, now, Some(&space("b")));
         assert!(left_out.embedding.is_empty() && left_out.embedding_space.is_none());
+        assert_eq!(left_out.metadata[FOREIGN_SPACE_KEY], Value::from("a/1"));
     }
 }

@@ -4,13 +4,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-use reprise_index::{IndexWriter, LeftPart, NewDoc};
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, NewDoc};
 use reprise_learn::{LearnSettings, Learning};
-use reprise_store::{CommitSeq, DerivedSet, Entry, Log};
+use reprise_store::{CommitSeq, DerivedSet, Entry, Log, LogReader};
 use reprise_types::{EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
 
 use crate::error::EngineError;
+use crate::head::Head;
 use crate::keys::{KEYS_TAG, Keys, key_of};
 use crate::learning::LEARNING_TAG;
 use crate::marks::{MARKS_TAG, Marks};
@@ -21,10 +22,12 @@ use crate::names::names_of;
 pub(crate) struct State {
     pub(crate) index: IndexWriter,
     pub(crate) keys: Keys,
-    /// The latest `known_at`; the next one is never earlier.
+    /// The instant given out last.
     pub(crate) known_at: DateTime<Utc>,
-    /// The one space whose vectors the file holds.
+    /// The one space whose vectors are in use.
     pub(crate) space: Option<EmbeddingSpace>,
+    /// The space of the model in use, where it is known: vectors of others are left out.
+    pub(crate) configured: Option<EmbeddingSpace>,
     pub(crate) learning: Learning,
     pub(crate) marks: Marks,
     /// Records forgotten in this fold: an older run of a compacted log may still name them.
@@ -34,12 +37,17 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn empty(dimensions: usize, learn: LearnSettings) -> Self {
+    pub(crate) fn empty(
+        dimensions: usize,
+        learn: LearnSettings,
+        configured: Option<EmbeddingSpace>,
+    ) -> Self {
         Self {
             index: IndexWriter::new(dimensions),
             keys: Keys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
-            space: None,
+            space: configured.clone(),
+            configured,
             learning: Learning::with_settings(dimensions, learn),
             marks: Marks::default(),
             gone: HashSet::new(),
@@ -47,14 +55,17 @@ impl State {
         }
     }
 
-    /// The state at a checkpoint; `None` where a part is missing or unreadable.
+    /// The state at a checkpoint; `None` where a part is missing or unreadable, or holds vectors
+    /// that the model in use cannot read.
     pub(crate) fn from_parts(
         dimensions: usize,
         learn: LearnSettings,
+        configured: Option<&EmbeddingSpace>,
         mut set: DerivedSet,
+        log: &LogReader,
     ) -> Option<Self> {
         let keys = set.parts.iter().position(|part| part.0 == KEYS_TAG)?;
-        let keys = Keys::from_part(set.parts.swap_remove(keys).1)?;
+        let (keys, head) = Keys::from_part(set.parts.swap_remove(keys).1)?;
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
         let learning = Learning::from_part(dimensions, learn, &learning.1)?;
         let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
@@ -64,13 +75,22 @@ impl State {
             size: part.size(),
             read: Arc::new(move |at, out| part.read_at(at, out)),
         };
-        let index = IndexWriter::from_left_parts(dimensions, set.parts, &left).ok()?;
-        let known_at = index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
+        let mut index = IndexWriter::from_left_parts(dimensions, set.parts, &left).ok()?;
+        let last = || index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
+        let known_at = head.known_at.unwrap_or_else(last);
+        if let Some(space) = configured
+            && head.space.as_ref() != Some(space)
+            && (head.space.is_some() || holds_others(&index.publish(), log, space))
+        {
+            return None;
+        }
+        let configured = configured.cloned().or(head.space);
         Some(Self {
             index,
             keys,
             known_at,
-            space: None,
+            space: configured.clone(),
+            configured,
             learning,
             marks,
             gone: HashSet::new(),
@@ -81,7 +101,11 @@ impl State {
     /// The parts a checkpoint stores.
     pub(crate) fn parts(&mut self) -> Vec<(u8, Vec<u8>)> {
         let mut parts = self.index.to_parts();
-        parts.push((KEYS_TAG, self.keys.to_part()));
+        let head = Head {
+            known_at: (self.known_at > DateTime::<Utc>::MIN_UTC).then_some(self.known_at),
+            space: self.configured.clone(),
+        };
+        parts.push((KEYS_TAG, self.keys.to_part(&head)));
         parts.push((LEARNING_TAG, self.learning.to_part()));
         parts.push((MARKS_TAG, self.marks.to_part()));
         parts
@@ -114,12 +138,16 @@ impl State {
         self.fill_holes(ordinal.unwrap_or(0));
         match entry {
             Entry::Record(record) => {
-                self.known_at = self.known_at.max(record.known_at);
-                if record.embedding_space.is_some() {
-                    self.space.clone_from(&record.embedding_space);
+                self.give_out(record.known_at);
+                let vector = self.own_vector(record.embedding_space.as_ref(), &record.embedding);
+                let names = names_of(record);
+                let ordinal = self.index.push(&NewDoc {
+                    vector,
+                    ..doc_of(record, &names)
+                });
+                if let Some(vector) = vector {
+                    self.learning.place(record.id, vector);
                 }
-                let ordinal = self.index.push(&doc_of(record, &names_of(record)));
-                self.learning.place(record.id, &record.embedding);
                 let at = record.known_at.timestamp_micros();
                 self.marks.kept(ordinal, &record.tags, at);
                 for external in &record.external_ids {
@@ -134,9 +162,10 @@ impl State {
                 vector,
                 space,
             } => {
-                self.space = Some(space.clone());
-                self.index.set_vector(*ordinal, vector);
-                self.unplaced |= self.learning.has_weights();
+                if let Some(vector) = self.own_vector(Some(space), vector) {
+                    self.index.set_vector(*ordinal, vector);
+                    self.unplaced |= self.learning.has_weights();
+                }
             }
             Entry::Forgotten {
                 ordinal,
@@ -151,7 +180,7 @@ impl State {
                 for key in keys {
                     self.keys.insert(*key, *ordinal);
                 }
-                self.known_at = self.known_at.max(*at);
+                self.give_out(*at);
                 self.index.forget(*ordinal, *at);
                 self.learning.forget(*id);
                 self.marks.forget(*ordinal);
@@ -162,7 +191,7 @@ impl State {
                 at,
                 annotation,
             } => {
-                self.known_at = self.known_at.max(*at);
+                self.give_out(*at);
                 self.marks.say(*ordinal, annotation, at.timestamp_micros());
             }
             Entry::Learning(event) => {
@@ -174,6 +203,35 @@ impl State {
             // Cursors are the log's; kinds of a later version mean nothing to this index.
             _ => {}
         }
+    }
+
+    /// The instant of what is written at `at`: not before the last one given out. But a last one
+    /// that lies far ahead was given out under a wrong clock, and does not hold time up; unless it
+    /// is the clock now that is wrong.
+    pub(crate) fn give_out(&mut self, at: DateTime<Utc>) -> DateTime<Utc> {
+        let ahead = self.known_at.signed_duration_since(at);
+        let is_plausible = at.timestamp() >= OLDEST_SECONDS;
+        if at > self.known_at || (is_plausible && ahead > AHEAD_MAX) {
+            self.known_at = at;
+        }
+        self.known_at
+    }
+
+    /// The vector, where it is in the space in use; the first one decides which that is, unless a
+    /// model does.
+    fn own_vector<'v>(
+        &mut self,
+        space: Option<&EmbeddingSpace>,
+        vector: &'v [f32],
+    ) -> Option<&'v [f32]> {
+        let own = match &self.configured {
+            Some(configured) => space == Some(configured),
+            None => space.is_some(),
+        };
+        if own {
+            self.space = space.cloned();
+        }
+        (own && !vector.is_empty()).then_some(vector)
     }
 
     /// The space of the newest vector, asked of the log: the index stores numbers only.
@@ -198,7 +256,21 @@ impl State {
     }
 }
 
-/// What the index needs of a record.
+/// How far ahead of the clock the last instant may lie and still be held to: what clocks are set
+/// back by when nothing is wrong with them.
+const AHEAD_MAX: TimeDelta = TimeDelta::days(1);
+/// The start of 2026 in Unix time. No memory is older than the format: a clock before that has
+/// lost its battery.
+const OLDEST_SECONDS: i64 = 1_767_225_600;
+
+/// Whether an index holds vectors of another space.
+fn holds_others(index: &IndexSnapshot, log: &LogReader, space: &EmbeddingSpace) -> bool {
+    let other = |ordinal: &u32| log.space(*ordinal).is_some_and(|found| found != space);
+    let mut others = (0..index.len() as u32).filter(other);
+    log.has_other_spaces(space) && others.any(|ordinal| index.has_vector(ordinal))
+}
+
+/// What the index needs of a record, but for its vector.
 fn doc_of<'a>(record: &'a MemoryRecord, names: &'a [String]) -> NewDoc<'a> {
     NewDoc {
         id: record.id,
@@ -210,7 +282,7 @@ fn doc_of<'a>(record: &'a MemoryRecord, names: &'a [String]) -> NewDoc<'a> {
         speaker: speaker_of(record),
         text: &record.text,
         exact: names,
-        vector: (!record.embedding.is_empty()).then_some(record.embedding.as_slice()),
+        vector: None,
     }
 }
 

@@ -5,6 +5,7 @@ use reprise_store::LogStats;
 use serde::Serialize;
 
 use crate::engine::Engine;
+use crate::observe::name_of;
 
 /// One store in numbers.
 #[derive(Debug, Clone, Serialize)]
@@ -15,8 +16,10 @@ pub struct EngineStats {
     pub forgotten: u32,
     /// Records replaced by a correction.
     pub superseded: u32,
-    /// Live records still without a vector.
+    /// Live records still without a vector of the space in use.
     pub unembedded: u32,
+    /// Of those, the ones that have a vector of another space.
+    pub foreign_vectors: u32,
     /// Distinct sessions.
     pub sessions: u32,
     /// Distinct external ids.
@@ -31,11 +34,28 @@ pub struct EngineStats {
     pub reclaimable_bytes: u64,
     /// Commits since the file was made.
     pub commits: u64,
+    /// The last commit that a compaction merged; 0 where there was none.
+    pub compacted_to: u64,
+    /// Whether a compaction is under way.
+    pub compacting: bool,
+    /// Whether one is to start by itself.
+    pub compaction_due: bool,
     /// Bytes of memory that the index holds.
     pub index_bytes: usize,
 }
 
 impl Engine {
+    /// How many records claim to have been kept after `now`, and until when: the clock was wrong
+    /// then, or it is now.
+    #[must_use]
+    pub fn kept_after(&self, now: DateTime<Utc>) -> Option<(usize, DateTime<Utc>)> {
+        let index = &self.snapshot.index;
+        let docs = (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
+        let later = docs.filter(|doc| !doc.hole && doc.known_at > now);
+        let later: Vec<_> = later.map(|doc| doc.known_at).collect();
+        Some((later.len(), later.iter().max().copied()?))
+    }
+
     /// Counts; one pass over the documents.
     #[must_use]
     pub fn stats(&self) -> EngineStats {
@@ -44,26 +64,32 @@ impl Engine {
             file_bytes,
             bytes_reclaimable,
             commits,
+            compacted_to,
             ..
         } = self.log.stats();
         let docs = || (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
+        let unembedded = index.unembedded(0, usize::MAX);
+        let foreign = |ordinal: &&u32| self.snapshot.reader.space(**ordinal).is_some();
         let live = docs().filter(reprise_index::Doc::is_live).count() as u32;
         EngineStats {
             live,
             forgotten: docs().filter(|doc| doc.forgotten_at.is_some()).count() as u32,
             superseded: docs().filter(|doc| doc.superseded_at.is_some()).count() as u32,
-            unembedded: index.unembedded(usize::MAX).len() as u32,
+            unembedded: unembedded.len() as u32,
+            foreign_vectors: unembedded.iter().filter(foreign).count() as u32,
             sessions: index.sessions(),
             external_ids: self.state.keys.len(),
-            last_ingest: docs().filter(|doc| !doc.hole).map(|doc| doc.known_at).max(),
-            space: self
-                .state
-                .space
-                .as_ref()
-                .map(|s| format!("{}/{}", s.model, s.version)),
+            last_ingest: docs()
+                .filter(|doc| !doc.hole)
+                .last()
+                .map(|doc| doc.known_at),
+            space: self.state.space.as_ref().map(name_of),
             file_bytes,
             reclaimable_bytes: bytes_reclaimable,
             commits,
+            compacted_to,
+            compacting: self.log.is_compacting(),
+            compaction_due: self.is_compaction_due(),
             index_bytes: index.memory_bytes(),
         }
     }

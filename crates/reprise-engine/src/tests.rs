@@ -3,12 +3,14 @@
 
 mod annotating;
 mod branches;
+mod full;
 mod keeping;
 mod learning;
 mod listing;
 mod lookups;
 mod past;
 mod restarts;
+mod spaces;
 
 use std::path::PathBuf;
 use std::sync::Arc;

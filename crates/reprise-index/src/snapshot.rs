@@ -282,11 +282,12 @@ impl IndexSnapshot {
         self.vectors.has(ordinal)
     }
 
-    /// Up to `limit` living documents without a vector, oldest first.
+    /// Up to `limit` living documents without a vector, from ordinal `first` on.
     #[must_use]
-    pub fn unembedded(&self, limit: usize) -> Vec<u32> {
+    pub fn unembedded(&self, first: u32, limit: usize) -> Vec<u32> {
         (0_u32..)
             .zip(self.vectors.scales())
+            .skip(first as usize)
             .filter(|(ordinal, scale)| *scale == 0.0 && self.world.is_live(*ordinal))
             .map(|(ordinal, _)| ordinal)
             .take(limit)

@@ -54,8 +54,11 @@ impl Evidence {
         uses.push(run);
     }
 
-    pub(crate) fn forget(&mut self, record: RecordId) {
+    /// Answers whether anything was known.
+    pub(crate) fn forget(&mut self, record: RecordId) -> bool {
+        let known = self.uses.get(record).is_some();
         self.uses.remove(record);
+        known
     }
 
     /// How much better than usual runs like `query` went that used `record`, -1..1; exactly 0 where

@@ -172,8 +172,10 @@ impl Learner {
 
     /// Drops what is known of a forgotten record.
     pub fn forget(&mut self, record: RecordId) {
-        self.evidence.forget(record);
-        self.journal.strike(record);
+        // A run's record is evidence: what is none stands in no run, and need not be looked for.
+        if self.evidence.forget(record) {
+            self.journal.strike(record);
+        }
         if !self.adapter.is_empty() {
             Arc::make_mut(&mut self.adapter).forget(record);
         }

@@ -227,10 +227,14 @@ fn main() {
 
     let mut log = open(&path, Verify::Tail).log;
     let start = Instant::now();
-    let done = log.start_compaction().unwrap().run().unwrap();
+    let done = log
+        .start_compaction(derived.clone())
+        .unwrap()
+        .run()
+        .unwrap();
     let ran = start.elapsed();
     let start = Instant::now();
-    let report = log.finish_compaction(done, &derived).unwrap();
+    let report = log.finish_compaction(done).unwrap();
     println!(
         "{:<34} run {:.2} s, finish {:.0} ms",
         "compaction",

@@ -13,7 +13,7 @@ const CHUNK: usize = 256;
     clippy::rc_buffer,
     reason = "the vectors grow in place while nobody else holds them"
 )]
-pub(crate) struct Chunked<T> {
+pub struct Chunked<T> {
     chunks: Arc<Vec<Arc<Vec<T>>>>,
     len: usize,
 }
@@ -37,15 +37,23 @@ impl<T> Default for Chunked<T> {
 }
 
 impl<T: Clone> Chunked<T> {
-    pub(crate) fn len(&self) -> usize {
+    /// Items in it.
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The item at a place.
+    pub fn get(&self, index: usize) -> Option<&T> {
         self.chunks.get(index / CHUNK)?.get(index % CHUNK)
     }
 
-    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+    /// The item at a place, to be changed; its chunk is copied where a clone shows it.
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         if index >= self.len {
             return None;
         }
@@ -53,7 +61,8 @@ impl<T: Clone> Chunked<T> {
         Arc::make_mut(chunk).get_mut(index % CHUNK)
     }
 
-    pub(crate) fn push(&mut self, item: T) {
+    /// Puts an item at the end.
+    pub fn push(&mut self, item: T) {
         let chunks = Arc::make_mut(&mut self.chunks);
         if let Some(last) = chunks.last_mut().filter(|last| last.len() < CHUNK) {
             Arc::make_mut(last).push(item);
@@ -65,7 +74,8 @@ impl<T: Clone> Chunked<T> {
         self.len += 1;
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    /// The items, from the first on.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.iter())
     }
 }

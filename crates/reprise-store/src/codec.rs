@@ -103,6 +103,13 @@ pub(crate) struct Encoded {
     pub(crate) vector: Option<Vec<u8>>,
 }
 
+impl Encoded {
+    /// Bytes it adds to a commit, before compression.
+    pub(crate) fn size(&self) -> usize {
+        self.raw.body.len() + self.vector.as_ref().map_or(0, Vec::len)
+    }
+}
+
 /// Encodes an entry that was checked before; `None` for `Entry::Lost`, which no caller may write,
 /// and for events of a later version.
 pub(crate) fn encode(entry: &Entry) -> Option<Encoded> {

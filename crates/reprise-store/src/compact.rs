@@ -15,11 +15,12 @@ use crate::checkpoint;
 use crate::commit::{CommitHead, FIXED_SIZE, FileFacts, ReadCommit};
 use crate::directory::{Directory, Folding};
 use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt};
+use crate::entry::CommitSeq;
 use crate::error::StoreError;
 use crate::frame::{HEADER_SIZE, TYPE_COMMIT, TYPE_VECTORS, put_segment};
 use crate::log::{Log, SUFFIX_COMPACT, beside, check_tags};
 use crate::options::CompactionReport;
-use crate::reader::ReadTools;
+use crate::reader::{LogReader, ReadTools};
 use crate::scan::{Found, Scan};
 use crate::squeeze::Unsqueezer;
 
@@ -42,6 +43,7 @@ pub struct Compaction {
     file: Arc<dyn DiskFile>,
     directory: Directory,
     end: u64,
+    derived: Vec<(u8, Vec<u8>)>,
     turn: Turn,
 }
 
@@ -53,15 +55,31 @@ pub struct Compacted {
     source_end: u64,
     temporary: PathBuf,
     file: Arc<dyn DiskFile>,
+    facts: FileFacts,
     directory: Directory,
     end: u64,
+    /// The commit at which it was started, and where the checkpoint of that ends.
+    checkpoint: (u64, u64),
+    /// Whether commits were copied since it was synced.
+    is_ahead_of_sync: bool,
     _turn: Turn,
 }
 
 impl Log {
-    /// Prepares a compaction of everything up to the last commit; costs next to nothing.
-    pub fn start_compaction(&self) -> Result<Compaction, StoreError> {
-        self.check_writable()?;
+    /// Whether one is prepared, running or waiting to be finished.
+    pub fn is_compacting(&self) -> bool {
+        self.compacting.load(Ordering::Acquire)
+    }
+
+    /// Prepares a compaction of everything up to the last commit, with the caller's blobs as of
+    /// that; costs next to nothing.
+    pub fn start_compaction(
+        &mut self,
+        derived: Vec<(u8, Vec<u8>)>,
+    ) -> Result<Compaction, StoreError> {
+        self.make_ready()?;
+        self.check_place()?;
+        check_tags(&derived)?;
         if self.compacting.swap(true, Ordering::AcqRel) {
             let path = self.path.clone();
             return Err(StoreError::CompactionUnderWay { path });
@@ -73,19 +91,46 @@ impl Log {
             file: Arc::clone(&self.file),
             directory: self.directory.clone(),
             end: self.end,
+            derived,
             turn: Turn(Arc::clone(&self.compacting)),
         })
     }
 
-    /// Adds to the new file what was committed meanwhile and a checkpoint with `derived`, and puts
-    /// it in the old one's place. Readers taken before go on with the old file.
-    pub fn finish_compaction(
-        &mut self,
-        done: Compacted,
-        derived: &[(u8, Vec<u8>)],
-    ) -> Result<CompactionReport, StoreError> {
+    /// Writes all that can still be read of this log, whatever is damaged, into a new file at `to`.
+    /// Records keep their ordinals; those that cannot be read are marked as lost.
+    pub fn salvage_to(&self, to: &Path) -> Result<CompactionReport, StoreError> {
+        let io = StoreError::io("write what can be read into", to);
+        let packed = || {
+            self.disk.remove(to)?;
+            let file = self.disk.open_or_create(to)?;
+            let source = pack::Source {
+                file: &self.file,
+                facts: self.facts,
+                directory: &self.directory,
+                end: self.end,
+            };
+            let (mut directory, end) = pack::run(&source, &*file)?;
+            let end = checkpoint::write(&*file, &self.facts, &mut directory, end, &[])?;
+            self.disk.sync_dir(to)?;
+            Ok(self.report(&directory, end))
+        };
+        packed().map_err(io)
+    }
+
+    fn report(&self, new: &Directory, end: u64) -> CompactionReport {
+        CompactionReport {
+            bytes_before: self.end,
+            bytes_after: end,
+            records: new.records() - new.forgotten - new.lost,
+            forgotten: new.forgotten,
+        }
+    }
+
+    /// Adds to the new file what was committed meanwhile, and puts it in the old one's place.
+    /// Readers taken before go on with the old file.
+    pub fn finish_compaction(&mut self, done: Compacted) -> Result<CompactionReport, StoreError> {
         let temporary = done.temporary.clone();
-        let finished = self.try_finish(done, derived);
+        let finished = self.try_finish(done);
         if finished.is_err()
             && let Err(error) = self.disk.remove(&temporary)
         {
@@ -94,49 +139,36 @@ impl Log {
         finished
     }
 
-    fn try_finish(
-        &mut self,
-        mut done: Compacted,
-        derived: &[(u8, Vec<u8>)],
-    ) -> Result<CompactionReport, StoreError> {
-        self.check_writable()?;
-        check_tags(derived)?;
+    fn try_finish(&mut self, mut done: Compacted) -> Result<CompactionReport, StoreError> {
+        self.make_ready()?;
         if !Arc::ptr_eq(&done.source, &self.file) {
             let path = self.path.clone();
             return Err(StoreError::StaleCompaction { path });
         }
         let path = self.path.clone();
         let io = StoreError::io("compact", &path);
-        self.copy_tail(&mut done)?;
+        done.copy_until(self.end, &path)?;
         if done.directory.records() != self.records() || done.directory.seq != self.directory.seq {
-            return Err(self.damaged(done.source_end));
+            return Err(damaged(&path, done.source_end));
         }
-        let end = checkpoint::write(
-            &*done.file,
-            &self.facts,
-            &mut done.directory,
-            done.end,
-            derived,
-        )
-        .map_err(&io)?;
+        if done.is_ahead_of_sync {
+            done.file.sync().map_err(&io)?;
+        }
+        let end = done.end;
         let lock = lock_new(&*self.disk, &done.temporary).map_err(&io)?;
         if lock.identity().map_err(&io)? != done.file.identity().map_err(&io)? {
             // A compaction of a log that was closed meanwhile has taken the name.
             let path = path.clone();
             return Err(StoreError::StaleCompaction { path });
         }
+        self.check_place()?;
         self.disk.rename(&done.temporary, &self.path).map_err(&io)?;
-        let report = CompactionReport {
-            bytes_before: self.end,
-            bytes_after: end,
-            records: done.directory.records() - done.directory.forgotten - done.directory.lost,
-            forgotten: done.directory.forgotten,
-        };
+        let report = self.report(&done.directory, end);
         self.file = done.file;
         self.lock = Some(lock);
         self.directory = done.directory;
         self.end = end;
-        self.checkpoint = Some((self.directory.seq, end));
+        self.checkpoint = Some(done.checkpoint);
         self.tools = Arc::new(ReadTools::default());
         if let Err(source) = self.disk.sync_dir(&self.path) {
             // The rename may not survive a power loss, and then neither would later commits.
@@ -144,33 +176,56 @@ impl Log {
         }
         Ok(report)
     }
+}
 
-    /// Copies the commits that came after the compaction was started, with their places corrected.
-    fn copy_tail(&self, done: &mut Compacted) -> Result<(), StoreError> {
-        let io = StoreError::io("compact", &self.path);
-        let file_id = self.facts.file_id;
-        let source = Arc::clone(&done.source);
-        let mut scan = Scan::new(source, done.source_end, self.end, file_id);
-        let tool = Unsqueezer::default();
-        while let Some(found) = scan.next().map_err(&io)? {
-            match found {
-                Found::Commit(commit, true) => {
-                    copy_commit(done, &self.facts, &commit, &tool).map_err(&io)?;
-                }
-                Found::Commit(commit, false) => return Err(self.damaged(commit.offset)),
-                Found::Damage(damage) => return Err(self.damaged(damage.offset)),
-                Found::Seal { .. } | Found::Own { .. } | Found::Foreign { .. } => {}
-            }
+impl Compacted {
+    /// Copies what was committed up to a snapshot of the same log, so that less is left to do when
+    /// it is finished. Any thread will do.
+    pub fn catch_up(&mut self, to: &LogReader) -> Result<(), StoreError> {
+        let snapshot = &*to.snapshot;
+        if Arc::ptr_eq(&snapshot.file, &self.source) {
+            self.copy_until(snapshot.end, &snapshot.path)?;
         }
         Ok(())
     }
 
-    fn damaged(&self, offset: u64) -> StoreError {
-        StoreError::Damaged {
-            path: self.path.clone(),
-            offset,
-            what: "commits written during the compaction cannot be read back",
+    /// The commit up to which its checkpoint covers the log.
+    pub fn covers(&self) -> CommitSeq {
+        CommitSeq(self.checkpoint.0)
+    }
+
+    /// Bytes of the log, up to a snapshot of it, that are not in the new file yet.
+    pub fn behind(&self, to: &LogReader) -> u64 {
+        to.snapshot.end.saturating_sub(self.source_end)
+    }
+
+    /// Copies the commits up to `end`, with their places corrected.
+    fn copy_until(&mut self, end: u64, path: &Path) -> Result<(), StoreError> {
+        let io = StoreError::io("compact", path);
+        let (source, facts) = (Arc::clone(&self.source), self.facts);
+        let mut scan = Scan::new(source, self.source_end, end, facts.file_id);
+        let tool = Unsqueezer::default();
+        while let Some(found) = scan.next().map_err(&io)? {
+            match found {
+                Found::Commit(commit, true) => {
+                    copy_commit(self, &facts, &commit, &tool).map_err(&io)?;
+                    self.is_ahead_of_sync = true;
+                }
+                Found::Commit(commit, false) => return Err(damaged(path, commit.offset)),
+                Found::Damage(found) => return Err(damaged(path, found.offset)),
+                Found::Seal { .. } | Found::Own { .. } | Found::Foreign { .. } => {}
+            }
         }
+        self.source_end = self.source_end.max(end);
+        Ok(())
+    }
+}
+
+fn damaged(path: &Path, offset: u64) -> StoreError {
+    StoreError::Damaged {
+        path: path.to_path_buf(),
+        offset,
+        what: "commits written during the compaction cannot be read back",
     }
 }
 
@@ -192,7 +247,7 @@ fn copy_commit(
     }
     let head = CommitHead {
         previous: done.directory.last_commit,
-        seal: 0,
+        seal: done.directory.seal,
         vectors_size: bytes.len() as u64,
         ..commit.head
     };
@@ -232,8 +287,8 @@ fn lock_new(disk: &dyn Disk, temporary: &Path) -> io::Result<Box<dyn DiskLock>> 
 }
 
 impl Compaction {
-    /// Writes the new file beside the old one and syncs it. Takes as long as reading the log does;
-    /// the log can be read and appended to meanwhile.
+    /// Writes the new file beside the old one, with a checkpoint, and syncs it. Takes as long as
+    /// reading the log does; the log can be read and appended to meanwhile.
     pub fn run(self) -> Result<Compacted, StoreError> {
         let temporary = beside(&self.path, SUFFIX_COMPACT);
         let packed = self.pack(&temporary);
@@ -243,8 +298,11 @@ impl Compaction {
                 source_end: self.end,
                 temporary,
                 file,
+                facts: self.facts,
+                checkpoint: (directory.seq, end),
                 directory,
                 end,
+                is_ahead_of_sync: false,
                 _turn: self.turn,
             }),
             Err(source) => {
@@ -266,8 +324,9 @@ impl Compaction {
             directory: &self.directory,
             end: self.end,
         };
-        let (directory, end) = pack::run(&source, &*file)?;
-        file.sync()?;
+        let (mut directory, end) = pack::run(&source, &*file)?;
+        let facts = &self.facts;
+        let end = checkpoint::write(&*file, facts, &mut directory, end, &self.derived)?;
         Ok((file, directory, end))
     }
 }

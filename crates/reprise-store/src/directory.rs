@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use reprise_types::EmbeddingSpace;
 
+use crate::block::BLOCK_ENTRIES_MAX;
 use crate::chunked::Chunked;
 use crate::codec::{Outline, Tombstone, VectorMark};
 use crate::commit::{FileFacts, Placed};
@@ -190,9 +191,10 @@ impl Directory {
             .slot(ordinal)
             .filter(|s| s.state != SlotState::Forgotten)
         {
-            if slot.vector != 0 {
-                self.dead_bytes += facts.stride();
-            }
+            let vector = if slot.vector == 0 { 0 } else { facts.stride() };
+            // Its share of a block that may hold others.
+            let text = u64::from(slot.block_size) / BLOCK_ENTRIES_MAX as u64;
+            self.dead_bytes += vector + text;
             let place = self.push_tombstone(tombstone);
             self.mark_forgotten(ordinal as usize, place);
         }

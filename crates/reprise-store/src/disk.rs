@@ -43,6 +43,12 @@ pub trait Disk: Debug + Send + Sync {
     /// Makes `to` name what `from` names, replacing what it named before, in one step.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Lets `to` name what `from` names, too; where it names something, `AlreadyExists`.
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes the folder of `path` where it is missing, closed to other users.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+
     /// Removes a name; fine where there is none.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
@@ -69,6 +75,9 @@ pub trait DiskFile: Debug + Send + Sync {
 
     /// Which file it is.
     fn identity(&self) -> io::Result<FileIdentity>;
+
+    /// How many names it has; 0 once it is removed.
+    fn links(&self) -> io::Result<u64>;
 }
 
 /// What came of asking for the lock.

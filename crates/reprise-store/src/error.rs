@@ -80,9 +80,10 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// An earlier write or sync failed, so nothing more is written through this handle.
+    /// An earlier write or sync failed, and the disk does not let us take back what it left.
     #[error(
-        "an earlier write to {} failed ({cause}); close and reopen it, what was acknowledged is safe",
+        "an earlier write to {} failed ({cause}) and cannot be taken back yet; check the disk, \
+         what was acknowledged is safe",
         .path.display()
     )]
     Poisoned {
@@ -90,6 +91,14 @@ pub enum StoreError {
         path: PathBuf,
         /// The first failure's sentence.
         cause: String,
+    },
+    /// The path does not name the file in use any more. The write was not kept.
+    #[error("{} was {what}", .path.display())]
+    Displaced {
+        /// Where the file was.
+        path: PathBuf,
+        /// What became of it.
+        what: Displacement,
     },
     /// A record that was never written.
     #[error("there is no record {ordinal}, the log has {records}; use an ordinal it returned")]
@@ -173,12 +182,54 @@ pub enum StoreError {
     },
 }
 
+/// What became of a file in use, behind the back of its writer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Displacement {
+    /// Removed, and not put back yet.
+    #[error("removed while it was in use; the next record that is kept puts it back")]
+    Removed,
+    /// Removed; all that was acknowledged stands in its place again.
+    #[error(
+        "removed while it was in use: what it held is back in its place, but this write was not \
+         kept; send it again (to remove a memory for good, run `reprise stop` first)"
+    )]
+    PutBack,
+    /// Moved away, or removed while it had another name.
+    #[error(
+        "moved away while it was in use, so nothing more is written; move it back, or run \
+         `reprise stop`"
+    )]
+    Moved,
+    /// Another file stands in its place.
+    #[error(
+        "replaced by another file while it was in use: this write was not kept, what the old file \
+         held {}; send it again, and the new file takes it",
+        kept_at(.rescued.as_deref())
+    )]
+    Replaced {
+        /// Where the old one's content was saved; `None` where it still has a name of its own.
+        rescued: Option<PathBuf>,
+    },
+}
+
+fn kept_at(rescued: Option<&std::path::Path>) -> String {
+    rescued.map_or_else(
+        || "is where it was moved to".to_owned(),
+        |path| format!("was saved as {}", path.display()),
+    )
+}
+
 impl StoreError {
     /// Who must act.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Locked { .. } | Self::CompactionUnderWay { .. } => ErrorKind::Retry,
+            Self::Locked { .. }
+            | Self::CompactionUnderWay { .. }
+            | Self::Displaced {
+                what: Displacement::PutBack,
+                ..
+            } => ErrorKind::Retry,
             Self::NoRecord { .. }
             | Self::Forgotten { .. }
             | Self::BadEntry { .. }
@@ -192,6 +243,7 @@ impl StoreError {
             | Self::NewerFormat { .. }
             | Self::WrongDimensions { .. }
             | Self::Poisoned { .. }
+            | Self::Displaced { .. }
             | Self::DamagedRecord { .. }
             | Self::Damaged { .. }
             | Self::Full { .. } => ErrorKind::Operator,
@@ -211,12 +263,13 @@ impl StoreError {
 fn advice(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space, then close and reopen"
+            "free some space, then try again"
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             "make it writable for this user"
         }
         io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::InvalidInput => "move it away or choose another directory",
         _ => "check the disk",
     }
 }

@@ -24,16 +24,18 @@ mod recover;
 mod replay;
 mod scan;
 mod squeeze;
+mod swap;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod window;
 
+pub use chunked::Chunked;
 pub use compact::{Compacted, Compaction};
 #[cfg(feature = "testing")]
 pub use disk::{Crash, SimDisk};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{Commit, CommitSeq, Entry};
-pub use error::StoreError;
+pub use error::{Displacement, StoreError};
 pub use inspect::{Scrub, SegmentInfo, inspect, verify};
 pub use log::Log;
 pub use options::{
@@ -41,3 +43,4 @@ pub use options::{
     RecoveryReport, ReplayReport, Verify,
 };
 pub use reader::LogReader;
+pub use swap::{place_file, replace_file};

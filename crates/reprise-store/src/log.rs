@@ -1,9 +1,10 @@
 //! The writer's handle: append, checkpoint, and the state that readers get snapshots of.
 //!
-//! Lives here: the commit protocol and poisoning. Never here: how the file is opened (`log/open`),
-//! recovered (`recover`) or compacted (`compact`).
+//! Lives here: the commit protocol, and how it goes on after a failed write. Never here: how the
+//! file is opened (`log/open`), recovered (`recover`) or compacted (`compact`).
 
 mod open;
+mod place;
 mod validate;
 
 use std::path::{Path, PathBuf};
@@ -19,12 +20,14 @@ use crate::commit::{self, CommitHead, FileFacts};
 use crate::directory::{Directory, Folding};
 use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::entry::{Commit, CommitSeq, Entry};
-use crate::error::StoreError;
+use crate::error::{Displacement, StoreError};
 use crate::frame::is_derived;
 use crate::options::{LogStats, ReplayReport};
 use crate::reader::{LogReader, ReadTools, Snapshot};
 use crate::replay;
 use crate::squeeze::Squeezer;
+
+use validate::{COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Checks, PART_BYTES_MAX, too_large};
 
 pub(crate) use open::{SUFFIX_COMPACT, beside};
 
@@ -43,7 +46,10 @@ pub struct Log {
     pub(crate) end: u64,
     /// Sequence and end of the newest checkpoint.
     pub(crate) checkpoint: Option<(u64, u64)>,
+    /// Why the last write failed; what it left in the file is cut off before the next one.
     pub(crate) poisoned: Option<String>,
+    /// Set once another file was found in this one's place: nothing more is written.
+    pub(crate) displaced: Option<Displacement>,
     pub(crate) squeezer: Squeezer,
     pub(crate) tools: Arc<ReadTools>,
     /// Set while a compaction is prepared, running or waiting to be finished.
@@ -54,38 +60,64 @@ impl Log {
     /// Writes entries as one commit: one write, one sync, all or nothing. After `Ok` they are on
     /// stable storage. Records take the next ordinals in order. No entries: nothing is written.
     ///
-    /// Any failure of the disk poisons the log: reading goes on, writing needs a reopen.
+    /// Where the disk fails nothing was appended, reading goes on, and the next write cuts off what
+    /// the failed one left.
     pub fn append(&mut self, entries: &[Entry]) -> Result<Commit, StoreError> {
-        self.check_writable()?;
-        let first_ordinal = self.records();
-        validate::check(entries, &self.facts, &self.directory)?;
-        if entries.is_empty() {
-            let seq = self.seq();
-            return Ok(Commit { seq, first_ordinal });
+        let staged = self.stage(entries, COMMIT_BYTES_MAX)?;
+        if staged.taken < entries.len() {
+            return Err(too_large(entries));
         }
-        let mut ids = Vec::new();
-        let mut next = first_ordinal;
-        let mut encoded: Vec<Encoded> = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let Some(one) = encode(entry) else { continue };
-            if one.vector.is_some() {
-                ids.push(match entry {
-                    Entry::Embedded { ordinal, .. } => u64::from(*ordinal),
-                    _ => u64::from(next),
-                });
+        self.commit(staged)
+    }
+
+    /// Writes as many of the entries, from the first on, as one commit holds; answers how many.
+    /// What is left is for the next call.
+    pub fn append_part(&mut self, entries: &[Entry]) -> Result<(Commit, usize), StoreError> {
+        let staged = self.stage(entries, PART_BYTES_MAX)?;
+        let taken = staged.taken;
+        Ok((self.commit(staged)?, taken))
+    }
+
+    /// Checks and encodes entries until `bytes_max` are reached or one commit has enough of them.
+    fn stage(&mut self, entries: &[Entry], bytes_max: usize) -> Result<Staged, StoreError> {
+        self.make_ready()?;
+        let mut checks = Checks::new(&self.facts, &self.directory);
+        let mut staged = Staged::default();
+        let mut next = self.records();
+        for (index, entry) in entries.iter().take(COMMIT_ENTRIES_MAX).enumerate() {
+            checks.check(index, entry)?;
+            if let Some(one) = encode(entry) {
+                let bytes = staged.bytes + one.size();
+                if bytes > bytes_max && index > 0 {
+                    break;
+                }
+                if bytes > COMMIT_BYTES_MAX {
+                    return Err(too_large(&entries[..1]));
+                }
+                if one.vector.is_some() {
+                    staged.ids.push(match entry {
+                        Entry::Embedded { ordinal, .. } => u64::from(*ordinal),
+                        _ => u64::from(next),
+                    });
+                }
+                next += u32::from(one.outline.takes_ordinal());
+                staged.bytes = bytes;
+                staged.encoded.push(one);
             }
-            next += u32::from(one.outline.takes_ordinal());
-            encoded.push(one);
+            staged.taken = index + 1;
         }
-        validate::check_size(&encoded)?;
-        self.commit(encoded, &ids)?;
-        let seq = self.seq();
-        Ok(Commit { seq, first_ordinal })
+        Ok(staged)
     }
 
     /// Writes entries that were checked, syncs them, and takes them in.
-    fn commit(&mut self, encoded: Vec<Encoded>, ids: &[u64]) -> Result<(), StoreError> {
+    fn commit(&mut self, staged: Staged) -> Result<Commit, StoreError> {
+        let Staged { encoded, ids, .. } = staged;
         let first_ordinal = self.records();
+        if encoded.is_empty() {
+            let seq = self.seq();
+            return Ok(Commit { seq, first_ordinal });
+        }
+        self.check_place_of_commit()?;
         let ordinals = encoded.iter().filter(|e| e.outline.takes_ordinal()).count();
         let head = CommitHead {
             seq: self.directory.seq + 1,
@@ -103,7 +135,7 @@ impl Log {
             &self.facts,
             self.end,
             encoded,
-            ids,
+            &ids,
             &mut self.squeezer,
         )
         .map_err(StoreError::io("compress a commit for", &self.path))?;
@@ -111,6 +143,11 @@ impl Log {
         let written = written.and_then(|()| self.file.sync());
         if let Err(source) = written {
             return Err(self.poison("write to", source));
+        }
+        // Acknowledged means: in the file that the path names.
+        if let Err(error) = self.check_place_of_commit() {
+            self.take_back();
+            return Err(error);
         }
         self.end += built.bytes.len() as u64;
         self.directory.fold(
@@ -125,7 +162,8 @@ impl Log {
                 damaged_vectors: None,
             },
         );
-        Ok(())
+        let seq = self.seq();
+        Ok(Commit { seq, first_ordinal })
     }
 
     /// The last acknowledged commit.
@@ -197,7 +235,8 @@ impl Log {
     /// Writes the directory, the caller's derived blobs (tags 0x41 to 0x47, 0x4b) as of the last
     /// commit, and rvf-runtime's manifest; the file then opens fast, and in stock rvf-runtime.
     pub fn checkpoint(&mut self, derived: &[(u8, Vec<u8>)]) -> Result<(), StoreError> {
-        self.check_writable()?;
+        self.make_ready()?;
+        self.check_place()?;
         check_tags(derived)?;
         let mut directory = self.directory.clone();
         let written =
@@ -223,6 +262,7 @@ impl Log {
             lost: directory.lost,
             commits: directory.seq,
             bytes_reclaimable: directory.reclaimable(),
+            compacted_to: directory.horizon,
             created_at: DateTime::from_timestamp_millis(self.facts.created_ms).unwrap_or_default(),
         }
     }
@@ -232,31 +272,75 @@ impl Log {
         &self.path
     }
 
+    /// Whether it was opened for reading only.
+    pub fn is_read_only(&self) -> bool {
+        self.lock.is_none()
+    }
+
     pub(crate) fn check_writable(&self) -> Result<(), StoreError> {
         let path = self.path.clone();
-        if let Some(cause) = &self.poisoned {
+        match &self.displaced {
+            Some(what) => {
+                let what = what.clone();
+                Err(StoreError::Displaced { path, what })
+            }
+            None if self.is_read_only() => Err(StoreError::ReadOnly { path }),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, after bringing the file in order where an earlier write failed. Every commit that
+    /// was acknowledged had a sync of its own that succeeded, so cutting off what came after the
+    /// last of them, and syncing that, leaves what is known to be there and nothing else.
+    pub(crate) fn make_ready(&mut self) -> Result<(), StoreError> {
+        self.check_writable()?;
+        let path = self.path.clone();
+        if self.file.size().map_err(StoreError::io("look at", &path))? < self.end {
+            let (offset, what) = (self.end, "it was cut from outside");
+            return Err(StoreError::Damaged { path, offset, what });
+        }
+        let Some(cause) = &self.poisoned else {
+            return Ok(());
+        };
+        let cut = self.file.set_size(self.end);
+        let synced = cut.and_then(|()| self.file.sync());
+        if synced.and_then(|()| self.disk.sync_dir(&path)).is_err() {
             let cause = cause.clone();
             return Err(StoreError::Poisoned { path, cause });
         }
-        if self.lock.is_none() {
-            return Err(StoreError::ReadOnly { path });
-        }
+        tracing::info!(path = %path.display(), %cause, "in order again after a failed write");
+        self.poisoned = None;
         Ok(())
+    }
+
+    fn take_back(&self) {
+        if let Err(error) = self.file.set_size(self.end) {
+            tracing::warn!(path = %self.path.display(), %error, "cannot take back a failed write");
+        }
     }
 
     /// Takes note of a failed write and takes its bytes back where the disk lets us; where it does
     /// not, recovery will find them torn, or whole but never acknowledged.
     pub(crate) fn poison(&mut self, action: &'static str, source: std::io::Error) -> StoreError {
         self.poisoned = Some(source.to_string());
-        if let Err(error) = self.file.set_size(self.end) {
-            tracing::warn!(path = %self.path.display(), %error, "cannot take back a failed write");
-        }
+        self.take_back();
         StoreError::Io {
             action,
             path: self.path.clone(),
             source,
         }
     }
+}
+
+/// The checked beginning of a list of entries.
+#[derive(Default)]
+struct Staged {
+    encoded: Vec<Encoded>,
+    /// The rvf ids of its vectors.
+    ids: Vec<u64>,
+    bytes: usize,
+    /// How many entries of the list it stands for.
+    taken: usize,
 }
 
 pub(crate) fn check_tags(derived: &[(u8, Vec<u8>)]) -> Result<(), StoreError> {

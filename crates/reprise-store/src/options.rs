@@ -153,6 +153,8 @@ pub struct LogStats {
     pub commits: u64,
     /// Bytes that a compaction would certainly give back, before any gain from better packing.
     pub bytes_reclaimable: u64,
+    /// The last commit that a compaction merged; 0 where there was none.
+    pub compacted_to: u64,
     /// When the file was made.
     pub created_at: DateTime<Utc>,
 }

@@ -96,6 +96,11 @@ impl LogReader {
         self.snapshot.spaces.get(index)
     }
 
+    /// Whether any vector was ever in another space than this one.
+    pub fn has_other_spaces(&self, own: &EmbeddingSpace) -> bool {
+        self.snapshot.spaces.iter().any(|space| space != own)
+    }
+
     /// The record, with `embedding_space` as of now and `embedding` left empty: the vector is had
     /// through [`VectorStore::vector`]. Every byte it is made of was checked.
     pub fn record(&self, ordinal: u32) -> Result<MemoryRecord, StoreError> {

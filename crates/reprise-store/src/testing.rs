@@ -223,9 +223,10 @@ pub fn apply(log: &mut Log, step: &Step) -> Result<(), StoreError> {
         Step::Commit(entries) => log.append(entries).map(drop),
         Step::Checkpoint => log.checkpoint(&derived(log.seq())),
         Step::Compact(entries) => {
-            let done = log.start_compaction()?.run()?;
+            let derived = derived(log.seq());
+            let done = log.start_compaction(derived)?.run()?;
             log.append(entries)?;
-            log.finish_compaction(done, &derived(log.seq())).map(drop)
+            log.finish_compaction(done).map(drop)
         }
         Step::Reopen => Ok(()),
     }

@@ -53,7 +53,7 @@ pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, RankSignal, Recall, RecallRequest, RetrievedMemory,
     SearchTier, TaughtBy, Verdict, Why,
 };
-pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance};
+pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, json_bytes};
 pub use run::{
     AdapterWeights, EndedRun, Expected, LearningEvent, QueryVector, Receipt, RunBeginning,
     RunEnding, RunOutcome,

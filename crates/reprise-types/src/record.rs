@@ -25,7 +25,8 @@ pub struct MemoryRecord {
     pub session_id: String,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
-    /// When this store learned of it; never goes backwards within a file.
+    /// When this store learned of it; within a file it goes backwards only where a clock that was
+    /// far ahead was set right.
     pub known_at: DateTime<Utc>,
     /// Whatever else the source said: a JSON object.
     pub metadata: Map<String, Value>,
@@ -136,6 +137,49 @@ impl NewRecord {
             provenance: Provenance::default(),
             details: None,
         }
+    }
+
+    /// About how many bytes it takes when it is written: its text, and all that stands beside it in
+    /// the form in which it is kept, which may be longer than the form in which it came.
+    #[must_use]
+    pub fn encoded_bytes(&self) -> usize {
+        let external = self
+            .external_ids
+            .iter()
+            .map(|e| e.namespace.len() + e.id.len());
+        let lists = self.tags.iter().chain(&self.provenance.source_refs);
+        let runs = [&self.provenance.run_id, &self.provenance.actor_id];
+        let vector = self.embedding.as_ref();
+        self.text.len()
+            + self.session_id.len()
+            + external.sum::<usize>()
+            + lists.map(String::len).sum::<usize>()
+            + runs.into_iter().flatten().map(String::len).sum::<usize>()
+            + json_bytes(&self.metadata)
+            + self.details.as_ref().map_or(0, json_bytes)
+            + vector.map_or(0, |(_, numbers)| 4 * numbers.len())
+    }
+}
+
+/// Length of the JSON text of a value, which is not made for it.
+#[must_use]
+pub fn json_bytes(value: &impl Serialize) -> usize {
+    struct Count(usize);
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    // Nothing here fails: keys are strings, and counting takes every byte.
+    match serde_json::to_writer(&mut count, value) {
+        Ok(()) => count.0,
+        Err(_) => usize::MAX,
     }
 }
 

@@ -3,9 +3,10 @@
 //! Lives here: one background task at a time per memory. Must never live here: the decision whether
 //! a record may be kept without a vector (it always may).
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use reprise_engine::{Engine, EngineError};
 use reprise_types::{EmbeddingSpace, MemoryError, RecordId};
 
 use super::single::SingleFlight;
@@ -26,19 +27,17 @@ pub(super) struct LateEmbedding {
 #[derive(Debug)]
 struct Shared {
     handle: AgentHandle,
-    /// Texts that the model cannot take: tried once in the life of an agent.
-    hopeless: Mutex<BTreeSet<RecordId>>,
+    /// Every text before this place was tried, once in the life of an agent: those that still have
+    /// no vector are such that the model cannot take.
+    next: AtomicU32,
 }
 
 impl LateEmbedding {
     pub(super) fn new(pool: EmbedPool, handle: AgentHandle) -> Self {
-        let shared = Shared {
-            handle,
-            hopeless: Mutex::new(BTreeSet::new()),
-        };
+        let next = AtomicU32::new(0);
         Self {
             pool,
-            shared: Arc::new(shared),
+            shared: Arc::new(Shared { handle, next }),
             single: SingleFlight::default(),
         }
     }
@@ -54,56 +53,61 @@ impl LateEmbedding {
 impl Shared {
     /// Embeds one batch; whether it is worth going on.
     async fn embed_some(&self, pool: &EmbedPool) -> Result<bool, MemoryError> {
-        let hopeless = self
-            .hopeless
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let limit = BATCH + hopeless.len();
-        let mut waiting = self
+        let first = self.next.load(Ordering::Acquire);
+        let waiting = self
             .handle
-            .housekeeping(move |engine| engine.unembedded(limit))
+            .housekeeping(move |engine| engine.unembedded_from(first, BATCH))
             .await?;
-        waiting.retain(|(id, _)| !hopeless.contains(id));
         let mut pending = Vec::with_capacity(waiting.len());
-        for (id, text) in &waiting {
-            pending.push((*id, pool.document(text).await));
+        for (ordinal, id, text) in &waiting {
+            pending.push((*ordinal, *id, pool.document(text).await));
         }
         let mut vectors: Vec<(RecordId, EmbeddingSpace, Vec<f32>)> = Vec::new();
-        let mut model = true;
-        for (id, vector) in pending {
+        let (mut model, mut next) = (true, first);
+        for (ordinal, id, vector) in pending {
             match vector.vector().await {
                 Ok(embedded) => vectors.push((id, embedded.space, embedded.vector)),
                 Err(PoolError::Failed(error)) => {
                     tracing::warn!(%id, %error, "a text cannot be embedded; words still find it");
-                    self.hopeless
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .insert(id);
                 }
                 Err(PoolError::Unavailable(_) | PoolError::Full { .. } | PoolError::Closed) => {
                     model = false;
                 }
             }
-        }
-        if vectors.is_empty() {
-            return Ok(model && !waiting.is_empty());
+            if model {
+                next = ordinal + 1;
+            }
         }
         let made = vectors.len();
-        let kept = self
-            .handle
-            .housekeeping(move |engine| engine.embed_late(vectors))
-            .await?;
-        match kept {
-            Ok(kept) => {
-                tracing::info!(kept, made, user = %self.handle.user(), "texts embedded late");
-                // Vectors of another space are passed over for ever.
-                Ok(model && kept > 0)
-            }
-            Err(error) => {
-                tracing::warn!(%error, "late vectors could not be kept");
-                Ok(false)
+        if made > 0 {
+            let taken = self
+                .handle
+                .housekeeping(move |engine| take(engine, vectors));
+            match taken.await? {
+                Ok((kept, adopted)) => {
+                    tracing::info!(kept, made, user = %self.handle.user(), "texts embedded late");
+                    if adopted {
+                        next = 0;
+                    }
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "late vectors could not be kept");
+                    return Ok(false);
+                }
             }
         }
+        self.next.store(next, Ordering::Release);
+        Ok(model && !waiting.is_empty())
     }
+}
+
+/// Keeps vectors; answers how many, and whether older texts wait for this model now.
+fn take(
+    engine: &mut Engine,
+    vectors: Vec<(RecordId, EmbeddingSpace, Vec<f32>)>,
+) -> Result<(usize, bool), EngineError> {
+    let before = engine.snapshot();
+    let kept = engine.embed_late(vectors)?;
+    let adopted = before.space().is_some() && before.space() != engine.snapshot().space();
+    Ok((kept, adopted))
 }

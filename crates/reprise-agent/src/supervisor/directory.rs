@@ -58,6 +58,7 @@ impl Directory {
     ) -> Result<Vec<WriteOutcome>, MemoryError> {
         let (reply, answer) = oneshot::channel();
         let observe = Observe {
+            bytes: records.iter().map(NewRecord::encoded_bytes).sum(),
             records,
             cursor,
             reply,
@@ -74,7 +75,7 @@ impl Directory {
     ) -> Result<T, MemoryError> {
         let (job, answer) = Job::run(work);
         self.deliver(user, job).await?;
-        answer.await.map_err(|_| unavailable(user))
+        answer.await.map_err(|_| unavailable(user))?
     }
 
     /// Hands a job to the user's writer. A memory that falls asleep or is being replaced at this

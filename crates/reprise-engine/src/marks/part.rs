@@ -2,10 +2,9 @@
 //!
 //! Lives here: writing and reading the part. Must never live here: what a mark means.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{LinkSpan, Marks, NEVER, Span};
+use super::{LinkSpan, Marks, NEVER, Span, Tag};
 
 /// Tag of the part in the file.
 pub(crate) const MARKS_TAG: u8 = 0x4b;
@@ -15,29 +14,41 @@ impl Marks {
     /// The bytes of the part.
     pub(crate) fn to_part(&self) -> Vec<u8> {
         let mut out = vec![VERSION];
-        put(&mut out, self.tags.len() as u64);
-        for (tag, spans) in &self.tags {
-            put_text(&mut out, tag);
-            put(&mut out, spans.len() as u64);
+        let tags: Vec<(&Tag, usize)> = self
+            .numbers
+            .values()
+            .filter_map(|number| self.tags.get(*number as usize))
+            .map(|tag| (tag, tag.spans.iter().filter(|span| span.is_there()).count()))
+            .filter(|(_, spans)| *spans > 0)
+            .collect();
+        put(&mut out, tags.len() as u64);
+        for (tag, count) in tags {
+            put_text(&mut out, &tag.name);
+            put(&mut out, count as u64);
             let (mut ordinal, mut time) = (0, 0);
-            for span in spans.iter() {
+            for span in tag.spans.iter().filter(|span| span.is_there()) {
                 put_signed(&mut out, i64::from(span.ordinal) - i64::from(ordinal));
                 put_time(&mut out, span.from, &mut time);
                 put_end(&mut out, span.from, span.until);
                 ordinal = span.ordinal;
             }
         }
-        put(&mut out, self.links.len() as u64);
+        let links = || self.links.iter().filter(|link| link.is_there());
+        put(&mut out, links().count() as u64);
         let mut time = 0;
-        for link in self.links.iter() {
+        for link in links() {
             put(&mut out, u64::from(link.from));
             put(&mut out, u64::from(link.to));
             put_text(&mut out, &link.relation);
             put_time(&mut out, link.since, &mut time);
             put_end(&mut out, link.since, link.until);
         }
-        put(&mut out, self.edited.len() as u64);
-        for ordinal in self.edited.iter() {
+        let edited = || {
+            let records = self.places.values().flat_map(|chunk| chunk.iter());
+            records.filter(|(_, places)| places.edited)
+        };
+        put(&mut out, edited().count() as u64);
+        for (ordinal, _) in edited() {
             put(&mut out, u64::from(*ordinal));
         }
         out
@@ -53,11 +64,17 @@ impl Marks {
         let mut marks = Self::default();
         for _ in 0..r.count()? {
             let tag = r.text()?;
-            marks.tags.insert(tag, Arc::new(r.spans()?));
+            for span in r.spans()? {
+                marks.put_span(&tag, span);
+            }
         }
-        marks.links = Arc::new(r.links()?);
-        let edited: Option<BTreeSet<u32>> = (0..r.count()?).map(|_| r.ordinal()).collect();
-        marks.edited = Arc::new(edited?);
+        for link in r.links()? {
+            marks.put_link(link);
+        }
+        for _ in 0..r.count()? {
+            let ordinal = r.ordinal()?;
+            marks.on_mut(ordinal).edited = true;
+        }
         r.0.is_empty().then_some(marks)
     }
 }

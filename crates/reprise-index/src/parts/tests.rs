@@ -71,7 +71,7 @@ fn answers(snapshot: &IndexSnapshot) -> String {
         .map(|o| snapshot.doc(o))
         .collect();
     let names: Vec<_> = (0..4).map(|s| snapshot.session_name(s)).collect();
-    let open = snapshot.unembedded(100);
+    let open = snapshot.unembedded(0, 100);
     all + &format!("{scores:?} {docs:?} {names:?} {open:?}")
 }
 

@@ -173,7 +173,7 @@ fn an_empty_index_and_odd_questions_have_answers() {
     let mut writer = IndexWriter::new(2);
     let mut scratch = LexicalScratch::default();
     let empty = writer.publish();
-    assert!(empty.is_empty() && empty.doc(0).is_none() && empty.unembedded(9).is_empty());
+    assert!(empty.is_empty() && empty.doc(0).is_none() && empty.unembedded(0, 9).is_empty());
     let view = empty.view(&MemoryFilter::default(), None);
     let signals = empty.lexical(&empty.analyse_query("race"), &view, 9, &mut scratch);
     assert!(signals.best.is_empty() && signals.terms[0].idf == 0.0);
@@ -206,7 +206,8 @@ fn an_empty_index_and_odd_questions_have_answers() {
         }
     }
     // No vectors: everything is unembedded, nothing is near.
-    assert_eq!(snapshot.unembedded(2), [0, 1]);
+    assert_eq!(snapshot.unembedded(0, 2), [0, 1]);
+    assert_eq!(snapshot.unembedded(1, 1), [1]);
     let mut scores = Vec::new();
     let query = snapshot.encode(&[1.0, 0.0]).unwrap();
     let all: Vec<u32> = (0..snapshot.len() as u32).collect();

@@ -82,8 +82,8 @@ impl Surface {
 
     /// Rewrites the file without what was forgotten.
     pub async fn compact(&self, user: &UserId) -> Result<Compacted, Problem> {
-        let done = self.with_engine(user, Engine::compact);
-        let report = done.await??;
+        self.refuse_unknown(user)?;
+        let report = self.service.compact(user).await??;
         Ok(Compacted {
             bytes_before: report.bytes_before,
             bytes_after: report.bytes_after,

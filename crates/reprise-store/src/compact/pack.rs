@@ -2,13 +2,15 @@
 //!
 //! Lives here: what is carried over and in which shape. Never here: names, locks, renames.
 //!
-//! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; vectors
+//! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; of a
+//! damaged commit those records stay whose blocks are whole; vectors
 //! embedded late move into their records; of each stream the last cursor stays; what is said of the
 //! forgotten is left out; entries of kinds we do not know stay as they are, in their order.
 
 use std::io;
 use std::sync::Arc;
 
+use crate::block;
 use crate::codec::{
     Encoded, KIND_LOST, KIND_RECORD, Outline, RawEntry, VectorMark, encode_cursor, encode_stub,
     outline, remark_record, vector_check,
@@ -47,6 +49,7 @@ pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directo
             ..Directory::default()
         },
         squeezer: Squeezer::new(LEVEL_PACK, source.facts.file_id)?,
+        unsqueezer: Unsqueezer::default(),
         first_ordinal: 0,
         next: 0,
         pending: Vec::new(),
@@ -85,6 +88,7 @@ struct Packer<'a> {
     end: u64,
     directory: Directory,
     squeezer: Squeezer,
+    unsqueezer: Unsqueezer,
     /// Of the pending entries.
     first_ordinal: u32,
     next: u32,
@@ -130,13 +134,38 @@ impl Packer<'_> {
                 self.put(encode_stub(tombstone), outline, None)
             }
             SlotState::Live => {
-                let (mark, vector) = self.vector(slot)?.unzip();
-                match remark_record(&raw.body, mark.as_ref()) {
-                    Some(raw) => self.put(raw, Outline::Record(mark), vector),
-                    None => self.lose_until(self.next + 1),
+                if self.put_record(slot, &raw.body)? {
+                    return Ok(());
                 }
+                self.lose_until(self.next + 1)
             }
         }
+    }
+
+    /// Puts a record with its newest vector; `false` where its bytes make no sense.
+    fn put_record(&mut self, slot: &Slot, body: &[u8]) -> io::Result<bool> {
+        let (mark, vector) = self.vector(slot)?.unzip();
+        let Some(raw) = remark_record(body, mark.as_ref()) else {
+            return Ok(false);
+        };
+        self.put(raw, Outline::Record(mark), vector)?;
+        Ok(true)
+    }
+
+    /// The body of a record whose commit is damaged, where its own block is whole.
+    fn body(&self, slot: &Slot) -> io::Result<Option<Vec<u8>>> {
+        let mut bytes = vec![0; slot.block_size as usize];
+        if slot.place.saturating_add(u64::from(slot.block_size)) > self.source.end {
+            return Ok(None);
+        }
+        self.source.file.read_exact_at(slot.place, &mut bytes)?;
+        let block = block::unpack(&bytes, self.source.facts.file_id, &self.unsqueezer);
+        let entry = block
+            .as_deref()
+            .and_then(|block| block::entry(block, slot.index));
+        Ok(entry
+            .filter(|(kind, _)| *kind == KIND_RECORD)
+            .map(|(_, body)| body.to_vec()))
     }
 
     /// The newest vector of a live record; `None` where there is none or its checksum does not
@@ -150,6 +179,9 @@ impl Packer<'_> {
             return Ok(None);
         };
         let mut bytes = vec![0; 4 * usize::from(self.source.facts.dimensions)];
+        if slot.vector.saturating_add(bytes.len() as u64) > self.source.end {
+            return Ok(None);
+        }
         self.source.file.read_exact_at(slot.vector, &mut bytes)?;
         let check = vector_check(&bytes);
         let space = space.clone();
@@ -158,12 +190,17 @@ impl Packer<'_> {
 
     fn lose_until(&mut self, until: u32) -> io::Result<()> {
         while self.next < until {
-            let tombstone = self
-                .source
-                .directory
-                .slot(self.next)
+            let directory = self.source.directory;
+            let slot = directory.slot(self.next);
+            if let Some(slot) = slot.filter(|slot| slot.state == SlotState::Live)
+                && let Some(body) = self.body(slot)?
+                && self.put_record(slot, &body)?
+            {
+                continue;
+            }
+            let tombstone = slot
                 .filter(|slot| slot.state == SlotState::Forgotten)
-                .and_then(|slot| self.source.directory.tombstones.get(slot.place as usize));
+                .and_then(|slot| directory.tombstones.get(slot.place as usize));
             if let Some(tombstone) = tombstone {
                 let outline = Outline::Stub(tombstone.clone());
                 self.put(encode_stub(tombstone), outline, None)?;

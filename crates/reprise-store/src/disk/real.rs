@@ -9,6 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
+use std::os::unix::fs::DirBuilderExt;
+
 use fs_err::os::unix::fs::OpenOptionsExt;
 use fs_err::{File, OpenOptions};
 
@@ -26,6 +28,7 @@ struct RealLock(File);
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
+        check_regular(path)?;
         let file = OpenOptions::new().read(true).write(writable).open(path)?;
         Ok(Arc::new(RealFile(file)))
     }
@@ -43,6 +46,7 @@ impl Disk for RealDisk {
     }
 
     fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
+        check_regular(path)?;
         let file = OpenOptions::new().read(true).write(true).open(path)?;
         match file.file().try_lock() {
             Ok(()) => Ok(LockAttempt::Held(Box::new(RealLock(file)))),
@@ -68,6 +72,15 @@ impl Disk for RealDisk {
         fs_err::rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs_err::hard_link(from, to)
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder_of(path))
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         match fs_err::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -76,11 +89,23 @@ impl Disk for RealDisk {
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        let parent = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        File::open(parent)?.sync_all()
+        File::open(folder_of(path))?.sync_all()
+    }
+}
+
+/// To open a named pipe would wait for its other end, for ever.
+fn check_regular(path: &Path) -> io::Result<()> {
+    if fs_err::metadata(path)?.is_file() {
+        return Ok(());
+    }
+    let kind = io::ErrorKind::InvalidInput;
+    Err(io::Error::new(kind, "it is not a regular file"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }
 
@@ -107,6 +132,10 @@ impl DiskFile for RealFile {
 
     fn identity(&self) -> io::Result<FileIdentity> {
         identity_of(&self.0)
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.nlink())
     }
 }
 

@@ -9,6 +9,8 @@
 //! - names not synced (created, renamed, removed) as they were before or after: the folder is a
 //!   file of its own, with its own sync;
 //! - the n-th write fails after half of its bytes, or the n-th sync fails: full or failing disk;
+//! - every write fails after half of its bytes until there is room again: a disk that stays full;
+//! - a name removed, or made to stand for another file, behind the back of whoever has it open;
 //! - a changed bit or a cut file: rot.
 //!
 //! Never here: faults that break a promise of the hardware, such as a change to synced bytes by a
@@ -49,6 +51,8 @@ struct State {
     power_cut_at_sync: Option<u64>,
     failing_write: Option<(u64, io::ErrorKind)>,
     failing_sync: Option<(u64, io::ErrorKind)>,
+    removal_at_sync: Option<(u64, PathBuf)>,
+    full: bool,
     dark: bool,
 }
 
@@ -97,6 +101,12 @@ impl State {
         self.syncs += 1;
         if self.power_cut_at_sync == Some(number) {
             self.dark = true;
+        }
+        if let Some((at, path)) = &self.removal_at_sync
+            && *at == number
+        {
+            self.names.remove(path);
+            self.durable_names.remove(path);
         }
         self.check_power()?;
         match self.failing_sync {
@@ -171,9 +181,19 @@ impl SimDisk {
         self.state().failing_write = Some((write, kind));
     }
 
+    /// Whether there is no room left: then every write fails after half of its bytes.
+    pub fn set_full(&self, full: bool) {
+        self.state().full = full;
+    }
+
     /// Lets sync number `sync` (from 0) fail; what it should have made durable stays undecided.
     pub fn fail_sync(&self, sync: u64, kind: io::ErrorKind) {
         self.state().failing_sync = Some((sync, kind));
+    }
+
+    /// Lets somebody else remove `path` while sync number `sync` (from 0) is under way.
+    pub fn remove_at_sync(&self, sync: u64, path: &Path) {
+        self.state().removal_at_sync = Some((sync, path.to_path_buf()));
     }
 
     /// Bytes, cuts and renames that a crash now would decide about: the bound of [`Crash::Prefix`].
@@ -352,6 +372,23 @@ impl Disk for SimDisk {
         Ok(())
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        let inode = state.lookup(from)?;
+        if state.names.contains_key(to) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        state.names.insert(to.to_path_buf(), inode);
+        state
+            .pending
+            .push(Pending::Name(to.to_path_buf(), Some(inode)));
+        Ok(())
+    }
+
+    fn make_folder(&self, _path: &Path) -> io::Result<()> {
+        self.state().check_power()
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state();
         state.check_power()?;
@@ -424,6 +461,8 @@ impl DiskFile for SimFile {
         let number = state.writes;
         state.writes += 1;
         let failure = state.failing_write.filter(|(at, _)| *at == number);
+        let full = state.full.then_some((number, io::ErrorKind::StorageFull));
+        let failure = failure.or(full);
         let written = if failure.is_some() {
             &bytes[..bytes.len() / 2]
         } else {
@@ -460,6 +499,12 @@ impl DiskFile for SimFile {
 
     fn identity(&self) -> io::Result<FileIdentity> {
         Ok(identity(self.inode))
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        let state = self.disk.state();
+        let names = state.names.values().filter(|inode| **inode == self.inode);
+        Ok(names.count() as u64)
     }
 }
 

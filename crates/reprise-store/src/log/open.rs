@@ -28,6 +28,7 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 pub(crate) const SUFFIX_COMPACT: &str = ".compact";
 const SUFFIX_NEW: &str = ".new";
+pub(super) const SUFFIX_PUT_BACK: &str = ".put-back";
 
 impl Log {
     /// Opens or creates the log at `path`, whose folder must exist.
@@ -100,6 +101,7 @@ impl Log {
             end,
             checkpoint: found.checkpoint,
             poisoned: None,
+            displaced: None,
             tools: Arc::new(ReadTools::default()),
             compacting: Arc::new(AtomicBool::new(false)),
         };
@@ -200,7 +202,7 @@ fn create(
 
 /// Files that a crash left beside ours. We hold the lock, so nobody is making them now.
 fn remove_leftovers(disk: &dyn Disk, path: &Path) {
-    for suffix in [SUFFIX_NEW, SUFFIX_COMPACT] {
+    for suffix in [SUFFIX_NEW, SUFFIX_COMPACT, SUFFIX_PUT_BACK] {
         let leftover = beside(path, suffix);
         if let Err(error) = disk.remove(&leftover) {
             tracing::warn!(path = %leftover.display(), %error, "cannot remove a leftover file");

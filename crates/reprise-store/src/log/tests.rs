@@ -4,7 +4,7 @@ use crate::codec::{Encoded, Outline, RawEntry};
 use crate::commit::ReadCommit;
 use crate::disk::SimDisk;
 use crate::entry::{CommitSeq, Entry};
-use crate::log::Log;
+use crate::log::{Log, Staged};
 use crate::options::Verify;
 use crate::scan::{Found, Scan};
 use crate::squeeze::Unsqueezer;
@@ -39,7 +39,12 @@ fn a_later_kind_survives_everything() {
     let disk = SimDisk::new();
     let mut log = testing::open(&disk, Verify::Tail).unwrap().log;
     for number in 0..3u8 {
-        log.commit(vec![later(number)], &[]).unwrap();
+        let encoded = vec![later(number)];
+        let staged = Staged {
+            encoded,
+            ..Staged::default()
+        };
+        log.commit(staged).unwrap();
         let text = format!("text {number}");
         let record = testing::record(u64::from(number), &text, testing::DIMENSIONS, true);
         log.append(&[Entry::Record(Box::new(record))]).unwrap();
@@ -49,8 +54,8 @@ fn a_later_kind_survives_everything() {
         before.iter().map(|raw| raw.kind).collect::<Vec<_>>(),
         [77, 1, 77, 1, 77, 1]
     );
-    let done = log.start_compaction().unwrap().run().unwrap();
-    log.finish_compaction(done, &[]).unwrap();
+    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    log.finish_compaction(done).unwrap();
     assert_eq!(raw_entries(&log), before);
     drop(log);
     let log = testing::open(&disk, Verify::Everything).unwrap().log;

@@ -2,47 +2,65 @@
 //!
 //! Lives here: the checks on entries. Never here: what the engine thinks of a record.
 
+use std::collections::HashSet;
+
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, RECORDS_MAX};
 use reprise_types::{Annotation, check_unit_vector};
 
-use crate::codec::Encoded;
+use crate::codec::encode;
 use crate::commit::FileFacts;
 use crate::directory::{Directory, SlotState};
 use crate::entry::Entry;
 use crate::error::StoreError;
 
 /// Entries of one commit; keeps a `VEC_SEG` far below the 256 MiB that rvf-runtime reads.
-const ENTRIES_MAX: usize = 16_384;
+pub(super) const COMMIT_ENTRIES_MAX: usize = 16_384;
 /// Bytes of one commit before compression, vectors included.
-const BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(super) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// The same for one of several commits: few enough that others need not wait long.
+pub(super) const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-pub(super) fn check(
-    entries: &[Entry],
-    facts: &FileFacts,
-    directory: &Directory,
-) -> Result<(), StoreError> {
-    if entries.len() > ENTRIES_MAX {
-        return Err(StoreError::CommitTooLarge {
-            what: "entries",
-            got: entries.len(),
-            limit: ENTRIES_MAX,
-        });
-    }
-    let mut records = directory.records();
-    let mut forgotten = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        check_entry(entry, facts, directory, records, &forgotten)
-            .map_err(|why| StoreError::BadEntry { index, why })?;
-        match entry {
-            Entry::Record(_) if records == RECORDS_MAX => {
-                return Err(StoreError::Full { records });
-            }
-            Entry::Record(_) => records += 1,
-            Entry::Forgotten { ordinal, .. } => forgotten.push(*ordinal),
-            _ => {}
+/// The checks on the entries of one commit, one after the other.
+pub(super) struct Checks<'a> {
+    facts: &'a FileFacts,
+    directory: &'a Directory,
+    /// Ordinals given out, those of the commit included.
+    records: u32,
+    /// What the commit itself forgets.
+    forgotten: HashSet<u32>,
+}
+
+impl<'a> Checks<'a> {
+    pub(super) fn new(facts: &'a FileFacts, directory: &'a Directory) -> Self {
+        Self {
+            facts,
+            directory,
+            records: directory.records(),
+            forgotten: HashSet::new(),
         }
     }
-    Ok(())
+
+    pub(super) fn check(&mut self, index: usize, entry: &Entry) -> Result<(), StoreError> {
+        let Self {
+            facts,
+            directory,
+            records,
+            forgotten,
+        } = self;
+        check_entry(entry, facts, directory, *records, forgotten)
+            .map_err(|why| StoreError::BadEntry { index, why })?;
+        match entry {
+            Entry::Record(_) if *records == RECORDS_MAX => {
+                return Err(StoreError::Full { records: *records });
+            }
+            Entry::Record(_) => *records += 1,
+            Entry::Forgotten { ordinal, .. } => {
+                forgotten.insert(*ordinal);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 fn check_entry(
@@ -50,7 +68,7 @@ fn check_entry(
     facts: &FileFacts,
     directory: &Directory,
     records: u32,
-    forgotten: &[u32],
+    forgotten: &HashSet<u32>,
 ) -> Result<(), String> {
     let dimensions = facts.dimensions;
     let check_vector = |space: &reprise_types::EmbeddingSpace, vector: &[f32]| {
@@ -127,15 +145,19 @@ fn check_annotation(annotation: &Annotation) -> Result<(), String> {
     })
 }
 
-pub(super) fn check_size(encoded: &[Encoded]) -> Result<(), StoreError> {
-    let size = |e: &Encoded| e.raw.body.len() + e.vector.as_ref().map_or(0, Vec::len);
-    let got: usize = encoded.iter().map(size).sum();
-    if got > BYTES_MAX {
-        return Err(StoreError::CommitTooLarge {
-            what: "bytes",
-            got,
-            limit: BYTES_MAX,
-        });
+/// How far entries are beyond what one commit holds.
+pub(super) fn too_large(entries: &[Entry]) -> StoreError {
+    if entries.len() > COMMIT_ENTRIES_MAX {
+        return StoreError::CommitTooLarge {
+            what: "entries",
+            got: entries.len(),
+            limit: COMMIT_ENTRIES_MAX,
+        };
     }
-    Ok(())
+    let sizes = entries.iter().filter_map(encode).map(|one| one.size());
+    StoreError::CommitTooLarge {
+        what: "bytes",
+        got: sizes.sum(),
+        limit: COMMIT_BYTES_MAX,
+    }
 }

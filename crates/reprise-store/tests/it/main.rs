@@ -10,7 +10,9 @@ mod damage;
 mod faults;
 mod format;
 mod ownership;
+mod place;
 mod referee;
+mod swap;
 
 use std::sync::Arc;
 

@@ -38,8 +38,8 @@ fn the_lock_follows_the_file_through_a_compaction() {
     let mut log = open_real(&path).unwrap();
     log.append(&[record(1, "one")]).unwrap();
     let before = log.reader();
-    let done = log.start_compaction().unwrap().run().unwrap();
-    log.finish_compaction(done, &[]).unwrap();
+    let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+    log.finish_compaction(done).unwrap();
     assert!(matches!(open_real(&path), Err(StoreError::Locked { .. })));
     log.append(&[record(2, "two")]).unwrap();
     assert_eq!(before.record(0).unwrap().text, "one");
@@ -206,4 +206,23 @@ fn segments_of_another_memory_are_not_ours() {
     let opened = open(&ours, Verify::Everything);
     assert_eq!(opened.log.records(), 1);
     assert!(opened.report.foreign_segments > 0);
+}
+
+#[test]
+fn what_is_no_regular_file_is_refused_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("memory.rvf");
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    let read_only = OpenOptions {
+        read_only: true,
+        create: false,
+        ..testing::options(Verify::Tail)
+    };
+    for options in [testing::options(Verify::Tail), read_only] {
+        let error = Log::open(Arc::new(RealDisk), &path, &options).unwrap_err();
+        assert!(error.to_string().contains("not a regular file"), "{error}");
+    }
+    let error = reprise_store::verify(&RealDisk, &path).unwrap_err();
+    assert!(error.to_string().contains("move it away"), "{error}");
 }

@@ -1,14 +1,17 @@
 //! `reprise backup` and `restore`: a memory is one file, so a backup is a copy of it, taken while
 //! it is in use and proven before anybody relies on it.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use fs_err::os::unix::fs::OpenOptionsExt;
-use reprise_store::Verify;
+use reprise_engine::Engine;
+use reprise_store::{Disk, RealDisk, Verify, place_file, replace_file};
 use reprise_types::UserId;
+use serde::Deserialize;
 use serde_json::json;
 
 use super::store::{self, Access};
@@ -19,6 +22,10 @@ use crate::terminal;
 
 /// Ending of a copy until it is whole and proven.
 const UNPROVEN: &str = "unproven";
+/// Extension of what could be read of a damaged memory.
+const SALVAGED: &str = "salvaged.rvf";
+/// The list of the backups made, in the data directory. No user id begins with a dot.
+const MADE: &str = ".reprise/backups.jsonl";
 /// Ending of the memory that a restore replaced.
 const REPLACED: &str = "before-restore";
 
@@ -30,15 +37,64 @@ pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Res
             engine.snapshot().log().copy_to(&mut out)?;
             out.flush()?;
         }
-        Some(user) => one(context, user, &arguments.to)?,
+        Some(user) => return one_or_rest(context, user, &arguments.to),
         None => {
             fs_err::create_dir_all(&arguments.to)?;
+            let mut exit = Exit::Success;
             for user in users(context)? {
-                one(context, &user, &arguments.to.join(format!("{user}.rvf")))?;
+                let to = arguments.to.join(format!("{user}.rvf"));
+                match one_or_rest(context, &user, &to) {
+                    Ok(Exit::Success) => {}
+                    Ok(_) => exit = Exit::Refused,
+                    Err(error) => {
+                        super::note(&format!("{user}: {error:#}"));
+                        exit = Exit::Refused;
+                    }
+                }
             }
+            return Ok(exit);
         }
     }
     Ok(Exit::Success)
+}
+
+/// Backs one memory up; of a damaged one what can still be read, beside the last whole backup.
+fn one_or_rest(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Exit> {
+    let Err(error) = one(context, user, to) else {
+        return Ok(Exit::Success);
+    };
+    let rest = to.with_extension(SALVAGED);
+    let beside = with_ending(&rest, UNPROVEN);
+    let salvaged = salvage(context, user, &beside, &rest);
+    if salvaged.is_err() && beside.exists() {
+        fs_err::remove_file(&beside)?;
+    }
+    let Ok(report) = salvaged else {
+        return Err(error);
+    };
+    super::note(&format!(
+        "{user}: {error:#}; what can be read of it is in {}",
+        rest.display()
+    ));
+    say(context, user, &report, &rest)?;
+    note_made(context, user, &rest);
+    Ok(Exit::Refused)
+}
+
+fn salvage(context: &Context, user: &UserId, beside: &Path, to: &Path) -> anyhow::Result<Proven> {
+    let log = store::open_log(&context.places.file_of(user))?;
+    log.salvage_to(beside)?;
+    let bytes = fs_err::metadata(beside)?.len();
+    let records = proven(beside)?;
+    fs_err::rename(beside, to)?;
+    sync_folder(to)?;
+    Ok(Proven { records, bytes })
+}
+
+/// What stands in a file that was read wholly.
+struct Proven {
+    records: u64,
+    bytes: u64,
 }
 
 /// Every user of the data directory, branches too, by name.
@@ -56,25 +112,73 @@ fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
 fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
     let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
     let beside = with_ending(to, UNPROVEN);
-    let mut file = private(&beside)?;
+    let copied = copy(&engine, &beside, to);
+    if copied.is_err() && beside.exists() {
+        fs_err::remove_file(&beside)?;
+    }
+    say(context, user, &copied?, to)?;
+    note_made(context, user, to);
+    Ok(())
+}
+
+fn copy(engine: &Engine, beside: &Path, to: &Path) -> anyhow::Result<Proven> {
+    let mut file = private(beside)?;
     let bytes = engine.snapshot().log().copy_to(&mut file)?;
     file.sync_all()?;
-    let records = proven(&beside)?;
-    fs_err::rename(&beside, to)?;
+    let records = proven(beside)?;
+    fs_err::rename(beside, to)?;
     sync_folder(to)?;
+    Ok(Proven { records, bytes })
+}
+
+fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Result<()> {
+    let Proven { records, bytes } = made;
     let mut out = anstream::stdout().lock();
     let path = to.display().to_string();
     if context.json {
         let row = json!({ "user": user, "records": records, "bytes": bytes, "file": path });
         writeln!(out, "{row}")?;
     } else {
-        let size = terminal::bytes(bytes);
+        let size = terminal::bytes(*bytes);
         writeln!(
             out,
             "{user}: {records} records, {size}, every hash verified: {path}"
         )?;
     }
     Ok(())
+}
+
+/// Notes where a backup is, so that `forget --verify` can look into it.
+fn note_made(context: &Context, user: &UserId, to: &Path) {
+    let list = context.places.data.join(MADE);
+    let noted = std::path::absolute(to).and_then(|file| {
+        RealDisk.make_folder(&list)?;
+        let mut options = fs_err::OpenOptions::new();
+        let mut list = options.append(true).create(true).mode(0o600).open(&list)?;
+        // One write, so that two processes do not mix their lines.
+        list.write_all(format!("{}\n", json!({ "user": user, "file": file })).as_bytes())
+    });
+    if let Err(error) = noted {
+        super::note(&format!(
+            "warning: {error}; `forget --verify` will not know of this backup"
+        ));
+    }
+}
+
+/// The backups of a user and of the user's branches that were made from here.
+pub(super) fn made_of(context: &Context, user: &UserId) -> BTreeSet<PathBuf> {
+    #[derive(Deserialize)]
+    struct Made {
+        user: String,
+        file: PathBuf,
+    }
+    let list = fs_err::read_to_string(context.places.data.join(MADE)).unwrap_or_default();
+    let made = list
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Made>(line).ok());
+    let branch = format!("{user}+");
+    let own = made.filter(|made| made.user == user.as_str() || made.user.starts_with(&branch));
+    own.map(|made| made.file).collect()
 }
 
 pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow::Result<Exit> {
@@ -92,7 +196,7 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
     std::io::copy(&mut from as &mut dyn Read, &mut file)?;
     file.sync_all()?;
     let taken = proven(&beside).and_then(|records| {
-        take(context, user, &beside, &target)?;
+        take(&beside, &target)?;
         Ok(records)
     });
     let records = match taken {
@@ -111,21 +215,17 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
     Ok(Exit::Success)
 }
 
-/// The file becomes the user's memory; the one that was there is put aside, under its lock.
-fn take(context: &Context, user: &UserId, file: &Path, target: &Path) -> anyhow::Result<()> {
-    if target.exists() {
-        let held = store::open(context, user, Access::Write, Verify::Tail);
-        let (held, _) = held.context("stop who uses the memory, for example by `reprise stop`")?;
-        fs_err::rename(target, with_ending(target, REPLACED))?;
-        fs_err::rename(file, target)?;
-        sync_folder(target)?;
-        drop(held);
-        return Ok(());
-    }
-    // A link never replaces: whoever made a memory meanwhile keeps it.
-    fs_err::hard_link(file, target)?;
-    fs_err::remove_file(file)?;
-    sync_folder(target)
+/// The file becomes the user's memory in one step; the one that was there is put aside, under its
+/// lock.
+fn take(file: &Path, target: &Path) -> anyhow::Result<()> {
+    let put = if target.exists() {
+        replace_file(&RealDisk, file, target, &with_ending(target, REPLACED))
+            .context("stop who uses the memory, for example by `reprise stop`")
+    } else {
+        // Whoever made a memory meanwhile keeps it.
+        place_file(&RealDisk, file, target).map_err(Into::into)
+    };
+    put
 }
 
 /// Reads a file wholly; answers its records, or what is wrong with it.

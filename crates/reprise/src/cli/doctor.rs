@@ -4,15 +4,20 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use chrono::TimeDelta;
 use reprise_embed::{EmbedderFactory, EngineKind, FileState, Variant};
+use reprise_engine::Engine;
 use reprise_store::Verify;
-use reprise_types::UserId;
+use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 
 use super::store::{self, Access};
 use super::{Context, model};
 use crate::exit::Exit;
 use crate::terminal;
+
+/// How far two clocks may differ.
+const CLOCK_SLACK: TimeDelta = TimeDelta::hours(1);
 
 /// One thing that was looked at.
 struct Finding {
@@ -152,36 +157,70 @@ fn stores(context: &Context) -> Vec<Finding> {
         });
     }
     for user in users {
-        findings.push(
-            match store::open(context, &user, Access::Read, Verify::Everything) {
-                Ok((engine, report)) => {
-                    let stats = engine.stats();
-                    let last = stats
-                        .last_ingest
-                        .map_or("never".to_owned(), |at| at.to_rfc3339());
-                    let whole = report.recovery.is_whole();
-                    let open = is_open_to_others(&context.places.file_of(&user));
-                    let advice = match (whole, open) {
-                        (false, _) => "; damaged: run `reprise check`",
-                        (true, true) => "; others may read it: run `chmod 600` on its file",
-                        (true, false) => "",
-                    };
-                    let says = format!(
-                        "{user}: {} records, {} waiting for the model, last ingest {last}{advice}",
-                        stats.live, stats.unembedded
-                    );
-                    Finding {
-                        good: whole && !open,
-                        what: "store",
-                        says,
-                    }
-                }
-                Err(error) => Finding {
-                    good: false,
+        let finding = match store::open(context, &user, Access::Read, Verify::Everything) {
+            Ok((engine, report)) => {
+                let stats = engine.stats();
+                let last = stats
+                    .last_ingest
+                    .map_or("never".to_owned(), |at| at.to_rfc3339());
+                let whole = report.recovery.is_whole();
+                findings.extend(oddities(&user, &engine));
+                let open = is_open_to_others(&context.places.file_of(&user));
+                let advice = match (whole, open) {
+                    (false, _) => "; damaged: run `reprise check`",
+                    (true, true) => "; others may read it: run `chmod 600` on its file",
+                    (true, false) => "",
+                };
+                let says = format!(
+                    "{user}: {} records, {} waiting for the model, last ingest {last}{advice}",
+                    stats.live, stats.unembedded
+                );
+                Finding {
+                    good: whole && !open,
                     what: "store",
-                    says: format!("{user}: {error:#}"),
-                },
+                    says,
+                }
+            }
+            Err(error) => Finding {
+                good: false,
+                what: "store",
+                says: format!("{user}: {error:#}"),
             },
+        };
+        findings.push(finding);
+    }
+    findings
+}
+
+/// What is right in the file and may still surprise.
+fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut say = |what, says| {
+        findings.push(Finding {
+            good: false,
+            what,
+            says,
+        });
+    };
+    let stats = engine.stats();
+    if stats.foreign_vectors > 0 {
+        let (foreign, own) = (stats.foreign_vectors, stats.space.unwrap_or_default());
+        say(
+            "vectors",
+            format!(
+                "{user}: {foreign} vectors are not of {own} and are left out; they are made anew \
+                 while a daemon with the model runs"
+            ),
+        );
+    }
+    if let Some((count, until)) = engine.kept_after(SystemClock.now() + CLOCK_SLACK) {
+        let until = until.to_rfc3339();
+        say(
+            "clock",
+            format!(
+                "{user}: {count} records say that they were kept later than now, up to {until}: \
+                 the clock was wrong then, or is now; what is kept from here on has the right time"
+            ),
         );
     }
     findings

@@ -1,7 +1,8 @@
 //! `reprise forget`: a tombstone now; with `--verify` a compaction, and proof that the text is
 //! gone.
 
-use std::collections::{BTreeSet, HashSet};
+mod erasure;
+
 use std::io::Write;
 
 use reprise_engine::Engine;
@@ -17,40 +18,95 @@ use super::store::{self, Access};
 use crate::args::{ForgetArguments, calendar};
 use crate::exit::Exit;
 use crate::terminal;
+use erasure::{Gone, KnownCopy};
+
+/// What a proof found.
+struct Proof {
+    /// Texts that can still be found in the file.
+    traces: usize,
+    /// Other files that hold forgotten records.
+    copies: Vec<KnownCopy>,
+}
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
+    let file = context.places.file_of(&arguments.user);
     let mut writer = Writer::open(context, arguments)?;
-    let before = writer.texts(context)?;
-    let forgotten = writer.forget()?;
-    let mut traces = None;
+    // Others may write, and compact, between any two of these steps.
+    let mut pinned = Vec::new();
     if arguments.verify {
+        pinned.extend(store::open_log(&file));
+    }
+    let forgotten = writer.forget()?;
+    let mut proof = None;
+    if arguments.verify {
+        pinned.push(store::open_log(&file)?);
         writer.compact()?;
-        traces = Some(writer.traces(context, before)?);
+        writer.close()?;
+        let gone = Gone::read(&forgotten, &pinned)?;
+        proof = Some(Proof {
+            traces: gone.traces(&file)?,
+            copies: gone.copies(context, &arguments.user),
+        });
     } else {
         writer.close()?;
     }
-    let ids: Vec<String> = forgotten.iter().map(RecordId::to_string).collect();
+    say(context, arguments, &forgotten, proof.as_ref())?;
+    let done = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces == 0);
+    Ok(if done { Exit::Success } else { Exit::Refused })
+}
+
+fn say(
+    context: &Context,
+    arguments: &ForgetArguments,
+    forgotten: &[RecordId],
+    proof: Option<&Proof>,
+) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     if context.json {
-        writeln!(
+        let copies = proof.map(|proof| {
+            let rows = proof.copies.iter();
+            rows.map(|copy| json!({ "file": copy.file, "records": copy.records }))
+                .collect::<Vec<_>>()
+        });
+        let traces = proof.map(|proof| proof.traces);
+        let row = json!({ "forgotten": forgotten, "traces_in_file": traces, "copies": copies });
+        writeln!(out, "{row}")?;
+        return Ok(());
+    }
+    let count = terminal::count(forgotten.len(), "record");
+    writeln!(out, "{count} forgotten")?;
+    if forgotten.is_empty() {
+        return Ok(());
+    }
+    let Some(Proof { traces, copies }) = proof else {
+        writeln!(out, "their bytes stay on the disk until `reprise compact`")?;
+        for copy in erasure::known_copies(context, &arguments.user) {
+            let copy = copy.display();
+            writeln!(out, "{copy} may hold them too: `--verify` looks into it")?;
+        }
+        return Ok(());
+    };
+    match traces {
+        0 => writeln!(
             out,
-            "{}",
-            json!({ "forgotten": ids, "traces_in_file": traces })
-        )?;
-    } else {
-        writeln!(out, "{} forgotten", terminal::count(ids.len(), "record"))?;
-        match traces {
-            _ if ids.is_empty() => {}
-            Some(0) => writeln!(
-                out,
-                "compacted: no trace of their texts is left in the file"
-            )?,
-            Some(count) => writeln!(out, "{count} texts can still be found in the file")?,
-            None => writeln!(out, "their bytes stay on the disk until `reprise compact`")?,
+            "compacted: no trace of their texts is left in the file"
+        )?,
+        count => writeln!(out, "{count} texts can still be found in the file")?,
+    }
+    for KnownCopy { file, records } in copies {
+        let file = file.display();
+        match records {
+            Some(records) => {
+                let held = terminal::count(*records, "forgotten record");
+                writeln!(
+                    out,
+                    "{file} still holds {held}: forget there too, or remove it"
+                )?;
+            }
+            None => writeln!(out, "{file} cannot be read, and may hold them")?,
         }
     }
-    let done = !ids.is_empty() && traces.unwrap_or(0) == 0;
-    Ok(if done { Exit::Success } else { Exit::Refused })
+    Ok(())
 }
 
 /// Who writes: the daemon where one runs, else this process under the file's lock.
@@ -74,20 +130,6 @@ impl<'a> Writer<'a> {
             By::Engine(Box::new(engine))
         };
         Ok(Self { arguments, by })
-    }
-
-    fn texts(&self, context: &Context) -> anyhow::Result<BTreeSet<String>> {
-        match &self.by {
-            By::Engine(engine) => Ok(texts(engine)),
-            // Nothing to compare with, and nothing to open, where no proof is asked for.
-            By::Daemon(_) if !self.arguments.verify => Ok(BTreeSet::new()),
-            By::Daemon(_) => Ok(texts(&self.reader(context)?)),
-        }
-    }
-
-    fn reader(&self, context: &Context) -> anyhow::Result<Engine> {
-        let user = &self.arguments.user;
-        Ok(store::open(context, user, Access::Read, Verify::Tail)?.0)
     }
 
     fn forget(&mut self) -> anyhow::Result<Vec<RecordId>> {
@@ -127,32 +169,6 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// How many of the texts that are gone can still be found in the file.
-    fn traces(self, context: &Context, before: BTreeSet<String>) -> anyhow::Result<usize> {
-        let engine = match self.by {
-            By::Engine(engine) => *engine,
-            By::Daemon(_) => self.reader(context)?,
-        };
-        let kept = texts(&engine);
-        let gone: Vec<String> = before
-            .into_iter()
-            .filter(|text| !kept.contains(text))
-            .collect();
-        let mut found = HashSet::new();
-        engine.logged_texts(&mut |text| {
-            found.extend(gone.iter().position(|gone| text.contains(gone.as_str())));
-        })?;
-        engine.close()?;
-        let bytes = fs_err::read(context.places.file_of(&self.arguments.user))?;
-        let raw = |text: &str| {
-            bytes
-                .windows(text.len())
-                .any(|window| window == text.as_bytes())
-        };
-        found.extend((0..gone.len()).filter(|place| raw(&gone[*place])));
-        Ok(found.len())
-    }
-
     fn close(self) -> anyhow::Result<()> {
         match self.by {
             By::Engine(engine) => Ok(engine.close()?),
@@ -170,13 +186,4 @@ fn body(arguments: &ForgetArguments) -> ForgetBody {
         before: what.before.map(|before| before.to_rfc3339()),
         reason: Some(arguments.reason.clone()),
     }
-}
-
-fn texts(engine: &Engine) -> BTreeSet<String> {
-    engine
-        .snapshot()
-        .records()
-        .filter_map(Result::ok)
-        .map(|record| record.text)
-        .collect()
 }

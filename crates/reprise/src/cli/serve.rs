@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use reprise_agent::{MemoryConfig, OpenEmbedder};
-use reprise_embed::EmbedderFactory;
+use reprise_embed::{EmbedderFactory, Variant};
 use reprise_engine::Engine;
 use reprise_server::{Daemon, DaemonOptions, Ended};
 use reprise_store::RealDisk;
@@ -61,6 +61,8 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
         Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         open_embedder(context),
     );
+    // Without a model whoever writes may bring vectors of any one space.
+    config.space = (!context.no_model).then(|| Variant::Int8.space());
     context.config.apply(&mut config)?;
     Ok(config)
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use reprise_engine::EngineStats;
 use reprise_store::Verify;
 use reprise_types::{Clock, SystemClock};
 
@@ -56,10 +57,26 @@ pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Resul
         stats.commits,
         terminal::bytes(stats.reclaimable_bytes)
     )?;
+    writeln!(out, "  compaction    {}", compaction(&stats))?;
     writeln!(
         out,
         "  index         {} in memory",
         terminal::bytes(stats.index_bytes as u64)
     )?;
     Ok(Exit::Success)
+}
+
+/// How far the file was rewritten, how much of it is dead, and what follows.
+fn compaction(stats: &EngineStats) -> String {
+    let done = match stats.compacted_to {
+        0 => "not yet".to_owned(),
+        seq => format!("up to commit {seq}"),
+    };
+    let dead = stats.reclaimable_bytes * 100 / stats.file_bytes.max(1);
+    let next = if stats.compaction_due {
+        "a daemon starts one by itself"
+    } else {
+        "none is due"
+    };
+    format!("{done}, {dead} % dead, {next}")
 }

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
+use reprise_embed::Variant;
 use reprise_engine::{Engine, EngineOptions, OpenReport};
-use reprise_store::{RealDisk, Verify};
-use reprise_types::{Clock, SystemClock, UserId};
+use reprise_store::{Log, OpenOptions, RealDisk, Verify};
+use reprise_types::{Clock, EmbeddingSpace, SystemClock, UserId};
 
 use super::Context;
 
@@ -42,7 +43,9 @@ pub(super) fn open(
             path.display()
         );
     }
-    open_file(&path, access, verify)
+    // Without a model whoever writes may bring vectors of any one space.
+    let space = (!context.no_model).then(|| Variant::Int8.space());
+    open_in(space, &path, access, verify)
 }
 
 /// Whether a user has a memory; a folder that may not be looked into is not taken for an empty one.
@@ -62,8 +65,17 @@ pub(super) fn make_folder(file: &Path) -> anyhow::Result<()> {
     made.with_context(|| format!("the folder `{}` cannot be made", folder.display()))
 }
 
-/// Opens a file by its path.
+/// Opens a file by its path, with the vectors that it uses.
 pub(super) fn open_file(
+    path: &Path,
+    access: Access,
+    verify: Verify,
+) -> anyhow::Result<(Engine, OpenReport)> {
+    open_in(None, path, access, verify)
+}
+
+fn open_in(
+    space: Option<EmbeddingSpace>,
     path: &Path,
     access: Access,
     verify: Verify,
@@ -71,6 +83,7 @@ pub(super) fn open_file(
     let mut options = EngineOptions::new(DIMENSIONS, entropy()?, SystemClock.now());
     options.create = access == Access::Create;
     options.read_only = access == Access::Read;
+    options.space = space;
     options.verify = verify;
     let (engine, report) = Engine::open(Arc::new(RealDisk), path, &options)?;
     for damage in &report.recovery.damage {
@@ -79,6 +92,20 @@ pub(super) fn open_file(
         ));
     }
     Ok((engine, report))
+}
+
+/// Opens the log of a file as it is now, without index and lock.
+pub(super) fn open_log(path: &Path) -> anyhow::Result<Log> {
+    let options = OpenOptions {
+        dimensions: 0,
+        file_id: 0,
+        created_at: SystemClock.now(),
+        create: false,
+        read_only: true,
+        verify: Verify::Tail,
+        leave: None,
+    };
+    Ok(Log::open(Arc::new(RealDisk), path, &options)?.log)
 }
 
 /// 128 bits from the operating system.

@@ -1,0 +1,151 @@
+//! The chores of one memory: texts embedded late, and the file rewritten by rule.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reprise_engine::{Engine, EngineStats};
+use reprise_types::{EmbeddingSpace, NewRecord, WriteOutcome};
+
+use crate::MemoryService;
+use crate::testing::{Bench, DIMENSIONS, ada, note, until};
+
+fn foreign() -> EmbeddingSpace {
+    EmbeddingSpace {
+        model: "another".into(),
+        version: "1".into(),
+        dimensions: DIMENSIONS,
+    }
+}
+
+fn foreign_note(text: &str) -> NewRecord {
+    let mut vector = vec![0.0; usize::from(DIMENSIONS)];
+    vector[3] = 1.0;
+    let mut record = note(text);
+    record.embedding = Some((foreign(), vector));
+    record
+}
+
+async fn stats(service: &MemoryService) -> EngineStats {
+    let stats = service.with_engine(&ada(), |engine| engine.stats());
+    stats.await.unwrap()
+}
+
+/// How often a text was embedded.
+fn tried(bench: &Bench, text: &str) -> usize {
+    let order = bench.controls.order.lock().unwrap();
+    order.iter().filter(|embedded| *embedded == text).count()
+}
+
+/// Keeps texts, one after the other, each of which is tried when it is kept and once more late.
+async fn rounds(bench: &Bench, service: &MemoryService, what: &str) {
+    for round in 0..5 {
+        let text = format!("{what} {round}");
+        service.observe(&ada(), vec![note(&text)]).await.unwrap();
+        until(async || tried(bench, &text) == 2).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_takes_a_store_over_that_began_with_a_foreign_vector() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let records = vec![foreign_note("theirs"), note("ours")];
+    let kept = service.observe(&ada(), records).await.unwrap();
+    assert!(matches!(kept[..], [WriteOutcome::Inserted { .. }, _]));
+    until(async || stats(&service).await.unembedded == 0).await;
+    let stats = stats(&service).await;
+    assert_eq!(stats.space.as_deref(), Some("test-words/1"));
+    assert_eq!(stats.foreign_vectors, 0);
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_that_is_not_the_configured_one_is_not_asked_again_and_again() {
+    let mut bench = Bench::new();
+    bench.config.space = Some(foreign());
+    let service = bench.start().await;
+    rounds(&bench, &service, "of no use").await;
+    // Once when it was kept and once late: its vector is of no use here, and stays so.
+    assert!((0..5).all(|round| tried(&bench, &format!("of no use {round}")) == 2));
+    assert_eq!(stats(&service).await.unembedded, 5);
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_text_that_no_model_takes_is_tried_once_more_and_holds_nothing_up() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let hopeless: Vec<_> = (5..45).map(|n| note(&format!("NAN {n}"))).collect();
+    service.observe(&ada(), hopeless).await.unwrap();
+    rounds(&bench, &service, "NAN").await;
+    assert!((0..45).all(|n| tried(&bench, &format!("NAN {n}")) == 2));
+    service
+        .observe(&ada(), vec![note("a good one")])
+        .await
+        .unwrap();
+    assert_eq!(stats(&service).await.unembedded, 45);
+    assert!(service.shut_down().await.is_clean());
+}
+
+/// Writes until told to stop; answers how many records were acknowledged.
+fn writing(service: &MemoryService, stop: &Arc<AtomicBool>) -> tokio::task::JoinHandle<usize> {
+    let (service, stop) = (service.clone(), Arc::clone(stop));
+    tokio::spawn(async move {
+        let mut kept = 0;
+        while !stop.load(Ordering::SeqCst) {
+            let record = note(&format!("written meanwhile {kept}"));
+            service.observe(&ada(), vec![record]).await.unwrap();
+            kept += 1;
+        }
+        kept
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_half_dead_is_rewritten_by_itself_beside_a_writer() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let many: Vec<_> = (0..3_000).map(|n| note(&format!("note {n}"))).collect();
+    service.observe(&ada(), many).await.unwrap();
+    assert_eq!(stats(&service).await.compacted_to, 0);
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = writing(&service, &stop);
+    // Each checkpoint makes the one before it superfluous.
+    until(async || {
+        let saved = service.with_engine(&ada(), Engine::checkpoint);
+        saved.await.unwrap().unwrap();
+        stats(&service).await.compacted_to > 0
+    })
+    .await;
+    stop.store(true, Ordering::SeqCst);
+    let kept = writer.await.unwrap();
+    assert!(kept > 0);
+    assert!(service.shut_down().await.is_clean());
+    let service = bench.start().await;
+    assert_eq!(stats(&service).await.live as usize, 3_000 + kept);
+    let check = service.with_engine(&ada(), Engine::check);
+    let report = check.await.unwrap().unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn compactions_asked_for_at_once_take_turns_beside_a_writer() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = writing(&service, &stop);
+    for _ in 0..4 {
+        let user = ada();
+        let both = tokio::join!(service.compact(&user), service.compact(&user));
+        for report in [both.0, both.1] {
+            report.unwrap().unwrap();
+        }
+    }
+    stop.store(true, Ordering::SeqCst);
+    let kept = writer.await.unwrap();
+    assert!(service.shut_down().await.is_clean());
+    let service = bench.start().await;
+    assert_eq!(stats(&service).await.live as usize, kept);
+    assert!(service.shut_down().await.is_clean());
+}

@@ -1,0 +1,201 @@
+//! Vectors of several models and clocks that were wrong: neither locks anything out.
+
+use super::*;
+use crate::{ForgetSelector, IndexOrigin};
+
+fn foreign() -> EmbeddingSpace {
+    EmbeddingSpace {
+        model: "other".into(),
+        ..space()
+    }
+}
+
+fn foreign_record(external: &str, axis: usize) -> NewRecord {
+    let mut new = record(external, &format!("a text about {external}"), axis, "s");
+    new.embedding = Some((foreign(), vector(axis, 0.1)));
+    new
+}
+
+/// Opens the bench's file with a model configured.
+fn configured(bench: &mut Bench) -> IndexOrigin {
+    drop(bench.engine.take());
+    let mut options = EngineOptions::new(DIMENSIONS as u16, 42, bench.now);
+    options.space = Some(space());
+    let opened = Engine::open(Arc::new(RealDisk), &bench.path(), &options);
+    let (engine, report) = opened.unwrap();
+    bench.engine = Some(engine);
+    report.origin
+}
+
+/// What the model makes of everything that waits for it.
+fn embed_all(bench: &mut Bench) -> usize {
+    let waiting = bench.engine().unembedded(100);
+    let made = waiting.into_iter().enumerate();
+    let vectors = made.map(|(axis, (id, _))| (id, space(), vector(axis, 0.1)));
+    let vectors = vectors.collect();
+    bench.engine().embed_late(vectors).unwrap()
+}
+
+fn assert_sound(bench: &mut Bench) {
+    let report = bench.engine().check().unwrap();
+    assert!(report.is_sound(), "{:?}", report.findings);
+}
+
+#[test]
+fn a_foreign_vector_on_an_empty_store_is_left_out_and_said() {
+    let mut bench = Bench::new();
+    configured(&mut bench);
+    let mut wide = foreign_record("wide", 2);
+    let wider = EmbeddingSpace {
+        dimensions: 16,
+        ..foreign()
+    };
+    let mut long = vec![0.0; 16];
+    long[3] = 1.0;
+    wide.embedding = Some((wider, long));
+    let ids = inserted(&bench.keep(vec![foreign_record("one", 1), wide]));
+    let kept = bench.engine().snapshot().get(ids[0]).unwrap().unwrap();
+    assert_eq!(kept.metadata["embedding_space_left_out"], "other/1");
+    assert!(kept.embedding_space.is_none());
+    assert_eq!(bench.engine().stats().unembedded, 2);
+    let own = inserted(&bench.keep(vec![record("own", "of the model in use", 3, "s")]));
+    assert_eq!(bench.engine().stats().unembedded, 2, "{own:?}");
+    assert_eq!(embed_all(&mut bench), 2);
+    assert_eq!(bench.engine().stats().unembedded, 0);
+    assert_sound(&mut bench);
+}
+
+#[test]
+fn the_model_takes_over_a_store_that_another_began() {
+    let mut bench = Bench::new();
+    bench.keep(vec![foreign_record("one", 1), foreign_record("two", 2)]);
+    // Nobody said which model is in use, so what it is given late tells.
+    bench.keep(vec![record("three", "of the model in use", 3, "s")]);
+    assert_eq!(bench.engine().stats().unembedded, 1);
+    assert_eq!(embed_all(&mut bench), 1);
+    assert_eq!(bench.engine().snapshot().space(), Some(&space()));
+    let stats = bench.engine().stats();
+    assert_eq!((stats.unembedded, stats.foreign_vectors), (2, 2));
+    assert_eq!(embed_all(&mut bench), 2);
+    assert_sound(&mut bench);
+    bench.engine().checkpoint().unwrap();
+    bench.reopen();
+    let stats = bench.engine().stats();
+    assert_eq!((stats.unembedded, stats.foreign_vectors), (0, 0));
+    assert_eq!(bench.engine().snapshot().space(), Some(&space()));
+    assert_sound(&mut bench);
+}
+
+#[test]
+fn a_store_full_of_foreign_vectors_is_opened_by_the_configured_model() {
+    let mut bench = Bench::new();
+    let many = (0..20)
+        .map(|n| foreign_record(&format!("n{n}"), n))
+        .collect();
+    bench.keep(many);
+    bench.engine().checkpoint().unwrap();
+    assert_eq!(configured(&mut bench), IndexOrigin::Rebuilt);
+    let stats = bench.engine().stats();
+    assert_eq!((stats.unembedded, stats.foreign_vectors), (20, 20));
+    assert_sound(&mut bench);
+    bench.engine().checkpoint().unwrap();
+    assert_eq!(configured(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(embed_all(&mut bench), 20);
+    bench.engine().compact().unwrap();
+    assert_eq!(configured(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(bench.engine().stats().unembedded, 0);
+    assert_sound(&mut bench);
+}
+
+fn at(text: &str) -> DateTime<Utc> {
+    parse_timestamp(text).unwrap()
+}
+
+fn known_at(bench: &mut Bench, id: RecordId) -> DateTime<Utc> {
+    let record = bench.engine().snapshot().get(id).unwrap();
+    record.unwrap().known_at
+}
+
+#[test]
+fn one_write_four_hundred_years_ahead_does_not_hold_time_up() {
+    for reopened in [false, true] {
+        let mut bench = Bench::new();
+        let keep = |bench: &mut Bench, external: &str, now: DateTime<Utc>| {
+            let new = record(external, external, 1, "s");
+            inserted(&bench.engine().observe(vec![new], None, now).unwrap())[0]
+        };
+        let before = keep(&mut bench, "before", at("2026-02-16T09:00:00Z"));
+        let ahead = keep(&mut bench, "ahead", at("2426-02-16T09:00:00Z"));
+        if reopened {
+            bench.engine().checkpoint().unwrap();
+            bench.reopen();
+        }
+        let now = at("2026-02-16T09:00:05Z");
+        let after = keep(&mut bench, "after", now);
+        assert!(before < ahead && ahead < after, "ids still go up");
+        assert_eq!(known_at(&mut bench, after), now);
+        let said = bench.engine().kept_after(now).unwrap();
+        assert_eq!(said, (1, at("2426-02-16T09:00:00Z")));
+        assert_eq!(bench.engine().stats().last_ingest, Some(now));
+        assert_sound(&mut bench);
+        // A branch of what was known now has what was kept after the slip, and not the slip.
+        let mut branch = Bench::new();
+        let records = bench
+            .engine()
+            .fork_into(branch.engine(), "fork/ada", Some(now))
+            .unwrap();
+        assert_eq!(records, 2);
+    }
+}
+
+#[test]
+fn a_clock_set_back_a_little_is_bridged_across_a_restart() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let later = bench.now + Duration::minutes(30);
+    bench
+        .engine()
+        .tag(ids[0], &["t".to_owned()], later)
+        .unwrap();
+    bench.engine().checkpoint().unwrap();
+    for compacted in [false, true] {
+        if compacted {
+            bench.engine().compact().unwrap();
+        }
+        bench.reopen();
+        let now = bench.now + Duration::minutes(10);
+        let new = record(&format!("n{compacted}"), "text", 1, "s");
+        let id = inserted(&bench.engine().observe(vec![new], None, now).unwrap())[0];
+        assert_eq!(known_at(&mut bench, id), later, "compacted: {compacted}");
+    }
+}
+
+#[test]
+fn more_than_one_commit_holds_is_kept_and_forgotten_at_once() {
+    let mut bench = Bench::new();
+    let many = |n: usize| {
+        let mut new = record(&format!("n{n}"), &format!("text {n}"), n, "crowd");
+        new.tags = vec!["all".into()];
+        new
+    };
+    bench.keep((0..17_000).map(many).collect());
+    bench.keep(week());
+    let ids = inserted(&bench.keep(vec![record("again", "more", 1, "crowd")]));
+    let now = bench.now;
+    let what = ForgetSelector::Session("crowd".into());
+    let gone = bench.engine().forget(&what, "asked to", now).unwrap();
+    assert_eq!((gone.len(), gone.last().unwrap().id), (17_001, ids[0]));
+    assert_eq!(bench.engine().stats().live, 7);
+    bench.reopen();
+    let stats = bench.engine().stats();
+    assert_eq!((stats.live, stats.forgotten), (7, 17_001));
+    // A replay of the source does not bring them back.
+    let again = bench.keep(vec![many(0), many(16_999)]);
+    let known = |outcome: &WriteOutcome| matches!(outcome, WriteOutcome::Duplicate { .. });
+    assert!(again.iter().all(known), "{again:?}");
+    bench.engine().compact().unwrap();
+    let mut texts = 0;
+    bench.engine().logged_texts(&mut |_| texts += 1).unwrap();
+    assert_eq!(texts, 7);
+    assert_sound(&mut bench);
+}

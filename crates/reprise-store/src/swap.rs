@@ -1,0 +1,57 @@
+//! A whole file takes the place of a memory, or of none: a crash at any moment leaves the one or
+//! the other.
+//!
+//! Lives here: the order of names and syncs. Never here: what stands in the files; the caller has
+//! proven and synced what it brings.
+
+use std::io;
+use std::path::Path;
+
+use crate::disk::{Disk, LockAttempt};
+use crate::error::StoreError;
+use crate::log::beside;
+
+/// Gives `file` the name `target`, which must name nothing yet.
+pub fn place_file(disk: &dyn Disk, file: &Path, target: &Path) -> Result<(), StoreError> {
+    link_over_nothing(disk, file, target).map_err(StoreError::io("create", target))
+}
+
+/// Puts `file` in the place of the memory `target`, which nobody may be writing to, and which is
+/// kept under the name `aside`. What had that name before goes.
+pub fn replace_file(
+    disk: &dyn Disk,
+    file: &Path,
+    target: &Path,
+    aside: &Path,
+) -> Result<(), StoreError> {
+    let io = StoreError::io("replace", target);
+    let _lock = match disk.lock(target).map_err(&io)? {
+        LockAttempt::Held(lock) => lock,
+        LockAttempt::Refused(holder) => {
+            return Err(StoreError::Locked {
+                path: target.to_path_buf(),
+                holder: holder.unwrap_or_else(|| "another process".to_owned()),
+            });
+        }
+    };
+    let fresh = beside(aside, ".new");
+    let put_aside = || {
+        disk.remove(&fresh)?;
+        disk.link(target, &fresh)?;
+        disk.rename(&fresh, aside)?;
+        disk.sync_dir(aside)
+    };
+    put_aside().map_err(&io)?;
+    let swap = || {
+        disk.rename(file, target)?;
+        disk.sync_dir(target)
+    };
+    swap().map_err(&io)
+}
+
+/// A link never replaces, as a rename would; a crash before the end leaves a second name.
+pub(crate) fn link_over_nothing(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+    disk.link(from, to)?;
+    disk.remove(from)?;
+    disk.sync_dir(to)
+}

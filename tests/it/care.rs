@@ -1,0 +1,210 @@
+//! Forgetting for good, backing up what is damaged, putting a backup in a memory's place: the real
+//! binary on real files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reprise_server::{Call, WriteReport};
+use reprise_tests::{Finished, finish};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn run(home: &Home, arguments: &[&str]) -> Finished {
+    finish(&mut home.command(arguments)).expect("reprise runs")
+}
+
+fn done(home: &Home, arguments: &[&str]) -> String {
+    let finished = run(home, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+/// Keeps these texts in one session each, without a daemon.
+fn keep(home: &Home, user: &str, texts: &[(&str, &str)]) {
+    let file = home.folder().join(format!("{user}.jsonl"));
+    let line = |(session, text): &(&str, &str)| {
+        format!("{}\n", json!({ "text": text, "session_id": session }))
+    };
+    fs::write(&file, texts.iter().map(line).collect::<String>()).expect("written");
+    let file = file.to_string_lossy().into_owned();
+    let user = ["--user", user];
+    done(
+        home,
+        &["--no-daemon", "ingest", user[0], user[1], "--jsonl", &file],
+    );
+}
+
+fn memory(home: &Home, user: &str) -> PathBuf {
+    home.folder().join("data").join(user).join("memory.rvf")
+}
+
+fn damage(file: &Path) {
+    let mut bytes = fs::read(file).expect("there");
+    let middle = bytes.len() / 3;
+    for byte in &mut bytes[middle..middle + 40] {
+        *byte ^= 0x55;
+    }
+    fs::write(file, bytes).expect("written");
+}
+
+#[test]
+fn a_proof_of_forgetting_names_every_copy_that_still_holds_it() {
+    let home = Home::new();
+    keep(
+        &home,
+        "ada",
+        &[
+            ("garden", "the code of the garden gate is 4711"),
+            (
+                "work",
+                "the code of the garden gate is 4711, said at work too",
+            ),
+            ("work", "ok"),
+            ("garden", "ok"),
+        ],
+    );
+    let copy = home
+        .folder()
+        .join("copy.rvf")
+        .to_string_lossy()
+        .into_owned();
+    done(&home, &["backup", "--user", "ada", &copy]);
+    done(
+        &home,
+        &["--no-daemon", "branch", "fork", "trial", "--user", "ada"],
+    );
+    done(
+        &home,
+        &[
+            "--no-daemon",
+            "restore",
+            &copy,
+            "--user",
+            "ada",
+            "--replace",
+        ],
+    );
+    let forget = [
+        "--no-daemon",
+        "--json",
+        "forget",
+        "--user",
+        "ada",
+        "--session",
+        "garden",
+    ];
+    let said = done(&home, &[&forget[..], &["--verify"]].concat());
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(
+        said["forgotten"].as_array().map(Vec::len),
+        Some(2),
+        "{said}"
+    );
+    assert_eq!(
+        said["traces_in_file"], 0,
+        "what others say is no trace: {said}"
+    );
+    let copies = said["copies"].as_array().expect("a list");
+    let named = |ending: &str| {
+        let found = copies.iter().find(|row| {
+            let file = row["file"].as_str().unwrap_or_default();
+            file.ends_with(ending)
+        });
+        found.is_some_and(|row| row["records"].as_u64() >= Some(2))
+    };
+    let endings = [
+        "copy.rvf",
+        "ada+trial/memory.rvf",
+        "memory.rvf.before-restore",
+    ];
+    assert!(endings.iter().all(|ending| named(ending)), "{said}");
+    assert_eq!(copies.len(), 3, "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn forgetting_is_proven_while_others_write() {
+    let home = Home::new();
+    let client = Arc::new(home.client());
+    client.wake().await.expect("a daemon starts");
+    let kept: Vec<Value> = (0..300)
+        .map(|n| json!({ "text": format!("to be forgotten {n}"), "session_id": "gone" }))
+        .collect();
+    for part in kept.chunks(100) {
+        let call = Call::post("/v1/users/ada/records", &json!({ "records": part }));
+        let report: WriteReport = client.ask(&call).await.expect("they are kept");
+        assert_eq!(report.inserted, 100);
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (client, stop) = (Arc::clone(&client), Arc::clone(&stop));
+        tokio::spawn(async move {
+            let mut number = 0;
+            while !stop.load(Ordering::SeqCst) {
+                let body = json!({ "text": format!("number {number}") });
+                let call = Call::post("/v1/users/ada/records", &body);
+                let _report: WriteReport = client.ask(&call).await.expect("it is kept");
+                number += 1;
+            }
+            number
+        })
+    };
+    let forget = ["forget", "--user", "ada", "--session", "gone", "--verify"];
+    let finished = tokio::task::block_in_place(|| run(&home, &forget));
+    stop.store(true, Ordering::SeqCst);
+    let written = writer.await.expect("the writer ends");
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let said = &finished.stdout;
+    assert!(said.contains("300 records forgotten"), "{said}");
+    assert!(said.contains("no trace"), "{said}");
+    tokio::task::block_in_place(|| done(&home, &["stop"]));
+    let export =
+        tokio::task::block_in_place(|| done(&home, &["--no-daemon", "export", "--user", "ada"]));
+    assert_eq!(export.lines().count(), written);
+}
+
+#[test]
+fn a_damaged_memory_stops_no_other_backup_and_gives_what_can_be_read() {
+    let home = Home::new();
+    let texts: Vec<String> = (0..200).map(|n| format!("text of number {n}")).collect();
+    let texts: Vec<(&str, &str)> = texts.iter().map(|text| ("s", text.as_str())).collect();
+    for user in ["ada", "bob", "eve"] {
+        keep(&home, user, &texts);
+    }
+    damage(&memory(&home, "bob"));
+    fs::write(memory(&home, "eve"), "no memory at all").expect("written");
+    let to = home.folder().join("copies");
+    let finished = run(
+        &home,
+        &["--no-daemon", "backup", "--all", &to.to_string_lossy()],
+    );
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("bob: "), "{}", finished.stderr);
+    assert!(finished.stderr.contains("eve: "), "{}", finished.stderr);
+    assert!(to.join("ada.rvf").exists() && !to.join("bob.rvf").exists());
+    let rest = to.join("bob.salvaged.rvf").to_string_lossy().into_owned();
+    let user = ["--user", "rest"];
+    done(&home, &["--no-daemon", "restore", &rest, user[0], user[1]]);
+    let export = done(&home, &["--no-daemon", "export", user[0], user[1]]);
+    let read = export.lines().count();
+    assert!((1..200).contains(&read), "{read} of 200");
+    let left = fs::read_dir(&to).expect("there").count();
+    assert_eq!(left, 2, "nothing unfinished is left");
+}
+
+#[test]
+fn doctor_tells_of_a_pipe_in_a_memorys_place_and_goes_on() {
+    let home = Home::new();
+    keep(&home, "ada", &[("s", "a text")]);
+    keep(&home, "bob", &[("s", "a text")]);
+    fs::remove_file(memory(&home, "bob")).expect("removed");
+    let made = Command::new("mkfifo").arg(memory(&home, "bob")).status();
+    assert!(made.expect("mkfifo runs").success());
+    let finished = run(&home, &["--no-daemon", "doctor"]);
+    let said = &finished.stdout;
+    assert!(said.contains("ada: 1 records"), "{said}");
+    assert!(said.contains("not a regular file"), "{said}");
+}
