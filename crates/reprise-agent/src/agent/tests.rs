@@ -26,7 +26,8 @@ fn foreign_note(text: &str) -> NewRecord {
 }
 
 async fn stats(service: &MemoryService) -> EngineStats {
-    let stats = service.with_engine(&ada(), |engine| engine.stats());
+    let user = ada();
+    let stats = service.with_engine(&user, |engine| engine.stats());
     stats.await.unwrap()
 }
 
@@ -112,7 +113,8 @@ async fn a_file_that_is_half_dead_is_rewritten_by_itself_beside_a_writer() {
     let writer = writing(&service, &stop);
     // Each checkpoint makes the one before it superfluous.
     until(async || {
-        let saved = service.with_engine(&ada(), Engine::checkpoint);
+        let user = ada();
+        let saved = service.with_engine(&user, Engine::checkpoint);
         saved.await.unwrap().unwrap();
         stats(&service).await.compacted_to > 0
     })
@@ -123,7 +125,8 @@ async fn a_file_that_is_half_dead_is_rewritten_by_itself_beside_a_writer() {
     assert!(service.shut_down().await.is_clean());
     let service = bench.start().await;
     assert_eq!(stats(&service).await.live as usize, 3_000 + kept);
-    let check = service.with_engine(&ada(), Engine::check);
+    let user = ada();
+    let check = service.with_engine(&user, Engine::check);
     let report = check.await.unwrap().unwrap();
     assert!(report.is_sound(), "{:?}", report.findings);
     assert!(service.shut_down().await.is_clean());
