@@ -7,7 +7,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::disk::{Disk, LockAttempt};
+use crate::disk::Disk;
 use crate::error::StoreError;
 use crate::log::beside;
 
@@ -16,8 +16,8 @@ pub fn place_file(disk: &dyn Disk, file: &Path, target: &Path) -> Result<(), Sto
     link_over_nothing(disk, file, target).map_err(StoreError::io("create", target))
 }
 
-/// Puts `file` in the place of the memory `target`, which nobody may be writing to, and which is
-/// kept under the name `aside`. What had that name before goes.
+/// Puts `file` in the place of the memory `target`, whose lock the caller holds, and which is kept
+/// under the name `aside`. What had that name before goes.
 pub fn replace_file(
     disk: &dyn Disk,
     file: &Path,
@@ -25,15 +25,6 @@ pub fn replace_file(
     aside: &Path,
 ) -> Result<(), StoreError> {
     let io = StoreError::io("replace", target);
-    let _lock = match disk.lock(target).map_err(&io)? {
-        LockAttempt::Held(lock) => lock,
-        LockAttempt::Refused(holder) => {
-            return Err(StoreError::Locked {
-                path: target.to_path_buf(),
-                holder: holder.unwrap_or_else(|| "another process".to_owned()),
-            });
-        }
-    };
     let fresh = beside(aside, ".new");
     let put_aside = || {
         disk.remove(&fresh)?;

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use reprise_store::testing::{self, Model, Step};
-use reprise_store::{Crash, Log, SimDisk, StoreError, Verify, place_file, replace_file};
+use reprise_store::{Crash, Log, SimDisk, Verify, place_file, replace_file};
 
 use crate::{open, record};
 
@@ -82,25 +82,6 @@ fn a_crash_while_a_memory_is_replaced_leaves_the_old_one_or_the_new_one() {
         }
     }
     assert!(befores > 0 && afters > 0);
-}
-
-#[test]
-fn a_memory_in_use_is_not_replaced() {
-    let disk = SimDisk::new();
-    let log = open(&disk, Verify::Tail).log;
-    disk.put(&named(".unproven"), memory(0..1).0);
-    let refused = replace_file(
-        &disk,
-        &named(".unproven"),
-        &testing::path(),
-        &named(".before-restore"),
-    );
-    assert!(
-        matches!(refused, Err(StoreError::Locked { .. })),
-        "{refused:?}"
-    );
-    assert_eq!(log.records(), 0);
-    assert_eq!(disk.names().len(), 2);
 }
 
 #[test]

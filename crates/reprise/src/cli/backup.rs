@@ -196,7 +196,7 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
     std::io::copy(&mut from as &mut dyn Read, &mut file)?;
     file.sync_all()?;
     let taken = proven(&beside).and_then(|records| {
-        take(&beside, &target)?;
+        take(context, user, &beside, &target)?;
         Ok(records)
     });
     let records = match taken {
@@ -217,15 +217,16 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
 
 /// The file becomes the user's memory in one step; the one that was there is put aside, under its
 /// lock.
-fn take(file: &Path, target: &Path) -> anyhow::Result<()> {
-    let put = if target.exists() {
-        replace_file(&RealDisk, file, target, &with_ending(target, REPLACED))
-            .context("stop who uses the memory, for example by `reprise stop`")
-    } else {
-        // Whoever made a memory meanwhile keeps it.
-        place_file(&RealDisk, file, target).map_err(Into::into)
-    };
-    put
+fn take(context: &Context, user: &UserId, file: &Path, target: &Path) -> anyhow::Result<()> {
+    if target.exists() {
+        let held = store::open(context, user, Access::Write, Verify::Tail);
+        let (held, _) = held.context("stop who uses the memory, for example by `reprise stop`")?;
+        replace_file(&RealDisk, file, target, &with_ending(target, REPLACED))?;
+        drop(held);
+        return Ok(());
+    }
+    // Whoever made a memory meanwhile keeps it.
+    Ok(place_file(&RealDisk, file, target)?)
 }
 
 /// Reads a file wholly; answers its records, or what is wrong with it.
