@@ -50,21 +50,16 @@ impl Engine {
                 continue;
             };
             let keys = &self.state.keys;
-            let (content_hash, keys) = match self.snapshot.reader.record(ordinal) {
-                Ok(record) => {
-                    let named = record.external_ids.iter().map(key_of);
-                    let own: BTreeSet<u128> = named
-                        .filter(|key| keys.get(*key) == Some(ordinal))
-                        .collect();
-                    (record.content_hash, own.into_iter().collect())
-                }
-                Err(_) => {
-                    let known = keys_of_damaged.get_or_insert_with(|| keys.by_ordinal());
-                    (
-                        ContentHash::default(),
-                        known.remove(&ordinal).unwrap_or_default(),
-                    )
-                }
+            let (content_hash, keys) = if let Ok(record) = self.snapshot.reader.record(ordinal) {
+                let named = record.external_ids.iter().map(key_of);
+                let own: BTreeSet<u128> = named
+                    .filter(|key| keys.get(*key) == Some(ordinal))
+                    .collect();
+                (record.content_hash, own.into_iter().collect())
+            } else {
+                let known = keys_of_damaged.get_or_insert_with(|| keys.by_ordinal());
+                let known = known.remove(&ordinal).unwrap_or_default();
+                (ContentHash::default(), known)
             };
             entries.push(Entry::Forgotten {
                 ordinal,

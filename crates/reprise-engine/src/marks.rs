@@ -33,9 +33,12 @@ pub(crate) struct Marks {
     /// By number: its records, in the order in which they got it.
     tags: Chunked<Tag>,
     links: Chunked<LinkSpan>,
-    /// Where each record stands in these lists, by `CHUNK` ordinals and then by ordinal.
-    places: Arc<BTreeMap<u32, Arc<BTreeMap<u32, Arc<Places>>>>>,
+    /// Where each record stands in these lists, by `CHUNK` ordinals.
+    places: Arc<BTreeMap<u32, Arc<PlacesChunk>>>,
 }
+
+/// By ordinal.
+type PlacesChunk = BTreeMap<u32, Arc<Places>>;
 
 /// A tag and the records that have or had it.
 #[derive(Debug, Clone)]

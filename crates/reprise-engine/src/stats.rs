@@ -79,10 +79,7 @@ impl Engine {
             foreign_vectors: unembedded.iter().filter(foreign).count() as u32,
             sessions: index.sessions(),
             external_ids: self.state.keys.len(),
-            last_ingest: docs()
-                .filter(|doc| !doc.hole)
-                .last()
-                .map(|doc| doc.known_at),
+            last_ingest: docs().rfind(|doc| !doc.hole).map(|doc| doc.known_at),
             space: self.state.space.as_ref().map(name_of),
             file_bytes,
             reclaimable_bytes: bytes_reclaimable,
