@@ -20,3 +20,4 @@ mod tidy;
 mod together;
 mod traces;
 mod tutorial;
+mod workspace;

@@ -11,6 +11,7 @@ mod demo;
 mod faces;
 mod learn;
 mod list;
+mod workspace;
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -26,7 +27,7 @@ use reprise_types::{
 
 pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreArguments};
 pub(crate) use branch::{BranchCommand, BranchTarget};
-pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments};
+pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
     ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments, LinkArguments,
     McpArguments, NamedArguments, RelatedArguments, ServeArguments, TagsArguments, TokenCommand,
@@ -34,6 +35,10 @@ pub(crate) use faces::{
 };
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 pub(crate) use list::ListArguments;
+pub(crate) use workspace::{
+    AgentCommand, AuditArguments, DriverRule, LookCommand, WorkspaceArguments, WorkspaceCommand,
+    WriteArguments,
+};
 
 /// Episodic memory for AI agents: keeps what happened, brings back what resonates.
 #[derive(Debug, Parser)]
@@ -132,6 +137,8 @@ pub(crate) enum Command {
     /// Try something out on a memory of its own, and bring it back or drop it
     #[command(subcommand)]
     Branch(BranchCommand),
+    /// Change a version-controlled tree together: transactions, rules, audit, rollback (ADR-008)
+    Workspace(WorkspaceArguments),
     /// Count what a store holds
     Stats(UserArguments),
     /// Verify every hash and prove that the index equals the log

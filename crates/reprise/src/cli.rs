@@ -32,6 +32,7 @@ mod stats;
 mod status;
 pub(crate) mod store;
 mod token;
+mod workspace;
 
 use std::io::Write;
 use std::time::Duration;
@@ -113,6 +114,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Status => status::run(&context),
         Command::Stop => status::stop(&context),
         Command::Token(command) => token::run(&context, &command),
+        Command::Workspace(arguments) => workspace::run(&context, &arguments),
         Command::Stats(arguments) => stats::run(&context, &arguments),
         Command::Check(arguments) => check::run(&context, &arguments),
         Command::Compact(arguments) => compact::run(&context, &arguments),

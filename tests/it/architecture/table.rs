@@ -76,6 +76,11 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &["reprise-types", "reprise-engine", "reprise-embed"],
     },
     Room {
+        package: "reprise-workspace",
+        // Memory meets it through events and records, in the host and the binary.
+        may_name: &["reprise-types"],
+    },
+    Room {
         package: "reprise-sandbox",
         may_name: &["reprise-types", "reprise-agent"],
     },
@@ -92,6 +97,7 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-knowledge",
             "reprise-agent",
             "reprise-server",
+            "reprise-workspace",
             // The composition root chooses the disk, the model and, for the demo, the host: ADR
             // 0003.
             "reprise-store",
@@ -124,6 +130,11 @@ pub(super) const FENCES: &[Fence] = &[
     Fence {
         outside: &["ruvector-sona"],
         rooms: &["reprise-learn"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["git2", "jsonschema", "regorus", "tar"],
+        rooms: &["reprise-workspace"],
         tests_of: &[],
     },
     Fence {

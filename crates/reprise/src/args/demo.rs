@@ -24,11 +24,20 @@ pub(crate) struct DemoArguments {
 pub(crate) enum DemoCommand {
     /// Work through three weeks with a host that remembers: what each week learns helps the next
     Week(WeekArguments),
+    /// Go through ADR-008's checklist: agents and a person in one governed workspace
+    Workspace(WorkspaceDemoArguments),
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct WeekArguments {
     /// Keep memory, event log and workspace in this directory instead of a temporary one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkspaceDemoArguments {
+    /// Keep the workspace in this directory instead of a temporary one
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
 }

@@ -1,7 +1,9 @@
 //! `reprise demo`: a recorded week through the whole tree, a real `kill -9` in the middle, and a
-//! request that brings back what resonates. `reprise demo week` is in `demo/week`.
+//! request that brings back what resonates. `reprise demo week` is in `demo/week`,
+//! `reprise demo workspace` in `demo/workspace`.
 
 mod week;
+mod workspace;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -35,8 +37,10 @@ const READY: &str = "ready";
 
 pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Result<Exit> {
     let user: UserId = "ada".parse()?;
-    if let Some(DemoCommand::Week(arguments)) = &arguments.what {
-        return week::run(context, arguments);
+    match &arguments.what {
+        Some(DemoCommand::Week(arguments)) => return week::run(context, arguments),
+        Some(DemoCommand::Workspace(arguments)) => return workspace::run(context, arguments),
+        None => {}
     }
     if arguments.first_days {
         return first_days(context, &user);

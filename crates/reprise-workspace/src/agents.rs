@@ -1,0 +1,170 @@
+//! Agents' branches (W20): `agent/NAME`, each in a working tree of its own.
+//!
+//! What is abandoned is put aside, never lost. Must never live here: merging one.
+
+use std::path::PathBuf;
+
+use git2::{BranchType, WorktreeAddOptions, WorktreePruneOptions};
+use serde::Serialize;
+
+use crate::actor::Actor;
+use crate::error::{Result, WorkspaceError};
+use crate::files;
+use crate::git::Git;
+use crate::merge::{differing, resolve};
+use crate::path::{Class, RepoPath};
+use crate::stage::STAGES;
+use crate::workspace::{Workspace, main_of};
+
+/// Before the name of every agent's branch.
+const PREFIX: &str = "agent/";
+/// Where the tips of abandoned branches are kept.
+const ABANDONED: &str = "refs/abandoned/";
+
+/// An agent's branch with its working tree.
+#[derive(Debug, Clone, Serialize)]
+pub struct Proposal {
+    /// Such as `agent/contradiction-fix`.
+    pub branch: String,
+    /// Where its files are; write there with `-C`.
+    pub directory: PathBuf,
+    /// Its newest commit.
+    pub commit: String,
+}
+
+/// What merging a branch would change.
+#[derive(Debug, Clone, Serialize)]
+pub struct Review {
+    /// The branch.
+    pub branch: String,
+    /// Its newest commit: what an approval would be of.
+    pub commit: String,
+    /// Commits that the shared branch does not have.
+    pub ahead: usize,
+    /// Commits of the shared branch that it does not have.
+    pub behind: usize,
+    /// Paths that it changes, with their classes.
+    pub paths: Vec<(RepoPath, Class)>,
+    /// Whether a person has to approve it.
+    pub needs_approval: bool,
+}
+
+impl Workspace {
+    fn place_of(&self, name: &str) -> PathBuf {
+        self.root().join(STAGES).join("agents").join(name)
+    }
+
+    /// Begins a branch at the shared one, or opens it again where it was.
+    pub fn propose(&self, name: &str) -> Result<Proposal> {
+        let name = checked(name)?;
+        let branch = format!("{PREFIX}{name}");
+        let _guard = self.lock()?;
+        let git = Git::open(self.root())?;
+        let failed = || WorkspaceError::git("make the agent's branch");
+        if git.repo.find_branch(&branch, BranchType::Local).is_err() {
+            let tip = resolve(&git, &main_of(&git))?;
+            let tip = git.repo.find_commit(tip).map_err(failed())?;
+            git.repo.branch(&branch, &tip, false).map_err(failed())?;
+        }
+        let directory = self.place_of(&name);
+        if files::look(&directory)?.is_none() {
+            if let Some(above) = directory.parent() {
+                files::make_folder(above)?;
+            }
+            let found = git
+                .repo
+                .find_branch(&branch, BranchType::Local)
+                .map_err(failed())?;
+            let reference = found.into_reference();
+            let mut options = WorktreeAddOptions::new();
+            options.reference(Some(&reference));
+            let git_name = format!("agent-{name}");
+            if let Ok(stale) = git.repo.find_worktree(&git_name) {
+                // Its folder is gone; git still remembers it.
+                stale.prune(None).map_err(failed())?;
+            }
+            git.repo
+                .worktree(&git_name, &directory, Some(&options))
+                .map_err(failed())?;
+        }
+        let commit = resolve(&git, &branch)?.to_string();
+        Ok(Proposal {
+            branch,
+            directory,
+            commit,
+        })
+    }
+
+    /// Says what merging a branch into the shared one would bring.
+    pub fn review(&self, branch: &str) -> Result<Review> {
+        let git = Git::open(self.root())?;
+        let read = || WorkspaceError::git("compare the branches");
+        let (tip, main) = (resolve(&git, branch)?, resolve(&git, &main_of(&git))?);
+        let (ahead, behind) = git.repo.graph_ahead_behind(tip, main).map_err(read())?;
+        let base = git.repo.merge_base(tip, main).map_err(read())?;
+        let paths: Vec<_> = differing(&git, base, tip)?
+            .into_iter()
+            .filter(|path| path.class() != Class::Ledger)
+            .map(|path| {
+                let class = path.class();
+                (path, class)
+            })
+            .collect();
+        Ok(Review {
+            branch: branch.to_owned(),
+            commit: tip.to_string(),
+            ahead,
+            behind,
+            needs_approval: paths.iter().any(|(_, class)| *class == Class::Prd),
+            paths,
+        })
+    }
+
+    /// Puts an agent's branch aside: its commits stay under `refs/abandoned/`, its working tree
+    /// goes if nothing in it is uncommitted.
+    pub fn abandon(&self, name: &str) -> Result<String> {
+        let name = checked(name)?;
+        let branch = format!("{PREFIX}{name}");
+        let _guard = self.lock()?;
+        let git = Git::open(self.root())?;
+        let failed = || WorkspaceError::git("put the branch aside");
+        let tip = resolve(&git, &branch)?;
+        let directory = self.place_of(&name);
+        if files::look(&directory)?.is_some() {
+            let own = Workspace::open(&directory, self.clock())?;
+            let edited = own.status()?.edited;
+            if let Some(first) = edited.first() {
+                return Err(WorkspaceError::Edited {
+                    path: RepoPath::new(&first.path)?,
+                    what: "it is not committed on the agent's branch",
+                });
+            }
+        }
+        let aside = format!("{ABANDONED}{name}/{tip}");
+        if git.repo.find_reference(&aside).is_err() {
+            let why = "workspace: abandon";
+            git.repo
+                .reference(&aside, tip, false, why)
+                .map_err(failed())?;
+        }
+        if let Ok(worktree) = git.repo.find_worktree(&format!("agent-{name}")) {
+            let mut options = WorktreePruneOptions::new();
+            options.valid(true).working_tree(true);
+            worktree.prune(Some(&mut options)).map_err(failed())?;
+        }
+        let mut found = git
+            .repo
+            .find_branch(&branch, BranchType::Local)
+            .map_err(failed())?;
+        found.delete().map_err(failed())?;
+        Ok(aside)
+    }
+}
+
+/// A name that is one component of a branch and of a path.
+fn checked(name: &str) -> Result<String> {
+    let name = name.strip_prefix(PREFIX).unwrap_or(name);
+    Actor::new(name)?;
+    RepoPath::new(name)?;
+    Ok(name.to_owned())
+}

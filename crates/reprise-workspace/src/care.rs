@@ -1,0 +1,200 @@
+//! Care (W6, W26): old snapshots, old events and old scratch go by policy; what scratch wants kept
+//! is kept first.
+//!
+//! Must never live here: anything that takes from git's history.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::actor::Actor;
+use crate::audit::Action;
+use crate::error::{Result, WorkspaceError};
+use crate::event::EVENTS;
+use crate::files;
+use crate::lines::Lines;
+use crate::path::RepoPath;
+use crate::schema;
+use crate::stage::Stage;
+use crate::transaction::{Changes, Draft};
+use crate::workspace::Workspace;
+
+const EPISODIC: &str = "memory/episodic";
+/// Where scratch goes that says `"promote": true`.
+const PROMOTED: &str = "memory/long_term/episodic_promoted.jsonl";
+/// Deepest folder of scratch that is looked into.
+const DEPTH_MAX: usize = 16;
+
+/// What is kept.
+#[derive(Debug, Clone, Copy)]
+pub struct CarePolicy {
+    /// The newest so many snapshots, and all that have a tag.
+    pub snapshots: usize,
+    /// The newest so many events.
+    pub events: usize,
+    /// Scratch that was written so many days ago or later.
+    pub episodic_days: u32,
+}
+
+/// What went.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Pruned {
+    /// Snapshots.
+    pub snapshots: Vec<String>,
+    /// Events.
+    pub events: usize,
+    /// Files of scratch.
+    pub episodic: Vec<String>,
+    /// Entries of that scratch that went to long-term memory first.
+    pub promoted: usize,
+}
+
+impl Workspace {
+    /// Puts away what a policy does not keep.
+    pub fn prune(&self, actor: &Actor, policy: CarePolicy) -> Result<Pruned> {
+        if !actor.is_human() && !matches!(actor.role().as_str(), "governor" | "orchestrator") {
+            return Err(WorkspaceError::Refused {
+                rule: "care".to_owned(),
+                actor: actor.to_string(),
+                act: "prune",
+                path: self.root().display().to_string(),
+                why: "care is the Orchestrator's, the Governor's and people's".to_owned(),
+            });
+        }
+        self.make_folders()?;
+        let mut pruned = Pruned::default();
+        let before = self.now() - TimeDelta::days(i64::from(policy.episodic_days));
+        let (old, promoted) = self.old_scratch(before)?;
+        pruned.promoted = promoted.len();
+        let snapshots = self.snapshots()?;
+        let newest = snapshots.len().saturating_sub(policy.snapshots);
+        let old_snapshots: Vec<_> = snapshots[..newest]
+            .iter()
+            .filter(|one| one.tag.is_none())
+            .collect();
+        pruned.snapshots = old_snapshots.iter().map(|one| one.id.clone()).collect();
+        pruned.episodic = old.iter().map(|path| self.below_root(path)).collect();
+        pruned.events = self.count_events()?.saturating_sub(policy.events);
+        if pruned == Pruned::default() {
+            return Ok(pruned);
+        }
+        // On record, and what is promoted in git, before anything goes.
+        self.record_care(actor, &pruned, &promoted)?;
+        for snapshot in &pruned.snapshots {
+            self.forget_snapshot(snapshot)?;
+        }
+        old.iter().try_for_each(|path| files::remove(path))?;
+        if pruned.events > 0 {
+            self.trim_events(policy.events)?;
+        }
+        Ok(pruned)
+    }
+
+    fn below_root(&self, path: &Path) -> String {
+        let below = path.strip_prefix(self.root()).unwrap_or(path);
+        below.to_string_lossy().into_owned()
+    }
+
+    /// Files of scratch from before an instant, and the entries in them that are to be kept.
+    fn old_scratch(&self, before: DateTime<Utc>) -> Result<(Vec<PathBuf>, Vec<Value>)> {
+        let (mut old, mut promoted) = (Vec::new(), Vec::new());
+        let mut folders = vec![(self.root().join(EPISODIC), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            let entries = std::fs::read_dir(&folder);
+            let entries = entries.map_err(WorkspaceError::io("cannot list", &folder))?;
+            for entry in entries.flatten() {
+                let path = entry.path();
+                let Some(found) = files::look(&path)? else {
+                    continue;
+                };
+                if found.is_dir() && depth < DEPTH_MAX {
+                    folders.push((path, depth + 1));
+                    continue;
+                }
+                let written = found.modified().map(DateTime::<Utc>::from);
+                if !found.is_file() || written.is_ok_and(|written| written >= before) {
+                    continue;
+                }
+                promoted.extend(self.promotable(&path)?);
+                old.push(path);
+            }
+        }
+        old.sort_unstable();
+        Ok((old, promoted))
+    }
+
+    fn promotable(&self, path: &Path) -> Result<Vec<Value>> {
+        let bytes = files::read(path)?.unwrap_or_default();
+        let Ok(entries) = schema::lines(&String::from_utf8_lossy(&bytes)) else {
+            return Ok(Vec::new());
+        };
+        let wanted = entries
+            .into_iter()
+            .filter(|entry| entry.get("promote") == Some(&json!(true)));
+        let from = self.below_root(path);
+        Ok(wanted
+            .map(|mut entry| {
+                if let Some(fields) = entry.as_object_mut() {
+                    fields.remove("promote");
+                    fields.insert("from".to_owned(), json!(from));
+                }
+                entry
+            })
+            .collect())
+    }
+
+    fn record_care(&self, actor: &Actor, pruned: &Pruned, promoted: &[Value]) -> Result<()> {
+        let tx = self.new_id();
+        let mut stage = Stage::new(self.root(), &tx)?;
+        let new: Vec<u8> = promoted.iter().flat_map(crate::wal::line).collect();
+        self.transact(&mut stage, &tx, &mut |view| {
+            let mut changes = Changes::new();
+            if !new.is_empty() {
+                let path = RepoPath::known(PROMOTED);
+                let present = view
+                    .git
+                    .content_at(view.head.tree, &path)?
+                    .unwrap_or_default();
+                let read = |bytes: &[u8]| Lines::read(&String::from_utf8_lossy(bytes));
+                // After a crash the same entries come again; each is kept once.
+                let bytes = match (read(&present), read(&new)) {
+                    (Ok(present), Ok(new)) => present.joined(new).write(),
+                    _ => [present, new.clone()].concat(),
+                };
+                changes.insert(path, Some(bytes));
+            }
+            Ok(Draft {
+                actor: actor.clone(),
+                action: Action::Prune,
+                act: None,
+                changes,
+                title: "Put old snapshots, events and scratch away".to_owned(),
+                message: String::new(),
+                other_parent: None,
+                approved: false,
+                topic: Some("Workspace_Pruned"),
+                details: json!(pruned),
+            })
+        })?;
+        Ok(())
+    }
+
+    fn count_events(&self) -> Result<usize> {
+        let bytes = files::read(&self.root().join(EVENTS))?.unwrap_or_default();
+        Ok(bytes.split(|byte| *byte == b'\n').count() - 1)
+    }
+
+    fn trim_events(&self, keep: usize) -> Result<()> {
+        let _guard = self.lock()?;
+        let path = self.root().join(EVENTS);
+        let bytes = files::read(&path)?.unwrap_or_default();
+        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+        let kept = lines[lines.len().saturating_sub(keep)..].concat();
+        let stage = Stage::new(self.root(), &self.new_id())?;
+        let new = stage.folder().join("events");
+        files::write_new(&new, &kept)?;
+        std::fs::rename(&new, &path).map_err(WorkspaceError::io("cannot write", &path))
+    }
+}

@@ -1,0 +1,116 @@
+//! Agents' checkpoints (W10, W11): saved as transactions, read back for recovery and inspection.
+//!
+//! Must never live here: how two checkpoints merge.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::actor::Actor;
+use crate::error::{Result, WorkspaceError};
+use crate::git::Git;
+use crate::path::RepoPath;
+use crate::transaction::Receipt;
+use crate::workspace::{Workspace, WriteRequest, invalid};
+
+const FOLDER: &str = "memory/agent_state";
+/// What a checkpoint's file may end with (C29); the first is what we write.
+const ENDS: [&str; 3] = [".checkpoint.json", ".checkpoint", ".json"];
+
+/// A checkpoint as it is committed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Saved {
+    /// Where it is.
+    pub path: RepoPath,
+    /// What it says.
+    pub checkpoint: Value,
+}
+
+impl Workspace {
+    /// Saves an agent's state. Who and when are added where the state does not say.
+    pub fn checkpoint(
+        &self,
+        actor: &Actor,
+        state: &[u8],
+        message: Option<&str>,
+    ) -> Result<Receipt> {
+        let path = match self.state(actor.as_str())? {
+            Some(saved) => saved.path,
+            None => RepoPath::new(&format!("{FOLDER}/{}{}", actor.file_stem(), ENDS[0]))?,
+        };
+        let state: Value = serde_json::from_slice(state).map_err(|error| {
+            invalid(
+                "schema-checkpoint",
+                path.as_str(),
+                &format!("it is no JSON: {error}"),
+            )
+        })?;
+        let Value::Object(mut state) = state else {
+            return Err(invalid(
+                "schema-checkpoint",
+                path.as_str(),
+                "a checkpoint is a JSON object",
+            ));
+        };
+        state.entry("agent_id").or_insert_with(|| json!(actor));
+        state
+            .entry("ts_checkpoint")
+            .or_insert_with(|| json!(self.now()));
+        let mut bytes = serde_json::to_vec_pretty(&state).unwrap_or_default();
+        bytes.push(b'\n');
+        self.write(&WriteRequest {
+            actor: actor.clone(),
+            changes: vec![(path, Some(bytes))],
+            message: message.map(str::to_owned),
+        })
+    }
+
+    /// The newest committed checkpoint of an agent.
+    pub fn state(&self, agent: &str) -> Result<Option<Saved>> {
+        let actor = Actor::new(agent)?;
+        let git = Git::open(self.root())?;
+        let tree = git.head()?.tree;
+        let (mut found, mut best) = (None, None);
+        for (name, blob) in git.list(tree, FOLDER)? {
+            let path = RepoPath::known(format!("{FOLDER}/{name}"));
+            if !ENDS.iter().any(|end| path.ends_with(end)) {
+                continue;
+            }
+            let bytes = git.bytes(blob.id)?;
+            let checkpoint: Value = match serde_json::from_slice(&bytes) {
+                Ok(checkpoint) => checkpoint,
+                Err(error) => {
+                    let why = format!("it is no JSON: {error}");
+                    return Err(invalid("schema-checkpoint", path.as_str(), &why));
+                }
+            };
+            let named = checkpoint.get("agent_id").and_then(Value::as_str);
+            // Its own name before its role's.
+            let exact = named.is_some_and(|named| named.eq_ignore_ascii_case(agent))
+                || path.stem().eq_ignore_ascii_case(agent);
+            let owned = named.is_some_and(|named| actor.owns(named)) && actor.owns(path.stem());
+            if !exact && !owned {
+                continue;
+            }
+            let rank = (exact, saved_at(&checkpoint));
+            if best.as_ref().is_none_or(|best| rank > *best) {
+                best = Some(rank);
+                found = Some(Saved { path, checkpoint });
+            }
+        }
+        Ok(found)
+    }
+
+    /// The same where an answer is expected.
+    pub fn state_of(&self, agent: &str) -> Result<Saved> {
+        self.state(agent)?.ok_or_else(|| WorkspaceError::Unknown {
+            what: "checkpoint of",
+            name: agent.to_owned(),
+            hint: "an agent saves one with `reprise workspace checkpoint`",
+        })
+    }
+}
+
+fn saved_at(checkpoint: &Value) -> Option<chrono::DateTime<chrono::Utc>> {
+    let text = checkpoint.get("ts_checkpoint")?.as_str()?;
+    reprise_types::parse_timestamp(text).ok()
+}

@@ -1,0 +1,169 @@
+//! What can go wrong, in sentences that say what to do next.
+
+use std::path::{Path, PathBuf};
+
+use crate::actor::ActorError;
+use crate::path::{PathError, RepoPath};
+
+/// Why nothing was changed (but for [`WorkspaceError::Unfinished`]).
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// A path that is none of the tree.
+    #[error(transparent)]
+    Path(#[from] PathError),
+    /// A name that is nobody's.
+    #[error(transparent)]
+    Actor(#[from] ActorError),
+    /// A rule says no.
+    #[error("`{actor}` may not {act} `{path}` (rule {rule}): {why}")]
+    Refused {
+        /// The rule's name.
+        rule: String,
+        /// Who asked.
+        actor: String,
+        /// What was asked for.
+        act: &'static str,
+        /// Where.
+        path: String,
+        /// The rule in words.
+        why: String,
+    },
+    /// What was given is not what may stand there.
+    #[error("`{path}` was not written (rule {rule}): {why}")]
+    Invalid {
+        /// The rule's name.
+        rule: &'static str,
+        /// Where.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A person is at work on the same file.
+    #[error("`{path}` was left as it is: {what}; commit it or take it back, then write again")]
+    Edited {
+        /// Where.
+        path: RepoPath,
+        /// What stands there.
+        what: &'static str,
+    },
+    /// Two histories that a person has to bring together.
+    #[error(
+        "`{branch}` was not merged: {count} of its files contradict the branch merged into \
+         ({first}); the report is at {report}"
+    )]
+    Conflict {
+        /// The branch.
+        branch: String,
+        /// How many files.
+        count: usize,
+        /// The first of them.
+        first: String,
+        /// Where the report is, from the root of the workspace.
+        report: String,
+    },
+    /// Somebody else holds what is needed, for longer than we wait.
+    #[error("{what} is held by another process; let it end, then try again")]
+    Busy {
+        /// What is held.
+        what: String,
+    },
+    /// The branch moved again and again while we worked.
+    #[error("`{branch}` kept moving under this change; try again")]
+    Moved {
+        /// The branch.
+        branch: String,
+    },
+    /// There is no workspace there.
+    #[error("`{}` is no workspace; make one with `reprise workspace init`", dir.display())]
+    NotAWorkspace {
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
+    /// The repository is in no state to commit to.
+    #[error("the repository cannot be committed to: {why}")]
+    Repository {
+        /// What is so, and what to do.
+        why: String,
+    },
+    /// Something that was named is not there.
+    #[error("there is no {what} `{name}`; {hint}")]
+    Unknown {
+        /// The kind of thing.
+        what: &'static str,
+        /// Its name.
+        name: String,
+        /// Where the existing ones are listed.
+        hint: &'static str,
+    },
+    /// A rule or a schema of the project is itself wrong: until it is mended nothing is written.
+    #[error("the project's `{path}` is not usable: {why}; mend it on a branch")]
+    Rules {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The change stands in git, and not yet wholly in the working tree.
+    #[error(
+        "{commit} is committed, but the working tree is not complete ({why}); free what is \
+             missing and run `reprise workspace recover`"
+    )]
+    Unfinished {
+        /// The commit.
+        commit: String,
+        /// What happened.
+        why: String,
+    },
+    /// The file system says no.
+    #[error("{doing} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's word.
+        source: std::io::Error,
+    },
+    /// git says no.
+    #[error("git could not {doing}: {}", source.message())]
+    Git {
+        /// What was tried.
+        doing: &'static str,
+        /// libgit2's word.
+        source: git2::Error,
+    },
+}
+
+/// The room's result.
+pub type Result<T> = std::result::Result<T, WorkspaceError>;
+
+impl WorkspaceError {
+    /// The name of the rule that refused, where one did.
+    pub fn rule(&self) -> Option<&str> {
+        match self {
+            Self::Refused { rule, .. } => Some(rule),
+            Self::Invalid { rule, .. } => Some(rule),
+            Self::Path(_) => Some("path"),
+            Self::Actor(_) => Some("actor"),
+            Self::Edited { .. } => Some("uncommitted-edit"),
+            Self::Conflict { .. } => Some("merge-conflict"),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        move |source| Self::Io {
+            doing,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn git(doing: &'static str) -> impl FnOnce(git2::Error) -> Self {
+        move |source| Self::Git { doing, source }
+    }
+
+    pub(crate) fn repository(why: impl Into<String>) -> Self {
+        Self::Repository { why: why.into() }
+    }
+}

@@ -1,0 +1,153 @@
+//! Commits that people made by plain git: the next transaction puts them into the audit trail, with
+//! what the rules say of them.
+//!
+//! Must never live here: refusing them. They are there.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use git2::{Commit, Oid};
+use serde_json::json;
+use ulid::Ulid;
+
+use crate::actor::Actor;
+use crate::audit::{Action, AuditLine};
+use crate::error::{Result, WorkspaceError};
+use crate::git::{Git, Head};
+use crate::governor::{Act, Ask};
+use crate::graph::Upstream;
+use crate::path::RepoPath;
+use crate::transaction::TRAILER;
+use crate::validate;
+use crate::workspace::main_of;
+
+/// Most commits that are looked at: who brings a long history tells it in one line.
+const COMMITS_MAX: usize = 256;
+/// Most paths of one commit that are named.
+const PATHS_MAX: usize = 64;
+
+/// A line for each commit since the last transaction of this branch, oldest first.
+pub(crate) fn lines(git: &Git, head: &Head, at: DateTime<Utc>) -> Result<Vec<AuditLine>> {
+    let (mut ahead, mut seen, mut found) =
+        (Vec::from_iter(head.commit), BTreeSet::new(), Vec::new());
+    let mut has_ours = false;
+    while let Some(id) = ahead.pop() {
+        if !seen.insert(id) {
+            continue;
+        }
+        // In a shallow clone the history ends somewhere.
+        let Ok(commit) = git.repo.find_commit(id) else {
+            continue;
+        };
+        if is_ours(&commit) {
+            has_ours = true;
+            continue;
+        }
+        ahead.extend(commit.parent_ids());
+        found.push(id);
+        if found.len() == COMMITS_MAX {
+            break;
+        }
+    }
+    // Before the first transaction the history is what the workspace was made in.
+    if !has_ours {
+        return Ok(Vec::new());
+    }
+    found.reverse();
+    let mut lines = Vec::new();
+    for id in found {
+        lines.push(line(git, head, id, at)?);
+    }
+    Ok(lines)
+}
+
+/// Whether a commit is a transaction's.
+pub(crate) fn is_ours(commit: &Commit<'_>) -> bool {
+    transaction_of(commit).is_some()
+}
+
+/// The transaction that a commit names in its trailer.
+pub(crate) fn transaction_of(commit: &Commit<'_>) -> Option<String> {
+    let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+    let trailer = message.rsplit("\n\n").next().unwrap_or_default();
+    let mut named = trailer
+        .lines()
+        .filter_map(|line| line.strip_prefix(TRAILER));
+    named.next().map(|tx| tx.trim().to_owned())
+}
+
+fn line(git: &Git, head: &Head, id: Oid, at: DateTime<Utc>) -> Result<AuditLine> {
+    let commit = git
+        .repo
+        .find_commit(id)
+        .map_err(WorkspaceError::git("read a commit"))?;
+    let author = commit.author();
+    let name = author.name().unwrap_or("unknown").to_owned();
+    let paths = changed(git, &commit)?;
+    let violated = violations(git, head, &name, &paths)?;
+    let when = commit.time().seconds();
+    // The commit's own hash makes the id, so that two who see it write the same line.
+    let random = id.as_bytes()[..10]
+        .iter()
+        .fold(0, |bits, byte| bits << 8 | u128::from(*byte));
+    let unix_ms = u64::try_from(when).unwrap_or_default().saturating_mul(1000);
+    Ok(AuditLine {
+        event_id: Ulid::from_parts(unix_ms, random).to_string(),
+        ts: DateTime::from_timestamp(when, 0).unwrap_or(at),
+        action: Action::Git,
+        actor: format!("human:{name}"),
+        rules: violated.clone(),
+        paths: paths.iter().map(ToString::to_string).collect(),
+        branch: head.branch().to_owned(),
+        message: String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned(),
+        details: json!({ "commit": id.to_string(), "violates": violated }),
+    })
+}
+
+/// Paths that a commit changes against its first parent.
+pub(crate) fn changed(git: &Git, commit: &Commit<'_>) -> Result<Vec<RepoPath>> {
+    let read = || WorkspaceError::git("compare two commits");
+    let tree = commit.tree().map_err(read())?;
+    let parent = commit.parent(0).and_then(|parent| parent.tree()).ok();
+    let diff = git
+        .repo
+        .diff_tree_to_tree(parent.as_ref(), Some(&tree), None)
+        .map_err(read())?;
+    let paths = diff.deltas().filter_map(|delta| {
+        let path = delta.new_file().path().or(delta.old_file().path())?;
+        RepoPath::new(path.to_str()?).ok()
+    });
+    Ok(paths.take(PATHS_MAX).collect())
+}
+
+/// The rules that would have refused it.
+fn violations(git: &Git, head: &Head, name: &str, paths: &[RepoPath]) -> Result<Vec<String>> {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let Ok(actor) = Actor::human(&plain).or_else(|_| Actor::human("unknown")) else {
+        return Ok(Vec::new());
+    };
+    let mut governor = validate::governor(git, head.tree)?;
+    let upstream = Upstream {
+        named: true,
+        ..Upstream::default()
+    };
+    let mut rules = BTreeSet::new();
+    for path in paths {
+        let ask = Ask {
+            actor: &actor,
+            act: Act::Append,
+            path,
+            branch: head.branch(),
+            on_main: head.branch() == main_of(git),
+            owners: &[],
+            approved: false,
+            shortens: false,
+            upstream: &upstream,
+        };
+        let verdict = governor.judge(&ask)?;
+        if verdict.refusal.is_some() {
+            rules.insert(verdict.rule);
+        }
+    }
+    Ok(rules.into_iter().collect())
+}

@@ -1,0 +1,381 @@
+//! The repository behind a workspace, through libgit2: what stands in it, and new objects.
+//!
+//! No hook is run, nothing is forced, stashed or rewritten. Must never live here: rules about who
+//! may do what, or the order of a transaction.
+
+pub(crate) mod index;
+pub(crate) mod reference;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use git2::{ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree};
+
+use crate::actor::Actor;
+use crate::error::{Result, WorkspaceError};
+use crate::files;
+use crate::path::RepoPath;
+
+/// A regular file's mode in a tree.
+pub(crate) const FILE: i32 = 0o100_644;
+/// An executable file's mode in a tree.
+const EXECUTABLE: i32 = 0o100_755;
+/// A folder's mode in a tree.
+const FOLDER: i32 = 0o040_000;
+
+/// An open repository with a working tree.
+pub(crate) struct Git {
+    pub(crate) repo: Repository,
+    root: PathBuf,
+}
+
+/// Where the branch that is checked out stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// Such as `refs/heads/main`.
+    pub(crate) reference: String,
+    /// The newest commit; `None` before the first.
+    pub(crate) commit: Option<Oid>,
+    /// Its tree.
+    pub(crate) tree: Option<Oid>,
+}
+
+impl Head {
+    /// The branch's name without `refs/heads/`.
+    pub(crate) fn branch(&self) -> &str {
+        self.reference
+            .strip_prefix("refs/heads/")
+            .unwrap_or(&self.reference)
+    }
+}
+
+/// A file in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Blob {
+    pub(crate) id: Oid,
+    pub(crate) mode: i32,
+}
+
+/// The hash that a file with these bytes has.
+pub(crate) fn blob_id(bytes: &[u8]) -> Result<Oid> {
+    Oid::hash_object(ObjectType::Blob, bytes).map_err(WorkspaceError::git("hash a file"))
+}
+
+/// The hash of a file on the disk, or `None` where there is none.
+pub(crate) fn blob_id_of_file(path: &Path) -> Result<Option<Oid>> {
+    match files::look(path)? {
+        Some(found) if found.is_file() => Oid::hash_file(ObjectType::Blob, path)
+            .map(Some)
+            .map_err(WorkspaceError::git("hash a file")),
+        _ => Ok(None),
+    }
+}
+
+impl Git {
+    /// Opens the repository whose working tree is `root`.
+    pub(crate) fn open(root: &Path) -> Result<Self> {
+        let repo = Repository::open(root).map_err(WorkspaceError::git("open the repository"))?;
+        if repo.is_bare() {
+            return Err(WorkspaceError::repository(
+                "it is bare; work in a clone that has a working tree",
+            ));
+        }
+        let root = root.to_owned();
+        Ok(Self { repo, root })
+    }
+
+    /// The root of the working tree.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Refuses a repository that is in the middle of something.
+    pub(crate) fn refuse_unfinished(&self) -> Result<()> {
+        let under_way = match self.repo.state() {
+            RepositoryState::Clean => return Ok(()),
+            RepositoryState::Merge => "a merge",
+            RepositoryState::Revert | RepositoryState::RevertSequence => "a revert",
+            RepositoryState::CherryPick | RepositoryState::CherryPickSequence => "a cherry-pick",
+            RepositoryState::Bisect => "a bisect",
+            RepositoryState::Rebase
+            | RepositoryState::RebaseInteractive
+            | RepositoryState::RebaseMerge => "a rebase",
+            RepositoryState::ApplyMailbox | RepositoryState::ApplyMailboxOrRebase => {
+                "an application of patches"
+            }
+        };
+        Err(WorkspaceError::repository(format!(
+            "{under_way} is under way; finish it or take it back with git, then try again"
+        )))
+    }
+
+    /// The branch that is checked out. A detached HEAD is refused: a commit there would be lost.
+    pub(crate) fn head(&self) -> Result<Head> {
+        let git = || WorkspaceError::git("read HEAD");
+        let head = self.repo.find_reference("HEAD").map_err(git())?;
+        let Ok(Some(reference)) = head.symbolic_target() else {
+            return Err(WorkspaceError::repository(
+                "HEAD is detached; check out a branch (`git switch main`), then try again",
+            ));
+        };
+        let reference = reference.to_owned();
+        let commit = match self.repo.refname_to_id(&reference) {
+            Ok(id) => Some(id),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => None,
+            Err(error) => return Err(git()(error)),
+        };
+        let tree = commit.map(|id| self.tree_of(id)).transpose()?;
+        Ok(Head {
+            reference,
+            commit,
+            tree,
+        })
+    }
+
+    /// The tree of a commit.
+    pub(crate) fn tree_of(&self, commit: Oid) -> Result<Oid> {
+        let commit = self.repo.find_commit(commit);
+        commit
+            .map(|commit| commit.tree_id())
+            .map_err(WorkspaceError::git("read a commit"))
+    }
+
+    fn tree(&self, id: Oid) -> Result<Tree<'_>> {
+        self.repo
+            .find_tree(id)
+            .map_err(WorkspaceError::git("read a tree"))
+    }
+
+    /// The file at `path` in a tree. What is there and is no regular file is refused.
+    pub(crate) fn blob_at(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<Blob>> {
+        let Some(tree) = tree else {
+            return Ok(None);
+        };
+        let (id, mode) = match self.tree(tree)?.get_path(Path::new(path.as_str())) {
+            Ok(entry) => (entry.id(), entry.filemode()),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(WorkspaceError::git("read a tree")(error)),
+        };
+        if mode == FILE || mode == EXECUTABLE {
+            return Ok(Some(Blob { id, mode }));
+        }
+        Err(WorkspaceError::Invalid {
+            rule: "no-links",
+            path: path.to_string(),
+            why: "in git it is a link, a submodule or a folder; only regular files are written"
+                .to_owned(),
+        })
+    }
+
+    /// The bytes of a blob.
+    pub(crate) fn bytes(&self, id: Oid) -> Result<Vec<u8>> {
+        self.repo
+            .find_blob(id)
+            .map(|blob| blob.content().to_vec())
+            .map_err(WorkspaceError::git("read a file's content"))
+    }
+
+    /// The bytes of the file at `path` in a tree.
+    pub(crate) fn content_at(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<Vec<u8>>> {
+        let blob = self.blob_at(tree, path)?;
+        blob.map(|blob| self.bytes(blob.id)).transpose()
+    }
+
+    /// Names of the entries of a folder in a tree, with whether each is a file.
+    pub(crate) fn list(&self, tree: Option<Oid>, folder: &str) -> Result<Vec<(String, Blob)>> {
+        let Some(tree) = tree else {
+            return Ok(Vec::new());
+        };
+        let tree = self.tree(tree)?;
+        let id = match tree.get_path(Path::new(folder)) {
+            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => entry.id(),
+            _ => return Ok(Vec::new()),
+        };
+        let mut found = Vec::new();
+        for entry in &self.tree(id)? {
+            if let (Ok(name), Some(ObjectType::Blob)) = (entry.name(), entry.kind()) {
+                let (id, mode) = (entry.id(), entry.filemode());
+                found.push((name.to_owned(), Blob { id, mode }));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Another name in the same folder that differs in case only: on some file systems they are
+    /// one.
+    pub(crate) fn twin(&self, tree: Option<Oid>, path: &RepoPath) -> Result<Option<String>> {
+        let Some(mut id) = tree else {
+            return Ok(None);
+        };
+        let mut parts = path.as_str().split('/').peekable();
+        while let Some(part) = parts.next() {
+            let tree = self.tree(id)?;
+            let folded = part.to_lowercase();
+            for entry in &tree {
+                if let Ok(name) = entry.name()
+                    && name != part
+                    && name.to_lowercase() == folded
+                {
+                    return Ok(Some(name.to_owned()));
+                }
+            }
+            match tree.get_name(part) {
+                Some(entry) if parts.peek().is_some() && entry.filemode() == FOLDER => {
+                    id = entry.id();
+                }
+                _ => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Objects written for one commit, to be synced together.
+#[derive(Debug, Default)]
+pub(crate) struct Written(BTreeSet<Oid>);
+
+impl Git {
+    /// Writes a file's content.
+    pub(crate) fn write_blob(&self, bytes: &[u8], written: &mut Written) -> Result<Oid> {
+        let id = self
+            .repo
+            .blob(bytes)
+            .map_err(WorkspaceError::git("write a file's content"))?;
+        written.0.insert(id);
+        Ok(id)
+    }
+
+    /// Writes the tree that `base` becomes with these changes; `None` removes.
+    pub(crate) fn write_tree(
+        &self,
+        base: Option<Oid>,
+        changes: &[(&str, Option<Blob>)],
+        written: &mut Written,
+    ) -> Result<Oid> {
+        match self.subtree(base, changes, written)? {
+            Some(id) => Ok(id),
+            None => self.empty_tree(written),
+        }
+    }
+
+    fn empty_tree(&self, written: &mut Written) -> Result<Oid> {
+        let id = self
+            .repo
+            .treebuilder(None)
+            .and_then(|builder| builder.write())
+            .map_err(WorkspaceError::git("write a tree"))?;
+        written.0.insert(id);
+        Ok(id)
+    }
+
+    fn subtree(
+        &self,
+        base: Option<Oid>,
+        changes: &[(&str, Option<Blob>)],
+        written: &mut Written,
+    ) -> Result<Option<Oid>> {
+        let git = || WorkspaceError::git("write a tree");
+        let base = base.map(|id| self.tree(id)).transpose()?;
+        let mut builder = self.repo.treebuilder(base.as_ref()).map_err(git())?;
+        let mut below: BTreeMap<&str, Vec<(&str, Option<Blob>)>> = BTreeMap::new();
+        for &(path, blob) in changes {
+            match (path.split_once('/'), blob) {
+                (Some((folder, rest)), blob) => {
+                    below.entry(folder).or_default().push((rest, blob));
+                }
+                (None, Some(blob)) => {
+                    builder.insert(path, blob.id, blob.mode).map_err(git())?;
+                }
+                (None, None) => {
+                    if builder.get(path).map_err(git())?.is_some() {
+                        builder.remove(path).map_err(git())?;
+                    }
+                }
+            }
+        }
+        for (folder, changes) in below {
+            let inner = base
+                .as_ref()
+                .and_then(|tree| tree.get_name(folder))
+                .filter(|entry| entry.filemode() == FOLDER)
+                .map(|entry| entry.id());
+            match self.subtree(inner, &changes, written)? {
+                Some(id) => drop(builder.insert(folder, id, FOLDER).map_err(git())?),
+                None if inner.is_some() => builder.remove(folder).map_err(git())?,
+                None => {}
+            }
+        }
+        if builder.is_empty() {
+            return Ok(None);
+        }
+        let id = builder.write().map_err(git())?;
+        written.0.insert(id);
+        Ok(Some(id))
+    }
+
+    /// Writes a commit object; no branch moves.
+    pub(crate) fn write_commit(
+        &self,
+        author: &Actor,
+        at: DateTime<Utc>,
+        message: &str,
+        tree: Oid,
+        parents: &[Oid],
+        written: &mut Written,
+    ) -> Result<Oid> {
+        let git = || WorkspaceError::git("write a commit");
+        let signature = signature(author, at)?;
+        let tree = self.tree(tree)?;
+        let parents = parents.iter().map(|id| self.repo.find_commit(*id));
+        let parents = parents
+            .collect::<std::result::Result<Vec<_>, _>>()
+            .map_err(git())?;
+        let parents: Vec<_> = parents.iter().collect();
+        let buffer = self
+            .repo
+            .commit_create_buffer(&signature, &signature, message, &tree, &parents)
+            .map_err(git())?;
+        let odb = self.repo.odb().map_err(git())?;
+        let id = odb.write(ObjectType::Commit, &buffer).map_err(git())?;
+        written.0.insert(id);
+        Ok(id)
+    }
+
+    /// Makes objects durable, names and contents: git itself leaves that to the kernel.
+    pub(crate) fn sync(&self, written: &Written) -> Result<()> {
+        let objects = self.repo.commondir().join("objects");
+        let mut folders = BTreeSet::new();
+        for id in &written.0 {
+            let name = id.to_string();
+            let folder = objects.join(&name[..2]);
+            let path = folder.join(&name[2..]);
+            // One that was there before may stand in a pack: then it is durable already.
+            if let Ok(file) = std::fs::File::open(&path) {
+                let io = WorkspaceError::io("cannot sync", &path);
+                file.sync_data().map_err(io)?;
+                folders.insert(folder);
+            }
+        }
+        if !folders.is_empty() {
+            folders.insert(objects);
+        }
+        folders
+            .iter()
+            .try_for_each(|folder| files::sync_folder(folder))
+    }
+}
+
+/// An author for git. The address is one that no mail reaches (RFC 2606).
+pub(crate) fn signature(author: &Actor, at: DateTime<Utc>) -> Result<Signature<'static>> {
+    let kind = if author.is_human() {
+        "people"
+    } else {
+        "agents"
+    };
+    let name = author.as_str();
+    let name = name.strip_prefix("human:").unwrap_or(name);
+    let email = format!("{}@{kind}.reprise.invalid", name.to_ascii_lowercase());
+    Signature::new(name, &email, &Time::new(at.timestamp(), 0))
+        .map_err(WorkspaceError::git("name the author"))
+}

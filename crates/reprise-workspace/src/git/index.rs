@@ -1,0 +1,162 @@
+//! git's index: what a person has staged stays staged; only our paths are brought up to date.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use git2::{Index, IndexEntry, IndexTime, Oid};
+
+use super::reference::LockFile;
+use super::{Blob, Git, blob_id_of_file};
+use crate::error::{Result, WorkspaceError};
+use crate::files::{self, Mark};
+use crate::path::RepoPath;
+
+/// The token's name in a transaction's folder.
+const TOKEN: &str = "index.token";
+/// The new index's name there.
+const NEW: &str = "index.new";
+
+/// git's lock on the index. While it is held no `git commit`, `git add` or `git switch` goes on.
+#[derive(Debug)]
+pub(crate) struct IndexLock {
+    _lock: LockFile,
+    stage: PathBuf,
+}
+
+impl Git {
+    /// Where the index is: each worktree has its own.
+    pub(crate) fn index_path(&self) -> PathBuf {
+        self.repo.path().join("index")
+    }
+
+    /// Where its lock is.
+    pub(crate) fn index_lock_path(&self) -> PathBuf {
+        self.repo.path().join("index.lock")
+    }
+
+    /// Waits for whoever is at the index, then keeps others out.
+    pub(crate) fn lock_index(&self, stage: &Path, stages: &Path) -> Result<IndexLock> {
+        let path = self.index_lock_path();
+        let lock = LockFile::take(&path, stage.join(TOKEN), b"", stages)?;
+        let stage = stage.to_owned();
+        Ok(IndexLock { _lock: lock, stage })
+    }
+
+    /// The index as it stands.
+    pub(crate) fn read_index(&self) -> Result<Index> {
+        Index::open(&self.index_path()).map_err(WorkspaceError::git(
+            "read the index (an index split in parts or sparse is not supported)",
+        ))
+    }
+
+    /// Refuses a path that a person is at work on: commit, index and working tree must agree.
+    /// Returns the mark of the file that stands there.
+    pub(crate) fn refuse_edited(
+        &self,
+        index: &Index,
+        committed: Option<Blob>,
+        path: &RepoPath,
+    ) -> Result<Option<Mark>> {
+        let refuse = |what| {
+            Err(WorkspaceError::Edited {
+                path: path.clone(),
+                what,
+            })
+        };
+        let of_path = Path::new(path.as_str());
+        if (1..=3).any(|stage| index.get_path(of_path, stage).is_some()) {
+            return refuse("it has a merge conflict that nobody has resolved");
+        }
+        let staged = index.get_path(of_path, 0);
+        if staged.as_ref().map(|entry| entry.id) != committed.map(|blob| blob.id) {
+            return refuse("a change to it is staged");
+        }
+        let file = self.root().join(path.as_str());
+        match (files::look(&file)?, staged) {
+            (None, None) => Ok(None),
+            (None, Some(_)) => refuse("somebody has deleted it and not committed that"),
+            (Some(_), None) => refuse("a file that git does not know stands there"),
+            (Some(found), Some(entry)) => {
+                if found.is_file() && blob_id_of_file(&file)? == Some(entry.id) {
+                    Ok(Some(Mark::of(&found)))
+                } else {
+                    refuse("it has an edit that nobody has committed")
+                }
+            }
+        }
+    }
+}
+
+impl IndexLock {
+    /// Brings the entries of `changes` up to date with the commit and the files that stand there.
+    /// Nothing else in the index changes.
+    pub(crate) fn update(&self, git: &Git, changes: &[(&RepoPath, Option<Blob>)]) -> Result<()> {
+        let path = git.index_path();
+        let new = self.stage.join(NEW);
+        files::remove(&new)?;
+        let edit = || WorkspaceError::git("update the index");
+        match fs::copy(&path, &new) {
+            Ok(_) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(WorkspaceError::io("cannot copy", &path)(error)),
+        }
+        let mut index = Index::open(&new).map_err(edit())?;
+        for &(path, blob) in changes {
+            match blob {
+                Some(blob) => {
+                    let file = git.root().join(path.as_str());
+                    let found = files::look(&file)?;
+                    // Where somebody's edit stands instead, an entry without times makes git look.
+                    let is_ours = blob_id_of_file(&file)? == Some(blob.id);
+                    let found = found.filter(|_| is_ours);
+                    index
+                        .add(&entry(path, blob, found.as_ref()))
+                        .map_err(edit())?;
+                }
+                None if index.get_path(Path::new(path.as_str()), 0).is_some() => {
+                    index.remove(Path::new(path.as_str()), 0).map_err(edit())?;
+                }
+                None => {}
+            }
+        }
+        index.write().map_err(edit())?;
+        fs::rename(&new, &path).map_err(WorkspaceError::io("cannot write", &path))
+    }
+}
+
+fn entry(path: &RepoPath, blob: Blob, found: Option<&fs::Metadata>) -> IndexEntry {
+    let time = |seconds: i64, nanoseconds: i64| IndexTime::new(seconds as i32, nanoseconds as u32);
+    IndexEntry {
+        ctime: time(
+            found.map_or(0, MetadataExt::ctime),
+            found.map_or(0, MetadataExt::ctime_nsec),
+        ),
+        mtime: time(
+            found.map_or(0, MetadataExt::mtime),
+            found.map_or(0, MetadataExt::mtime_nsec),
+        ),
+        dev: found.map_or(0, |found| found.dev() as u32),
+        ino: found.map_or(0, |found| found.ino() as u32),
+        mode: blob.mode as u32,
+        uid: found.map_or(0, MetadataExt::uid),
+        gid: found.map_or(0, MetadataExt::gid),
+        file_size: found.map_or(0, |found| found.len() as u32),
+        id: blob.id,
+        flags: 0,
+        flags_extended: 0,
+        path: path.as_str().as_bytes().to_vec(),
+    }
+}
+
+/// Whether a branch holds a commit.
+pub(crate) fn holds(git: &Git, tip: Option<Oid>, commit: Oid) -> Result<bool> {
+    match tip {
+        Some(tip) if tip == commit => Ok(true),
+        Some(tip) => git
+            .repo
+            .graph_descendant_of(tip, commit)
+            .map_err(WorkspaceError::git("walk the history")),
+        None => Ok(false),
+    }
+}

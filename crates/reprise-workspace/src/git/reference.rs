@@ -1,0 +1,166 @@
+//! Moving a branch by git's own protocol: lock file, comparison, rename.
+//!
+//! The lock file is a hard link to a token in the transaction's folder, so that one which a dead
+//! process left behind is known for ours and may be removed; nobody else's ever is.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use git2::Oid;
+
+use super::{Git, Head};
+use crate::error::{Result, WorkspaceError};
+use crate::{files, lock};
+
+/// How often a lock file of git is waited for: about half a minute.
+const TRIES_MAX: u32 = 6_000;
+/// The token's name in a transaction's folder.
+const TOKEN: &str = "ref.token";
+
+/// A lock file of git's that we hold.
+#[derive(Debug)]
+pub(crate) struct LockFile {
+    path: PathBuf,
+    token: PathBuf,
+    /// Set once the lock file has become the file itself.
+    is_spent: bool,
+}
+
+impl LockFile {
+    /// Takes `path`, which is git's name for the lock, as a link to a token with `content`.
+    pub(crate) fn take(path: &Path, token: PathBuf, content: &[u8], stages: &Path) -> Result<Self> {
+        files::remove(&token)?;
+        files::write_new(&token, content)?;
+        for attempt in 0..TRIES_MAX {
+            match fs::hard_link(&token, path) {
+                Ok(()) => {
+                    return Ok(Self {
+                        path: path.to_owned(),
+                        token,
+                        is_spent: false,
+                    });
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                    if attempt % 64 == 0 && remove_if_ours(path, stages)? {
+                        continue;
+                    }
+                    lock::pause(attempt);
+                }
+                Err(error) => return Err(WorkspaceError::io("cannot lock", path)(error)),
+            }
+        }
+        Err(WorkspaceError::Busy {
+            what: format!("git's lock `{}`", path.display()),
+        })
+    }
+
+    /// Lets the lock file become the file that it locks.
+    pub(crate) fn become_file(mut self, file: &Path) -> Result<()> {
+        fs::rename(&self.path, file).map_err(WorkspaceError::io("cannot write", file))?;
+        self.is_spent = true;
+        Ok(())
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        if !self.is_spent && is_link_to(&self.path, &self.token) {
+            // If it stays, whoever holds the workspace's lock next removes it.
+            drop(fs::remove_file(&self.path));
+        }
+    }
+}
+
+fn is_link_to(path: &Path, token: &Path) -> bool {
+    let identity = |path| {
+        fs::symlink_metadata(path)
+            .map(|found| (found.dev(), found.ino()))
+            .ok()
+    };
+    identity(path).is_some_and(|found| identity(token) == Some(found))
+}
+
+/// Removes a lock file that a dead transaction left. Only under the workspace's lock: then no
+/// living transaction holds one.
+pub(crate) fn remove_if_ours(path: &Path, stages: &Path) -> Result<bool> {
+    let Ok(entries) = fs::read_dir(stages) else {
+        return Ok(false);
+    };
+    for stage in entries.flatten() {
+        let Ok(tokens) = fs::read_dir(stage.path()) else {
+            continue;
+        };
+        for token in tokens.flatten() {
+            let token = token.path();
+            if token.extension().is_some_and(|end| end == "token") && is_link_to(path, &token) {
+                files::remove(path)?;
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+impl Git {
+    /// The lock file of a branch.
+    pub(crate) fn reference_lock(&self, reference: &str) -> PathBuf {
+        self.repo.commondir().join(format!("{reference}.lock"))
+    }
+
+    /// Moves the branch from where `head` says to `commit`, if it still stands there: the moment at
+    /// which a transaction has happened. `false` where it has moved. [`Self::settle`] follows.
+    pub(crate) fn advance(
+        &self,
+        head: &Head,
+        commit: Oid,
+        stage: &Path,
+        stages: &Path,
+    ) -> Result<bool> {
+        let file = self.repo.commondir().join(&head.reference);
+        let folder = file.parent().unwrap_or(self.repo.commondir());
+        files::make_folder(folder)?;
+        let content = format!("{commit}\n");
+        let path = self.reference_lock(&head.reference);
+        let lock = LockFile::take(&path, stage.join(TOKEN), content.as_bytes(), stages)?;
+        let now = match self.repo.refname_to_id(&head.reference) {
+            Ok(id) => Some(id),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => None,
+            Err(error) => return Err(WorkspaceError::git("read the branch")(error)),
+        };
+        if now != head.commit {
+            return Ok(false);
+        }
+        lock.become_file(&file)?;
+        Ok(true)
+    }
+
+    /// Makes a branch's move durable and tells `git reflog`.
+    pub(crate) fn settle(
+        &self,
+        head: &Head,
+        commit: Oid,
+        why: &str,
+        at: DateTime<Utc>,
+    ) -> Result<()> {
+        let file = self.repo.commondir().join(&head.reference);
+        files::sync_folder(file.parent().unwrap_or(self.repo.commondir()))?;
+        let before = head
+            .commit
+            .map_or_else(|| "0".repeat(40), |id| id.to_string());
+        let line = format!(
+            "{before} {commit} orchestrator <orchestrator@agents.reprise.invalid> {} +0000\t\
+             workspace: {why}\n",
+            at.timestamp()
+        );
+        let of_branch = self.repo.commondir().join("logs").join(&head.reference);
+        for path in [of_branch, self.repo.path().join("logs/HEAD")] {
+            if let Some(folder) = path.parent() {
+                files::make_folder(folder)?;
+            }
+            files::append(&path, line.as_bytes())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,239 @@
+//! Who may do what: the permission table of ADR-008 section 9 as Rego, and a project's own rules
+//! beside it (`extensions/policy/*.rego`, package `project`: `deny` refuses, `allow` opens).
+//!
+//! Rules are evaluated in this process, within a time box. Must never live here: locks, files, git.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use regorus::utils::limits::ExecutionTimerConfig;
+use regorus::{Engine, Value};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::actor::Actor;
+use crate::error::{Result, WorkspaceError};
+use crate::graph::Upstream;
+use crate::path::{Class, RepoPath};
+
+/// How long all rules together may take over one path.
+const EVALUATION_MAX: Duration = Duration::from_millis(500);
+/// Where the project's own rules are.
+pub(crate) const POLICIES: &str = "extensions/policy";
+const BUILT_IN: &str = include_str!("rules/builtin.rego");
+
+/// What is done to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// Made, or replaced.
+    Write,
+    /// Made longer.
+    Append,
+    /// Taken away.
+    Delete,
+    /// Brought in from a branch.
+    Merge,
+    /// Set back by a revert.
+    Rollback,
+}
+
+impl Act {
+    /// The act as a word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Append => "append",
+            Self::Delete => "delete",
+            Self::Merge => "merge",
+            Self::Rollback => "rollback",
+        }
+    }
+}
+
+/// One path of a change, as the rules see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Ask<'a> {
+    pub(crate) actor: &'a Actor,
+    pub(crate) act: Act,
+    pub(crate) path: &'a RepoPath,
+    pub(crate) branch: &'a str,
+    pub(crate) on_main: bool,
+    /// The names that a checkpoint or an extension goes by; its owner has them all.
+    pub(crate) owners: &'a [String],
+    /// A person has approved this very merge.
+    pub(crate) approved: bool,
+    /// Lines that were there would be gone.
+    pub(crate) shortens: bool,
+    pub(crate) upstream: &'a Upstream,
+}
+
+/// What the rules say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) rule: String,
+    /// The reason, where it is refused.
+    pub(crate) refusal: Option<String>,
+}
+
+/// The rules in force.
+#[derive(Debug, Clone)]
+pub(crate) struct Governor {
+    engine: Engine,
+    has_project: bool,
+}
+
+impl Governor {
+    /// The built-in rules, and the project's policies as `(path, text)`.
+    pub(crate) fn new(policies: &[(RepoPath, String)]) -> Result<Self> {
+        let mut engine = Engine::new();
+        engine.set_execution_timer_config(ExecutionTimerConfig {
+            limit: EVALUATION_MAX,
+            check_interval: NonZeroU32::MIN.saturating_add(63),
+        });
+        add(&mut engine, "builtin.rego", BUILT_IN)?;
+        let mut has_project = false;
+        for (path, text) in policies {
+            let package = add(&mut engine, path.as_str(), text)?;
+            if package != "data.project" {
+                return Err(WorkspaceError::Rules {
+                    path: path.to_string(),
+                    why: format!("its package is `{package}`; a project's rules are `project`"),
+                });
+            }
+            has_project = true;
+        }
+        Ok(Self {
+            engine,
+            has_project,
+        })
+    }
+
+    /// Decides about one path.
+    pub(crate) fn judge(&mut self, ask: &Ask<'_>) -> Result<Verdict> {
+        let input = json!({
+            "actor": { "id": ask.actor, "role": ask.actor.role() },
+            "act": ask.act,
+            "path": ask.path,
+            "class": ask.path.class(),
+            "branch": ask.branch,
+            "on_main": ask.on_main,
+            "owner": !ask.owners.is_empty() && ask.owners.iter().all(|name| ask.actor.owns(name)),
+            "approved": ask.approved,
+            "shortens": ask.shortens,
+            "upstream": ask.upstream,
+        });
+        self.engine.set_input(Value::from(input));
+        if self.has_project
+            && let Some(why) = self.denial()?
+        {
+            return Ok(Verdict {
+                rule: "project-deny".to_owned(),
+                refusal: Some(why),
+            });
+        }
+        let rule = self.text("data.reprise.workspace.rule")?;
+        if self.is_true("data.reprise.workspace.allow")? {
+            return Ok(Verdict {
+                rule,
+                refusal: None,
+            });
+        }
+        // What belongs to the Orchestrator no project can open.
+        let is_closed = matches!(ask.path.class(), Class::Ledger | Class::Internal);
+        if self.has_project && !is_closed && self.is_true("data.project.allow")? {
+            return Ok(Verdict {
+                rule: "project-allow".to_owned(),
+                refusal: None,
+            });
+        }
+        let why = self.text("data.reprise.workspace.why")?;
+        Ok(Verdict {
+            rule,
+            refusal: Some(why),
+        })
+    }
+
+    fn denial(&mut self) -> Result<Option<String>> {
+        Ok(match self.value("data.project.deny")? {
+            Value::Undefined | Value::Bool(false) => None,
+            Value::Bool(true) => Some("a rule of the project denies it".to_owned()),
+            Value::String(why) => Some(why.to_string()),
+            Value::Set(reasons) if reasons.is_empty() => None,
+            Value::Set(reasons) => {
+                let told = reasons.iter().map(|reason| match reason {
+                    Value::String(text) => text.to_string(),
+                    other => other.to_string(),
+                });
+                Some(told.collect::<Vec<_>>().join("; "))
+            }
+            other => {
+                return Err(WorkspaceError::Rules {
+                    path: POLICIES.to_owned(),
+                    why: format!("`project.deny` is neither a set of reasons nor true: {other}"),
+                });
+            }
+        })
+    }
+
+    fn value(&mut self, rule: &str) -> Result<Value> {
+        match self.engine.eval_rule(rule.to_owned()) {
+            Ok(value) => Ok(value),
+            // A project that only denies has no rule `allow`.
+            Err(error) if error.to_string().contains("not a valid rule path") => {
+                Ok(Value::Undefined)
+            }
+            Err(error) => Err(WorkspaceError::Rules {
+                path: POLICIES.to_owned(),
+                why: one_line(&error.to_string()),
+            }),
+        }
+    }
+
+    fn is_true(&mut self, rule: &str) -> Result<bool> {
+        Ok(self.value(rule)? == Value::Bool(true))
+    }
+
+    fn text(&mut self, rule: &str) -> Result<String> {
+        match self.value(rule)? {
+            Value::String(text) => Ok(text.to_string()),
+            _ => Ok("closed".to_owned()),
+        }
+    }
+}
+
+/// Adds one policy; the answer is its package.
+fn add(engine: &mut Engine, path: &str, text: &str) -> Result<String> {
+    engine
+        .add_policy(path.to_owned(), text.to_owned())
+        .map_err(|error| WorkspaceError::Rules {
+            path: path.to_owned(),
+            why: one_line(&error.to_string()),
+        })
+}
+
+fn one_line(text: &str) -> String {
+    let folded: Vec<&str> = text.split_whitespace().collect();
+    folded.join(" ").chars().take(300).collect()
+}
+
+/// Refuses a policy that could not be used.
+pub(crate) fn check_policy(path: &RepoPath, text: &str) -> Result<()> {
+    let mut governor = Governor::new(&[(path.clone(), text.to_owned())])?;
+    let (actor, upstream) = (Actor::governor(), Upstream::default());
+    let ask = Ask {
+        actor: &actor,
+        act: Act::Write,
+        path: &RepoPath::known("core/kb/probe.md"),
+        branch: "main",
+        on_main: true,
+        owners: &[],
+        approved: false,
+        shortens: false,
+        upstream: &upstream,
+    };
+    governor.judge(&ask).map(drop)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The workspace of ADR-008: agents and people change one version-controlled tree, and every change
+//! is a governed transaction.
+//!
+//! Lives here: the tree and its classes, locks, WAL, transactions, recovery, rules, merges, audit.
+//! Must never live here: processes, terminals, memory; any other Reprise crate but the nouns.
+
+mod actor;
+mod agents;
+mod audit;
+mod care;
+mod checkpoint;
+mod combine;
+mod error;
+mod event;
+mod files;
+mod foreign;
+mod git;
+mod governor;
+mod graph;
+mod layout;
+mod lines;
+mod lock;
+mod merge;
+mod path;
+mod project;
+mod recover;
+mod rollback;
+mod schema;
+mod snapshot;
+mod stage;
+mod status;
+mod transaction;
+mod validate;
+mod wal;
+mod workspace;
+
+#[cfg(test)]
+mod tests;
+
+pub use actor::{Actor, ActorError};
+pub use agents::{Proposal, Review};
+pub use audit::{Action, AuditLine, AuditQuery};
+pub use care::{CarePolicy, Pruned};
+pub use checkpoint::Saved;
+pub use combine::{Combined, Sides, combine};
+pub use error::{Result, WorkspaceError};
+pub use event::WorkspaceEvent;
+pub use governor::Act;
+pub use graph::Node;
+pub use layout::Made;
+pub use path::{Class, MergeRule, PathError, RepoPath};
+pub use project::Projection;
+pub use recover::Recovered;
+pub use schema::ARTIFACT_BYTES_MAX;
+pub use snapshot::SnapshotManifest;
+pub use status::{Edited, LogEntry, Status};
+pub use transaction::{Receipt, Step, Watcher};
+pub use workspace::{Workspace, WriteRequest};

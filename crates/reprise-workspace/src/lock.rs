@@ -1,0 +1,164 @@
+//! Locks that a dead holder cannot keep: the kernel lets go of them with the process.
+//!
+//! The workspace's lock is on its folder `.sdlc_ide` itself, an artifact's on a file of its own
+//! that its last holder removes. Must never live here: what is done under a lock.
+
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::error::{Result, WorkspaceError};
+use crate::files;
+use crate::path::RepoPath;
+
+/// How often a lock is tried before its holder is said to be stuck: a minute at the longest pause.
+const TRIES_MAX: u32 = 12_000;
+/// The longest pause between two tries.
+const PAUSE_MAX: Duration = Duration::from_millis(5);
+
+/// A lock that is held until this value goes.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _file: File,
+    /// The file to remove at the end, where the lock has one of its own.
+    own: Option<PathBuf>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(path) = &self.own {
+            // Still held: nobody can have taken it meanwhile. If it stays, `recover` removes it.
+            drop(std::fs::remove_file(path));
+        }
+    }
+}
+
+fn lock(file: &File, path: &Path, what: &str) -> Result<()> {
+    for attempt in 0..TRIES_MAX {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => pause(attempt),
+            Err(TryLockError::Error(error)) => {
+                return Err(WorkspaceError::io("cannot lock", path)(error));
+            }
+        }
+    }
+    let what = what.to_owned();
+    Err(WorkspaceError::Busy { what })
+}
+
+/// Waits a little, and longer each time.
+pub(crate) fn pause(attempt: u32) {
+    let pause = Duration::from_micros(100 << attempt.min(6));
+    std::thread::sleep(pause.min(PAUSE_MAX));
+}
+
+/// Locks a folder; waits for its holder.
+pub(crate) fn folder(path: &Path, what: &str) -> Result<Held> {
+    let file = File::open(path).map_err(WorkspaceError::io("cannot open", path))?;
+    lock(&file, path, what)?;
+    Ok(Held {
+        _file: file,
+        own: None,
+    })
+}
+
+/// Locks a folder if nobody holds it.
+pub(crate) fn try_folder(path: &Path) -> Option<Held> {
+    let file = File::open(path).ok()?;
+    file.try_lock().ok()?;
+    Some(Held {
+        _file: file,
+        own: None,
+    })
+}
+
+/// Locks artifacts, in the order of their paths so that no two callers wait for each other.
+pub(crate) fn artifacts<'a>(
+    folder: &Path,
+    paths: impl Iterator<Item = &'a RepoPath>,
+) -> Result<Vec<Held>> {
+    files::make_folder(folder)?;
+    let mut paths: Vec<&RepoPath> = paths.collect();
+    paths.sort_unstable();
+    paths.dedup();
+    let mut held = Vec::with_capacity(paths.len());
+    for path in paths {
+        held.push(artifact(folder, path)?);
+    }
+    Ok(held)
+}
+
+fn artifact(folder: &Path, path: &RepoPath) -> Result<Held> {
+    let own = folder.join(files::sha256(path.as_str().as_bytes()));
+    let io = || WorkspaceError::io("cannot lock", &own);
+    // Whoever held it before may have removed the file that we waited on: then it is no lock.
+    for _ in 0..TRIES_MAX {
+        let file = File::options()
+            .create(true)
+            .append(true)
+            .open(&own)
+            .map_err(io())?;
+        lock(&file, &own, &format!("`{path}`"))?;
+        let ours = file.metadata().map_err(io())?.ino();
+        if files::look(&own)?.is_some_and(|there| there.ino() == ours) {
+            return Ok(Held {
+                _file: file,
+                own: Some(own),
+            });
+        }
+    }
+    let what = format!("`{path}`");
+    Err(WorkspaceError::Busy { what })
+}
+
+/// Removes the files of artifact locks whose holders died.
+pub(crate) fn sweep(folder: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(());
+    };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let Ok(file) = File::open(&path) else {
+            continue;
+        };
+        if file.try_lock().is_ok() {
+            files::remove(&path)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn an_artifact_has_one_holder_at_a_time_and_no_lock_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["core/kb/a", "core/kb/b"].map(RepoPath::known);
+        let (inside, total) = (AtomicU32::new(0), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for turn in 0..8 {
+                let (folder, inside, total) = (folder.path(), &inside, &total);
+                let mut paths = paths.clone();
+                scope.spawn(move || {
+                    // Each asks in an order of its own.
+                    paths.rotate_left(turn % 2);
+                    for _ in 0..100 {
+                        let held = artifacts(folder, paths.iter()).unwrap();
+                        assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0);
+                        total.fetch_add(1, Ordering::SeqCst);
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                        drop(held);
+                    }
+                });
+            }
+        });
+        assert_eq!(total.into_inner(), 800);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,294 @@
+//! Merging a branch (W12 to W15, W20): both sides validated, each class by its rule, structural
+//! conflicts refused with a report.
+//!
+//! Must never live here: how two versions of one file combine (`combine`).
+
+mod plan;
+
+use git2::Oid;
+pub(crate) use plan::{Meeting, Merging, differing, merging};
+use serde_json::{Value, json};
+
+use crate::actor::Actor;
+use crate::audit::{self, Action, AuditQuery};
+use crate::error::{Result, WorkspaceError};
+use crate::files;
+use crate::git::Git;
+use crate::git::index::holds;
+use crate::governor::Act;
+use crate::layout::CONFLICTS;
+use crate::path::RepoPath;
+use crate::schema;
+use crate::stage::Stage;
+use crate::transaction::{Changes, Draft, Receipt, View};
+use crate::workspace::{Workspace, message};
+
+/// Where reports of conflicts are; derived artifacts are versioned (W5).
+const REPORTS: &str = "memory/long_term/conflicts";
+
+impl Workspace {
+    /// Records that a person approves a branch or commit as it stands now.
+    pub fn approve(&self, human: &Actor, name: &str) -> Result<Receipt> {
+        if !human.is_human() {
+            return Err(WorkspaceError::Refused {
+                rule: "human-review".to_owned(),
+                actor: human.to_string(),
+                act: "approve",
+                path: name.to_owned(),
+                why: "approvals are people's".to_owned(),
+            });
+        }
+        self.make_folders()?;
+        let tx = self.new_id();
+        let mut stage = Stage::new(self.root(), &tx)?;
+        self.transact(&mut stage, &tx, &mut |view| {
+            let tip = resolve(view.git, name)?;
+            Ok(Draft {
+                actor: human.clone(),
+                action: Action::Approve,
+                act: None,
+                changes: Changes::new(),
+                title: format!("Approve {name} at {tip:.10}"),
+                message: String::new(),
+                other_parent: None,
+                approved: false,
+                topic: Some("Merge_Approved"),
+                details: json!({ "ref": name, "commit": tip.to_string() }),
+            })
+        })
+    }
+
+    /// Merges a branch into the one that is checked out.
+    pub fn merge(&self, actor: &Actor, name: &str, text: Option<&str>) -> Result<Receipt> {
+        let text = message(text)?;
+        self.make_folders()?;
+        let tx = self.new_id();
+        let mut stage = Stage::new(self.root(), &tx)?;
+        let (mut conflict, mut losers) = (None, Vec::new());
+        let merged = self.transact(&mut stage, &tx, &mut |view| {
+            let meeting = meet(view, name)?;
+            let Some(meeting) = meeting else {
+                return Ok(nothing(actor, name));
+            };
+            validate_sides(view.git, &meeting, name)?;
+            let merging = merging(view.git, &meeting)?;
+            if !merging.contradictions.is_empty() {
+                let error = refusal(name, &tx, &merging);
+                conflict = Some((merging, meeting));
+                return Err(error);
+            }
+            losers.clone_from(&merging.losers);
+            Ok(Draft {
+                actor: actor.clone(),
+                action: Action::Merge,
+                act: Some(Act::Merge),
+                changes: merging.changes,
+                title: format!("Merge {name}"),
+                message: text.clone(),
+                other_parent: Some(meeting.theirs),
+                approved: is_approved(view, meeting.theirs)?,
+                topic: Some("Branch_Merged"),
+                details: json!({
+                    "ref": name,
+                    "base": meeting.base.to_string(),
+                    "ours": meeting.ours.to_string(),
+                    "theirs": meeting.theirs.to_string(),
+                    "losers": merging.losers,
+                    "re_embed": merging.re_embed,
+                }),
+            })
+        });
+        drop(stage);
+        if let Some((merging, meeting)) = conflict {
+            self.report(actor, name, &tx, &merging, &meeting)?;
+        }
+        if merged.is_ok() {
+            for loser in losers {
+                self.log_conflict(&json!({ "event_id": tx, "ts": self.now(), "ref": name,
+                    "kind": "checkpoint", "loser": loser }))?;
+            }
+        }
+        merged
+    }
+
+    /// One line for the log of conflicts (C30): the trail has the same in its details.
+    pub fn log_conflict(&self, line: &Value) -> Result<()> {
+        files::append(&self.root().join(CONFLICTS), &crate::wal::line(line))
+    }
+
+    /// Writes down what contradicts itself and what a person can do about it.
+    fn report(
+        &self,
+        actor: &Actor,
+        name: &str,
+        tx: &str,
+        merging: &Merging,
+        meeting: &Meeting,
+    ) -> Result<()> {
+        self.log_conflict(&json!({
+            "event_id": tx, "ts": self.now(), "ref": name, "kind": "structural",
+            "base": meeting.base.to_string(), "ours": meeting.ours.to_string(),
+            "theirs": meeting.theirs.to_string(), "files": merging.contradictions,
+        }))?;
+        let path = RepoPath::known(format!("{REPORTS}/{tx}.md"));
+        let text = report_text(name, merging, meeting);
+        let own = self.new_id();
+        let mut stage = Stage::new(self.root(), &own)?;
+        let paths: Vec<&str> = merging
+            .contradictions
+            .iter()
+            .map(|one| one.path.as_str())
+            .collect();
+        let details = json!({ "ref": name, "rejected": paths, "report": path,
+            "theirs": meeting.theirs.to_string() });
+        self.transact(&mut stage, &own, &mut |_| {
+            Ok(Draft {
+                actor: actor.clone(),
+                action: Action::Merge,
+                act: None,
+                changes: Changes::from([(path.clone(), Some(text.clone().into_bytes()))]),
+                title: format!("Report why {name} was not merged"),
+                message: String::new(),
+                other_parent: None,
+                approved: false,
+                topic: Some("Merge_Rejected"),
+                details: details.clone(),
+            })
+        })?;
+        Ok(())
+    }
+}
+
+fn nothing(actor: &Actor, name: &str) -> Draft {
+    Draft {
+        actor: actor.clone(),
+        action: Action::Merge,
+        act: Some(Act::Merge),
+        changes: Changes::new(),
+        title: format!("Merge {name}"),
+        message: String::new(),
+        other_parent: None,
+        approved: false,
+        topic: None,
+        details: Value::Null,
+    }
+}
+
+/// The commit that a branch, tag or hash names.
+pub(crate) fn resolve(git: &Git, name: &str) -> Result<Oid> {
+    let found = git
+        .repo
+        .revparse_single(name)
+        .and_then(|found| found.peel_to_commit());
+    found
+        .map(|commit| commit.id())
+        .map_err(|_| WorkspaceError::Unknown {
+            what: "branch or commit",
+            name: name.to_owned(),
+            hint: "`git branch --all` lists the branches",
+        })
+}
+
+/// Where two branches meet; `None` if the one is in the other already.
+fn meet(view: &View<'_>, name: &str) -> Result<Option<Meeting>> {
+    let theirs = resolve(view.git, name)?;
+    let Some(ours) = view.head.commit else {
+        return Err(WorkspaceError::repository(
+            "it has no commit yet; run `reprise workspace init`",
+        ));
+    };
+    if holds(view.git, Some(ours), theirs)? {
+        return Ok(None);
+    }
+    let base = view.git.repo.merge_base(ours, theirs).map_err(|_| {
+        WorkspaceError::repository(format!(
+            "`{name}` shares no history with this branch (or the clone is shallow: `git fetch \
+             --unshallow`); there is nothing to merge by"
+        ))
+    })?;
+    Ok(Some(Meeting { base, ours, theirs }))
+}
+
+fn refusal(name: &str, tx: &str, merging: &Merging) -> WorkspaceError {
+    let first = merging.contradictions.first();
+    WorkspaceError::Conflict {
+        branch: name.to_owned(),
+        count: merging.contradictions.len(),
+        first: first
+            .map(|one| format!("{}: {}", one.path, one.why))
+            .unwrap_or_default(),
+        report: format!("{REPORTS}/{tx}.md"),
+    }
+}
+
+/// Whether the trail of the branch merged into holds a person's approval of this very commit.
+fn is_approved(view: &View<'_>, tip: Oid) -> Result<bool> {
+    let trail = RepoPath::known(audit::AUDIT);
+    let bytes = view
+        .git
+        .content_at(view.head.tree, &trail)?
+        .unwrap_or_default();
+    let query = AuditQuery {
+        action: Some(Action::Approve),
+        ..AuditQuery::default()
+    };
+    let (lines, _) = audit::search(&bytes, &query);
+    let tip = tip.to_string();
+    Ok(lines.iter().any(|line| {
+        line.actor.starts_with("human:") && line.details.get("commit") == Some(&json!(tip))
+    }))
+}
+
+/// Both sides must be in order by themselves (W12).
+fn validate_sides(git: &Git, meeting: &Meeting, name: &str) -> Result<()> {
+    for (side, commit) in [
+        ("the branch merged into", meeting.ours),
+        (name, meeting.theirs),
+    ] {
+        let tree = Some(git.tree_of(commit)?);
+        for path in differing(git, meeting.base, commit)? {
+            let Some(bytes) = git.content_at(tree, &path)? else {
+                continue;
+            };
+            schema::check(&path, &bytes, &|own| git.content_at(tree, own)).map_err(|error| {
+                match error {
+                    WorkspaceError::Invalid { rule, path, why } => WorkspaceError::Invalid {
+                        rule,
+                        path,
+                        why: format!("on {side} {why}"),
+                    },
+                    other => other,
+                }
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn report_text(name: &str, merging: &Merging, meeting: &Meeting) -> String {
+    let mut text = format!(
+        "# `{name}` was not merged\n\n{} of its files contradict the branch merged into. Nothing \
+         was changed.\n\nOurs is {}, theirs {}, both come from {}.\n\n## What to do\n\n    git \
+         switch {name}\n    git merge {}\n\nResolve the files below, commit, have a person approve \
+         the result (`reprise workspace approve --human NAME {name}`) where PRDs are among them, \
+         and merge again (`reprise workspace merge --actor governor {name}`).\n",
+        merging.contradictions.len(),
+        meeting.ours,
+        meeting.theirs,
+        meeting.base,
+        meeting.ours,
+    );
+    for one in &merging.contradictions {
+        text += &section(one);
+    }
+    text
+}
+
+fn section(one: &plan::Contradiction) -> String {
+    let mut text = format!("\n## {}\n\n{}.\n", one.path, one.why);
+    for (number, line) in one.excerpt.lines().enumerate() {
+        let gap = if number == 0 { "\n" } else { "" };
+        text.extend([gap, "    ", line, "\n"]);
+    }
+    text
+}

@@ -1,0 +1,200 @@
+//! What a merge would be: every path of the branch by the rule of its class.
+//!
+//! Must never live here: carrying it out.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use git2::{Index, MergeFileOptions, MergeOptions, Oid};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::combine::{Sides, combine};
+use crate::error::{Result, WorkspaceError};
+use crate::git::{Blob, Git};
+use crate::path::{MergeRule, RepoPath};
+use crate::transaction::Changes;
+
+/// Longest excerpt of one conflict in a report, in characters.
+const EXCERPT_MAX: usize = 4_000;
+
+/// A file that contradicts itself between two branches.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Contradiction {
+    pub(crate) path: String,
+    pub(crate) why: String,
+    pub(crate) excerpt: String,
+}
+
+/// What a merge would be.
+pub(crate) struct Merging {
+    pub(crate) changes: Changes,
+    pub(crate) contradictions: Vec<Contradiction>,
+    /// Checkpoints that lost, whole.
+    pub(crate) losers: Vec<Value>,
+    pub(crate) re_embed: Vec<String>,
+}
+
+/// The commits that meet.
+pub(crate) struct Meeting {
+    pub(crate) base: Oid,
+    pub(crate) ours: Oid,
+    pub(crate) theirs: Oid,
+}
+
+/// Paths that differ between two commits.
+pub(crate) fn differing(git: &Git, from: Oid, to: Oid) -> Result<BTreeSet<RepoPath>> {
+    let compare = || WorkspaceError::git("compare two commits");
+    let tree = |id| git.repo.find_commit(id).and_then(|commit| commit.tree());
+    let (from, to) = (tree(from).map_err(compare())?, tree(to).map_err(compare())?);
+    let diff = git
+        .repo
+        .diff_tree_to_tree(Some(&from), Some(&to), None)
+        .map_err(compare())?;
+    let mut paths = BTreeSet::new();
+    for delta in diff.deltas() {
+        for file in [delta.old_file(), delta.new_file()] {
+            if let Some(path) = file.path() {
+                paths.insert(RepoPath::new(&path.to_string_lossy())?);
+            }
+        }
+    }
+    Ok(paths)
+}
+
+/// Works out a merge; nothing is written but objects.
+pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
+    let tree = |id| git.tree_of(id).map(Some);
+    let (base, ours, theirs) = (
+        tree(meeting.base)?,
+        tree(meeting.ours)?,
+        tree(meeting.theirs)?,
+    );
+    let merge = || WorkspaceError::git("merge");
+    let commit = |id| git.repo.find_commit(id).map_err(merge());
+    let mut options = MergeOptions::new();
+    options.find_renames(false);
+    let index = git
+        .repo
+        .merge_commits(
+            &commit(meeting.ours)?,
+            &commit(meeting.theirs)?,
+            Some(&options),
+        )
+        .map_err(merge())?;
+    let mut found = Merging {
+        changes: Changes::new(),
+        contradictions: Vec::new(),
+        losers: Vec::new(),
+        re_embed: Vec::new(),
+    };
+    let mut settled = BTreeSet::new();
+    for path in differing(git, meeting.base, meeting.theirs)? {
+        let at = |tree| git.blob_at(tree, &path);
+        let (b, o, t) = (at(base)?, at(ours)?, at(theirs)?);
+        let id = |blob: Option<Blob>| blob.map(|blob| blob.id);
+        if id(o) == id(t) {
+            continue;
+        }
+        // Logs only ever grow, so a side that lost lines takes none away.
+        let is_log = path.merge_rule() == MergeRule::Lines && o.is_some() && t.is_some();
+        if id(o) == id(b) && !is_log {
+            let content = t.map(|blob| git.bytes(blob.id)).transpose()?;
+            found.changes.insert(path, content);
+            continue;
+        }
+        if let (Some(o), Some(t)) = (o, t)
+            && path.merge_rule() != MergeRule::Text
+        {
+            settled.insert(path.clone());
+            combine_one(git, &path, b, o, t, &mut found)?;
+            continue;
+        }
+        if let Some(entry) = index.get_path(Path::new(path.as_str()), 0) {
+            found.changes.insert(path, Some(git.bytes(entry.id)?));
+        }
+        // What is not there at stage 0 is among the conflicts below.
+    }
+    contradictions(git, &index, &settled, &mut found)?;
+    Ok(found)
+}
+
+/// What libgit2 could not bring together, but for what our own rules settled.
+fn contradictions(
+    git: &Git,
+    index: &Index,
+    settled: &BTreeSet<RepoPath>,
+    found: &mut Merging,
+) -> Result<()> {
+    let merge = || WorkspaceError::git("merge");
+    for conflict in index.conflicts().map_err(merge())? {
+        let conflict = conflict.map_err(merge())?;
+        let entry = conflict.our.as_ref().or(conflict.their.as_ref());
+        let Some(entry) = entry.or(conflict.ancestor.as_ref()) else {
+            continue;
+        };
+        let path = RepoPath::new(&String::from_utf8_lossy(&entry.path))?;
+        if settled.contains(&path) {
+            continue;
+        }
+        let (why, excerpt) = match (&conflict.ancestor, &conflict.our, &conflict.their) {
+            (Some(ancestor), Some(our), Some(their)) => {
+                let mut options = MergeFileOptions::new();
+                options.style_diff3(true);
+                let text = git
+                    .repo
+                    .merge_file_from_index(ancestor, our, their, Some(&mut options))
+                    .map(|merged| String::from_utf8_lossy(merged.content()).into_owned());
+                (
+                    "both sides changed the same lines",
+                    text.unwrap_or_default(),
+                )
+            }
+            (_, Some(_), Some(_)) => ("both sides made it, differently", String::new()),
+            (_, Some(_), None) => ("one side changed it, the branch removed it", String::new()),
+            _ => (
+                "the branch changed it, the other side removed it",
+                String::new(),
+            ),
+        };
+        found.contradictions.push(Contradiction {
+            path: path.to_string(),
+            why: why.to_owned(),
+            excerpt: excerpt.chars().take(EXCERPT_MAX).collect(),
+        });
+    }
+    Ok(())
+}
+
+fn combine_one(
+    git: &Git,
+    path: &RepoPath,
+    base: Option<Blob>,
+    ours: Blob,
+    theirs: Blob,
+    found: &mut Merging,
+) -> Result<()> {
+    let base = base.map(|blob| git.bytes(blob.id)).transpose()?;
+    let (ours, theirs) = (git.bytes(ours.id)?, git.bytes(theirs.id)?);
+    let sides = Sides {
+        base: base.as_deref(),
+        ours: &ours,
+        theirs: &theirs,
+    };
+    match combine(path.merge_rule(), sides) {
+        Ok(combined) => {
+            let loser = combined
+                .loser
+                .map(|loser| json!({ "path": path, "checkpoint": loser }));
+            found.losers.extend(loser);
+            found.re_embed.extend(combined.re_embed);
+            found.changes.insert(path.clone(), Some(combined.bytes));
+        }
+        Err(why) => found.contradictions.push(Contradiction {
+            path: path.to_string(),
+            why,
+            excerpt: String::new(),
+        }),
+    }
+    Ok(())
+}

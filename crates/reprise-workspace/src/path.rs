@@ -1,0 +1,310 @@
+//! Paths of the tree, checked once, and the class that ADR-008 gives each of them.
+//!
+//! Must never live here: file access, or who may write where (that is `governor`).
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Longest path, in bytes.
+const PATH_BYTES_MAX: usize = 1024;
+/// Longest component of a path, in bytes: what common file systems take.
+const COMPONENT_BYTES_MAX: usize = 255;
+
+/// Why a text is no path of a workspace.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}` is no path inside the workspace: {why}")]
+pub struct PathError {
+    path: String,
+    why: &'static str,
+}
+
+/// A path below the root of a workspace, with `/` between its components.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct RepoPath(String);
+
+impl RepoPath {
+    /// Checks a text. Absolute paths, `..`, a component `.git`, control characters and backslashes
+    /// are refused, so that joining the result to a root never leaves it.
+    pub fn new(text: &str) -> Result<Self, PathError> {
+        let refuse = |why| {
+            let path = text.chars().take(80).collect();
+            Err(PathError { path, why })
+        };
+        if text.is_empty() {
+            return refuse("it is empty");
+        }
+        if text.len() > PATH_BYTES_MAX {
+            return refuse("it is longer than 1024 bytes");
+        }
+        if text.starts_with('/') {
+            return refuse("it is absolute; name it from the root of the workspace");
+        }
+        if text.chars().any(|c| c.is_control() || c == '\\') {
+            return refuse("control characters and backslashes are not portable");
+        }
+        for component in text.split('/') {
+            match component {
+                "" | "." => return refuse("it has an empty component or `.`"),
+                ".." => return refuse("`..` leads out"),
+                name if name.len() > COMPONENT_BYTES_MAX => {
+                    return refuse("a component is longer than 255 bytes");
+                }
+                name if name.eq_ignore_ascii_case(".git") => {
+                    return refuse("`.git` belongs to git alone");
+                }
+                name if name.ends_with(['.', ' ']) => {
+                    return refuse("a component ends with a dot or a space, which is not portable");
+                }
+                _ => {}
+            }
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// A path of our own, known to be good.
+    pub(crate) fn known(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The last component.
+    pub fn name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// The last component up to its first dot: `PRD-001` of `core/prd/PRD-001.json`.
+    pub fn stem(&self) -> &str {
+        let name = self.name();
+        name.split('.')
+            .find(|part| !part.is_empty())
+            .unwrap_or(name)
+    }
+
+    /// Whether the name ends so, in any case.
+    pub(crate) fn ends_with(&self, suffix: &str) -> bool {
+        let (path, suffix) = (self.0.as_bytes(), suffix.as_bytes());
+        path.len() >= suffix.len() && path[path.len() - suffix.len()..].eq_ignore_ascii_case(suffix)
+    }
+
+    /// What ADR-008 says of this place.
+    pub fn class(&self) -> Class {
+        let mut parts = self.0.split('/');
+        let first = parts.next().unwrap_or_default();
+        let second = parts.next().unwrap_or_default();
+        let is_file_here = parts.next().is_none();
+        match (first, second) {
+            (".sdlc_ide", "logs") => match self.name() {
+                "wal.jsonl" | "audit_trail.jsonl" | "merge_conflicts.jsonl" | "events.jsonl" => {
+                    Class::Ledger
+                }
+                _ => Class::Logs,
+            },
+            (".sdlc_ide", _) => Class::Internal,
+            ("core", "prd") if !is_file_here => Class::Prd,
+            ("core", "tsd") if !is_file_here => Class::Tsd,
+            ("core", "adr") if !is_file_here => Class::Adr,
+            ("core", "kb") if !is_file_here => Class::Kb,
+            ("extensions", "policy" | "schemas") => Class::Rules,
+            ("extensions", name) if !name.is_empty() => Class::Extensions,
+            ("memory", "episodic") => Class::Episodic,
+            ("memory", "agent_state") => Class::AgentState,
+            ("memory", name) if !name.is_empty() => Class::LongTerm,
+            ("embeddings", "index") if !is_file_here => Class::EmbeddingsIndex,
+            ("embeddings", "vectors") => Class::EmbeddingsVectors,
+            ("cache", name) if !name.is_empty() => Class::Cache,
+            _ => Class::Other,
+        }
+    }
+
+    /// How two changes to this path become one.
+    pub fn merge_rule(&self) -> MergeRule {
+        match self.class() {
+            Class::AgentState if self.ends_with(".json") || self.ends_with(".checkpoint") => {
+                MergeRule::Checkpoint
+            }
+            Class::LongTerm | Class::AgentState if self.ends_with(".jsonl") => MergeRule::Lines,
+            Class::Ledger if self.name() == "audit_trail.jsonl" => MergeRule::Lines,
+            Class::EmbeddingsIndex if self.ends_with(".json") => MergeRule::Manifest,
+            _ => MergeRule::Text,
+        }
+    }
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for RepoPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        Self::new(text)
+    }
+}
+
+/// The classes of paths (W2 to W4, C29).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// `core/prd/`
+    Prd,
+    /// `core/tsd/`
+    Tsd,
+    /// `core/adr/`
+    Adr,
+    /// `core/kb/`
+    Kb,
+    /// `extensions/`, but for the project's own rules
+    Extensions,
+    /// `extensions/policy/` and `extensions/schemas/`: the project's own rules
+    Rules,
+    /// `memory/`, but for `episodic/` and `agent_state/`
+    LongTerm,
+    /// `memory/agent_state/`
+    AgentState,
+    /// `memory/episodic/`
+    Episodic,
+    /// `embeddings/index/`
+    EmbeddingsIndex,
+    /// `embeddings/vectors/`
+    EmbeddingsVectors,
+    /// `cache/`
+    Cache,
+    /// `.sdlc_ide/logs/`, but for the Orchestrator's own
+    Logs,
+    /// The Orchestrator's own logs: WAL, audit trail, merge conflicts, events
+    Ledger,
+    /// The rest of `.sdlc_ide/`
+    Internal,
+    /// Whatever else people keep in the repository
+    Other,
+}
+
+impl Class {
+    /// Whether git keeps what stands there (W3, W4). The audit trail is the one ledger that it
+    /// does.
+    pub fn is_versioned(self) -> bool {
+        !matches!(
+            self,
+            Self::Episodic
+                | Self::EmbeddingsVectors
+                | Self::Cache
+                | Self::Logs
+                | Self::Ledger
+                | Self::Internal
+        )
+    }
+
+    /// Whether it is one of `core/`.
+    pub fn is_core(self) -> bool {
+        matches!(self, Self::Prd | Self::Tsd | Self::Adr | Self::Kb)
+    }
+}
+
+/// How two sides of a merge become one (W12 to W15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergeRule {
+    /// Three-way; a structural conflict is for a person.
+    Text,
+    /// Lines concatenated, each event once.
+    Lines,
+    /// The newer checkpoint wins, the other goes into the log.
+    Checkpoint,
+    /// One entry per artifact; where the model differs it is marked for embedding again.
+    Manifest,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_out_of_the_tree_is_refused() {
+        for bad in [
+            "",
+            "/etc/passwd",
+            "../x",
+            "core/../../x",
+            "core//x",
+            "core/./x",
+            "./core",
+            ".git/config",
+            "core/.GIT/hooks/x",
+            "a\\b",
+            "core/prd/x\n",
+            "core/prd/",
+            "core/prd/x.",
+            "core/prd/\0",
+        ] {
+            assert!(RepoPath::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(RepoPath::new(&"a/".repeat(600)).is_err());
+        assert!(RepoPath::new(&"a".repeat(256)).is_err());
+        assert!(RepoPath::new("core/prd/.gitkeep").is_ok());
+    }
+
+    #[test]
+    fn every_place_of_the_tree_has_its_class() {
+        for (path, class, versioned) in [
+            ("core/prd/PRD-001.json", Class::Prd, true),
+            ("core/tsd/a/b.json", Class::Tsd, true),
+            ("core/prd", Class::Other, true),
+            ("extensions/policy/x.rego", Class::Rules, true),
+            ("extensions/x", Class::Extensions, true),
+            ("memory/contradiction_history.jsonl", Class::LongTerm, true),
+            ("memory/long_term/x.jsonl", Class::LongTerm, true),
+            (
+                "memory/agent_state/tsm.checkpoint.json",
+                Class::AgentState,
+                true,
+            ),
+            ("memory/episodic/x", Class::Episodic, false),
+            (
+                "embeddings/index/manifest.json",
+                Class::EmbeddingsIndex,
+                true,
+            ),
+            ("embeddings/vectors/x", Class::EmbeddingsVectors, false),
+            ("cache/x", Class::Cache, false),
+            (".sdlc_ide/logs/agent.jsonl", Class::Logs, false),
+            (".sdlc_ide/logs/wal.jsonl", Class::Ledger, false),
+            (".sdlc_ide/tmp/x", Class::Internal, false),
+            ("README.md", Class::Other, true),
+        ] {
+            let class_of = RepoPath::new(path).unwrap().class();
+            assert_eq!(
+                (class_of, class_of.is_versioned()),
+                (class, versioned),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_class_merges_by_its_rule() {
+        for (path, rule) in [
+            ("core/kb/log.jsonl", MergeRule::Text),
+            ("memory/contradiction_history.jsonl", MergeRule::Lines),
+            (".sdlc_ide/logs/audit_trail.jsonl", MergeRule::Lines),
+            (
+                "memory/agent_state/tsd_manager.checkpoint",
+                MergeRule::Checkpoint,
+            ),
+            (
+                "memory/agent_state/tsm.checkpoint.json",
+                MergeRule::Checkpoint,
+            ),
+            ("memory/agent_state/tsm.log.jsonl", MergeRule::Lines),
+            ("embeddings/index/manifest.json", MergeRule::Manifest),
+        ] {
+            assert_eq!(RepoPath::new(path).unwrap().merge_rule(), rule, "{path}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Records that may be seen in the workspace become lines of `memory/long_term` (M58, C3).
+//!
+//! What is private, or kept for oneself in any other way, never leaves its store. Must never live
+//! here: which records are sensitive (the caller says), or opening a store.
+
+use std::collections::BTreeMap;
+
+use reprise_types::{MemoryRecord, Visibility};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::actor::Actor;
+use crate::audit::Action;
+use crate::error::Result;
+use crate::lines::Lines;
+use crate::path::RepoPath;
+use crate::stage::Stage;
+use crate::transaction::{Changes, Draft, Receipt};
+use crate::workspace::{Workspace, invalid};
+
+/// The log of each subject (W7), by the tag that a record has; the last is for the rest.
+const LOGS: [(&str, &str); 5] = [
+    ("contradiction", "memory/contradiction_history.jsonl"),
+    ("drift", "memory/long_term/drift_history.jsonl"),
+    ("risk", "memory/long_term/risk_profiles.jsonl"),
+    ("lineage", "memory/long_term/lineage_history.jsonl"),
+    ("", "memory/long_term/records.jsonl"),
+];
+
+/// What was projected.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Projection {
+    /// Records written as lines.
+    pub written: usize,
+    /// Records that stood there already.
+    pub known: usize,
+    /// Records that stay in their store: private, sensitive, or for other audiences.
+    pub held_back: usize,
+    /// The transaction; nothing where all were known.
+    pub receipt: Option<Receipt>,
+}
+
+impl Workspace {
+    /// Writes the records whose visibility is `workspace`, each once, as one transaction.
+    pub fn project<'a>(
+        &self,
+        records: impl Iterator<Item = &'a MemoryRecord>,
+        is_sensitive: impl Fn(&MemoryRecord) -> bool,
+    ) -> Result<Projection> {
+        self.make_folders()?;
+        let mut projection = Projection::default();
+        let mut lines: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+        let mut open = 0;
+        for record in records {
+            if record.visibility != Visibility::Workspace || is_sensitive(record) {
+                projection.held_back += 1;
+                continue;
+            }
+            open += 1;
+            lines
+                .entry(log_of(record))
+                .or_default()
+                .extend(crate::wal::line(&line_of(record)));
+        }
+        if lines.is_empty() {
+            return Ok(projection);
+        }
+        let tx = self.new_id();
+        let mut stage = Stage::new(self.root(), &tx)?;
+        let mut written = 0;
+        let receipt = self.transact(&mut stage, &tx, &mut |view| {
+            let mut changes = Changes::new();
+            written = 0;
+            for (path, new) in &lines {
+                let path = RepoPath::known(*path);
+                let present = view
+                    .git
+                    .content_at(view.head.tree, &path)?
+                    .unwrap_or_default();
+                let read = |bytes: &[u8]| {
+                    let lines = Lines::read(&String::from_utf8_lossy(bytes));
+                    lines.map_err(|why| invalid("schema-event-line", path.as_str(), &why))
+                };
+                let (there, new) = (read(&present)?, read(new)?);
+                let before = there.len();
+                let joined = there.joined(new);
+                written += joined.len() - before;
+                if joined.len() > before {
+                    changes.insert(path, Some(joined.write()));
+                }
+            }
+            Ok(Draft {
+                actor: Actor::orchestrator(),
+                action: Action::Write,
+                act: Some(crate::governor::Act::Write),
+                changes,
+                title: format!("Project {written} records"),
+                message: String::new(),
+                other_parent: None,
+                approved: false,
+                topic: Some("Memory_Projected"),
+                details: Value::Null,
+            })
+        })?;
+        projection.written = written;
+        projection.known = open - written;
+        projection.receipt = receipt.event.is_some().then_some(receipt);
+        Ok(projection)
+    }
+}
+
+fn log_of(record: &MemoryRecord) -> &'static str {
+    let named = LOGS
+        .iter()
+        .find(|(tag, _)| record.tags.iter().any(|there| there == tag));
+    named.or(LOGS.last()).map_or("", |(_, path)| path)
+}
+
+fn line_of(record: &MemoryRecord) -> Value {
+    json!({
+        "event_id": record.id,
+        "ts": record.timestamp,
+        "text": record.text,
+        "source": record.source,
+        "kind": record.kind,
+        "tags": record.tags,
+        "confidence": record.confidence,
+        "evidence": record.evidence,
+        "supersedes": record.supersedes,
+        "metadata": record.metadata,
+    })
+}

@@ -1,0 +1,320 @@
+//! Step three's first half: what is written has the form of its kind.
+//!
+//! JSON Schemas are built in for PRDs, TSDs, checkpoints, manifests and log lines;
+//! `extensions/schemas/NAME.schema.json` of the project replaces the one of its name. Must never
+//! live here: who may write.
+
+use jsonschema::Validator;
+use serde_json::Value;
+
+use crate::error::{Result, WorkspaceError};
+use crate::path::{Class, MergeRule, RepoPath};
+
+/// Largest file that git is given, in bytes.
+pub const ARTIFACT_BYTES_MAX: u64 = 10 * 1024 * 1024;
+/// Most complaints about one file that are told.
+const COMPLAINTS_MAX: usize = 3;
+
+/// The kinds of content that have a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Prd,
+    Tsd,
+    Checkpoint,
+    Manifest,
+    EventLine,
+}
+
+impl Kind {
+    fn of(path: &RepoPath) -> Option<Self> {
+        match (path.class(), path.merge_rule()) {
+            (Class::Prd, _) if path.ends_with(".json") => Some(Self::Prd),
+            (Class::Tsd, _) if path.ends_with(".json") => Some(Self::Tsd),
+            (_, MergeRule::Checkpoint) => Some(Self::Checkpoint),
+            (_, MergeRule::Manifest) => Some(Self::Manifest),
+            (_, MergeRule::Lines) => Some(Self::EventLine),
+            (Class::Logs, _) if path.ends_with(".jsonl") => Some(Self::EventLine),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Prd => "prd",
+            Self::Tsd => "tsd",
+            Self::Checkpoint => "checkpoint",
+            Self::Manifest => "manifest",
+            Self::EventLine => "event_line",
+        }
+    }
+
+    fn rule(self) -> &'static str {
+        match self {
+            Self::Prd => "schema-prd",
+            Self::Tsd => "schema-tsd",
+            Self::Checkpoint => "schema-checkpoint",
+            Self::Manifest => "schema-manifest",
+            Self::EventLine => "schema-event-line",
+        }
+    }
+
+    fn built_in(self) -> &'static str {
+        match self {
+            Self::Prd => include_str!("rules/schemas/prd.json"),
+            Self::Tsd => include_str!("rules/schemas/tsd.json"),
+            Self::Checkpoint => include_str!("rules/schemas/checkpoint.json"),
+            Self::Manifest => include_str!("rules/schemas/manifest.json"),
+            Self::EventLine => include_str!("rules/schemas/event_line.json"),
+        }
+    }
+}
+
+/// Where a project keeps the schema that replaces a built-in one.
+fn project_path(kind: Kind) -> RepoPath {
+    RepoPath::known(format!("extensions/schemas/{}.schema.json", kind.name()))
+}
+
+/// Checks the content of one file. `project` reads a file of the project's own rules.
+pub(crate) fn check(
+    path: &RepoPath,
+    bytes: &[u8],
+    project: &dyn Fn(&RepoPath) -> Result<Option<Vec<u8>>>,
+) -> Result<()> {
+    let refuse = |rule, why: String| {
+        Err(WorkspaceError::Invalid {
+            rule,
+            path: path.to_string(),
+            why,
+        })
+    };
+    let class = path.class();
+    if class.is_versioned() && bytes.len() as u64 > ARTIFACT_BYTES_MAX {
+        return refuse("artifact-size", too_large(bytes.len() as u64));
+    }
+    let must_be_text = class.is_core() || class == Class::Rules || Kind::of(path).is_some();
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => text,
+        _ if must_be_text => {
+            let why =
+                "it is no text (UTF-8); keep binary files under extensions/ or embeddings/vectors/";
+            return refuse("text-only", why.to_owned());
+        }
+        _ => return Ok(()),
+    };
+    if class == Class::Rules {
+        return check_rules(path, text);
+    }
+    if matches!(class, Class::Prd | Class::Tsd) && !path.ends_with(".json") && !is_prose(path) {
+        let why = "PRDs and TSDs are JSON (`.json`) or prose (`.md`); no schema fits this name";
+        return refuse("schema-less", why.to_owned());
+    }
+    let Some(kind) = Kind::of(path) else {
+        return Ok(());
+    };
+    let own = project_path(kind);
+    let validator = match project(&own)? {
+        Some(bytes) => compile(&own, &bytes)?,
+        None => compile(&own, kind.built_in().as_bytes())?,
+    };
+    let documents = match kind {
+        Kind::EventLine => lines(text),
+        _ => serde_json::from_str(text)
+            .map(|document| vec![document])
+            .map_err(|error| format!("it is no JSON: {error}")),
+    };
+    let documents = match documents {
+        Ok(documents) => documents,
+        Err(why) => return refuse(kind.rule(), why),
+    };
+    for (index, document) in documents.iter().enumerate() {
+        let complaints = complaints(&validator, document);
+        if !complaints.is_empty() {
+            let place = match kind {
+                Kind::EventLine => format!("line {}: ", index + 1),
+                _ => String::new(),
+            };
+            return refuse(kind.rule(), format!("{place}{complaints}"));
+        }
+    }
+    Ok(())
+}
+
+/// The sentence about a file that is too large.
+pub(crate) fn too_large(bytes: u64) -> String {
+    format!(
+        "it has {bytes} bytes, and git is given {ARTIFACT_BYTES_MAX} at most; keep large files \
+         outside and their hash here"
+    )
+}
+
+fn is_prose(path: &RepoPath) -> bool {
+    path.ends_with(".md") || path.ends_with(".txt") || path.name().starts_with('.')
+}
+
+/// A rule of the project must be usable before it is in force.
+fn check_rules(path: &RepoPath, text: &str) -> Result<()> {
+    if path.ends_with(".rego") {
+        return crate::governor::check_policy(path, text);
+    }
+    if path.ends_with(".schema.json") {
+        compile(path, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn compile(path: &RepoPath, bytes: &[u8]) -> Result<Validator> {
+    let unusable = |why: String| WorkspaceError::Rules {
+        path: path.to_string(),
+        why: why.replace('\n', " "),
+    };
+    let schema: Value =
+        serde_json::from_slice(bytes).map_err(|error| unusable(error.to_string()))?;
+    jsonschema::options()
+        .should_validate_formats(true)
+        .with_pattern_options(jsonschema::PatternOptions::regex())
+        .offline()
+        .build(&schema)
+        .map_err(|error| unusable(error.to_string()))
+}
+
+fn complaints(validator: &Validator, document: &Value) -> String {
+    let told: Vec<String> = validator
+        .iter_errors(document)
+        .take(COMPLAINTS_MAX)
+        .map(|error| {
+            let place = error.instance_path().to_string();
+            let what: String = error.to_string().chars().take(200).collect();
+            if place.is_empty() {
+                what
+            } else {
+                format!("{place}: {what}")
+            }
+        })
+        .collect();
+    told.join("; ")
+}
+
+/// The documents of a log: one a line, or a JSON array (C29).
+pub(crate) fn lines(text: &str) -> std::result::Result<Vec<Value>, String> {
+    if text.trim_start().starts_with('[') {
+        return serde_json::from_str(text).map_err(|error| format!("it is no JSON: {error}"));
+    }
+    let mut documents = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let document = serde_json::from_str(line)
+            .map_err(|error| format!("line {} is no JSON: {error}", index + 1))?;
+        documents.push(document);
+    }
+    Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(path: &str, text: &[u8]) -> std::result::Result<(), String> {
+        check(&RepoPath::known(path), text, &|_| Ok(None)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn each_kind_has_its_form() {
+        let good: [(&str, &[u8]); 8] = [
+            (
+                "core/prd/PRD-001.json",
+                br#"{"id":"PRD-001","goals":["x"]}"#,
+            ),
+            ("core/prd/PRD-001.md", b"# Goals"),
+            ("core/tsd/TSD-001.json", br#"{"prd_id":"PRD-001"}"#),
+            (
+                "memory/contradiction_history.jsonl",
+                br#"[{"ts":"2025-11-27T10:00:00Z","conflict":{}}]"#,
+            ),
+            (
+                "memory/long_term/x.jsonl",
+                b"{\"event_id\":\"a\"}\n\n{\"b\":1}\n",
+            ),
+            (
+                "memory/agent_state/tsm.checkpoint",
+                include_bytes!("../tests/fixtures/theirs.checkpoint.json"),
+            ),
+            (
+                "embeddings/index/m.json",
+                include_bytes!("../tests/fixtures/ours.manifest.json"),
+            ),
+            ("extensions/logo.png", b"\x89PNG\0"),
+        ];
+        for (path, text) in good {
+            assert_eq!(checked(path, text), Ok(()), "{path}");
+        }
+        let bad: [(&str, &[u8], &str); 10] = [
+            ("core/prd/PRD-001.json", b"{", "schema-prd"),
+            ("core/prd/PRD-001.json", b"[]", "schema-prd"),
+            ("core/prd/PRD-001.json", br#"{"id":7}"#, "/id"),
+            ("core/prd/PRD-001.exe", b"text", "schema-less"),
+            ("core/kb/a.md", b"\xff\xfe", "text-only"),
+            ("core/kb/a.md", b"a\0b", "text-only"),
+            (
+                "memory/long_term/x.jsonl",
+                b"{\"a\":1}\nnonsense\n",
+                "line 2",
+            ),
+            (
+                "memory/agent_state/tsm.checkpoint.json",
+                br#"{"agent_id":"tsm"}"#,
+                "ts_checkpoint",
+            ),
+            (
+                "memory/agent_state/a.json",
+                br#"{"agent_id":"a","ts_checkpoint":"noon"}"#,
+                "date-time",
+            ),
+            (
+                "embeddings/index/m.json",
+                br#"{"artifacts":[{"vec_id":"v"}]}"#,
+                "artifact_id",
+            ),
+        ];
+        for (path, text, word) in bad {
+            let error = checked(path, text).unwrap_err();
+            assert!(error.contains(word), "{path}: {error}");
+        }
+        let large = vec![b'x'; ARTIFACT_BYTES_MAX as usize + 1];
+        assert!(
+            checked("core/kb/a.md", &large)
+                .unwrap_err()
+                .contains("artifact-size")
+        );
+    }
+
+    #[test]
+    fn a_project_replaces_a_schema_and_a_broken_one_is_named() {
+        let path = RepoPath::known("core/prd/PRD-001.json");
+        let own = |text: &'static str| {
+            move |asked: &RepoPath| {
+                assert_eq!(asked.as_str(), "extensions/schemas/prd.schema.json");
+                Ok(Some(text.as_bytes().to_vec()))
+            }
+        };
+        let strict = own(r#"{"required":["owner"]}"#);
+        let error = check(&path, b"{\"id\":\"x\"}", &strict)
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("owner"), "{error}");
+        let broken = own(r#"{"type":"nothing"}"#);
+        let error = check(&path, b"{\"id\":\"x\"}", &broken)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("extensions/schemas/prd.schema.json"),
+            "{error}"
+        );
+        // A reference to elsewhere is not followed.
+        let remote = own(r#"{"$ref":"https://example.invalid/x.json"}"#);
+        assert!(check(&path, b"{\"id\":\"x\"}", &remote).is_err());
+        let rules = RepoPath::known("extensions/schemas/prd.schema.json");
+        assert!(check(&rules, br#"{"type":"nothing"}"#, &|_| Ok(None)).is_err());
+    }
+}

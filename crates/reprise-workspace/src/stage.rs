@@ -1,0 +1,114 @@
+//! A transaction's folder `.sdlc_ide/tmp/tx-ULID/` (W16): what is to be put in place waits there.
+//!
+//! Must never live here: when it is put in place.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use git2::Oid;
+
+use crate::error::{Result, WorkspaceError};
+use crate::lock::{self, Held};
+use crate::path::RepoPath;
+use crate::{files, git};
+
+/// Below the workspace's root.
+pub(crate) const STAGES: &str = ".sdlc_ide/tmp";
+/// The beginning of a transaction's folder.
+const PREFIX: &str = "tx-";
+
+/// The folder of a living transaction; it goes with this value.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    folder: PathBuf,
+    /// Held as long as the process lives: whoever sweeps sees that the folder is in use.
+    _held: Held,
+    files: BTreeMap<RepoPath, (PathBuf, Oid)>,
+}
+
+impl Stage {
+    /// Makes the folder.
+    pub(crate) fn new(root: &Path, tx: &str) -> Result<Self> {
+        let folder = folder_of(root, tx);
+        files::make_folder(&folder)?;
+        let held = lock::folder(&folder, "the transaction's folder")?;
+        Ok(Self {
+            folder,
+            _held: held,
+            files: BTreeMap::new(),
+        })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes what `path` is to hold, synced. The same content again costs nothing.
+    pub(crate) fn put(&mut self, path: &RepoPath, bytes: &[u8]) -> Result<Oid> {
+        let id = git::blob_id(bytes)?;
+        if self.files.get(path).is_some_and(|(_, there)| *there == id) {
+            return Ok(id);
+        }
+        let file = self.folder.join(id.to_string());
+        files::remove(&file)?;
+        files::write_new(&file, bytes)?;
+        self.files.insert(path.clone(), (file, id));
+        Ok(id)
+    }
+
+    /// The file that waits for `path`, a copy of its own where two paths get the same content.
+    pub(crate) fn take(&mut self, path: &RepoPath, is_executable: bool) -> Result<Option<PathBuf>> {
+        let Some((file, _)) = self.files.remove(path) else {
+            return Ok(None);
+        };
+        let io = || WorkspaceError::io("cannot prepare", &file);
+        if self.files.values().any(|(other, _)| *other == file) {
+            let copy = self.folder.join(format!("copy-{}", self.files.len()));
+            fs::copy(&file, &copy).map_err(io())?;
+            fs::File::open(&copy)
+                .and_then(|copy| copy.sync_all())
+                .map_err(io())?;
+            return Ok(Some(copy));
+        }
+        if is_executable {
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).map_err(io())?;
+        }
+        Ok(Some(file))
+    }
+
+    /// Makes the names durable.
+    pub(crate) fn sync(&self) -> Result<()> {
+        files::sync_folder(&self.folder)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // What stays is swept by the next recovery.
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}
+
+/// The folder of a transaction.
+pub(crate) fn folder_of(root: &Path, tx: &str) -> PathBuf {
+    root.join(STAGES).join(format!("{PREFIX}{tx}"))
+}
+
+/// Removes the folders of transactions whose processes died. Returns how many.
+pub(crate) fn sweep(root: &Path) -> Result<usize> {
+    let Ok(entries) = fs::read_dir(root.join(STAGES)) else {
+        return Ok(0);
+    };
+    let mut swept = 0;
+    for entry in entries.flatten() {
+        let is_stage = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        let path = entry.path();
+        if is_stage && lock::try_folder(&path).is_some() {
+            fs::remove_dir_all(&path).map_err(WorkspaceError::io("cannot remove", &path))?;
+            swept += 1;
+        }
+    }
+    Ok(swept)
+}

@@ -1,0 +1,191 @@
+//! What stands in a workspace, for reading: status, history, graph.
+//!
+//! Must never live here: a write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use git2::{BranchType, Sort, Status as GitStatus, StatusOptions};
+use serde::Serialize;
+
+use crate::error::{Result, WorkspaceError};
+use crate::foreign;
+use crate::git::Git;
+use crate::graph::{Artifacts, Node};
+use crate::path::{Class, RepoPath};
+use crate::transaction::Changes;
+use crate::wal;
+use crate::workspace::{Workspace, main_of};
+
+/// Most paths of a person's work that are named.
+const EDITED_MAX: usize = 1_000;
+
+/// How a workspace is.
+#[derive(Debug, Clone, Serialize)]
+pub struct Status {
+    /// Where it is.
+    pub root: std::path::PathBuf,
+    /// The branch that is checked out; nothing where HEAD is detached.
+    pub branch: Option<String>,
+    /// The branch that is shared.
+    pub main: String,
+    /// Its newest commit.
+    pub commit: Option<String>,
+    /// Files that git keeps, by class.
+    pub artifacts: BTreeMap<Class, usize>,
+    /// What people have changed and not committed.
+    pub edited: Vec<Edited>,
+    /// Transactions that a crash left open; `recover` ties them up.
+    pub loose_ends: Vec<String>,
+    /// Agents' branches.
+    pub agents: Vec<String>,
+    /// git's hooks that are there: transactions do not run them.
+    pub hooks: Vec<String>,
+}
+
+/// A path that a person is at work on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Edited {
+    /// Where.
+    pub path: String,
+    /// `staged`, `changed`, `deleted`, `new` or `conflict`.
+    pub how: &'static str,
+}
+
+/// One commit of the history.
+#[derive(Debug, Clone, Serialize)]
+pub struct LogEntry {
+    /// The commit.
+    pub commit: String,
+    /// Its transaction; nothing where it came by plain git.
+    pub tx: Option<String>,
+    /// Who.
+    pub actor: String,
+    /// When.
+    pub ts: DateTime<Utc>,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Workspace {
+    /// Looks at the whole workspace.
+    pub fn status(&self) -> Result<Status> {
+        let git = Git::open(self.root())?;
+        let head = git.head().ok();
+        let mut artifacts = BTreeMap::new();
+        let index = git.read_index()?;
+        for entry in index.iter() {
+            if let Ok(path) = RepoPath::new(&String::from_utf8_lossy(&entry.path)) {
+                *artifacts.entry(path.class()).or_default() += 1;
+            }
+        }
+        let agents = git
+            .repo
+            .branches(Some(BranchType::Local))
+            .map_err(WorkspaceError::git("list the branches"))?
+            .flatten()
+            .filter_map(|(branch, _)| Some(branch.name().ok()??.to_owned()))
+            .filter(|name| name.starts_with("agent/"))
+            .collect();
+        Ok(Status {
+            root: self.root().to_owned(),
+            branch: head.as_ref().map(|head| head.branch().to_owned()),
+            main: main_of(&git),
+            commit: head.and_then(|head| head.commit).map(|id| id.to_string()),
+            artifacts,
+            edited: edited(&git)?,
+            loose_ends: wal::open_in(self.root())?,
+            agents,
+            hooks: hooks(&git.repo.commondir().join("hooks")),
+        })
+    }
+
+    /// Commits of the branch that is checked out, newest first.
+    pub fn log(&self, limit: usize) -> Result<Vec<LogEntry>> {
+        let git = Git::open(self.root())?;
+        let read = || WorkspaceError::git("read the history");
+        let Some(tip) = git.repo.head().ok().and_then(|head| head.target()) else {
+            return Ok(Vec::new());
+        };
+        let mut walk = git.repo.revwalk().map_err(read())?;
+        walk.set_sorting(Sort::TOPOLOGICAL).map_err(read())?;
+        walk.push(tip).map_err(read())?;
+        let mut entries = Vec::new();
+        for id in walk.take(limit) {
+            let commit = git.repo.find_commit(id.map_err(read())?).map_err(read())?;
+            let author = commit.author();
+            let subject = commit.summary_bytes().unwrap_or_default();
+            entries.push(LogEntry {
+                commit: commit.id().to_string(),
+                tx: foreign::transaction_of(&commit),
+                actor: String::from_utf8_lossy(author.name_bytes()).into_owned(),
+                ts: DateTime::from_timestamp(commit.time().seconds(), 0).unwrap_or_default(),
+                subject: String::from_utf8_lossy(subject).into_owned(),
+            });
+        }
+        Ok(entries)
+    }
+
+    /// The DAG of artifacts as it is committed.
+    pub fn graph(&self) -> Result<Vec<Node>> {
+        let git = Git::open(self.root())?;
+        let head = git.head()?;
+        let changes = Changes::new();
+        let artifacts = Artifacts {
+            git: &git,
+            tree: head.tree,
+            changes: &changes,
+        };
+        artifacts.nodes()
+    }
+}
+
+fn edited(git: &Git) -> Result<Vec<Edited>> {
+    let mut options = StatusOptions::new();
+    options
+        .include_untracked(true)
+        .recurse_untracked_dirs(true)
+        .no_refresh(true);
+    let statuses = git
+        .repo
+        .statuses(Some(&mut options))
+        .map_err(WorkspaceError::git("compare the working tree"))?;
+    let mut edited = Vec::new();
+    for entry in statuses.iter().take(EDITED_MAX) {
+        let status = entry.status();
+        let any = |kinds: GitStatus| status.intersects(kinds);
+        let staged = GitStatus::INDEX_NEW
+            | GitStatus::INDEX_MODIFIED
+            | GitStatus::INDEX_DELETED
+            | GitStatus::INDEX_RENAMED
+            | GitStatus::INDEX_TYPECHANGE;
+        let how = if any(GitStatus::CONFLICTED) {
+            "conflict"
+        } else if any(GitStatus::WT_MODIFIED | GitStatus::WT_TYPECHANGE) {
+            "changed"
+        } else if any(GitStatus::WT_DELETED) {
+            "deleted"
+        } else if any(GitStatus::WT_NEW) {
+            "new"
+        } else if any(staged) {
+            "staged"
+        } else {
+            continue;
+        };
+        let path = String::from_utf8_lossy(entry.path_bytes()).into_owned();
+        edited.push(Edited { path, how });
+    }
+    Ok(edited)
+}
+
+fn hooks(folder: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Vec::new();
+    };
+    let names = entries
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let hooks: BTreeSet<String> = names.filter(|name| !name.ends_with(".sample")).collect();
+    hooks.into_iter().collect()
+}

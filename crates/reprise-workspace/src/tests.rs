@@ -1,0 +1,93 @@
+//! Whole transactions on a real repository, with git itself as the referee.
+
+mod agreement;
+mod basics;
+mod crash;
+mod crowd;
+mod merging;
+mod projecting;
+mod snapshots;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use reprise_types::SystemClock;
+use tempfile::TempDir;
+
+use crate::{Actor, Receipt, RepoPath, Result, Workspace, WriteRequest};
+
+/// A new workspace in a folder that goes with it.
+pub(crate) fn workspace() -> (TempDir, Workspace) {
+    let folder = tempfile::tempdir().unwrap();
+    let (workspace, _) = Workspace::init(folder.path(), Arc::new(SystemClock)).unwrap();
+    (folder, workspace)
+}
+
+/// Writes one file.
+pub(crate) fn write(workspace: &Workspace, actor: &str, path: &str, text: &str) -> Result<Receipt> {
+    write_all(workspace, actor, &[(path, Some(text))])
+}
+
+/// Writes or removes files in one transaction.
+pub(crate) fn write_all(
+    workspace: &Workspace,
+    actor: &str,
+    changes: &[(&str, Option<&str>)],
+) -> Result<Receipt> {
+    let changes = changes.iter().map(|(path, text)| {
+        let content = text.map(|text| text.as_bytes().to_vec());
+        Ok((RepoPath::new(path)?, content))
+    });
+    workspace.write(&WriteRequest {
+        actor: Actor::new(actor)?,
+        changes: changes.collect::<Result<_>>()?,
+        message: None,
+    })
+}
+
+/// Runs plain git as a person would; panics where git does not succeed.
+pub(crate) fn git(root: &Path, arguments: &[&str]) -> String {
+    let (is_ok, text) = try_git(root, arguments);
+    assert!(is_ok, "git {arguments:?}: {text}");
+    text
+}
+
+pub(crate) fn try_git(root: &Path, arguments: &[&str]) -> (bool, String) {
+    let output = Command::new("git")
+        .current_dir(root)
+        .args([
+            "-c",
+            "user.name=Ada",
+            "-c",
+            "user.email=ada@example.invalid",
+        ])
+        .args(arguments)
+        .output()
+        .unwrap();
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if !output.status.success() {
+        text += &String::from_utf8_lossy(&output.stderr);
+    }
+    (output.status.success(), text)
+}
+
+/// What every workspace at rest is: clean for git, sound, without a lock or a loose end.
+pub(crate) fn assert_at_rest(root: &Path) {
+    assert_eq!(git(root, &["status", "--porcelain"]), "");
+    let fsck = git(root, &["fsck", "--strict", "--no-dangling"]);
+    assert!(
+        !fsck.contains("error") && !fsck.contains("missing"),
+        "{fsck}"
+    );
+    assert!(crate::wal::read(root).unwrap().open.is_empty());
+    for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
+        assert!(!root.join(lock).exists(), "{lock}");
+    }
+    let left: Vec<_> = std::fs::read_dir(root.join(".sdlc_ide/tmp"))
+        .unwrap()
+        .flatten()
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("tx-"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -1,0 +1,93 @@
+//! Agents and people at one tree at the same time: nothing is lost, nobody stays locked out.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use super::{assert_at_rest, git, try_git, workspace, write};
+use crate::{Action, AuditQuery};
+
+const AGENTS: usize = 16;
+const TRANSACTIONS: usize = 12;
+const ARTIFACTS: usize = 50;
+const PEOPLE: usize = 3;
+const COMMITS: usize = 4;
+/// A person tries again where git finds the index locked.
+const TRIES_MAX: usize = 2_000;
+
+#[test]
+fn sixteen_agents_and_three_people_lose_nothing() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let receipts: Vec<_> = std::thread::scope(|scope| {
+        let agents: Vec<_> = (0..AGENTS)
+            .map(|agent| {
+                let workspace = workspace.clone();
+                scope.spawn(move || {
+                    let mut receipts = Vec::new();
+                    for turn in 0..TRANSACTIONS {
+                        let artifact = (agent * 7 + turn * 11) % ARTIFACTS;
+                        let path = format!("core/kb/artifact-{artifact}.md");
+                        let text = format!("{agent} {turn}\n");
+                        let name = format!("agent-{agent}");
+                        receipts.push(write(&workspace, &name, &path, &text).unwrap());
+                    }
+                    receipts
+                })
+            })
+            .collect();
+        for person in 0..PEOPLE {
+            scope.spawn(move || {
+                for turn in 0..COMMITS {
+                    let path = format!("core/kb/person-{person}-{turn}.md");
+                    fs::write(root.join(&path), format!("{person} {turn}\n")).unwrap();
+                    let done = (0..TRIES_MAX).any(|_| {
+                        try_git(root, &["add", &path]).0
+                            && try_git(root, &["commit", "-q", "-m", &path, "--", &path]).0
+                    });
+                    assert!(done, "{path} was never committed");
+                }
+            });
+        }
+        agents
+            .into_iter()
+            .flat_map(|agent| agent.join().unwrap())
+            .collect()
+    });
+    assert_eq!(receipts.len(), AGENTS * TRANSACTIONS);
+    // The last commits of people come into the trail with the next transaction.
+    write(&workspace, "prm", "core/kb/last.md", "last").unwrap();
+    let query = AuditQuery::default();
+    let (lines, damaged) = workspace.audit(&query).unwrap();
+    assert!(damaged.is_empty());
+    let of = |action: Action| lines.iter().filter(move |line| line.action == action);
+    let written: BTreeSet<_> = of(Action::Write)
+        .map(|line| line.event_id.as_str())
+        .collect();
+    assert_eq!(written.len(), of(Action::Write).count());
+    for receipt in &receipts {
+        assert!(written.contains(receipt.tx.as_str()));
+    }
+    let people: BTreeSet<_> = of(Action::Git).map(|line| line.message.as_str()).collect();
+    assert_eq!(people.len(), PEOPLE * COMMITS);
+    // Each transaction's commit holds what it wrote; nobody's commit took it back.
+    for receipt in &receipts {
+        let (commit, event) = (
+            receipt.commit.as_ref().unwrap(),
+            receipt.event.as_ref().unwrap(),
+        );
+        let changed = git(root, &["show", "--name-only", "--format=", commit]);
+        let mut expected = BTreeSet::from([".sdlc_ide/logs/audit_trail.jsonl"]);
+        expected.extend(event.paths.iter().map(String::as_str));
+        assert_eq!(changed.lines().collect::<BTreeSet<_>>(), expected);
+    }
+    for person in 0..PEOPLE {
+        for turn in 0..COMMITS {
+            let text = git(
+                root,
+                &["show", &format!("HEAD:core/kb/person-{person}-{turn}.md")],
+            );
+            assert_eq!(text, format!("{person} {turn}\n"));
+        }
+    }
+    assert_at_rest(root);
+}

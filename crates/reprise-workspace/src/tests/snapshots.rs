@@ -1,0 +1,169 @@
+//! Snapshots there and back, and agents' branches from the first commit to the last.
+
+use std::fs;
+
+use super::{assert_at_rest, git, workspace, write};
+use crate::{Actor, CarePolicy, Class};
+
+#[test]
+fn a_snapshot_comes_back_hash_for_hash_and_logs_keep_what_came_since() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let log = "memory/long_term/x.jsonl";
+    write(&workspace, "prm", "core/kb/a.md", "one\n").unwrap();
+    write(&workspace, "prm", log, "{\"event_id\":\"a\"}\n").unwrap();
+    let tree = git(root, &["rev-parse", "HEAD:core"]);
+    let governor = Actor::new("governor").unwrap();
+    let manifest = workspace.snapshot(&governor, true).unwrap();
+    assert!(git(root, &["tag"]).contains(&manifest.id));
+    let archive = root.join(format!(".sdlc_ide/snapshots/{}.tar.gz", manifest.id));
+    let listed = std::process::Command::new("tar")
+        .arg("tzf")
+        .arg(&archive)
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("core/kb/a.md"));
+    // The same commit packs to the same bytes.
+    git(root, &["reset", "-q", "--hard", &manifest.commit]);
+    let again = workspace.snapshot(&governor, false).unwrap();
+    assert_eq!(again.archive_sha256, manifest.archive_sha256);
+    assert_eq!(workspace.snapshots().unwrap().len(), 2);
+
+    write(&workspace, "prm", "core/kb/a.md", "two\n").unwrap();
+    write(&workspace, "prm", "core/kb/b.md", "new\n").unwrap();
+    write(
+        &workspace,
+        "prm",
+        log,
+        "{\"event_id\":\"a\"}\n{\"event_id\":\"b\"}\n",
+    )
+    .unwrap();
+    let error = workspace
+        .restore(&Actor::new("prm").unwrap(), &manifest.id)
+        .unwrap_err();
+    assert_eq!(error.rule(), Some("restore"));
+    workspace.restore(&governor, &manifest.id).unwrap();
+    assert_eq!(git(root, &["rev-parse", "HEAD:core"]), tree);
+    assert!(
+        fs::read_to_string(root.join(log))
+            .unwrap()
+            .contains("\"b\"")
+    );
+    assert_at_rest(root);
+
+    let mut bytes = fs::read(&archive).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&archive, bytes).unwrap();
+    let error = workspace
+        .restore(&governor, &manifest.id)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("not the one of its manifest"), "{error}");
+    assert!(workspace.restore(&governor, "../../x").is_err());
+    assert_at_rest(root);
+}
+
+#[test]
+fn an_agents_branch_is_proposed_reviewed_merged_or_put_aside() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let proposal = workspace.propose("contradiction-fix").unwrap();
+    assert_eq!(proposal.branch, "agent/contradiction-fix");
+    let clock = std::sync::Arc::new(reprise_types::SystemClock);
+    let own = crate::Workspace::open(&proposal.directory, clock).unwrap();
+    write(&own, "researcher", "core/kb/fix.md", "fixed\n").unwrap();
+    assert!(!root.join("core/kb/fix.md").exists());
+    let review = workspace.review("agent/contradiction-fix").unwrap();
+    assert_eq!(
+        (review.ahead, review.behind, review.needs_approval),
+        (1, 0, false)
+    );
+    assert_eq!(review.paths.len(), 1);
+    assert_eq!(review.paths[0].1, Class::Kb);
+    write(&workspace, "prm", "core/kb/else.md", "else\n").unwrap();
+    let governor = Actor::new("governor").unwrap();
+    workspace
+        .merge(&governor, "agent/contradiction-fix", None)
+        .unwrap();
+    assert_eq!(
+        fs::read_to_string(root.join("core/kb/fix.md")).unwrap(),
+        "fixed\n"
+    );
+    assert_at_rest(root);
+
+    fs::write(proposal.directory.join("core/kb/fix.md"), "unsaved\n").unwrap();
+    let error = workspace
+        .abandon("contradiction-fix")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("core/kb/fix.md"), "{error}");
+    git(
+        &proposal.directory,
+        &["checkout", "-q", "--", "core/kb/fix.md"],
+    );
+    let aside = workspace.abandon("contradiction-fix").unwrap();
+    assert_eq!(git(root, &["rev-parse", &aside]).trim(), review.commit);
+    assert!(!proposal.directory.exists());
+    assert!(workspace.status().unwrap().agents.is_empty());
+    // The name is free again.
+    workspace.propose("contradiction-fix").unwrap();
+    for bad in ["../x", "a b", ""] {
+        assert!(workspace.propose(bad).is_err(), "{bad}");
+    }
+    assert_at_rest(root);
+}
+
+#[test]
+fn old_snapshots_and_scratch_go_and_what_scratch_wants_kept_stays() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    let orchestrator = Actor::new("orchestrator").unwrap();
+    let tagged = workspace.snapshot(&orchestrator, true).unwrap();
+    for _ in 0..3 {
+        workspace.snapshot(&orchestrator, false).unwrap();
+    }
+    let scratch = "[{\"ts\":\"2025-11-27\",\"status\":\"in_progress\"},\
+        {\"ts\":\"2025-11-27\",\"status\":\"odd\",\"promote\":true}]";
+    write(
+        &workspace,
+        "tsm",
+        "memory/episodic/deep/TSD_Check.episodic",
+        scratch,
+    )
+    .unwrap();
+    write(&workspace, "tsm", "memory/episodic/new.episodic", "[]").unwrap();
+    let old = root.join("memory/episodic/deep/TSD_Check.episodic");
+    let long_ago = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    fs::File::options()
+        .write(true)
+        .open(&old)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
+    let policy = CarePolicy {
+        snapshots: 1,
+        events: 2,
+        episodic_days: 7,
+    };
+    assert_eq!(
+        workspace
+            .prune(&Actor::new("tsm").unwrap(), policy)
+            .unwrap_err()
+            .rule(),
+        Some("care")
+    );
+    let pruned = workspace.prune(&orchestrator, policy).unwrap();
+    assert_eq!((pruned.snapshots.len(), pruned.promoted), (2, 1));
+    assert_eq!(pruned.episodic, ["memory/episodic/deep/TSD_Check.episodic"]);
+    assert!(!old.exists() && root.join("memory/episodic/new.episodic").exists());
+    let left = workspace.snapshots().unwrap();
+    assert!(left.len() == 2 && left.iter().any(|one| one.id == tagged.id));
+    let kept = fs::read_to_string(root.join("memory/long_term/episodic_promoted.jsonl")).unwrap();
+    assert!(
+        kept.contains("\"odd\"") && !kept.contains("in_progress"),
+        "{kept}"
+    );
+    assert_eq!(workspace.events(None, 10).unwrap().len(), 2);
+    assert_at_rest(root);
+}

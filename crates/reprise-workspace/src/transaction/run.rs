@@ -1,0 +1,412 @@
+//! One attempt at a transaction, against one state of its branch.
+//!
+//! Must never live here: when it is attempted again.
+
+use std::collections::BTreeSet;
+
+use chrono::{DateTime, Utc};
+use git2::Oid;
+use serde_json::Value;
+
+use super::{Changes, Draft, Receipt, Step, TRAILER, View};
+use crate::actor::Actor;
+use crate::audit::{self, AUDIT, AuditLine};
+use crate::error::{Result, WorkspaceError};
+use crate::event::{self, WorkspaceEvent};
+use crate::files::{self, Mark, Placed};
+use crate::foreign;
+use crate::git::index::IndexLock;
+use crate::git::{Blob, FILE, Git, Head, Written};
+use crate::path::RepoPath;
+use crate::stage::{STAGES, Stage};
+use crate::validate;
+use crate::wal::{self, Entry, Hashes};
+use crate::workspace::Workspace;
+
+/// One run of a transaction.
+pub(super) struct Run<'a> {
+    pub(super) workspace: &'a Workspace,
+    pub(super) git: &'a Git,
+    pub(super) head: &'a Head,
+    pub(super) tx: &'a str,
+    pub(super) at: DateTime<Utc>,
+}
+
+/// What was found about one path when its turn came.
+struct Item {
+    path: RepoPath,
+    /// New content in git, `None` for removal; also `None` for what git does not keep.
+    blob: Option<Blob>,
+    is_versioned: bool,
+    is_removal: bool,
+    before: Option<Mark>,
+    hashes: Hashes,
+}
+
+impl Run<'_> {
+    /// Validates and carries out; `None` where the branch has moved.
+    pub(super) fn attempt(
+        &self,
+        stage: &mut Stage,
+        view: &View<'_>,
+        draft: &Draft,
+        held: Option<IndexLock>,
+    ) -> Result<Option<Receipt>> {
+        let verdict = validate::changes(self.workspace, view, draft);
+        let passed = match verdict {
+            Err(error @ WorkspaceError::Refused { .. }) => {
+                // Where the branch has moved the whole is asked again, so that each refusal is on
+                // record. Where no record can be made the refusal alone is told.
+                return match self.record_violation(stage, draft, &error, held) {
+                    Ok(None) => Ok(None),
+                    _ => Err(error),
+                };
+            }
+            other => other?,
+        };
+        self.workspace.reach(Step::Validated);
+        if passed.changes.is_empty() && draft.other_parent.is_none() && draft.act.is_some() {
+            return Ok(Some(Receipt {
+                tx: self.tx.to_owned(),
+                commit: self.head.commit.map(|id| id.to_string()),
+                rules: passed.rules,
+                left_alone: Vec::new(),
+                event: None,
+            }));
+        }
+        let line = AuditLine {
+            event_id: self.tx.to_owned(),
+            ts: self.at,
+            action: draft.action,
+            actor: draft.actor.to_string(),
+            rules: passed.rules.clone(),
+            paths: names(&passed.changes),
+            branch: self.head.branch().to_owned(),
+            message: draft.message.clone(),
+            details: passed.details.clone(),
+        };
+        let topic = draft
+            .topic
+            .unwrap_or_else(|| event::topic_of(passed.changes.keys()));
+        let event = WorkspaceEvent {
+            event_id: self.tx.to_owned(),
+            ts: self.at,
+            topic: topic.to_owned(),
+            actor: draft.actor.to_string(),
+            paths: line.paths.clone(),
+            branch: line.branch.clone(),
+            commit: None,
+            message: draft.message.clone(),
+            downstream: passed.downstream.clone(),
+        };
+        self.carry_out(stage, draft, passed.changes, &line, event, held)
+    }
+
+    /// A refusal is on record, too.
+    fn record_violation(
+        &self,
+        stage: &mut Stage,
+        draft: &Draft,
+        refusal: &WorkspaceError,
+        held: Option<IndexLock>,
+    ) -> Result<Option<Receipt>> {
+        let WorkspaceError::Refused {
+            rule,
+            act,
+            path,
+            why,
+            ..
+        } = refusal
+        else {
+            return Ok(None);
+        };
+        let line = AuditLine {
+            event_id: self.tx.to_owned(),
+            ts: self.at,
+            action: audit::Action::Violation,
+            actor: draft.actor.to_string(),
+            rules: vec![rule.clone()],
+            paths: vec![path.clone()],
+            branch: self.head.branch().to_owned(),
+            message: draft.message.clone(),
+            details: serde_json::json!({ "act": act, "why": why }),
+        };
+        let event = WorkspaceEvent {
+            event_id: self.tx.to_owned(),
+            ts: self.at,
+            topic: "Policy_Violated".to_owned(),
+            actor: draft.actor.to_string(),
+            paths: vec![path.clone()],
+            branch: line.branch.clone(),
+            commit: None,
+            message: why.clone(),
+            downstream: Vec::new(),
+        };
+        let own = Draft {
+            actor: Actor::governor(),
+            action: audit::Action::Violation,
+            act: None,
+            changes: Changes::new(),
+            title: format!("Refuse {} {act} of {path}", draft.actor),
+            message: String::new(),
+            other_parent: None,
+            approved: false,
+            topic: None,
+            details: Value::Null,
+        };
+        self.carry_out(stage, &own, Changes::new(), &line, event, held)
+    }
+
+    /// Everything from the objects in git to the event. `None`: the branch has moved, nothing is
+    /// done.
+    fn carry_out(
+        &self,
+        stage: &mut Stage,
+        draft: &Draft,
+        mut changes: Changes,
+        line: &AuditLine,
+        mut event: WorkspaceEvent,
+        held: Option<IndexLock>,
+    ) -> Result<Option<Receipt>> {
+        let has_commit = draft.other_parent.is_some()
+            || draft.act.is_none()
+            || changes.keys().any(|path| path.class().is_versioned());
+        if has_commit {
+            let mut lines = foreign::lines(self.git, self.head, self.at)?;
+            lines.push(line.clone());
+            let trail = RepoPath::known(AUDIT);
+            let present = match changes.remove(&trail).flatten() {
+                // A merge has brought two trails together already.
+                Some(merged) => merged,
+                None => self
+                    .git
+                    .content_at(self.head.tree, &trail)?
+                    .unwrap_or_default(),
+            };
+            let (bytes, archived) = audit::extended(present, &lines, audit::AUDIT_BYTES_MAX);
+            changes.insert(trail, Some(bytes));
+            changes.extend(archived.map(|(path, bytes)| (path, Some(bytes))));
+        }
+        let mut items = self.stage_all(stage, &changes)?;
+        let commit = has_commit
+            .then(|| self.write_objects(draft, &changes, &items, line))
+            .transpose()?;
+        let stages = self.workspace.root().join(STAGES);
+        let mut index_lock = held;
+        if has_commit && index_lock.is_none() {
+            index_lock = Some(self.git.lock_index(stage.folder(), &stages)?);
+            if self.git.head()? != *self.head {
+                return Ok(None);
+            }
+        }
+        self.look_before(&mut items)?;
+        event.commit = commit.map(|id| id.to_string());
+        let begin = self.begin(&items, &event, commit)?;
+        self.workspace.reach(Step::Begun);
+        if let Some(commit) = commit {
+            let moved = self.git.advance(self.head, commit, stage.folder(), &stages);
+            if !matches!(moved, Ok(true)) {
+                wal::append(self.workspace.root(), &begin.ended(wal::Action::Abort))?;
+                return moved.map(|_| None);
+            }
+            self.workspace.reach(Step::Committed);
+        }
+        let finished = self
+            .settle(commit, &draft.title)
+            .and_then(|()| self.finish(stage, &items, index_lock.as_ref(), &begin, &event));
+        let left_alone = finished.map_err(|error| WorkspaceError::Unfinished {
+            commit: event.commit.clone().unwrap_or_else(|| self.tx.to_owned()),
+            why: error.to_string(),
+        })?;
+        Ok(Some(Receipt {
+            tx: self.tx.to_owned(),
+            commit: event.commit.clone(),
+            rules: line.rules.clone(),
+            left_alone,
+            event: Some(event),
+        }))
+    }
+
+    fn stage_all(&self, stage: &mut Stage, changes: &Changes) -> Result<Vec<Item>> {
+        let mut items = Vec::with_capacity(changes.len());
+        for (path, content) in changes {
+            // The trail is the one ledger that git keeps.
+            let is_versioned = path.class().is_versioned() || path.as_str() == AUDIT;
+            let there = if is_versioned {
+                self.git.blob_at(self.head.tree, path)?
+            } else {
+                None
+            };
+            let after = content
+                .as_ref()
+                .map(|bytes| stage.put(path, bytes))
+                .transpose()?;
+            let mode = there.map_or(FILE, |blob| blob.mode);
+            items.push(Item {
+                path: path.clone(),
+                blob: after.filter(|_| is_versioned).map(|id| Blob { id, mode }),
+                is_versioned,
+                is_removal: content.is_none(),
+                before: None,
+                hashes: Hashes {
+                    before: there.map(|blob| blob.id.to_string()),
+                    after: after.map(|id| id.to_string()),
+                },
+            });
+        }
+        stage.sync()?;
+        Ok(items)
+    }
+
+    fn write_objects(
+        &self,
+        draft: &Draft,
+        changes: &Changes,
+        items: &[Item],
+        line: &AuditLine,
+    ) -> Result<Oid> {
+        let mut written = Written::default();
+        for item in items.iter().filter(|item| item.is_versioned) {
+            if let Some(Some(bytes)) = changes.get(&item.path) {
+                self.git.write_blob(bytes, &mut written)?;
+            }
+        }
+        let of_git = items.iter().filter(|item| item.is_versioned);
+        let of_git: Vec<_> = of_git.map(|item| (item.path.as_str(), item.blob)).collect();
+        let tree = self.git.write_tree(self.head.tree, &of_git, &mut written)?;
+        let parents: Vec<Oid> = self
+            .head
+            .commit
+            .into_iter()
+            .chain(draft.other_parent)
+            .collect();
+        let message = message_of(draft, line);
+        let commit = self.git.write_commit(
+            &draft.actor,
+            self.at,
+            &message,
+            tree,
+            &parents,
+            &mut written,
+        )?;
+        self.git.sync(&written)?;
+        Ok(commit)
+    }
+
+    /// Nobody else's work stands where we write.
+    fn look_before(&self, items: &mut [Item]) -> Result<()> {
+        let index = self.git.read_index()?;
+        for item in items {
+            let file = self.workspace.root().join(item.path.as_str());
+            files::refuse_detours(self.workspace.root(), &item.path)?;
+            item.before = if item.is_versioned {
+                let committed = self.git.blob_at(self.head.tree, &item.path)?;
+                self.git.refuse_edited(&index, committed, &item.path)?
+            } else {
+                let found = files::look(&file)?;
+                if found.is_some() {
+                    let id = crate::git::blob_id_of_file(&file)?;
+                    item.hashes.before = id.map(|id| id.to_string());
+                }
+                found.map(|found| Mark::of(&found))
+            };
+        }
+        Ok(())
+    }
+
+    fn begin(&self, items: &[Item], event: &WorkspaceEvent, commit: Option<Oid>) -> Result<Entry> {
+        let hashes = items
+            .iter()
+            .map(|item| (item.path.to_string(), item.hashes.clone()));
+        let entry = Entry {
+            action: wal::Action::Begin,
+            tx_id: self.tx.to_owned(),
+            files: items.iter().map(|item| item.path.to_string()).collect(),
+            hashes: hashes.collect(),
+            commit: commit.map(|id| id.to_string()),
+            branch: commit.map(|_| self.head.reference.clone()),
+            event: serde_json::to_value(event).ok(),
+        };
+        wal::append(self.workspace.root(), &entry)?;
+        Ok(entry)
+    }
+
+    fn settle(&self, commit: Option<Oid>, title: &str) -> Result<()> {
+        match commit {
+            Some(commit) => self.git.settle(self.head, commit, title, self.at),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(
+        &self,
+        stage: &mut Stage,
+        items: &[Item],
+        index: Option<&IndexLock>,
+        begin: &Entry,
+        event: &WorkspaceEvent,
+    ) -> Result<Vec<String>> {
+        let root = self.workspace.root();
+        let (mut left_alone, mut folders) = (Vec::new(), BTreeSet::new());
+        for (number, item) in items.iter().enumerate() {
+            let to = root.join(item.path.as_str());
+            let folder = to.parent().unwrap_or(root).to_owned();
+            let placed = if item.is_removal {
+                let aside = stage.folder().join(format!("removed-{number}"));
+                match item.before {
+                    Some(before) => files::take_away(&to, &aside, before)?,
+                    None => Placed::Done,
+                }
+            } else {
+                files::make_folder(&folder)?;
+                let is_executable = item.blob.is_some_and(|blob| blob.mode != FILE);
+                match stage.take(&item.path, is_executable)? {
+                    Some(from) => files::place(&from, &to, item.before)?,
+                    None => Placed::Done,
+                }
+            };
+            if placed == Placed::Theirs {
+                left_alone.push(item.path.to_string());
+            }
+            folders.insert(folder);
+            if number == 0 {
+                self.workspace.reach(Step::Placing);
+            }
+        }
+        for folder in folders.iter().filter(|folder| folder.is_dir()) {
+            files::sync_folder(folder)?;
+        }
+        self.workspace.reach(Step::Placed);
+        let of_git = items.iter().filter(|item| item.is_versioned);
+        let of_git: Vec<_> = of_git.map(|item| (&item.path, item.blob)).collect();
+        if let Some(index) = index {
+            index.update(self.git, &of_git)?;
+        }
+        self.workspace.reach(Step::Indexed);
+        event::record(root, event)?;
+        self.workspace.reach(Step::Recorded);
+        wal::append(root, &begin.ended(wal::Action::Commit))?;
+        self.workspace.reach(Step::Ended);
+        wal::trim(root)?;
+        Ok(left_alone)
+    }
+}
+
+/// The paths of a change as texts. The trail, which every change touches, is not among them.
+fn names(changes: &Changes) -> Vec<String> {
+    let named = changes.keys().filter(|path| path.as_str() != AUDIT);
+    named.map(ToString::to_string).collect()
+}
+
+fn message_of(draft: &Draft, line: &AuditLine) -> String {
+    let mut message = draft.title.clone();
+    if !draft.message.is_empty() && draft.message != draft.title {
+        message = format!("{message}\n\n{}", draft.message);
+    }
+    message = format!("{}\n\n{TRAILER}{}", message.trim_end(), line.event_id);
+    if !line.rules.is_empty() {
+        message = format!("{message}\nReprise-Rule: {}", line.rules.join(", "));
+    }
+    message.push('\n');
+    message
+}

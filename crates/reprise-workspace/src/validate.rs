@@ -1,0 +1,290 @@
+//! Step three of a transaction: every path of a change against schema, rules and the DAG.
+//!
+//! Must never live here: the rules themselves (`governor`, `schema`, `graph`), or a write.
+
+use std::collections::BTreeSet;
+
+use git2::Oid;
+use serde_json::{Value, json};
+
+use crate::audit::AUDIT;
+use crate::error::{Result, WorkspaceError};
+use crate::files;
+use crate::git::Git;
+use crate::governor::{Act, Ask, Governor, POLICIES};
+use crate::graph::{Artifacts, Node, Upstream, is_hash_of};
+use crate::lines::Lines;
+use crate::path::{Class, MergeRule, RepoPath};
+use crate::schema;
+use crate::transaction::{Changes, Draft, View, effective};
+use crate::workspace::Workspace;
+
+/// Where it is kept that a PRD has moved on under a TSD.
+const DRIFT: &str = "memory/long_term/drift_history.jsonl";
+
+/// What may go on.
+#[derive(Debug, Default)]
+pub(crate) struct Passed {
+    /// What really changes, with what the Orchestrator adds.
+    pub(crate) changes: Changes,
+    /// The rules that allowed it.
+    pub(crate) rules: Vec<String>,
+    pub(crate) details: Value,
+    /// Paths of the artifacts made from what changed.
+    pub(crate) downstream: Vec<String>,
+}
+
+/// The rules in force at a tree: what is not committed is not in force.
+pub(crate) fn governor(git: &Git, tree: Option<Oid>) -> Result<Governor> {
+    let mut policies = Vec::new();
+    for (name, blob) in git.list(tree, POLICIES)? {
+        let path = RepoPath::known(format!("{POLICIES}/{name}"));
+        if path.ends_with(".rego") {
+            let text = String::from_utf8_lossy(&git.bytes(blob.id)?).into_owned();
+            policies.push((path, text));
+        }
+    }
+    Governor::new(&policies)
+}
+
+/// Checks a draft whole.
+pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> Result<Passed> {
+    let (git, tree) = (view.git, view.head.tree);
+    let Some(act) = draft.act else {
+        return Ok(Passed {
+            changes: draft.changes.clone(),
+            details: draft.details.clone(),
+            ..Passed::default()
+        });
+    };
+    let artifacts = Artifacts {
+        git,
+        tree,
+        changes: &draft.changes,
+    };
+    let mut governor = governor(git, tree)?;
+    let mut rules = BTreeSet::new();
+    for (path, content) in &draft.changes {
+        // Both trails were brought together by the Orchestrator; nobody asked for it.
+        if act == Act::Merge && path.as_str() == AUDIT {
+            continue;
+        }
+        files::refuse_detours(workspace.root(), path)?;
+        refuse_twin(git, tree, &draft.changes, path, content.is_some())?;
+        let before = before(workspace, git, tree, path)?;
+        let shortens = shortens(path, before.as_deref(), content.as_deref());
+        let upstream = match content {
+            Some(bytes) => artifacts.upstream(path, bytes)?,
+            None => Upstream::default(),
+        };
+        let ask = Ask {
+            actor: &draft.actor,
+            act: act_on(act, path, content.is_none(), shortens),
+            path,
+            branch: view.head.branch(),
+            on_main: view.on_main,
+            owners: &owners(path, before.as_deref(), content.as_deref()),
+            approved: draft.approved,
+            shortens,
+            upstream: &upstream,
+        };
+        let verdict = governor.judge(&ask)?;
+        if let Some(why) = verdict.refusal {
+            return Err(WorkspaceError::Refused {
+                rule: verdict.rule,
+                actor: draft.actor.to_string(),
+                act: ask.act.name(),
+                path: path.to_string(),
+                why,
+            });
+        }
+        rules.insert(verdict.rule);
+        if let Some(bytes) = content {
+            schema::check(path, bytes, &|own| git.content_at(tree, own))?;
+            if path.class().is_core() {
+                artifacts.refuse_cycle(path, bytes)?;
+            }
+        }
+    }
+    let changes = effective(git, tree, workspace.root(), &draft.changes)?;
+    let mut passed = Passed {
+        rules: rules.into_iter().collect(),
+        details: draft.details.clone(),
+        changes,
+        downstream: Vec::new(),
+    };
+    look_downstream(workspace, &artifacts, &mut passed)?;
+    Ok(passed)
+}
+
+fn before(
+    workspace: &Workspace,
+    git: &Git,
+    tree: Option<Oid>,
+    path: &RepoPath,
+) -> Result<Option<Vec<u8>>> {
+    if path.class().is_versioned() {
+        git.content_at(tree, path)
+    } else {
+        files::read(&workspace.root().join(path.as_str()))
+    }
+}
+
+/// What a plain write does to a path, seen closely.
+fn act_on(act: Act, path: &RepoPath, is_removal: bool, shortens: bool) -> Act {
+    let is_log = path.merge_rule() == MergeRule::Lines || path.class() == Class::Logs;
+    match act {
+        Act::Write if is_removal => Act::Delete,
+        Act::Write if is_log && !shortens => Act::Append,
+        other => other,
+    }
+}
+
+/// Whether something that a log holds would be gone.
+fn shortens(path: &RepoPath, before: Option<&[u8]>, after: Option<&[u8]>) -> bool {
+    let is_lines = path.merge_rule() == MergeRule::Lines
+        || (path.class() == Class::Logs && path.ends_with(".jsonl"));
+    let Some(before) = before else {
+        return false;
+    };
+    let after = after.unwrap_or_default();
+    if !is_lines {
+        return path.class() == Class::Logs && !after.starts_with(before);
+    }
+    let read = |bytes| Lines::read(&String::from_utf8_lossy(bytes));
+    match (read(before), read(after)) {
+        (Ok(before), Ok(after)) => !after.holds_all(&before),
+        _ => !after.starts_with(before),
+    }
+}
+
+/// The names that a checkpoint or an extension goes by; who writes it has them all.
+fn owners(path: &RepoPath, before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<String> {
+    match path.class() {
+        Class::AgentState => {
+            let agent = |bytes: &[u8]| {
+                let document: Value = serde_json::from_slice(bytes).ok()?;
+                document.get("agent_id")?.as_str().map(str::to_owned)
+            };
+            let mut owners = vec![path.stem().to_owned()];
+            owners.extend(before.and_then(agent));
+            owners.extend(after.and_then(agent));
+            owners
+        }
+        Class::Extensions => {
+            let mut parts = path.as_str().split('/').skip(1);
+            match (parts.next(), parts.next()) {
+                (Some(folder), Some(_)) => vec![folder.to_owned()],
+                _ => Vec::new(),
+            }
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn refuse_twin(
+    git: &Git,
+    tree: Option<Oid>,
+    changes: &Changes,
+    path: &RepoPath,
+    is_written: bool,
+) -> Result<()> {
+    if !is_written {
+        return Ok(());
+    }
+    let folded = path.as_str().to_lowercase();
+    let beside = changes
+        .iter()
+        .find(|(other, content)| {
+            content.is_some() && *other != path && other.as_str().to_lowercase() == folded
+        })
+        .map(|(other, _)| other.to_string());
+    if let Some(twin) = beside.or(git.twin(tree, path)?) {
+        return Err(WorkspaceError::Invalid {
+            rule: "case-twin",
+            path: path.to_string(),
+            why: format!(
+                "`{twin}` is there and differs in case only, so on some disks the two are one; \
+                 use that name or another"
+            ),
+        });
+    }
+    Ok(())
+}
+
+/// Looks again at what is made from the artifacts that change (W20): a removal under something is
+/// refused, a TSD whose PRD has moved on is noted.
+fn look_downstream(
+    workspace: &Workspace,
+    artifacts: &Artifacts<'_>,
+    passed: &mut Passed,
+) -> Result<()> {
+    let mut moved = BTreeSet::new();
+    let mut removed = Vec::new();
+    for (path, content) in passed
+        .changes
+        .iter()
+        .filter(|(path, _)| path.class().is_core())
+    {
+        let Some(before) = artifacts.git.content_at(artifacts.tree, path)? else {
+            continue;
+        };
+        let id = Node::read(path, &before).id;
+        if content.is_none() {
+            removed.push((path.clone(), id.clone()));
+        }
+        moved.insert(id);
+    }
+    if moved.is_empty() {
+        return Ok(());
+    }
+    let below = artifacts.downstream(&moved)?;
+    for (path, id) in removed {
+        if let Some(node) = below.iter().find(|node| node.above.contains(&id)) {
+            return Err(WorkspaceError::Invalid {
+                rule: "dag",
+                path: path.to_string(),
+                why: format!(
+                    "`{}` is made from it; remove or change that first",
+                    node.path
+                ),
+            });
+        }
+    }
+    let mut drifted = Vec::new();
+    for node in &below {
+        if let Some(hash) = &node.prd_hash {
+            for id in node.above.iter().filter(|id| moved.contains(*id)) {
+                if let Some((_, bytes)) = artifacts.find(id)?
+                    && !is_hash_of(hash, &bytes)?
+                {
+                    drifted.push((node, id));
+                }
+            }
+        }
+    }
+    passed.downstream = below.iter().map(|node| node.path.to_string()).collect();
+    if drifted.is_empty() {
+        return Ok(());
+    }
+    let path = RepoPath::known(DRIFT);
+    let mut bytes = match passed.changes.get(&path) {
+        Some(content) => content.clone().unwrap_or_default(),
+        None => artifacts
+            .git
+            .content_at(artifacts.tree, &path)?
+            .unwrap_or_default(),
+    };
+    for (node, id) in drifted {
+        bytes.extend(crate::wal::line(&json!({
+            "event_id": workspace.new_id(),
+            "ts": workspace.now(),
+            "tsd_id": node.id,
+            "prd_id": id,
+            "status": "drifted",
+            "prd_hash": node.prd_hash,
+        })));
+    }
+    passed.changes.insert(path, Some(bytes));
+    Ok(())
+}

@@ -1,0 +1,248 @@
+//! The write-ahead log (W17): `begin`, then `commit` or `abort`, each synced.
+//!
+//! Transactions end under one lock, so at most the last line is a loose end. Must never live here:
+//! what recovery does about one.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Result, WorkspaceError};
+use crate::files;
+
+/// Where it is.
+pub(crate) const WAL: &str = ".sdlc_ide/logs/wal.jsonl";
+/// Beyond this the log is begun anew, once nothing in it is open.
+const WAL_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Most bytes of the end that are read to see whether it is a loose one.
+const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// What an entry says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Action {
+    Begin,
+    Commit,
+    Abort,
+}
+
+/// A file's content before and after, as git's hash of a blob; `None` where there is no file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hashes {
+    pub(crate) before: Option<String>,
+    pub(crate) after: Option<String>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) action: Action,
+    pub(crate) tx_id: String,
+    #[serde(default)]
+    pub(crate) files: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) hashes: BTreeMap<String, Hashes>,
+    /// The commit that makes it so; where none is named the files alone are the change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) commit: Option<String>,
+    /// The branch that it goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) branch: Option<String>,
+    /// What is announced at the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) event: Option<serde_json::Value>,
+}
+
+impl Entry {
+    /// The end of what this entry began.
+    pub(crate) fn ended(&self, action: Action) -> Self {
+        Self {
+            action,
+            tx_id: self.tx_id.clone(),
+            files: self.files.clone(),
+            hashes: BTreeMap::new(),
+            commit: self.commit.clone(),
+            branch: None,
+            event: None,
+        }
+    }
+}
+
+/// Appends an entry; on return it is on disk.
+pub(crate) fn append(root: &Path, entry: &Entry) -> Result<()> {
+    let path = root.join(WAL);
+    files::append(&path, &line(entry))
+}
+
+/// One line of JSON.
+pub(crate) fn line(value: &impl Serialize) -> Vec<u8> {
+    // Our own types have string keys only, so writing them cannot fail.
+    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+/// What a whole reading of the log finds.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    /// Every `begin` without its end, oldest first.
+    pub(crate) open: Vec<Entry>,
+    /// Numbers of lines that are no entries. What they ended is looked at again, which is harmless.
+    pub(crate) damaged: Vec<usize>,
+}
+
+/// Reads the whole log and cuts a torn last line.
+pub(crate) fn read(root: &Path) -> Result<Reading> {
+    let path = root.join(WAL);
+    let Some(mut bytes) = files::read(&path)? else {
+        return Ok(Reading::default());
+    };
+    let whole = bytes
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    if whole < bytes.len() {
+        // The write of a line was cut short: nothing was done on the strength of it.
+        let io = || WorkspaceError::io("cannot cut the torn end of", &path);
+        let file = std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .map_err(io())?;
+        file.set_len(whole as u64).map_err(io())?;
+        file.sync_all().map_err(io())?;
+        bytes.truncate(whole);
+    }
+    Ok(parse(&bytes))
+}
+
+fn parse(bytes: &[u8]) -> Reading {
+    let mut reading = Reading::default();
+    for (index, line) in bytes.split(|b| *b == b'\n').enumerate() {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
+            reading.damaged.push(index + 1);
+            continue;
+        };
+        match entry.action {
+            Action::Begin => reading.open.push(entry),
+            Action::Commit | Action::Abort => {
+                reading.open.retain(|begun| begun.tx_id != entry.tx_id);
+            }
+        }
+    }
+    reading
+}
+
+/// The transactions that are open, without touching anything.
+pub(crate) fn open_in(root: &Path) -> Result<Vec<String>> {
+    if !ends_loose(root)? {
+        return Ok(Vec::new());
+    }
+    let bytes = files::read(&root.join(WAL))?.unwrap_or_default();
+    let reading = parse(&bytes);
+    Ok(reading.open.into_iter().map(|entry| entry.tx_id).collect())
+}
+
+/// Whether the last line is a `begin`, or torn: a look at the end alone.
+pub(crate) fn ends_loose(root: &Path) -> Result<bool> {
+    let path = root.join(WAL);
+    let io = || WorkspaceError::io("cannot read", &path);
+    let mut file = match std::fs::File::open(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        opened => opened.map_err(io())?,
+    };
+    let size = file.metadata().map_err(io())?.len();
+    let mut window = 4096;
+    loop {
+        let from = size.saturating_sub(window);
+        file.seek(SeekFrom::Start(from)).map_err(io())?;
+        let mut tail = Vec::new();
+        let mut limited = Read::take(&mut file, window);
+        limited.read_to_end(&mut tail).map_err(io())?;
+        let Some(body) = tail.strip_suffix(b"\n") else {
+            return Ok(size > 0);
+        };
+        match body.iter().rposition(|b| *b == b'\n') {
+            None if from > 0 && window < TAIL_BYTES_MAX => window *= 8,
+            start => {
+                let last = &body[start.map_or(0, |at| at + 1)..];
+                let entry: Option<Entry> = serde_json::from_slice(last).ok();
+                return Ok(entry.is_none_or(|entry| entry.action == Action::Begin));
+            }
+        }
+    }
+}
+
+/// Begins the log anew if it has grown long. Only where nothing in it is open.
+pub(crate) fn trim(root: &Path) -> Result<()> {
+    let path = root.join(WAL);
+    if files::look(&path)?.is_some_and(|found| found.len() > WAL_BYTES_MAX) {
+        let io = || WorkspaceError::io("cannot begin anew", &path);
+        let file = std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .map_err(io())?;
+        file.set_len(0).map_err(io())?;
+        file.sync_all().map_err(io())?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root_with(text: &str) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join(".sdlc_ide/logs")).unwrap();
+        std::fs::write(root.path().join(WAL), text).unwrap();
+        root
+    }
+
+    #[test]
+    fn what_was_begun_and_not_ended_is_a_loose_end() {
+        let root = root_with(concat!(
+            "{\"action\": \"begin\", \"tx_id\": \"t1\", \"files\": [\"core/prd/PRD-001.json\"]}\n",
+            "{\"action\": \"commit\", \"tx_id\": \"t1\", \"files\": [\"core/prd/PRD-001.json\"]}\n",
+            "{\"action\": \"begin\", \"tx_id\": \"t2\", \"files\": [\"core/tsd/TSD-001.json\"]}\n",
+        ));
+        assert!(ends_loose(root.path()).unwrap());
+        let open = read(root.path()).unwrap().open;
+        assert_eq!(open.len(), 1);
+        assert_eq!(open[0].tx_id, "t2");
+        append(root.path(), &open[0].ended(Action::Abort)).unwrap();
+        assert!(!ends_loose(root.path()).unwrap());
+        assert!(read(root.path()).unwrap().open.is_empty());
+    }
+
+    #[test]
+    fn a_torn_line_is_cut_and_a_damaged_one_is_passed_over() {
+        let root = root_with("{\"action\":\"commit\",\"tx_id\":\"t1\"}\n{\"action\":\"beg");
+        assert!(ends_loose(root.path()).unwrap());
+        assert!(read(root.path()).unwrap().open.is_empty());
+        assert!(!ends_loose(root.path()).unwrap());
+
+        let root = root_with("nonsense\n{\"action\":\"begin\",\"tx_id\":\"t1\"}\n");
+        let reading = read(root.path()).unwrap();
+        assert_eq!((reading.open.len(), reading.damaged), (1, vec![1]));
+    }
+
+    #[test]
+    fn the_end_is_seen_however_long_its_line() {
+        let files: Vec<String> = (0..3_000)
+            .map(|n| format!("\"core/kb/{n:0>40}\""))
+            .collect();
+        let long = format!(
+            "{{\"action\":\"abort\",\"tx_id\":\"t0\"}}\n\
+             {{\"action\":\"begin\",\"tx_id\":\"t1\",\"files\":[{}]}}\n",
+            files.join(",")
+        );
+        assert!(ends_loose(root_with(&long).path()).unwrap());
+        assert!(!ends_loose(root_with(&long.replace("begin", "commit")).path()).unwrap());
+        assert!(!ends_loose(root_with("").path()).unwrap());
+    }
+}

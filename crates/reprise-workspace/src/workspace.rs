@@ -1,0 +1,233 @@
+//! A workspace: where it is, and what may be asked of it.
+//!
+//! Must never live here: how a transaction goes.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use git2::Repository;
+use reprise_types::{Clock, system_entropy};
+use serde_json::Value;
+use ulid::Ulid;
+
+use crate::actor::Actor;
+use crate::audit::{self, AuditLine, AuditQuery};
+use crate::error::{Result, WorkspaceError};
+use crate::event::{self, WorkspaceEvent};
+use crate::git::Git;
+use crate::governor::Act;
+use crate::layout::MAIN_KEY;
+use crate::lock::{self, Held};
+use crate::path::RepoPath;
+use crate::schema;
+use crate::stage::Stage;
+use crate::transaction::{Changes, Draft, Receipt, Step, Watcher};
+
+/// The folder that carries the workspace's lock.
+const SDLC: &str = ".sdlc_ide";
+/// Where the locks of artifacts are.
+pub(crate) const LOCKS: &str = ".sdlc_ide/tmp/locks";
+/// Longest message, in bytes.
+const MESSAGE_BYTES_MAX: usize = 4096;
+/// Most paths of one write.
+const PATHS_MAX: usize = 1_000;
+
+/// A version-controlled tree that agents and people change (ADR-008).
+#[derive(Clone)]
+pub struct Workspace {
+    root: PathBuf,
+    clock: Arc<dyn Clock>,
+    watcher: Option<Watcher>,
+}
+
+impl fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workspace")
+            .field("root", &self.root)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A write as its author means it.
+#[derive(Debug, Clone)]
+pub struct WriteRequest {
+    /// Who.
+    pub actor: Actor,
+    /// New content; `None` takes the file away.
+    pub changes: Vec<(RepoPath, Option<Vec<u8>>)>,
+    /// Why, in the actor's words.
+    pub message: Option<String>,
+}
+
+impl Workspace {
+    /// Opens the workspace that `dir` is in.
+    pub fn open(dir: &Path, clock: Arc<dyn Clock>) -> Result<Self> {
+        let none = || WorkspaceError::NotAWorkspace {
+            dir: dir.to_owned(),
+        };
+        let repo = Repository::discover(dir).map_err(|error| match error.code() {
+            git2::ErrorCode::NotFound => none(),
+            _ => WorkspaceError::git("open the repository")(error),
+        })?;
+        let Some(root) = repo.workdir() else {
+            return Err(WorkspaceError::repository(
+                "it is bare; work in a clone that has a working tree",
+            ));
+        };
+        let root = std::fs::canonicalize(root).map_err(WorkspaceError::io("cannot find", root))?;
+        if !root.join(SDLC).is_dir() {
+            return Err(none());
+        }
+        let workspace = Self::at(root, clock);
+        Ok(workspace)
+    }
+
+    pub(crate) fn at(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            root,
+            clock,
+            watcher: None,
+        }
+    }
+
+    /// The same workspace with somebody who is told of each step.
+    #[must_use]
+    pub fn watched(mut self, watcher: Watcher) -> Self {
+        self.watcher = Some(watcher);
+        self
+    }
+
+    /// The root of its tree.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    pub(crate) fn new_id(&self) -> String {
+        let unix_ms = u64::try_from(self.now().timestamp_millis()).unwrap_or_default();
+        Ulid::from_parts(unix_ms, system_entropy()).to_string()
+    }
+
+    pub(crate) fn reach(&self, step: Step) {
+        if let Some(watcher) = &self.watcher {
+            watcher(step);
+        }
+    }
+
+    pub(crate) fn lock(&self) -> Result<Held> {
+        lock::folder(&self.root.join(SDLC), "the workspace")
+    }
+
+    /// The branch that people and agents share.
+    pub fn main_branch(&self) -> Result<String> {
+        Ok(main_of(&Git::open(&self.root)?))
+    }
+
+    /// Writes artifacts, all or none.
+    pub fn write(&self, request: &WriteRequest) -> Result<Receipt> {
+        let mut changes = Changes::new();
+        for (path, content) in &request.changes {
+            if changes.insert(path.clone(), content.clone()).is_some() {
+                return Err(invalid(
+                    "path",
+                    path.as_str(),
+                    "it is named twice in one write",
+                ));
+            }
+            let bytes = content.as_ref().map_or(0, Vec::len) as u64;
+            if bytes > schema::ARTIFACT_BYTES_MAX {
+                let why = schema::too_large(bytes);
+                return Err(invalid("artifact-size", path.as_str(), &why));
+            }
+        }
+        if changes.is_empty() || changes.len() > PATHS_MAX {
+            let why = "a write names one path at least and 1000 at most";
+            return Err(invalid("path", "", why));
+        }
+        let message = message(request.message.as_deref())?;
+        self.make_folders()?;
+        let tx = self.new_id();
+        let _artifacts = lock::artifacts(&self.root.join(LOCKS), changes.keys())?;
+        let mut stage = Stage::new(&self.root, &tx)?;
+        for (path, content) in &changes {
+            if let Some(bytes) = content {
+                stage.put(path, bytes)?;
+            }
+        }
+        self.reach(Step::Staged);
+        let title = match (&message, changes.keys().next()) {
+            (text, _) if !text.is_empty() => text.lines().next().unwrap_or_default().to_owned(),
+            (_, Some(path)) if changes.len() == 1 => format!("Write {path}"),
+            _ => format!("Write {} files", changes.len()),
+        };
+        self.transact(&mut stage, &tx, &mut |_| {
+            Ok(Draft {
+                actor: request.actor.clone(),
+                action: audit::Action::Write,
+                act: Some(Act::Write),
+                changes: changes.clone(),
+                title: title.clone(),
+                message: message.clone(),
+                other_parent: None,
+                approved: false,
+                topic: None,
+                details: Value::Null,
+            })
+        })
+    }
+
+    /// Lines of the audit trail, newest last, and the numbers of those that are none.
+    pub fn audit(&self, query: &AuditQuery) -> Result<(Vec<AuditLine>, Vec<usize>)> {
+        let trail = audit::read_all(&self.root)?;
+        Ok(audit::search(&trail, query))
+    }
+
+    /// Events after the one with this id, oldest first.
+    pub fn events(&self, after: Option<&str>, limit: usize) -> Result<Vec<WorkspaceEvent>> {
+        event::since(&self.root, after, limit)
+    }
+}
+
+/// The branch that is shared: as configured at `init`; in a clone `main`, or what git's own
+/// default once was.
+pub(crate) fn main_of(git: &Git) -> String {
+    let configured = git
+        .repo
+        .config()
+        .and_then(|mut config| config.snapshot()?.get_string(MAIN_KEY));
+    configured.unwrap_or_else(|_| {
+        let has = |name: &str| git.repo.find_branch(name, git2::BranchType::Local).is_ok();
+        if !has("main") && has("master") {
+            "master".to_owned()
+        } else {
+            "main".to_owned()
+        }
+    })
+}
+
+pub(crate) fn invalid(rule: &'static str, path: &str, why: &str) -> WorkspaceError {
+    WorkspaceError::Invalid {
+        rule,
+        path: path.to_owned(),
+        why: why.to_owned(),
+    }
+}
+
+/// A message that a commit can carry.
+pub(crate) fn message(text: Option<&str>) -> Result<String> {
+    let text = text.unwrap_or_default().trim();
+    if text.len() > MESSAGE_BYTES_MAX || text.contains('\0') {
+        let why = "a message has 4096 bytes at most, and no NUL";
+        return Err(invalid("message", "--message", why));
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,361 @@
+//! `reprise workspace`: transactions on a version-controlled tree, and looks into it.
+
+mod look;
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use look::{list, snapshot_line};
+use reprise_server::is_sensitive;
+use reprise_store::Verify;
+use reprise_types::{SystemClock, UserId};
+use reprise_workspace::{
+    ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, MergeRule, Receipt, RepoPath, Sides,
+    Workspace, WorkspaceError, WriteRequest, combine,
+};
+use serde_json::json;
+
+use super::Context;
+use super::store::{self, Access};
+use crate::args::{AgentCommand, DriverRule, WorkspaceArguments, WorkspaceCommand, WriteArguments};
+use crate::exit::Exit;
+use crate::terminal;
+
+pub(super) fn run(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Result<Exit> {
+    match carry_out(context, arguments) {
+        Err(error) => refused(context, error),
+        done => done,
+    }
+}
+
+/// What a rule refuses is the caller's to change: exit code 1 and the rule's name.
+fn refused(context: &Context, error: anyhow::Error) -> anyhow::Result<Exit> {
+    let Some(rule) = error
+        .downcast_ref::<WorkspaceError>()
+        .and_then(WorkspaceError::rule)
+    else {
+        return Err(error);
+    };
+    if context.json {
+        let row = json!({ "refused": error.to_string(), "rule": rule });
+        writeln!(anstream::stdout(), "{row}")?;
+    }
+    super::note(&terminal::failure(&error));
+    Ok(Exit::Refused)
+}
+
+fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Result<Exit> {
+    let dir = arguments
+        .directory
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("."));
+    let open = || Workspace::open(&dir, Arc::new(SystemClock));
+    match &arguments.command {
+        WorkspaceCommand::Init { dir: below } => init(context, &dir.join(below)),
+        WorkspaceCommand::Write(write) => {
+            let workspace = open()?;
+            let request = request(&dir, write)?;
+            done(context, &workspace.write(&request)?)
+        }
+        WorkspaceCommand::Recover => recover(context, &open()?),
+        WorkspaceCommand::Approve { human, reference } => {
+            let human = Actor::human(human).map_err(WorkspaceError::from)?;
+            done(context, &open()?.approve(&human, reference)?)
+        }
+        WorkspaceCommand::Merge {
+            actor,
+            branch,
+            message,
+        } => done(context, &open()?.merge(actor, branch, message.as_deref())?),
+        WorkspaceCommand::Rollback {
+            actor,
+            commit,
+            message,
+        } => done(
+            context,
+            &open()?.rollback(actor, commit, message.as_deref())?,
+        ),
+        WorkspaceCommand::Checkpoint {
+            actor,
+            file,
+            message,
+        } => {
+            let state = read_file(&dir, file)?;
+            done(
+                context,
+                &open()?.checkpoint(actor, &state, message.as_deref())?,
+            )
+        }
+        WorkspaceCommand::Snapshot { actor, tag } => {
+            let manifest = open()?.snapshot(actor, *tag)?;
+            list(context, &[manifest], snapshot_line)
+        }
+        WorkspaceCommand::Restore { actor, id } => done(context, &open()?.restore(actor, id)?),
+        WorkspaceCommand::Prune {
+            actor,
+            snapshots,
+            events,
+            episodic_days,
+        } => {
+            let policy = CarePolicy {
+                snapshots: *snapshots,
+                events: *events,
+                episodic_days: *episodic_days,
+            };
+            let pruned = open()?.prune(actor, policy)?;
+            list(context, &[pruned], |pruned| {
+                format!(
+                    "{}, {}, {} of scratch put away; {} promoted",
+                    terminal::count(pruned.snapshots.len(), "snapshot"),
+                    terminal::count(pruned.events, "event"),
+                    terminal::count(pruned.episodic.len(), "file"),
+                    pruned.promoted
+                )
+            })
+        }
+        WorkspaceCommand::Project { user } => project(context, &open()?, user),
+        WorkspaceCommand::Agent(command) => agent(context, &open()?, command),
+        WorkspaceCommand::MergeDriver {
+            rule,
+            base,
+            ours,
+            theirs,
+            path,
+        } => driver(*rule, base, ours, theirs, path),
+        WorkspaceCommand::Look(command) => look::run(context, &open()?, command),
+    }
+}
+
+fn init(context: &Context, dir: &Path) -> anyhow::Result<Exit> {
+    let (_, made) = Workspace::init(dir, Arc::new(SystemClock))?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        let receipt = made.receipt.as_ref();
+        let row = json!({ "root": made.root, "branch": made.branch,
+            "tx": receipt.map(|receipt| &receipt.tx),
+            "commit": receipt.and_then(|receipt| receipt.commit.as_ref()) });
+        writeln!(out, "{row}")?;
+    } else if made.receipt.is_some() {
+        writeln!(
+            out,
+            "{} is a workspace, shared on {}",
+            made.root.display(),
+            made.branch
+        )?;
+    } else {
+        writeln!(out, "{} was a workspace already", made.root.display())?;
+    }
+    Ok(Exit::Success)
+}
+
+/// The files that a write names, read. One that is too large is not.
+fn request(dir: &Path, write: &WriteArguments) -> anyhow::Result<WriteRequest> {
+    let mut changes = Vec::new();
+    for pair in &write.files {
+        let (path, file) = pair
+            .split_once('=')
+            .with_context(|| format!("`{pair}` is not PATH=FILE"))?;
+        let path = RepoPath::new(path).map_err(WorkspaceError::from)?;
+        changes.push((path, Some(read_file(dir, Path::new(file))?)));
+    }
+    changes.extend(write.delete.iter().map(|path| (path.clone(), None)));
+    Ok(WriteRequest {
+        actor: write.actor.clone(),
+        changes,
+        message: write.message.clone(),
+    })
+}
+
+/// Reads a file, one byte more than the limit at most: that one shows that it is too large.
+fn read_file(dir: &Path, file: &Path) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = ARTIFACT_BYTES_MAX + 1;
+    if file.as_os_str() == "-" {
+        std::io::stdin()
+            .lock()
+            .take(limit)
+            .read_to_end(&mut bytes)?;
+    } else {
+        let file = fs_err::File::open(dir.join(file))?;
+        file.take(limit).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", json!(receipt))?;
+    } else {
+        match (&receipt.commit, &receipt.event) {
+            (_, None) => writeln!(out, "nothing changed")?,
+            (Some(commit), Some(event)) => {
+                writeln!(
+                    out,
+                    "{} {} as {commit:.10}",
+                    event.topic,
+                    event.paths.join(" ")
+                )?;
+            }
+            (None, Some(event)) => {
+                writeln!(
+                    out,
+                    "{} {} (not kept by git)",
+                    event.topic,
+                    event.paths.join(" ")
+                )?;
+            }
+        }
+        let rules = receipt.rules.join(", ");
+        writeln!(
+            out,
+            "{}",
+            terminal::faint(format!("transaction {} under {rules}", receipt.tx))
+        )?;
+    }
+    for path in &receipt.left_alone {
+        super::note(&format!(
+            "`{path}` was edited in that moment: the edit stands, uncommitted"
+        ));
+    }
+    Ok(Exit::Success)
+}
+
+/// The daemon may be writing to the store meanwhile: a reader sees whole records.
+fn project(context: &Context, workspace: &Workspace, user: &UserId) -> anyhow::Result<Exit> {
+    let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
+    let snapshot = engine.snapshot();
+    let mut records = Vec::new();
+    for record in snapshot.records() {
+        match record {
+            Ok(record) => records.push(record),
+            Err(error) => super::note(&format!("warning: a record was left out: {error}")),
+        }
+    }
+    let projection = workspace.project(records.iter(), is_sensitive)?;
+    list(context, &[projection], |projection| {
+        format!(
+            "{} written, {} known, {} held back",
+            terminal::count(projection.written, "record"),
+            projection.known,
+            projection.held_back
+        )
+    })
+}
+
+fn agent(context: &Context, workspace: &Workspace, command: &AgentCommand) -> anyhow::Result<Exit> {
+    match command {
+        AgentCommand::Propose { name } => {
+            let proposal = workspace.propose(name)?;
+            list(context, &[proposal], |proposal| {
+                let directory = proposal.directory.display();
+                format!("{} in {directory}; write there with -C", proposal.branch)
+            })
+        }
+        AgentCommand::Review { branch } => list(context, &[workspace.review(branch)?], |review| {
+            let approval = if review.needs_approval {
+                "; a person has to approve it"
+            } else {
+                ""
+            };
+            let paths = review.paths.iter().map(|(path, _)| format!("\n  {path}"));
+            format!(
+                "{} at {:.10}: {} ahead, {} behind{approval}{}",
+                review.branch,
+                review.commit,
+                review.ahead,
+                review.behind,
+                paths.collect::<String>()
+            )
+        }),
+        AgentCommand::Abandon { name } => {
+            let aside = workspace.abandon(name)?;
+            let row = json!({ "kept": aside });
+            list(context, &[row], |_| {
+                format!("its commits are kept as {aside}")
+            })
+        }
+    }
+}
+
+fn recover(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
+    let recovered = workspace.recover()?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", json!(recovered))?;
+    } else {
+        writeln!(
+            out,
+            "{} finished, {} undone, {} swept, {} unlocked",
+            terminal::count(recovered.finished.len(), "transaction"),
+            recovered.undone.len(),
+            terminal::count(recovered.swept, "folder"),
+            terminal::count(recovered.unlocked, "lock"),
+        )?;
+    }
+    for path in &recovered.left_alone {
+        super::note(&format!(
+            "`{path}` was edited since the crash and left alone"
+        ));
+    }
+    for line in &recovered.damaged {
+        super::note(&format!("line {line} of the WAL is no entry"));
+    }
+    Ok(Exit::Success)
+}
+
+/// What git calls: the result replaces our version; exit code 1 leaves a conflict to a person.
+fn driver(
+    rule: DriverRule,
+    base: &Path,
+    ours: &Path,
+    theirs: &Path,
+    path: &str,
+) -> anyhow::Result<Exit> {
+    let rule = match rule {
+        DriverRule::Lines => MergeRule::Lines,
+        DriverRule::Checkpoint => MergeRule::Checkpoint,
+        DriverRule::Manifest => MergeRule::Manifest,
+    };
+    let (base, mine, other) = (
+        fs_err::read(base)?,
+        fs_err::read(ours)?,
+        fs_err::read(theirs)?,
+    );
+    let sides = Sides {
+        // git passes an empty file where there is no ancestor.
+        base: (!base.is_empty()).then_some(base.as_slice()),
+        ours: &mine,
+        theirs: &other,
+    };
+    match combine(rule, sides) {
+        Ok(Combined {
+            bytes,
+            loser,
+            re_embed,
+        }) => {
+            fs_err::write(ours, bytes)?;
+            if let Some(loser) = loser {
+                // git starts drivers at the root of the tree. Outside a workspace nobody keeps a
+                // log.
+                if let Ok(workspace) = Workspace::open(Path::new("."), Arc::new(SystemClock)) {
+                    workspace.log_conflict(&json!({ "kind": "checkpoint", "path": path,
+                        "by": "git", "loser": loser }))?;
+                }
+                super::note(&format!(
+                    "`{path}`: the older checkpoint went to the log of conflicts"
+                ));
+            }
+            for artifact in re_embed {
+                super::note(&format!("`{path}`: `{artifact}` is to be embedded again"));
+            }
+            Ok(Exit::Success)
+        }
+        Err(why) => {
+            super::note(&format!("`{path}` was not merged: {why}"));
+            Ok(Exit::Refused)
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! Looks into a workspace: made for reading, or a JSON object a line.
+
+use std::io::Write;
+
+use anyhow::Context as _;
+use reprise_workspace::{
+    AuditLine, AuditQuery, SnapshotManifest, Status, Workspace, WorkspaceEvent,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::args::{AuditArguments, LookCommand};
+use crate::cli::{Context, note};
+use crate::exit::Exit;
+use crate::terminal;
+
+/// The commands that change nothing.
+pub(super) fn run(
+    context: &Context,
+    workspace: &Workspace,
+    command: &LookCommand,
+) -> anyhow::Result<Exit> {
+    match command {
+        LookCommand::Status => status(context, &workspace.status()?),
+        LookCommand::Log { limit } => log(context, workspace, *limit),
+        LookCommand::Audit(arguments) => audit(context, workspace, arguments),
+        LookCommand::Graph => graph(context, workspace),
+        LookCommand::State { agent } => {
+            let saved = workspace.state_of(agent)?;
+            let mut out = anstream::stdout().lock();
+            if context.json {
+                writeln!(out, "{}", json!(saved))?;
+            } else {
+                writeln!(out, "{}", terminal::title(&saved.path))?;
+                writeln!(out, "{:#}", saved.checkpoint)?;
+            }
+            Ok(Exit::Success)
+        }
+        LookCommand::Snapshots => list(context, &workspace.snapshots()?, snapshot_line),
+        LookCommand::Events {
+            after,
+            limit,
+            records,
+        } => events(context, workspace, after.as_deref(), *limit, *records),
+    }
+}
+
+/// One JSON object a line, or a line each for reading.
+pub(super) fn list<T: Serialize>(
+    context: &Context,
+    rows: &[T],
+    line: impl Fn(&T) -> String,
+) -> anyhow::Result<Exit> {
+    let mut out = std::io::BufWriter::new(anstream::stdout().lock());
+    for row in rows {
+        if context.json {
+            writeln!(out, "{}", json!(row))?;
+        } else {
+            writeln!(out, "{}", line(row))?;
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Success)
+}
+
+fn status(context: &Context, status: &Status) -> anyhow::Result<Exit> {
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", json!(status))?;
+        return Ok(Exit::Success);
+    }
+    let branch = status.branch.as_deref().unwrap_or("(detached)");
+    writeln!(out, "{}", terminal::title(status.root.display()))?;
+    writeln!(
+        out,
+        "on {branch} at {:.10}, shared is {}",
+        status.commit.as_deref().unwrap_or("nothing"),
+        status.main
+    )?;
+    for (class, count) in &status.artifacts {
+        let class = json!(class);
+        writeln!(
+            out,
+            "  {:<18} {count:>7}",
+            class.as_str().unwrap_or_default()
+        )?;
+    }
+    for edited in &status.edited {
+        writeln!(out, "  {:<18} {}", edited.how, edited.path)?;
+    }
+    for agent in &status.agents {
+        writeln!(out, "  branch             {agent}")?;
+    }
+    for hook in &status.hooks {
+        writeln!(out, "  hook               {hook}, not run by transactions")?;
+    }
+    for tx in &status.loose_ends {
+        writeln!(
+            out,
+            "  open transaction   {tx}; run `reprise workspace recover`"
+        )?;
+    }
+    Ok(Exit::Success)
+}
+
+fn log(context: &Context, workspace: &Workspace, limit: usize) -> anyhow::Result<Exit> {
+    list(context, &workspace.log(limit)?, |entry| {
+        let by = entry.tx.as_deref().unwrap_or("plain git");
+        format!(
+            "{:.10}  {}  {:<14} {}  {}",
+            entry.commit,
+            entry.ts.format("%Y-%m-%d %H:%M"),
+            entry.actor,
+            terminal::one_line(&entry.subject, 60),
+            terminal::faint(by)
+        )
+    })
+}
+
+fn audit(
+    context: &Context,
+    workspace: &Workspace,
+    arguments: &AuditArguments,
+) -> anyhow::Result<Exit> {
+    let action = arguments
+        .action
+        .as_ref()
+        .map(|name| {
+            serde_json::from_value(json!(name))
+                .with_context(|| format!("`{name}` is no kind of audit line; see --help"))
+        })
+        .transpose()?;
+    let query = AuditQuery {
+        actor: arguments.actor.clone(),
+        path: arguments.path.clone(),
+        action,
+        since: arguments.since,
+        limit: arguments.limit,
+    };
+    let (lines, damaged) = workspace.audit(&query)?;
+    for line in &damaged {
+        note(&format!("line {line} of the audit trail is no entry"));
+    }
+    list(context, &lines, |line: &AuditLine| {
+        let action = json!(line.action);
+        format!(
+            "{}  {:<14} {:<9} {}  {}",
+            line.ts.format("%Y-%m-%d %H:%M:%S"),
+            line.actor,
+            action.as_str().unwrap_or_default(),
+            line.paths.join(" "),
+            terminal::faint(line.rules.join(", "))
+        )
+    })?;
+    Ok(if damaged.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
+}
+
+fn graph(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
+    list(context, &workspace.graph()?, |node| {
+        if node.above.is_empty() {
+            format!("{}  {}", node.id, terminal::faint(&node.path))
+        } else {
+            let above = node.above.join(", ");
+            format!("{} <- {above}  {}", node.id, terminal::faint(&node.path))
+        }
+    })
+}
+
+pub(super) fn snapshot_line(manifest: &SnapshotManifest) -> String {
+    format!(
+        "{}  {}  {:.10} of {}, {}",
+        manifest.id,
+        manifest.ts.format("%Y-%m-%d %H:%M"),
+        manifest.commit,
+        manifest.branch,
+        terminal::count(manifest.files.len(), "file"),
+    )
+}
+
+fn events(
+    context: &Context,
+    workspace: &Workspace,
+    after: Option<&str>,
+    limit: usize,
+    as_records: bool,
+) -> anyhow::Result<Exit> {
+    let events = workspace.events(after, limit)?;
+    if as_records {
+        let records: Vec<Value> = events
+            .iter()
+            .map(|event| record_of(workspace, event))
+            .collect();
+        return list(context, &records, ToString::to_string);
+    }
+    list(context, &events, |event| {
+        format!(
+            "{}  {}  {:<20} {:<14} {}",
+            event.event_id,
+            event.ts.format("%Y-%m-%d %H:%M:%S"),
+            event.topic,
+            event.actor,
+            event.paths.join(" ")
+        )
+    })
+}
+
+/// An event as a record to ingest. Its id makes it one memory however often it comes.
+fn record_of(workspace: &Workspace, event: &WorkspaceEvent) -> Value {
+    let what = event.topic.replace('_', " ").to_lowercase();
+    let mut text = format!("{} by {}: {}", what, event.actor, event.paths.join(", "));
+    if !event.message.is_empty() {
+        text = format!("{text}. {}", event.message);
+    }
+    json!({
+        "external_id": event.event_id,
+        "text": text,
+        "source": "worker_result",
+        "kind": "episode",
+        "session_id": format!("workspace:{}", workspace.root().display()),
+        "timestamp": event.ts,
+        "metadata": { "topic": event.topic, "actor": event.actor, "paths": event.paths,
+            "branch": event.branch, "commit": event.commit, "downstream": event.downstream },
+    })
+}

@@ -1,0 +1,290 @@
+//! A workspace through the real binary: the contract for scripts, plain git beside it, bad input.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use reprise_tests::{Finished, finish, reprise, reprise_binary};
+use serde_json::Value;
+
+const PRD: &str = "core/prd/PRD-001.json";
+
+fn run(root: &Path, arguments: &[&str]) -> Finished {
+    let mut command = reprise(root).expect("reprise is built");
+    command
+        .args(["--json", "workspace", "-C"])
+        .arg(root)
+        .args(arguments);
+    finish(&mut command).expect("reprise runs")
+}
+
+fn done(root: &Path, arguments: &[&str]) -> Value {
+    let finished = run(root, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")
+}
+
+/// Plain git with the drivers' program in reach; whether it succeeded, and what it said.
+fn git(root: &Path, arguments: &[&str]) -> (bool, String) {
+    let binary = reprise_binary().expect("reprise is built");
+    let folder = binary.parent().expect("it is in a folder");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let output = Command::new("git")
+        .current_dir(root)
+        .env("PATH", format!("{}:{path}", folder.display()))
+        .args([
+            "-c",
+            "user.name=Ada",
+            "-c",
+            "user.email=ada@example.invalid",
+        ])
+        .args(arguments)
+        .output()
+        .expect("git runs");
+    let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text += &String::from_utf8_lossy(&output.stderr);
+    (output.status.success(), text)
+}
+
+fn must(root: &Path, arguments: &[&str]) -> String {
+    let (is_ok, text) = git(root, arguments);
+    assert!(is_ok, "git {arguments:?}: {text}");
+    text
+}
+
+/// A new workspace; files to write from stand in `in/`, which git is told to pass over.
+fn workspace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    done(folder.path(), &["init"]);
+    fs::create_dir(folder.path().join(".git/in")).expect("a folder");
+    folder
+}
+
+fn write(root: &Path, actor: &str, path: &str, text: &[u8]) -> Finished {
+    let file = root.join(".git/in/file");
+    fs::write(&file, text).expect("a file to write from");
+    let pair = format!("{path}={}", file.display());
+    run(root, &["write", "--actor", actor, &pair])
+}
+
+#[test]
+fn the_demo_does_nine_of_nine() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let mut command = reprise(folder.path()).expect("reprise is built");
+    command.args(["--json", "demo", "workspace"]);
+    let finished = finish(&mut command).expect("reprise runs");
+    assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+    let steps: Vec<Value> = finished
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    assert_eq!(steps.len(), 9);
+    for (number, step) in steps.iter().enumerate() {
+        assert_eq!(step["step"], number + 1);
+        assert!(
+            !step["evidence"].as_array().expect("a list").is_empty(),
+            "{step}"
+        );
+    }
+}
+
+#[test]
+fn the_contract_for_scripts_holds() {
+    let folder = workspace();
+    let root = folder.path();
+    let finished = write(root, "prm", PRD, b"{\"id\":\"PRD-001\"}");
+    let receipt: Value = serde_json::from_str(&finished.stdout).expect("JSON");
+    let head = must(root, &["rev-parse", "HEAD"]);
+    assert_eq!(receipt["commit"], head.trim());
+    assert_eq!(receipt["tx"].as_str().map(str::len), Some(26));
+    let refused = write(root, "researcher", PRD, b"{}");
+    assert_eq!(refused.code, Some(1), "{}", refused.stderr);
+    let row: Value = serde_json::from_str(&refused.stdout).expect("JSON");
+    assert_eq!(row["rule"], "core-prd");
+    let state = root.join(".git/in/state");
+    fs::write(&state, "{\"next_action\":\"rest\"}").expect("a file");
+    done(
+        root,
+        &[
+            "checkpoint",
+            "--actor",
+            "prm",
+            "--file",
+            &state.to_string_lossy(),
+        ],
+    );
+    assert_eq!(
+        done(root, &["state", "prm"])["checkpoint"]["next_action"],
+        "rest"
+    );
+    assert_eq!(done(root, &["status"])["artifacts"]["prd"], 1);
+    assert_eq!(done(root, &["log", "--limit", "1"])["actor"], "prm");
+    assert_eq!(
+        done(root, &["audit", "--actor", "researcher"])["action"],
+        "violation"
+    );
+    assert_eq!(done(root, &["graph"])["id"], "PRD-001");
+    let nothing = done(root, &["recover"]);
+    assert_eq!(nothing["finished"], Value::Array(Vec::new()));
+    let snapshot = done(root, &["snapshot", "--actor", "governor"]);
+    let id = snapshot["id"].as_str().expect("an id").to_owned();
+    assert_eq!(
+        write(root, "prm", PRD, b"{\"id\":\"PRD-001\",\"v\":2}").code,
+        Some(0)
+    );
+    done(root, &["restore", "--actor", "governor", &id]);
+    let text = fs::read_to_string(root.join(PRD)).expect("the PRD");
+    assert_eq!(text, "{\"id\":\"PRD-001\"}");
+    let bad = receipt["commit"].as_str().expect("a commit");
+    assert_eq!(
+        run(root, &["rollback", "--actor", "prm", bad]).code,
+        Some(1)
+    );
+    done(root, &["rollback", "--actor", "governor", bad]);
+    assert!(!root.join(PRD).exists());
+    assert_eq!(must(root, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn plain_git_merges_by_the_same_rules() {
+    let folder = workspace();
+    let root = folder.path();
+    let log = "memory/contradiction_history.jsonl";
+    let both = |line: &str, when: &str, note: &str| {
+        let state = format!(
+            "{{\"agent_id\":\"tsm\",\"ts_checkpoint\":\"{when}\",\"next_action\":\"{note}\"}}"
+        );
+        let lines = format!("{{\"event_id\":\"a\"}}\n{{\"event_id\":\"{line}\"}}\n");
+        assert_eq!(write(root, "tsm", log, lines.as_bytes()).code, Some(0));
+        let path = "memory/agent_state/tsm.checkpoint.json";
+        assert_eq!(write(root, "tsm", path, state.as_bytes()).code, Some(0));
+    };
+    must(root, &["switch", "-qc", "other"]);
+    both("b", "2026-01-02T00:00:00Z", "theirs");
+    must(root, &["switch", "-q", "main"]);
+    both("c", "2026-01-01T00:00:00Z", "ours");
+    must(root, &["merge", "-q", "--no-edit", "other"]);
+    let text = fs::read_to_string(root.join(log)).expect("the log");
+    for id in ["a", "b", "c"] {
+        assert_eq!(text.matches(&format!("\"{id}\"")).count(), 1, "{text}");
+    }
+    let state = done(root, &["state", "tsm"]);
+    assert_eq!(state["checkpoint"]["next_action"], "theirs");
+    let conflicts = fs::read_to_string(root.join(".sdlc_ide/logs/merge_conflicts.jsonl"));
+    assert!(conflicts.expect("the log").contains("\"ours\""));
+    let trail = run(root, &["audit", "--action", "write"]).stdout;
+    assert_eq!(trail.lines().count(), 4, "{trail}");
+}
+
+#[test]
+fn bad_input_is_refused_in_one_sentence_and_changes_nothing() {
+    let folder = workspace();
+    let root = folder.path();
+    assert_eq!(
+        write(root, "prm", PRD, b"{\"id\":\"PRD-001\"}").code,
+        Some(0)
+    );
+    std::os::unix::fs::symlink("/tmp", root.join("core/kb/link")).expect("a link");
+    let large = vec![b'x'; 100 * 1024 * 1024];
+    let cases: [(&str, &str, &[u8], i32, &str); 12] = [
+        ("prm", "../x", b"x", 1, "leads out"),
+        ("prm", "/etc/x", b"x", 1, "absolute"),
+        ("prm", ".git/config", b"x", 1, "belongs to git"),
+        ("prm", "core/kb/link/x.md", b"x", 1, "symbolic link"),
+        (
+            "prm",
+            "core/prd/prd-001.json",
+            b"{\"a\":1}",
+            1,
+            "differs in case only",
+        ),
+        ("prm", "core/kb/big.md", &large, 1, "10485760"),
+        ("prm", "core/kb/binary.md", b"\x00\xff", 1, "no text"),
+        ("prm", "core/prd/x.bin", b"text", 1, "no schema"),
+        ("prm", "core/prd/x.json", b"{", 1, "no JSON"),
+        ("prm", "README.md", b"x", 1, "people-only"),
+        ("a b", "core/kb/x.md", b"x", 2, "no actor"),
+        ("prm", "core/prd/PRD-001.json/x", b"{}", 1, "a file stands"),
+    ];
+    let before = must(root, &["write-tree"]);
+    for (actor, path, text, code, word) in cases {
+        let finished = write(root, actor, path, text);
+        assert_eq!(finished.code, Some(code), "{path}: {}", finished.stderr);
+        assert!(
+            finished.stderr.contains(word),
+            "{path}: {}",
+            finished.stderr
+        );
+    }
+    fs::remove_file(root.join("core/kb/link")).expect("it is there");
+    // Only the refusals by a rule are on record; no file of the tree changed.
+    let diff = must(root, &["diff", "--name-only", before.trim(), "HEAD"]);
+    assert!(
+        diff.lines()
+            .all(|path| path == ".sdlc_ide/logs/audit_trail.jsonl"),
+        "{diff}"
+    );
+    assert_eq!(must(root, &["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_repository_in_no_state_for_a_commit_is_named() {
+    let folder = workspace();
+    let root = folder.path();
+    let note = "core/kb/note.md";
+    assert_eq!(write(root, "prm", note, b"one\n").code, Some(0));
+    let refused = |word: &str| {
+        let head = must(root, &["rev-parse", "HEAD"]);
+        let finished = write(root, "prm", "core/kb/other.md", b"two\n");
+        assert_ne!(finished.code, Some(0), "{word}");
+        assert!(
+            finished.stderr.contains(word),
+            "{word}: {}",
+            finished.stderr
+        );
+        assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+        assert_eq!(must(root, &["rev-parse", "HEAD"]), head);
+        assert!(!root.join("core/kb/other.md").exists());
+    };
+    must(root, &["switch", "-q", "--detach"]);
+    refused("detached");
+    must(root, &["switch", "-q", "main"]);
+    must(root, &["switch", "-qc", "other"]);
+    fs::write(root.join(note), "theirs\n").expect("a file");
+    must(root, &["commit", "-qam", "theirs"]);
+    must(root, &["switch", "-q", "main"]);
+    fs::write(root.join(note), "ours\n").expect("a file");
+    must(root, &["commit", "-qam", "ours"]);
+    assert!(!git(root, &["rebase", "-q", "other"]).0);
+    refused("rebase");
+    must(root, &["rebase", "--abort"]);
+    // Without an identity and with hooks that fail it goes on: neither is asked.
+    fs::write(root.join(".git/hooks/pre-commit"), "#!/bin/sh\nexit 1\n").expect("a hook");
+    must(root, &["config", "user.useConfigOnly", "true"]);
+    assert_eq!(write(root, "prm", note, b"three\n").code, Some(0));
+    let status = done(root, &["status"]);
+    assert_eq!(status["hooks"][0], "pre-commit");
+
+    let elsewhere = tempfile::tempdir().expect("a temporary directory");
+    let none = run(elsewhere.path(), &["status"]);
+    assert_eq!(none.code, Some(2));
+    assert!(
+        none.stderr.contains("reprise workspace init"),
+        "{}",
+        none.stderr
+    );
+    must(elsewhere.path(), &["init", "-q", "--bare", "bare"]);
+    let bare = run(&elsewhere.path().join("bare"), &["init"]);
+    assert!(bare.stderr.contains("bare"), "{}", bare.stderr);
+    let source = format!("file://{}", root.display());
+    must(
+        elsewhere.path(),
+        &["clone", "-q", "--depth", "1", &source, "shallow"],
+    );
+    let shallow = elsewhere.path().join("shallow");
+    done(&shallow, &["init"]);
+    fs::write(elsewhere.path().join("file"), "four\n").expect("a file");
+    let pair = format!("{note}=../file");
+    done(&shallow, &["write", "--actor", "prm", &pair]);
+}
