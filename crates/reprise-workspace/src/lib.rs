@@ -37,6 +37,7 @@ mod workspace;
 #[cfg(test)]
 mod tests;
 
+pub use crate::governor::Act;
 pub use actor::{Actor, ActorError};
 pub use agents::{Proposal, Review};
 pub use audit::{Action, AuditLine, AuditQuery};
@@ -45,7 +46,6 @@ pub use checkpoint::Saved;
 pub use combine::{Combined, Sides, combine};
 pub use error::{Result, WorkspaceError};
 pub use event::WorkspaceEvent;
-pub use governor::Act;
 pub use graph::Node;
 pub use layout::Made;
 pub use path::{Class, MergeRule, PathError, RepoPath};

@@ -143,12 +143,21 @@ fn audit(
     }
     list(context, &lines, |line: &AuditLine| {
         let action = json!(line.action);
+        let named = ["ref", "snapshot"]
+            .iter()
+            .find_map(|field| line.details[field].as_str());
+        let paths = line.paths.join(" ");
+        let what = if paths.is_empty() {
+            named.unwrap_or_default()
+        } else {
+            &paths
+        };
         format!(
             "{}  {:<14} {:<9} {}  {}",
             line.ts.format("%Y-%m-%d %H:%M:%S"),
             line.actor,
             action.as_str().unwrap_or_default(),
-            line.paths.join(" "),
+            what,
             terminal::faint(line.rules.join(", "))
         )
     })?;
