@@ -115,22 +115,22 @@ pub enum WorkspaceError {
         why: String,
     },
     /// The file system says no.
-    #[error("{doing} `{}`: {source}", path.display())]
+    #[error("{doing} `{}`: {cause}", path.display())]
     Io {
         /// What was tried.
         doing: &'static str,
         /// On what.
         path: PathBuf,
-        /// The system's word.
-        source: std::io::Error,
+        /// The system's word; in the sentence already, so no source besides.
+        cause: std::io::Error,
     },
     /// git says no.
-    #[error("git could not {doing}: {}", source.message())]
+    #[error("git could not {doing}: {}", cause.message())]
     Git {
         /// What was tried.
         doing: &'static str,
         /// libgit2's word.
-        source: git2::Error,
+        cause: git2::Error,
     },
 }
 
@@ -152,15 +152,15 @@ impl WorkspaceError {
     }
 
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io {
+        move |cause| Self::Io {
             doing,
             path: path.to_owned(),
-            source,
+            cause,
         }
     }
 
     pub(crate) fn git(doing: &'static str) -> impl FnOnce(git2::Error) -> Self {
-        move |source| Self::Git { doing, source }
+        move |cause| Self::Git { doing, cause }
     }
 
     pub(crate) fn repository(why: impl Into<String>) -> Self {

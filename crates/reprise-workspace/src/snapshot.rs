@@ -307,10 +307,10 @@ fn pack(git: &Git, commit: Oid, tree: Oid) -> Result<(Vec<u8>, BTreeMap<String, 
         .find_commit(commit)
         .map(|commit| commit.time().seconds())
         .map_err(WorkspaceError::git("read a commit"))?;
-    let io = |source| WorkspaceError::Io {
+    let io = |cause| WorkspaceError::Io {
         doing: "cannot pack",
         path: PathBuf::from(FOLDER),
-        source,
+        cause,
     };
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     let mut hashes = BTreeMap::new();
