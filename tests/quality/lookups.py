@@ -42,7 +42,9 @@ def holds(record, kind, what):
         return record.get("metadata", {}).get("author") == what
     if kind in ("id", "prefix"):
         return record["external_id"].startswith(what) or what in record["text"]
-    pattern = r"(?<![\w])" + re.escape(what.lstrip("v") if kind == "code" else what)
+    if kind == "hash" and what.startswith(record["external_id"]):
+        return True
+    pattern = r"(?<![\w])v?" + re.escape(what.lstrip("v") if kind == "code" else what)
     return re.search(pattern, record["text"], re.I) or record["external_id"].startswith(what)
 
 

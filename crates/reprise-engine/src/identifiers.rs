@@ -136,7 +136,14 @@ pub(crate) fn of_word(word: &str, before: &str, take: &mut dyn FnMut(Shape, Stri
         return;
     }
     if word.starts_with('-') {
-        return flag(word, take);
+        // `-q/--quiet`: several names of one thing.
+        return word.split('/').for_each(|one| flag(one, take));
+    }
+    if let Some((_, hash)) = word.rsplit_once('@')
+        && is_hash(hash)
+    {
+        // `owner/repo@a44e677`
+        take(Shape::Hash, hash.to_lowercase());
     }
     if let Some((key, value)) = word.split_once('=')
         && key
@@ -366,6 +373,8 @@ mod tests {
                 Shape::Flag,
                 &["--hyperlink-format", "-wall"],
             ),
+            ("-q/--quiet/--Has", Shape::Flag, &["--quiet", "--has"]),
+            ("me/fd@a44e677", Shape::Hash, &["a44e677"]),
             (
                 "HTTP 404, exit code 101",
                 Shape::Code,

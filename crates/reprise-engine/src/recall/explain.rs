@@ -34,7 +34,7 @@ pub(super) fn run(
     let mut seen = HashSet::new();
     let reordered = reordered(snapshot, scene, best, learning);
     let session = |(scored, _): &(&Scored, f32)| snapshot.index.doc(scored.ordinal)?.session;
-    let spread = lookup.first(spread(reordered, session), |(scored, _)| scored.ordinal);
+    let spread = lookup.sorted(spread(reordered, session), |(scored, _)| scored.ordinal);
     for (scored, moved) in spread {
         if results.len() == plan.top_k {
             break;

@@ -18,6 +18,9 @@ const SOUGHT_MAX: usize = 32;
 /// A question of no more words may be a look-up as a whole: each word is held against names, which
 /// costs more than reading a longer question may.
 const SHORT_WORDS: usize = 6;
+/// A question with no more words of its own beside what it names is after that; of a longer one the
+/// name is a detail, which is as often worded otherwise in the answer.
+const OTHERS_MAX: usize = 2;
 /// Terms that may begin like a hash that is cut short.
 const HASHES_MAX: usize = 64;
 /// Shortest beginning of a hash that is looked up where only one hash begins so.
@@ -89,7 +92,9 @@ impl Lookup {
         }
         reader.names(&rest_words, &mut taken, &mut lookup.sought);
         let left = rest_words.iter().zip(&taken).filter(|(_, taken)| !**taken);
-        let nothing_else = left.into_iter().all(|(word, _)| frame::says_nothing(word));
+        let others = left.filter(|(word, _)| !frame::says_nothing(word)).count();
+        let nothing_else = others == 0;
+        lookup.first = others <= OTHERS_MAX;
         lookup.whole = nothing_else && unknown.is_empty() && !lookup.sought.is_empty();
         lookup.in_vain = nothing_else && !unknown.is_empty() && lookup.sought.is_empty();
         lookup.notes.extend(
@@ -189,7 +194,7 @@ impl Reader<'_> {
         found.or_else(|| self.short_hash(&whole_word)).or_else(|| {
             let holders = self.holding(&whole_word);
             (!holders.is_empty()).then(|| Sought {
-                loose: !odd,
+                loose: !odd || is_number(word),
                 ..Sought::of(word, vec![whole_word], holders)
             })
         })
@@ -254,7 +259,7 @@ impl Reader<'_> {
             for at in 0..(words.len() + 1).saturating_sub(count) {
                 let run = &words[at..at + count];
                 let before = at.checked_sub(1).map_or("", |at| words[at]);
-                let named = matches!(before, "by" | "from" | "author" | "user" | "tool");
+                let named = matches!(before, "by" | "author" | "user" | "tool");
                 let written = run.iter().all(|word| capital(word)) && count > 1;
                 let free = taken[at..at + count].iter().all(|taken| !taken);
                 if !free || !(is_short || named || written) {
