@@ -217,6 +217,29 @@ fn a_text_of_ten_megabytes_is_cut_on_a_character_and_marked() {
 }
 
 #[test]
+fn ingest_takes_secrets_out_unless_told_not_to() {
+    let place = Place::new();
+    let secret = ["AKIA", "IOSFODNN7EXAMPLE"].concat();
+    let line = format!(r#"{{"text": "the bucket's key is {secret}, <Private>psst</private>"}}"#);
+    let finished = place.ingest(line.as_bytes());
+    assert_eq!(finished.code, DONE, "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains("2 secrets were taken out"),
+        "{}",
+        finished.stderr
+    );
+    let kept = format!("{:?}", place.export());
+    assert!(
+        kept.contains("[redacted:aws_key], [redacted:private]"),
+        "{kept}"
+    );
+    let file = place.file(line.as_bytes());
+    let ingest = ["ingest", "--user", "ada", "--verbatim", "--jsonl", &file];
+    assert_eq!(place.run(&ingest).code, DONE);
+    assert!(format!("{:?}", place.export()).contains(&secret));
+}
+
+#[test]
 fn three_dialects_of_time_are_one_instant() {
     let place = Place::new();
     let lines = [

@@ -1,6 +1,6 @@
 //! The actors of memory: what turns a host's events into records and a question into an answer.
 //!
-//! Lives here: the relay (mapping, redaction), the embedder pool, the actor per user, admission and
+//! Lives here: the relay (mapping), the embedder pool, the actor per user, admission and
 //! shutdown. Must never live here: what is remembered or how it is ranked (the engine), ONNX (the
 //! embedder behind a trait), HTTP or a command line.
 
@@ -11,7 +11,6 @@ mod embedder;
 mod handle;
 mod ingest;
 mod provider;
-mod redact;
 mod relay;
 mod second;
 mod service;
@@ -29,7 +28,6 @@ pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_sn
 pub use embedder::{EmbedPool, Embedded, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;
 pub use provider::ActorMemoryProvider;
-pub use redact::{Redacted, Redactor};
 pub use relay::{
     Event, EventError, EventFeed, FeedError, FeedSource, MapOutcome, MappedEvent, Mapper,
     RelayCounters, RelayHandle, RelayProgress, Rule, SourceBinding, TopicCount, TopicTable,

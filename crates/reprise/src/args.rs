@@ -192,6 +192,9 @@ pub(crate) struct IngestArguments {
     /// Records of one commit; 1 makes each durable before the next is read
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = group_sizes())]
     pub(crate) group: u8,
+    /// Keep texts as they stand, keys and passwords included
+    #[arg(long)]
+    pub(crate) verbatim: bool,
     /// Keep the records now and embed them at the next start of the service
     #[arg(long)]
     pub(crate) later: bool,

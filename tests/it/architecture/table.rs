@@ -33,6 +33,10 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &[],
     },
     Room {
+        package: "reprise-redact",
+        may_name: &["reprise-types"],
+    },
+    Room {
         package: "reprise-store",
         may_name: &["reprise-types"],
     },
@@ -73,7 +77,12 @@ pub(super) const ROOMS: &[Room] = &[
     },
     Room {
         package: "reprise-agent",
-        may_name: &["reprise-types", "reprise-engine", "reprise-embed"],
+        may_name: &[
+            "reprise-types",
+            "reprise-redact",
+            "reprise-engine",
+            "reprise-embed",
+        ],
     },
     Room {
         package: "reprise-workspace",
@@ -86,12 +95,18 @@ pub(super) const ROOMS: &[Room] = &[
     },
     Room {
         package: "reprise-server",
-        may_name: &["reprise-types", "reprise-engine", "reprise-agent"],
+        may_name: &[
+            "reprise-types",
+            "reprise-redact",
+            "reprise-engine",
+            "reprise-agent",
+        ],
     },
     Room {
         package: "reprise",
         may_name: &[
             "reprise-types",
+            "reprise-redact",
             "reprise-engine",
             "reprise-eval",
             "reprise-knowledge",
@@ -199,6 +214,11 @@ pub(super) const FENCES: &[Fence] = &[
             "tokio-stream",
         ],
         rooms: &["reprise-server"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["aho-corasick"],
+        rooms: &["reprise-redact"],
         tests_of: &[],
     },
     Fence {

@@ -4,6 +4,7 @@
 //! that outlives the call, a clock, or a decision about which user an event belongs to (that is the
 //! source binding's).
 
+use reprise_redact::Redactor;
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX};
 use reprise_types::{ExternalId, NewRecord, Provenance};
 use serde_json::{Map, Value};
@@ -12,7 +13,6 @@ use super::envelope::Event;
 use super::report;
 use super::table::{Documented, Rule, Split, TopicTable, TopicTableError, Verdict};
 use super::template::{shorten, text_at, texts_at, value_at};
-use crate::redact::Redactor;
 
 /// Turns events into records.
 #[derive(Debug, Clone)]

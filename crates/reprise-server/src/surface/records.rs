@@ -1,7 +1,7 @@
 //! Keeping, showing, correcting and forgetting records.
 
-use reprise_agent::Redactor;
 use reprise_engine::{Engine, EngineError, ForgetSelector};
+use reprise_redact::Redactor;
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, UserId, WriteOutcome};
 use serde_json::{Map, Value};
 use tracing::Instrument;

@@ -9,6 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use indicatif::ProgressBar;
 use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
+use reprise_redact::Redactor;
 use reprise_server::{Call, Fate, WriteReport, record_of};
 use reprise_store::Verify;
 use reprise_types::{Clock, ExternalId, NewRecord, SystemClock, WriteOutcome};
@@ -29,6 +30,17 @@ struct Counts {
     inserted: u64,
     duplicate: u64,
     rejected: u64,
+    /// Secrets that were taken out.
+    redacted: u64,
+}
+
+impl Counts {
+    /// Takes the secrets out of a record, unless its texts are to be kept as they stand.
+    fn redact(&mut self, record: &mut NewRecord, arguments: &IngestArguments) {
+        if !arguments.verbatim {
+            self.redacted += u64::from(Redactor::new().redact_record(record));
+        }
+    }
 }
 
 /// A line's number and what it holds.
@@ -54,6 +66,7 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
         let (number, line) = line?;
         match line.and_then(|line| record_of(&line)) {
             Ok(mut record) => {
+                counts.redact(&mut record, arguments);
                 record.tags = tag_rules.resolve(&record.tags);
                 group.push((number, record));
             }
@@ -93,7 +106,13 @@ fn report(counts: &Counts) -> anyhow::Result<Exit> {
         inserted,
         duplicate,
         rejected,
+        redacted,
     } = counts;
+    if *redacted > 0 {
+        super::note(&format!(
+            "{redacted} secrets were taken out; `--verbatim` keeps texts as they stand"
+        ));
+    }
     let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected });
     writeln!(std::io::stdout().lock(), "{report}")?;
     Ok(if *rejected == 0 {
@@ -103,8 +122,8 @@ fn report(counts: &Counts) -> anyhow::Result<Exit> {
     })
 }
 
-/// Hands the lines to the daemon, a group at a time, as they are: this file's owner has decided
-/// what stands in them.
+/// Hands the lines to the daemon, a group at a time; it redacts them, unless they are to be kept as
+/// they stand.
 fn by_daemon(
     daemon: &Daemon,
     arguments: &IngestArguments,
@@ -116,7 +135,10 @@ fn by_daemon(
         let (number, line) = line?;
         let read = line.and_then(|line| Ok((record_of(&line)?, line)));
         match read {
-            Ok((record, line)) => group.push(((number, record), line)),
+            Ok((mut record, line)) => {
+                counts.redact(&mut record, arguments);
+                group.push(((number, record), line));
+            }
             Err(why) => refuse(&mut counts, number, &why),
         }
         if group.len() >= usize::from(arguments.group) {
@@ -141,7 +163,10 @@ fn hand_over(
         lines.push_str(line.trim_end());
         lines.push('\n');
     }
-    let path = Call::path_of(&arguments.user, &["records"]) + "?verbatim=true";
+    let mut path = Call::path_of(&arguments.user, &["records"]);
+    if arguments.verbatim {
+        path.push_str("?verbatim=true");
+    }
     let kept: WriteReport = daemon.ask(&Call::post_lines(path, lines))?;
     let mut out = std::io::stdout().lock();
     for (((number, record), _), fate) in group.into_iter().zip(kept.outcomes) {

@@ -163,7 +163,7 @@ fn secret() -> impl Strategy<Value = String> {
         "xox[bpars]-[0-9]{10,12}-[A-Za-z0-9]{20,24}",
         "eyJ[A-Za-z0-9_-]{10,30}\\.eyJ[A-Za-z0-9_-]{10,30}\\.[A-Za-z0-9_-]{10,30}",
         "Bearer [A-Za-z0-9._-]{16,30}5",
-        "password=[A-Za-z0-9!#]{4,20}",
+        "password=[a-z]{2}[0-9!#][A-Za-z0-9!#]{2,16}",
         "-----BEGIN (RSA |EC |OPENSSH )?PRIVATE KEY-----\n[A-Za-z0-9+/\n]{20,90}\n-----END",
     ]
 }

@@ -1,44 +1,24 @@
-//! Secrets out, before anything is kept.
-//!
-//! Lives here: which keys and which shapes are secrets, and their replacement. Must never live
-//! here: anything that sees a record after it was handed on. A false alarm costs a word, a miss is
-//! for ever: so shapes that only secrets have need no context, and words that prose has ("token",
-//! "secret") count only where a value is assigned to them.
+//! The built-in rules over whatever is kept: texts, JSON, records.
 
-mod patterns;
+use std::sync::LazyLock;
 
 use reprise_types::NewRecord;
 use serde_json::{Map, Value};
 
-use patterns::PATTERNS;
+use crate::rules::Rules;
+use crate::scan::Redacted;
+
+#[expect(
+    clippy::expect_used,
+    reason = "the page is a constant; every redaction test compiles it"
+)]
+static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
+    Rules::from_toml(include_str!("rules.toml")).expect("the built-in rules compile")
+});
 
 /// Replaces secrets by `[redacted:kind]`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Redactor;
-
-/// A text after redaction.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Redacted {
-    /// The text without its secrets.
-    pub text: String,
-    /// How many were replaced.
-    pub count: u32,
-}
-
-/// Endings of key names, folded to lower-case letters and digits, whose values are secrets.
-const SECRET_KEYS: [&str; 11] = [
-    "authorization",
-    "apikey",
-    "token",
-    "password",
-    "passwd",
-    "secret",
-    "credential",
-    "credentials",
-    "privatekey",
-    "accesskey",
-    "secretkey",
-];
 
 impl Redactor {
     /// The built-in redaction.
@@ -50,16 +30,7 @@ impl Redactor {
     /// A text without its secrets. Applying it twice changes nothing more.
     #[must_use]
     pub fn redact_text(&self, text: &str) -> Redacted {
-        let patterns = PATTERNS.for_text(text);
-        let mut text = text.to_owned();
-        let mut count = 0;
-        for pattern in patterns {
-            if let Some((replaced, hits)) = pattern.replace(&text) {
-                text = replaced;
-                count += hits;
-            }
-        }
-        Redacted { text, count }
+        BUILT_IN.redact(text)
     }
 
     /// A JSON value without its secrets: whole values under secret keys, and secrets in texts.
@@ -82,7 +53,7 @@ impl Redactor {
     pub fn redact_map(&self, map: &mut Map<String, Value>) -> u32 {
         let mut count = 0;
         for (key, value) in map.iter_mut() {
-            match secret_key(key) {
+            match BUILT_IN.secret_key(key) {
                 Some(kind) if holds_something(value) => {
                     let placeholder = format!("[redacted:{kind}]");
                     if value.as_str() != Some(placeholder.as_str()) {
@@ -130,18 +101,6 @@ impl Redactor {
         }
         count
     }
-}
-
-/// The kind named by a secret key, whatever its letter case, dashes and underscores.
-fn secret_key(key: &str) -> Option<&'static str> {
-    let folded: String = key
-        .chars()
-        .filter(char::is_ascii_alphanumeric)
-        .map(|c| c.to_ascii_lowercase())
-        .collect();
-    SECRET_KEYS
-        .into_iter()
-        .find(|ending| folded.ends_with(ending))
 }
 
 fn holds_something(value: &Value) -> bool {

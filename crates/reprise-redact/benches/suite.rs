@@ -1,0 +1,128 @@
+//! What redaction finds, what it touches for nothing, and what it costs.
+//!
+//! `cargo bench -p reprise-redact` prints the figures; after `--`, `--misses` names what was missed
+//! and touched, `--rules FILE` takes other rules, and every other argument is a file whose lines
+//! are counted too.
+
+#![expect(clippy::print_stdout, reason = "a bench talks to a person")]
+
+use std::time::Instant;
+
+use reprise_redact::Rules;
+use reprise_redact::testing::{drawn, forms, innocent, is_clean};
+
+const SEEDS: std::ops::Range<u64> = 1..21;
+/// Bytes of one text: what a record usually has.
+const CHUNK: usize = 2 * 1024;
+const ROUNDS: usize = 5;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
+    let misses = arguments.iter().any(|argument| argument == "--misses");
+    let mut page = include_str!("../src/rules.toml").to_owned();
+    let mut files = Vec::new();
+    let mut rest = arguments.iter().filter(|argument| *argument != "--misses");
+    while let Some(argument) = rest.next() {
+        if argument == "--rules" {
+            page = std::fs::read_to_string(rest.next().ok_or("--rules needs a file")?)?;
+        } else {
+            files.push(argument);
+        }
+    }
+    let rules = Rules::from_toml(&page)?;
+    let [held_out, beside] = forms();
+    println!("| suite | of | found |\n|---|---|---|");
+    for (name, forms) in [("held out", held_out), ("beside the rules", beside)] {
+        let (mut found, mut all) = (0, 0);
+        for form in &forms {
+            let left: Vec<_> = SEEDS
+                .map(|seed| drawn(form, seed))
+                .filter(|one| !is_clean(&rules, one))
+                .collect();
+            all += SEEDS.count();
+            found += SEEDS.count() - left.len();
+            if let Some(one) = left.first().filter(|_| misses) {
+                println!(
+                    "missed {} of {}: {}\n    -> {}",
+                    left.len(),
+                    SEEDS.count(),
+                    one.text,
+                    rules.redact(&one.text).text
+                );
+            }
+        }
+        println!(
+            "| secrets, {name} ({} forms) | {all} | {:.2} % |",
+            forms.len(),
+            share(found, all)
+        );
+    }
+    let lines = innocent();
+    let touched = touched(&rules, &lines, misses);
+    println!(
+        "| innocent lines touched | {} | {:.3} % |",
+        lines.len(),
+        share(touched, lines.len())
+    );
+    for file in files {
+        let text = String::from_utf8_lossy(&std::fs::read(file)?).into_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        let touched = self::touched(&rules, &lines, misses);
+        println!(
+            "| {file} | {} | {:.3} % |",
+            lines.len(),
+            share(touched, lines.len())
+        );
+    }
+    let secrets: Vec<String> = forms()
+        .iter()
+        .flatten()
+        .map(|form| drawn(form, 3).text)
+        .collect();
+    println!("\n| texts of {CHUNK} bytes | us per KB |\n|---|---|");
+    for (name, text) in [
+        ("innocent", lines.join("\n")),
+        ("nothing but secrets", secrets.join("\n")),
+    ] {
+        println!("| {name} | {:.1} |", cost(&rules, &text));
+    }
+    Ok(())
+}
+
+fn share(part: usize, all: usize) -> f64 {
+    part as f64 * 100.0 / all.max(1) as f64
+}
+
+fn touched(rules: &Rules, lines: &[&str], misses: bool) -> usize {
+    let touched = lines.iter().filter(|line| {
+        let redacted = rules.redact(line);
+        if redacted.count > 0 && misses {
+            println!("touched: {line}\n    -> {}", redacted.text);
+        }
+        redacted.count > 0
+    });
+    touched.count()
+}
+
+/// Microseconds per kilobyte, the fastest of a few rounds.
+fn cost(rules: &Rules, text: &str) -> f64 {
+    let mut chunks = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (chunk, after) = rest.split_at(rest.floor_char_boundary(CHUNK.min(rest.len())));
+        chunks.push(chunk);
+        rest = after;
+    }
+    let rounds = (0..ROUNDS).map(|_| {
+        let began = Instant::now();
+        for chunk in &chunks {
+            std::hint::black_box(rules.redact(std::hint::black_box(chunk)));
+        }
+        began.elapsed().as_secs_f64()
+    });
+    let fastest = rounds.fold(f64::INFINITY, f64::min);
+    fastest * 1e6 / (text.len() as f64 / 1024.0)
+}

@@ -1,0 +1,99 @@
+//! Elements that enclose what is private: `<private>...</private>`, whatever the letter case and
+//! spaces of their tags.
+
+use std::ops::Range;
+
+/// What becomes of an element that is never closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unclosed {
+    /// It is a word like others: texts speak of tags, too.
+    Stays,
+    /// It goes to the end: for words that somebody has just typed.
+    ToTheEnd,
+}
+
+/// Where the outermost elements called `name` are, tags included.
+#[must_use]
+pub fn elements(text: &str, name: &str, unclosed: Unclosed) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let (mut depth, mut start, mut at) = (0_usize, 0, 0);
+    while let Some(more) = text.get(at..).and_then(|rest| rest.find('<')) {
+        at += more;
+        let Some((closes, length)) = text.get(at..).and_then(|from| tag(from, name)) else {
+            at += 1;
+            continue;
+        };
+        match (closes, depth) {
+            (false, _) => {
+                if depth == 0 {
+                    start = at;
+                }
+                depth += 1;
+            }
+            (true, 0) => {}
+            (true, _) => {
+                depth -= 1;
+                if depth == 0 {
+                    found.push(start..at + length);
+                }
+            }
+        }
+        at += length;
+    }
+    if depth > 0 && unclosed == Unclosed::ToTheEnd {
+        found.push(start..text.len());
+    }
+    found
+}
+
+/// `text` without the elements called by one of `names`; one that is never closed goes to the end.
+#[must_use]
+pub fn without_elements(text: &str, names: &[&str]) -> String {
+    let mut text = text.to_owned();
+    for name in names {
+        for range in elements(&text, name, Unclosed::ToTheEnd).into_iter().rev() {
+            text.replace_range(range, "");
+        }
+    }
+    text
+}
+
+/// Whether the tag of an element called `name` at the start of `from` closes it, and its length.
+fn tag(from: &str, name: &str) -> Option<(bool, usize)> {
+    let inner = from.strip_prefix('<')?.trim_start();
+    let (closes, named) = match inner.strip_prefix('/') {
+        Some(named) => (true, named.trim_start()),
+        None => (false, inner),
+    };
+    let (start, rest) = named.split_at_checked(name.len())?;
+    let (attributes, after) = rest.split_once('>')?;
+    let ends = attributes.is_empty() || attributes.starts_with(char::is_whitespace);
+    (start.eq_ignore_ascii_case(name) && ends && !attributes.contains('<'))
+        .then_some((closes, from.len() - after.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_found_in_any_spelling_and_nested() {
+        for (text, expected) in [
+            ("keep <private>drop</private> keep", "keep  keep"),
+            ("a <PRIVATE>b</Private> c", "a  c"),
+            ("a < private >b< / PRIVATE > c", "a  c"),
+            ("a <private\n why=\"x\">b\nc</private> d", "a  d"),
+            ("a <private>b <private>c</private> d</private> e", "a  e"),
+            ("a <private>never closed", "a "),
+            (
+                "a <privateer> b < c </private>",
+                "a <privateer> b < c </private>",
+            ),
+            ("\u{e9}<private>\u{e9}</private>\u{e9}", "\u{e9}\u{e9}"),
+        ] {
+            assert_eq!(without_elements(text, &["private"]), expected, "{text}");
+        }
+        assert!(elements("the <private> tag", "private", Unclosed::Stays).is_empty());
+        assert!(elements("<b>x</b>", "private", Unclosed::ToTheEnd).is_empty());
+    }
+}

@@ -1,0 +1,18 @@
+//! Secrets out of texts, before anything is kept, sent or shown to others.
+//!
+//! Lives here: the rules (data: `rules.toml`), the one pass that finds what they describe, and what
+//! is private by its tags. Must never live here: who keeps the text, or a disk.
+
+mod element;
+mod named;
+mod proof;
+mod redactor;
+mod rules;
+mod scan;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use element::{Unclosed, elements, without_elements};
+pub use redactor::Redactor;
+pub use rules::{Rules, RulesError};
+pub use scan::Redacted;

@@ -1,0 +1,282 @@
+//! Values of names that only secrets have: `DB_PASSWORD=...`, `"clientSecret": "..."`,
+//! `--password ...`, `<password>...</password>`.
+//!
+//! Lives here: reading a name, what joins it to its value, and how much of a proof that place asks
+//! for. Must never live here: the names (data: `rules.toml`).
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::proof::{has_digit, has_sign, is_mixed, is_random};
+use crate::rules::{Needs, Rules};
+use crate::scan::{Found, begins_word};
+
+/// Longest value, in bytes.
+const VALUE_BYTES_MAX: usize = 8 * 1024;
+
+/// What joins a name and its value, the value's opening quote included.
+#[expect(
+    clippy::expect_used,
+    reason = "a constant expression; every test of names compiles it"
+)]
+static JOINT: LazyLock<Regex> = LazyLock::new(|| {
+    let joint = r#"\A(?P<closed>\\*["'`])?\]?[ \t]*(?P<joint>:[ \t]*(?:&[ ]?)?(?:'static[ ])?(?:str|String|string)[ \t]*=|:=|=>|={1,3}|!=|:|>|,|"?[ \t]+value[ \t]*=|,[ \t]*"value"[ \t]*:|\s*\n[ \t]*value[ \t]*:)(?P<space>[ \t]*)(?:(?:[brfu@]|\$)?(?P<quote>\\*["'`]))?"#;
+    Regex::new(joint).expect("a constant expression compiles")
+});
+
+/// Where a value stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// `"name": "value"`, `<name>value</name>`: nothing but a value can stand there.
+    Certain,
+    /// `name = "value"`, `--name value`.
+    Quoted,
+    /// `name=value`.
+    Tight,
+    /// `name = value`.
+    Spaced,
+    /// `name: value`.
+    Told,
+    /// `("name", "value")`.
+    Listed,
+    /// `--name value`.
+    Flag,
+}
+
+impl Rules {
+    /// The value of the name in which the word at `word` stands, and where the name ends.
+    pub(crate) fn named<'a>(&self, text: &str, word: Range<usize>) -> (usize, Option<Found<'a>>) {
+        let name = name_around(text, &word);
+        let end = name.end;
+        (end, self.value_of(text, name))
+    }
+
+    fn value_of<'a>(&self, text: &str, name: Range<usize>) -> Option<Found<'a>> {
+        let written = text.get(name.clone())?;
+        let ending = self.names.ending(written)?;
+        let rest = text.get(name.end..)?;
+        let before = text.get(..name.start)?;
+        let (place, value) = placed(before, written, rest)?;
+        let found = rest.get(value.clone())?;
+        let line = Line::of(before, rest.get(value.end..)?);
+        let placeholder = found.is_empty()
+            || found.starts_with("[redacted:")
+            || !self.placeholders.is_value(found)
+            || found.eq_ignore_ascii_case(written)
+            || place == Place::Certain && found.ends_with(['(', '{', '[']);
+        (!placeholder && judge(ending.needs, place, found, written, &line)).then_some(Found {
+            range: name.end + value.start..name.end + value.end,
+            kind: "assigned",
+            known: 0,
+        })
+    }
+
+    /// What makes the value of a key of JSON a secret, whatever it is; the kind is its ending.
+    pub(crate) fn secret_key(&self, key: &str) -> Option<&str> {
+        let ending = self.names.ending(key)?;
+        (ending.needs != Needs::Random).then_some(ending.name.as_str())
+    }
+}
+
+/// What stands around a name and its value on their line.
+struct Line<'a> {
+    before: &'a str,
+    after: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn of(before: &'a str, after: &'a str) -> Self {
+        Self {
+            before: before.rsplit('\n').next().unwrap_or_default(),
+            after: after.split('\n').next().unwrap_or_default(),
+        }
+    }
+
+    /// Nothing but indentation before the name and nothing after the value.
+    fn is_pair(&self) -> bool {
+        let before = self.before.rsplit("\\n").next().unwrap_or_default();
+        let after = self.after.split("\\n").next().unwrap_or_default();
+        let indented = before.trim_start_matches([' ', '\t', '-']).is_empty();
+        indented && after.trim_end_matches(['\r', ' ', '"', '\'']).is_empty()
+    }
+
+    /// The name is an argument of a call or an entry of a list.
+    fn is_argument(&self) -> bool {
+        self.before.trim_end().ends_with(['(', ',', '[', '{'])
+    }
+
+    fn is_exported(&self) -> bool {
+        let before = self.before.trim();
+        let export = ["export", "set", "setenv", "ENV", "ARG"];
+        before.is_empty() || export.iter().any(|word| before.ends_with(word))
+    }
+}
+
+/// Whether a value at such a place is a secret.
+fn judge(needs: Needs, place: Place, value: &str, name: &str, line: &Line<'_>) -> bool {
+    let bare = value.trim_end_matches(['.', ',', ';', ')', '?', '!']);
+    let odd = has_digit(bare) || has_sign(bare);
+    let spaced = value.contains(char::is_whitespace);
+    let upper = name.chars().all(|c| !c.is_ascii_lowercase());
+    let called = line.before.trim_end_matches(['"', '\'']).ends_with('(');
+    if place == Place::Listed && !called && !name.starts_with('-') {
+        return false;
+    }
+    if needs == Needs::Random {
+        let long = if name.eq_ignore_ascii_case("key") {
+            24
+        } else {
+            16
+        };
+        let value = value.strip_prefix("base64:").unwrap_or(value);
+        return value.len() >= long && is_random(value);
+    }
+    if spaced {
+        // Labels and messages have spaces too: a pass phrase is exported, or has a digit or sign.
+        let phrase = needs == Needs::Any && place == Place::Quoted && upper && line.is_exported();
+        return phrase
+            || needs != Needs::Mixed
+                && place != Place::Told
+                && odd
+                && value.split_whitespace().count() < 4;
+    }
+    if needs == Needs::Mixed {
+        let short = matches!(place, Place::Certain | Place::Quoted | Place::Flag)
+            && value.len() >= 20
+            && !value.contains(['.', ' ']);
+        return is_mixed(bare) || short || upper && place == Place::Tight && value.len() >= 8;
+    }
+    let any = needs == Needs::Any;
+    match place {
+        Place::Certain => value.len() >= 3,
+        Place::Quoted => value.len() >= 3 && (any || odd || value.len() >= 6),
+        Place::Listed => odd && value.len() >= 6,
+        Place::Tight | Place::Flag if odd => value.len() >= 3,
+        Place::Tight => {
+            value.len() >= 4 && !line.is_argument() && (any || upper && value.len() >= 8)
+        }
+        Place::Flag => value.len() >= 6 && any && line.after.trim().is_empty(),
+        Place::Spaced => odd && value.len() >= 4 && (any || is_mixed(bare)),
+        Place::Told if odd => bare.len() >= 6 && (has_digit(bare) || !any || bare.len() >= 8),
+        Place::Told => any && value.len() >= 6 && line.is_pair() && bare.len() == value.len(),
+    }
+}
+
+/// The whole name around a word: letters, digits, `_` and `-`, to the left also `.`.
+fn name_around(text: &str, word: &Range<usize>) -> Range<usize> {
+    let bytes = text.as_bytes();
+    let part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
+    let left = bytes[..word.start].iter().rev();
+    let left = left.take_while(|b| part(b) || **b == b'.').count();
+    let right = bytes[word.end..].iter().take_while(|b| part(b)).count();
+    let mut name = word.start - left..word.end + right;
+    // The letter of an escaped line break is none of the name.
+    let escaped =
+        text[..name.start].ends_with('\\') && text[name.clone()].starts_with(['n', 't', 'r']);
+    if escaped && begins_word(text, name.start + 1) && name.start < word.start {
+        name.start += 1;
+    }
+    name
+}
+
+/// How a value is joined to its name, and where it is in `rest`, which follows the name.
+fn placed(before: &str, name: &str, rest: &str) -> Option<(Place, Range<usize>)> {
+    let flag = name.starts_with('-') && rest.starts_with([' ', '\t']);
+    if flag {
+        let value = rest.trim_start_matches([' ', '\t']);
+        let at = rest.len() - value.len();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
+        let range = match quote {
+            Some(quote) => quoted(value, 1, &quote.to_string()),
+            None => unquoted(value, 0),
+        };
+        let shown = value.get(range.clone())?;
+        let place = if quote.is_some() {
+            Place::Quoted
+        } else {
+            Place::Flag
+        };
+        return (!shown.starts_with('-')).then_some((place, at + range.start..at + range.end));
+    }
+    let joint = JOINT.captures(rest)?;
+    let closed = joint.name("closed").is_some();
+    let by = joint.name("joint")?.as_str();
+    let space = joint.name("space").is_some_and(|space| !space.is_empty());
+    let led = rest.starts_with([' ', '\t']);
+    let end = joint.get(0)?.end();
+    let quote = joint.name("quote");
+    let range = match quote {
+        Some(quote) => quoted(rest, end, quote.as_str()),
+        None => unquoted(rest, end),
+    };
+    let place = match (by, closed, quote.is_some()) {
+        (">", false, false) if before.ends_with('<') && !space => {
+            let range = end..end + rest.get(end..)?.find('<')?;
+            return Some((Place::Certain, range));
+        }
+        // A path of names, not a pair.
+        (":", ..) if rest.get(end..).is_some_and(|more| more.starts_with(':')) => return None,
+        (",", true, true) => Place::Listed,
+        ("==" | "===" | "!=" | ">" | ",", ..) => return None,
+        (_, true, true) => Place::Certain,
+        (by, ..) if by.contains("value") => Place::Certain,
+        (_, _, true) => Place::Quoted,
+        (":", ..) => Place::Told,
+        _ if space || led => Place::Spaced,
+        _ => Place::Tight,
+    };
+    Some((place, range))
+}
+
+/// To the quote that closes, else to the end of the line.
+fn quoted(text: &str, start: usize, quote: &str) -> Range<usize> {
+    let rest = &text[start..];
+    let line = rest.find('\n').unwrap_or(rest.len());
+    let line = rest.floor_char_boundary(line.min(VALUE_BYTES_MAX));
+    let mark = quote.trim_start_matches('\\');
+    let mut at = 0;
+    while let Some(found) = rest[at..line].find(mark) {
+        let end = at + found;
+        let slashes = rest[..end]
+            .bytes()
+            .rev()
+            .take_while(|b| *b == b'\\')
+            .count();
+        // A quote with another escape than the opening one's is part of the value.
+        if slashes == quote.len() - mark.len() || slashes % 2 == 0 {
+            return start..start + end - slashes.min(quote.len() - mark.len());
+        }
+        at = end + mark.len();
+    }
+    start..start + line
+}
+
+/// To a space, a quote, or what separates pairs.
+fn unquoted(text: &str, start: usize) -> Range<usize> {
+    let rest = &text[start..];
+    let run = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'));
+    let run = rest.floor_char_boundary(run.unwrap_or(rest.len()).min(VALUE_BYTES_MAX));
+    let mut run = &rest[..run];
+    // An escaped line break, and the end of a link in Markdown.
+    for end in ["\\n", ")]("] {
+        if let Some(at) = run.find(end) {
+            run = &run[..at];
+        }
+    }
+    let ends = run.char_indices().find(|(at, c)| {
+        let next = &run[at + c.len_utf8()..];
+        matches!(c, '&' | ';' | ',') && (next.is_empty() || starts_pair(next))
+            || *c == '<' && next.starts_with('/')
+    });
+    let run = ends.map_or(run, |(at, _)| &run[..at]);
+    start..start + run.trim_end_matches('\\').len()
+}
+
+/// Whether another `name=` follows.
+fn starts_pair(text: &str) -> bool {
+    let end =
+        text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '%')));
+    end.is_some_and(|end| end > 0 && text[end..].starts_with(['=', ':']))
+}

@@ -1,0 +1,241 @@
+//! One pass over a text: where the words of the rules stand, what begins there, and what goes.
+//!
+//! Must never live here: a rule, or the judgement of a name's value.
+
+use std::ops::Range;
+
+use crate::element::{Unclosed, elements};
+use crate::rules::{Meaning, Phrase, Rules, Token};
+
+/// A text is looked at again after a replacement, at most so often: what was found may have hidden
+/// more.
+const PASSES_MAX: usize = 4;
+/// Bytes before a token's beginning that its rule may look at.
+const BEFORE: usize = 64;
+/// Bytes of an address in which its user and password are looked for.
+const ADDRESS: usize = 512;
+
+/// A text after redaction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted {
+    /// The text without its secrets.
+    pub text: String,
+    /// How many were replaced.
+    pub count: u32,
+}
+
+/// A secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found<'a> {
+    pub(crate) range: Range<usize>,
+    pub(crate) kind: &'a str,
+    /// Bytes of it that its rule knew beforehand.
+    pub(crate) known: usize,
+}
+
+impl Rules {
+    /// A text with `[redacted:kind]` in the place of every secret. Applying it twice changes
+    /// nothing more.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> Redacted {
+        let mut redacted = Redacted {
+            text: text.to_owned(),
+            count: 0,
+        };
+        for _ in 0..PASSES_MAX {
+            let found = self.found(&redacted.text);
+            if found.is_empty() {
+                break;
+            }
+            let mut text = String::with_capacity(redacted.text.len());
+            let mut at = 0;
+            for secret in found {
+                text.push_str(&redacted.text[at..secret.range.start]);
+                text.push_str(&["[redacted:", secret.kind, "]"].concat());
+                at = secret.range.end;
+                redacted.count += 1;
+            }
+            text.push_str(&redacted.text[at..]);
+            redacted.text = text;
+        }
+        redacted
+    }
+
+    /// Every secret, in order, none overlapping another.
+    fn found<'a>(&'a self, text: &str) -> Vec<Found<'a>> {
+        let mut all: Vec<Found<'a>> = Vec::new();
+        let mut named_until = 0;
+        for word in self.words.find_overlapping_iter(text) {
+            for meaning in &self.meanings[word.pattern().as_usize()] {
+                match meaning {
+                    Meaning::Token(index) => {
+                        all.extend(self.token(&self.tokens[*index], text, word.start()));
+                    }
+                    Meaning::Phrase(index) => {
+                        all.extend(self.phrase(&self.phrases[*index], text, word.start()));
+                    }
+                    Meaning::Name if word.start() >= named_until => {
+                        let (end, found) = self.named(text, word.range());
+                        named_until = end;
+                        all.extend(found);
+                    }
+                    Meaning::Name => {}
+                }
+            }
+        }
+        for (kind, like) in &self.shapes {
+            all.extend(like.find_iter(text).map(|found| Found {
+                range: found.range(),
+                kind,
+                known: 0,
+            }));
+        }
+        for (at, _) in text.match_indices("://") {
+            all.extend(self.address(text, at + 3));
+        }
+        for range in elements(text, "private", Unclosed::Stays) {
+            all.push(Found {
+                range,
+                kind: "private",
+                known: 0,
+            });
+        }
+        // The earliest, of those the longest, of those the one that is known best.
+        all.sort_by_key(|found| {
+            let Range { start, end } = found.range;
+            (start, std::cmp::Reverse((end, found.known)))
+        });
+        let mut apart: Vec<Found<'a>> = Vec::with_capacity(all.len());
+        for found in all {
+            match apart.last_mut() {
+                Some(last) if found.range.start < last.range.end => {
+                    last.range.end = last.range.end.max(found.range.end);
+                }
+                _ => apart.push(found),
+            }
+        }
+        apart
+    }
+
+    fn token<'a>(&self, token: &'a Token, text: &str, at: usize) -> Option<Found<'a>> {
+        let from = text.get(at..)?;
+        let rest = from.strip_prefix(token.start.as_str())?;
+        if !token.within && !begins_word(text, at) {
+            return None;
+        }
+        let then = token.then.find(rest)?;
+        let mut start = at;
+        if let Some(before) = &token.before {
+            let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
+            start = from + before.find(text.get(from..at)?)?.start();
+        }
+        let range = start..at + token.start.len() + then.end();
+        let (secret, after) = (text.get(range.clone())?, text.get(range.end..)?);
+        self.placeholders
+            .prove(token.proof, secret, after)
+            .then_some(Found {
+                range,
+                kind: &token.kind,
+                known: token.start.len(),
+            })
+    }
+
+    fn phrase<'a>(&self, phrase: &'a Phrase, text: &str, at: usize) -> Option<Found<'a>> {
+        if !begins_word(text, at) {
+            return None;
+        }
+        let from = text.get(at..)?;
+        let secret = phrase.like.captures(from)?.name("secret")?;
+        let after = from.get(secret.end()..)?;
+        let proven = self
+            .placeholders
+            .prove(phrase.proof, secret.as_str(), after);
+        proven.then(|| Found {
+            range: at + secret.start()..at + secret.end(),
+            kind: &phrase.kind,
+            known: 0,
+        })
+    }
+
+    /// The password of an address, or a token in the place of its user: `scheme://user:password@`.
+    fn address(&self, text: &str, at: usize) -> Option<Found<'static>> {
+        let rest = text.get(at..)?;
+        let end = text.floor_char_boundary((at + ADDRESS).min(text.len()));
+        let end = rest
+            .find(|c: char| {
+                c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '<' | '>' | '\\' | '|')
+            })
+            .map_or(end, |found| end.min(at + found));
+        let rest = text.get(at..end)?;
+        // An `@` after `?` or `#`, or of a path that follows a port, belongs to no user.
+        let before_query = rest.find(['?', '#']);
+        let last = rest.rfind('@')?;
+        let ats = rest.match_indices('@').map(|(found, _)| found);
+        let mut before_it = ats.filter(|found| before_query.is_none_or(|query| *found < query));
+        let user_end = before_it.next_back().unwrap_or(last);
+        let user = rest.get(..user_end)?;
+        let host = rest.get(user_end + 1..)?;
+        if !host.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '[' | '$' | '{' | '_')) {
+            return None;
+        }
+        let secret = match user.split_once(':') {
+            Some((name, _)) if name.contains(['/', '[']) => return None,
+            Some((_, password)) => {
+                let port = password.split('/').next().unwrap_or_default();
+                let is_port = password.contains('/')
+                    && port.len() <= 5
+                    && port.bytes().all(|b| b.is_ascii_digit());
+                if is_port {
+                    return None;
+                }
+                let name = user.len() - password.len() - 1;
+                if password == "x-oauth-basic" || password.is_empty() || is_token(&user[..name]) {
+                    0..name
+                } else {
+                    name + 1..user.len()
+                }
+            }
+            None if is_token(user) => 0..user.len(),
+            None => return None,
+        };
+        let value = user.get(secret.clone())?;
+        let shown = value.is_empty()
+            || value.starts_with("[redacted:")
+            || !self.placeholders.is_value(value);
+        (!shown).then_some(Found {
+            range: at + secret.start..at + secret.end,
+            kind: "url_password",
+            known: 0,
+        })
+    }
+}
+
+/// A user's name that is no name.
+fn is_token(user: &str) -> bool {
+    let written = user
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~'));
+    let digits = user.bytes().filter(u8::is_ascii_digit).count();
+    user.len() >= 16 && written && digits >= 2 && user.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+/// Whether what begins `at` is not the middle of a word; an escaped line break before it is none.
+pub(crate) fn begins_word(text: &str, at: usize) -> bool {
+    let mut before = text[..at].chars().rev();
+    match before.next() {
+        Some(c) if c.is_alphanumeric() || c == '_' => {
+            let escaped = matches!(c, 'n' | 't' | 'r') && before.next() == Some('\\');
+            escaped || is_escape(&text[..at])
+        }
+        _ => true,
+    }
+}
+
+/// Whether `before` ends with a byte in the escape of an address: `%3D`.
+fn is_escape(before: &str) -> bool {
+    let Some(tail) = before.len().checked_sub(3).and_then(|at| before.get(at..)) else {
+        return false;
+    };
+    let mut bytes = tail.bytes();
+    bytes.next() == Some(b'%') && bytes.all(|b| b.is_ascii_hexdigit())
+}
