@@ -2,6 +2,7 @@
 //!
 //! Lives here: the schema and every statement. Must never live here: an update or a delete.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
@@ -98,6 +99,19 @@ pub struct EventQuery {
     pub run_id: Option<String>,
 }
 
+/// The log's file, for nobody else: what users said stands in it. SQLite gives its journals the mode
+/// of the file.
+fn make_private(path: &Path) -> Result<(), EventStoreError> {
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    options
+        .open(path)
+        .map(drop)
+        .map_err(|error| EventStoreError::Sqlite {
+            message: error.to_string(),
+        })
+}
+
 #[derive(Debug)]
 pub(super) struct EventLog {
     connection: Connection,
@@ -105,6 +119,7 @@ pub(super) struct EventLog {
 
 impl EventLog {
     pub(super) fn open(path: &Path) -> Result<Self, EventStoreError> {
+        make_private(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "NORMAL")?;

@@ -1,5 +1,7 @@
 //! The stored shape, idempotence, and every part of a query.
 
+use std::os::unix::fs::PermissionsExt;
+
 use reprise_types::parse_timestamp;
 use serde_json::json;
 
@@ -23,6 +25,15 @@ fn log_of(events: &[NewEvent]) -> (tempfile::TempDir, EventLog) {
     let mut log = EventLog::open(&folder.path().join("events.db")).unwrap();
     log.append(events).unwrap();
     (folder, log)
+}
+
+#[test]
+fn nobody_else_reads_the_log_or_its_journal() {
+    let (folder, _log) = log_of(&[event("e-1", "chat.user_msg", json!({}))]);
+    for name in ["events.db", "events.db-wal"] {
+        let file = std::fs::metadata(folder.path().join(name)).unwrap();
+        assert_eq!(file.permissions().mode() & 0o777, 0o600, "{name}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use reprise_store::RealDisk;
 use reprise_types::{Clock, EmbedError, MemoryProvider, SystemClock, UserId};
 
 use super::Context;
-use super::store::DIMENSIONS;
+use super::store::{self, DIMENSIONS};
 
 /// Name of the one event stream: a log is one user's, whatever its events say (C32).
 const STREAM: &str = "host";
@@ -79,9 +79,7 @@ impl Host {
         desk: Option<DeskConfig>,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
-        if let Some(folder) = events.parent() {
-            fs_err::create_dir_all(folder)?;
-        }
+        store::make_folder(&events)?;
         let mut config = MemoryConfig::new(
             context.places.data.clone(),
             DIMENSIONS,
