@@ -217,4 +217,7 @@ pub(crate) struct ConnectArguments {
     /// Print what would be written, and write nothing
     #[arg(long)]
     pub(crate) show: bool,
+    /// Take the place of another program's MCP server of our name, until `disconnect`
+    #[arg(long)]
+    pub(crate) replace: bool,
 }

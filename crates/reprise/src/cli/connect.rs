@@ -1,13 +1,17 @@
 //! `reprise connect` and `disconnect`: wiring an agent's program through its own configuration.
 //!
-//! Lives here: reading, showing, backing up and writing files. What stands in them is in
-//! `connect/`. Must never live here: a change that `disconnect` cannot take back.
+//! Lives here: planning every change before the first is made, and saying what was done. What
+//! stands in the files is in `connect/plan.rs`, how they are written in `connect/apply.rs`. Must
+//! never live here: a change that `disconnect` cannot take back.
 
+mod apply;
 mod edit;
 mod hooks;
 mod plan;
 #[cfg(test)]
 mod plugins;
+#[cfg(test)]
+mod tests;
 
 use std::io::Write;
 use std::path::Path;
@@ -18,33 +22,112 @@ use serde_json::Value;
 use super::Context;
 use crate::args::{ConnectArguments, HostProgram};
 use crate::exit::Exit;
+use apply::{Backup, Change};
 use plan::{Entry, Target};
-
-/// Ending of the copy of a file as it was before the first change.
-const BACKUP: &str = "before-reprise";
 
 pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
     let entry = entry(context, arguments)?;
-    let mut out = anstream::stdout().lock();
     if arguments.program == HostProgram::Generic {
-        writeln!(out, "{}", plan::generic(&entry))?;
+        writeln!(anstream::stdout().lock(), "{}", plan::generic(&entry))?;
         suggest(arguments);
         return Ok(Exit::Success);
     }
-    for target in plan::targets(arguments.program, &crate::env::home()?) {
-        let before = read(&target)?;
-        let after = target
-            .with(&before, &entry)
-            .with_context(|| cannot(&target))?;
-        let backup = with_ending(&target.path, BACKUP);
-        let foreign = !before.is_empty() && !target.is_ours() && before != after;
-        if foreign && !arguments.show && !backup.exists() {
-            fs_err::write(&backup, &before)?;
-        }
-        write(&mut out, arguments, &target, &before, &after)?;
-    }
+    let changes = connecting(arguments.program, &crate::env::home()?, &entry)?;
+    make(arguments, &changes)?;
     suggest(arguments);
     Ok(Exit::Success)
+}
+
+pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
+    if arguments.program == HostProgram::Generic {
+        super::note("take out what `reprise connect generic` printed by hand");
+        return Ok(Exit::Success);
+    }
+    let changes = disconnecting(arguments.program, &crate::env::home()?)?;
+    make(arguments, &changes)?;
+    Ok(Exit::Success)
+}
+
+/// What `connect` does to a program's files; an error where one of them cannot be changed.
+fn connecting(program: HostProgram, home: &Path, entry: &Entry) -> anyhow::Result<Vec<Change>> {
+    let targets = plan::targets(program, home).into_iter();
+    let changes = targets.map(|target| {
+        let before = apply::read(&target.path)?;
+        let after = target
+            .with(&before, entry)
+            .with_context(|| cannot(&target))?;
+        // A file without us is as its owner has it: an older copy is out of date.
+        let is_owners = target
+            .without(&before)
+            .is_ok_and(|without| without == before);
+        let foreign = !before.is_empty() && !target.is_ours() && before != after;
+        let backup = if foreign && (is_owners || apply::copy_of(&target.path).is_none()) {
+            Backup::Made
+        } else {
+            Backup::Kept
+        };
+        Ok(Change {
+            path: target.path,
+            before,
+            after,
+            backup,
+        })
+    });
+    changes.collect()
+}
+
+/// What `disconnect` does to a program's files.
+fn disconnecting(program: HostProgram, home: &Path) -> anyhow::Result<Vec<Change>> {
+    let targets = plan::targets(program, home).into_iter();
+    let changes = targets.map(|target| {
+        let before = apply::read(&target.path)?;
+        let after = target.without(&before).with_context(|| cannot(&target))?;
+        let copied = apply::copy_of(&target.path);
+        let after = target
+            .given_back(&after, copied.as_deref())
+            .with_context(|| cannot(&target))?;
+        let after = as_it_was(after, copied);
+        Ok(Change {
+            path: target.path,
+            before,
+            after,
+            backup: Backup::Dropped,
+        })
+    });
+    changes.collect()
+}
+
+/// What is left of a file without us, in the form that its owner gave it: to the letter where
+/// nobody has changed it since, and nothing where there was no file before.
+fn as_it_was(after: String, copied: Option<String>) -> String {
+    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
+    match copied {
+        Some(copied) if read(&copied).is_some() && read(&copied) == read(&after) => copied,
+        None if ["", "{}"].contains(&after.trim()) => String::new(),
+        _ => after,
+    }
+}
+
+/// Shows the changes, or makes them and says so.
+fn make(arguments: &ConnectArguments, changes: &[Change]) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    if arguments.show {
+        for change in changes {
+            let (path, after) = (change.path.display(), change.after.trim_end());
+            writeln!(out, "# {path}\n{after}")?;
+        }
+        return Ok(());
+    }
+    apply::apply(changes, &mut |_| Ok(()))?;
+    for change in changes {
+        let path = change.path.display();
+        match (change.is_one(), change.after.is_empty()) {
+            (false, _) => writeln!(out, "{path} is as it should be")?,
+            (true, true) => writeln!(out, "{path} removed")?,
+            (true, false) => writeln!(out, "{path} changed")?,
+        }
+    }
+    Ok(())
 }
 
 /// What is left for a person to do, which nothing here does by itself.
@@ -61,93 +144,16 @@ fn suggest(arguments: &ConnectArguments) {
     ));
 }
 
-pub(super) fn undo(_: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
-    if arguments.program == HostProgram::Generic {
-        super::note("take out what `reprise connect generic` printed by hand");
-        return Ok(Exit::Success);
-    }
-    for target in plan::targets(arguments.program, &crate::env::home()?) {
-        let before = read(&target)?;
-        let after = target.without(&before).with_context(|| cannot(&target))?;
-        let after = as_it_was(&target, after);
-        write(&mut out, arguments, &target, &before, &after)?;
-    }
-    Ok(Exit::Success)
-}
-
-/// What is left of a file without us, in the form that its owner gave it: to the letter where
-/// nobody has changed it since, and nothing where there was no file before.
-fn as_it_was(target: &Target, after: String) -> String {
-    let read = |text: &str| serde_json::from_str::<Value>(text).ok();
-    match fs_err::read_to_string(with_ending(&target.path, BACKUP)) {
-        Ok(kept) if read(&kept).is_some() && read(&kept) == read(&after) => kept,
-        Err(_) if ["", "{}"].contains(&after.trim()) => String::new(),
-        _ => after,
-    }
-}
-
 fn entry(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Entry> {
     Ok(Entry {
         program: std::env::current_exe()?.display().to_string(),
         data: context.places.data.display().to_string(),
         user: arguments.whose.user.to_string(),
+        replaces: arguments.replace,
     })
 }
 
 fn cannot(target: &Target) -> String {
     let path = target.path.display();
     format!("`{path}` cannot be changed and was left as it is; repair it, or use `connect generic`")
-}
-
-fn read(target: &Target) -> anyhow::Result<String> {
-    match fs_err::read_to_string(&target.path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn write(
-    out: &mut impl Write,
-    arguments: &ConnectArguments,
-    target: &Target,
-    before: &str,
-    after: &str,
-) -> anyhow::Result<()> {
-    let path = target.path.display();
-    if arguments.show {
-        writeln!(out, "# {path}\n{}", after.trim_end())?;
-        return Ok(());
-    }
-    if before == after {
-        writeln!(out, "{path} is as it should be")?;
-        return Ok(());
-    }
-    if after.is_empty() {
-        fs_err::remove_file(&target.path)?;
-        writeln!(out, "{path} removed")?;
-        return Ok(());
-    }
-    if let Some(folder) = target.path.parent() {
-        fs_err::create_dir_all(folder)?;
-    }
-    // Whole or not at all: the program may read it at this moment. A link to a file elsewhere, as
-    // those have who keep their settings in a repository, stays a link.
-    let place = fs_err::canonicalize(&target.path).unwrap_or_else(|_| target.path.clone());
-    let beside = with_ending(&place, "new");
-    fs_err::write(&beside, after)?;
-    if let Ok(known) = fs_err::metadata(&place) {
-        fs_err::set_permissions(&beside, known.permissions())?;
-    }
-    fs_err::rename(&beside, &place)?;
-    writeln!(out, "{path} changed")?;
-    Ok(())
-}
-
-fn with_ending(path: &Path, ending: &str) -> std::path::PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(ending);
-    name.into()
 }

@@ -30,35 +30,77 @@ pub(super) fn json(
     Ok(serde_json::to_string_pretty(&file)? + "\n")
 }
 
-/// Sets what the two names lead to.
-pub(super) fn set(
+/// Sets our server; another program's of the same name makes way only where that is wanted.
+pub(super) fn set_server(
     file: &mut Map<String, Value>,
-    [outer, inner]: &[&str; 2],
-    value: Value,
+    [outer, inner]: [&str; 2],
+    server: Value,
+    entry: &Entry,
 ) -> anyhow::Result<()> {
-    let held = file.entry(*outer).or_insert_with(|| json!({}));
+    let held = file.entry(outer).or_insert_with(|| json!({}));
     let Value::Object(held) = held else {
         bail!("its `{outer}` is not an object");
     };
-    held.insert((*inner).to_owned(), value);
+    if held.get(inner).is_some_and(|known| !is_ours(known)) && !entry.replaces {
+        bail!(
+            "it has an MCP server `{inner}` of another program; rename that, or pass `--replace` to \
+             put ours in its place until `disconnect`"
+        );
+    }
+    held.insert(inner.to_owned(), server);
     Ok(())
 }
 
-/// Takes out what the two names lead to, and the outer one where it is empty then.
-pub(super) fn remove(file: &mut Map<String, Value>, [outer, inner]: &[&str; 2]) {
-    if let Some(Value::Object(held)) = file.get_mut(*outer)
-        && held.remove(*inner).is_some()
-        && held.is_empty()
+/// Takes out our server, and what holds it where that is empty then.
+pub(super) fn remove_server(file: &mut Map<String, Value>, [outer, inner]: [&str; 2]) {
+    if let Some(Value::Object(held)) = file.get_mut(outer)
+        && held.get(inner).is_some_and(is_ours)
     {
-        file.remove(*outer);
+        held.remove(inner);
+        if held.is_empty() {
+            file.remove(outer);
+        }
     }
+}
+
+/// A text without us, with the server of our name that stands in the copy of the file as it was.
+pub(super) fn given_back(
+    text: &str,
+    copied: &str,
+    [outer, inner]: [&str; 2],
+) -> anyhow::Result<String> {
+    let copied: Value = serde_json::from_str(copied).unwrap_or_default();
+    let Some(known) = copied[outer].get(inner).filter(|known| !is_ours(known)) else {
+        return Ok(text.to_owned());
+    };
+    json(text, |file| {
+        let held = file.entry(outer).or_insert_with(|| json!({}));
+        if let Value::Object(held) = held {
+            held.entry(inner).or_insert_with(|| known.clone());
+        }
+        Ok(())
+    })
+}
+
+/// A server that calls `reprise mcp`.
+fn is_ours(server: &Value) -> bool {
+    let command = &server["command"];
+    let program = command.as_str().or_else(|| command[0].as_str());
+    let arguments = if command.is_array() {
+        command
+    } else {
+        &server["args"]
+    };
+    let named = program.is_some_and(|program| program.ends_with("reprise"));
+    let mut arguments = arguments.as_array().into_iter().flatten();
+    named && arguments.any(|argument| argument == "mcp")
 }
 
 /// A TOML text with our table at its end, between marks.
 pub(super) fn toml_with(text: &str, entry: &Entry) -> anyhow::Result<String> {
     let mut rest = toml_without(text);
     if rest.contains(&format!("[mcp_servers.{SERVER}]")) {
-        bail!("it has an `mcp_servers.{SERVER}` of its own");
+        bail!("it has an MCP server `{SERVER}` of another program; rename that first");
     }
     if !rest.is_empty() && !rest.ends_with('\n') {
         rest.push('\n');

@@ -12,6 +12,9 @@ use crate::args::HostProgram;
 /// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
 pub(super) const SERVER: &str = "memory";
 
+const SERVERS: [&str; 2] = ["mcpServers", SERVER];
+const LOCAL_SERVERS: [&str; 2] = ["mcp", SERVER];
+
 /// For a program's CLAUDE.md or AGENTS.md: what an agent that has our tools should do with them.
 pub(super) const SNIPPET: &str = "\
 - Before a task: `recall` from the memory server what is known about it.
@@ -24,6 +27,8 @@ pub(super) struct Entry {
     pub(super) program: String,
     pub(super) data: String,
     pub(super) user: String,
+    /// Whether a server of our name that is another program's makes way.
+    pub(super) replaces: bool,
 }
 
 impl Entry {
@@ -45,6 +50,13 @@ impl Entry {
 
     fn server(&self) -> Value {
         json!({ "command": self.program, "args": self.arguments() })
+    }
+
+    /// The same as `OpenCode` has it.
+    fn local_server(&self) -> Value {
+        let mut command = vec![self.program.as_str()];
+        command.extend(self.arguments());
+        json!({ "type": "local", "command": command, "enabled": true })
     }
 }
 
@@ -137,6 +149,17 @@ impl Target {
         forms.try_fold(text.to_owned(), |text, form| form.with(&text, entry))
     }
 
+    /// A text without us, with the server that had made way for us.
+    pub(super) fn given_back(&self, text: &str, copied: Option<&str>) -> anyhow::Result<String> {
+        let mut forms = self.forms.iter();
+        forms.try_fold(text.to_owned(), |text, form| {
+            match (form.servers(), copied) {
+                (Some(names), Some(copied)) => edit::given_back(&text, copied, names),
+                _ => Ok(text),
+            }
+        })
+    }
+
     /// The file's text without us.
     pub(super) fn without(&self, text: &str) -> anyhow::Result<String> {
         let mut forms = self.forms.iter();
@@ -145,16 +168,22 @@ impl Target {
 }
 
 impl Form {
+    /// Where a JSON file has a program's servers, and which is ours.
+    const fn servers(self) -> Option<[&'static str; 2]> {
+        match self {
+            Self::Servers => Some(SERVERS),
+            Self::OpenCode => Some(LOCAL_SERVERS),
+            Self::Hooks(_) | Self::Toml | Self::Plugin => None,
+        }
+    }
+
     fn with(self, text: &str, entry: &Entry) -> anyhow::Result<String> {
         match self {
             Self::Servers => edit::json(text, |file| {
-                edit::set(file, &["mcpServers", SERVER], entry.server())
+                edit::set_server(file, SERVERS, entry.server(), entry)
             }),
             Self::OpenCode => edit::json(text, |file| {
-                let mut command = vec![entry.program.as_str()];
-                command.extend(entry.arguments());
-                let server = json!({ "type": "local", "command": command, "enabled": true });
-                edit::set(file, &["mcp", SERVER], server)
+                edit::set_server(file, LOCAL_SERVERS, entry.local_server(), entry)
             }),
             Self::Hooks(form) => edit::json(text, |file| hooks::add(file, form, entry)),
             Self::Toml => edit::toml_with(text, entry),
@@ -166,12 +195,10 @@ impl Form {
         match self {
             Self::Toml => Ok(edit::toml_without(text)),
             Self::Plugin => Ok(edit::plugin_without(text)),
-            Self::Servers => edit::json(text, |file| {
-                edit::remove(file, &["mcpServers", SERVER]);
-                Ok(())
-            }),
-            Self::OpenCode => edit::json(text, |file| {
-                edit::remove(file, &["mcp", SERVER]);
+            Self::Servers | Self::OpenCode => edit::json(text, |file| {
+                if let Some(names) = self.servers() {
+                    edit::remove_server(file, names);
+                }
                 Ok(())
             }),
             Self::Hooks(form) => edit::json(text, |file| {

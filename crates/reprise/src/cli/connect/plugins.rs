@@ -27,6 +27,7 @@ fn written(form: HookForm) -> Value {
         program: "reprise".to_owned(),
         data: "D".to_owned(),
         user: "U".to_owned(),
+        replaces: false,
     };
     let mut file = Map::new();
     hooks::add(&mut file, form, &entry).unwrap();

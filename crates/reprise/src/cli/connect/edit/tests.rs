@@ -19,6 +19,7 @@ fn entry() -> Entry {
         program: "/opt/it's here/reprise".to_owned(),
         data: "/home/ada/data".to_owned(),
         user: "ada".to_owned(),
+        replaces: false,
     }
 }
 
@@ -115,7 +116,10 @@ fn what_an_older_version_wrote_is_replaced() {
     let new = read(&settings.with(&old.to_string(), &entry()).unwrap());
     let groups = new["hooks"]["PostToolUse"].as_array().unwrap();
     assert_eq!(groups.len(), 1);
-    assert_eq!(groups[0]["matcher"], "Bash");
+    assert_eq!(
+        groups[0]["matcher"],
+        "Bash|Edit|MultiEdit|Write|NotebookEdit"
+    );
 }
 
 #[test]
@@ -138,7 +142,8 @@ fn each_program_gets_its_hooks_in_its_own_form() {
     let command = stop["command"].as_str().unwrap();
     assert!(command.ends_with("hook stop --user 'ada' --program codex"));
     let gemini = hooks(HostProgram::Gemini, "settings.json");
-    assert_eq!(gemini["AfterTool"][0]["matcher"], "run_shell_command");
+    let tools = "run_shell_command|replace|write_file";
+    assert_eq!(gemini["AfterTool"][0]["matcher"], tools);
     assert_eq!(gemini["BeforeAgent"][0]["hooks"][0]["timeout"], 5_000);
     let file = target(HostProgram::Cursor, "hooks.json");
     let cursor = read(&file.with("", &entry()).unwrap());
@@ -176,4 +181,30 @@ fn a_file_that_is_something_else_is_left_alone() {
     let foreign = "export const Mine = async () => ({})\n";
     assert!(plugin.with(foreign, &entry()).is_err());
     assert_eq!(plugin.without(foreign).unwrap(), foreign);
+}
+
+#[test]
+fn another_programs_server_of_our_name_makes_way_only_where_that_is_wanted_and_comes_back() {
+    let replacing = Entry {
+        replaces: true,
+        ..entry()
+    };
+    for (program, file, outer) in [
+        (HostProgram::ClaudeCode, ".claude.json", "mcpServers"),
+        (HostProgram::Opencode, "opencode.json", "mcp"),
+    ] {
+        let target = target(program, file);
+        let theirs = json!({outer: {"memory": {"command": "npx", "args": ["server-memory"]}}});
+        let before = theirs.to_string();
+        let error = target.with(&before, &entry()).unwrap_err().to_string();
+        assert!(error.contains("of another program"), "{error}");
+        let after = target.with(&before, &replacing).unwrap();
+        assert!(after.contains("here/reprise"), "{after}");
+        let without = target.without(&after).unwrap();
+        let back = target.given_back(&without, Some(&before)).unwrap();
+        assert_eq!(read(&back), theirs);
+        // Not ours to take out, nor to bring back where somebody has put another there.
+        assert_eq!(target.without(&before).unwrap(), before);
+        assert_eq!(target.given_back(&before, Some("{}")).unwrap(), before);
+    }
 }

@@ -1,0 +1,180 @@
+//! What stands on the disk after a change, and after one that was killed or could not be made.
+
+use std::os::unix::fs::PermissionsExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::apply::{Step, apply};
+use super::*;
+
+const PROGRAM: HostProgram = HostProgram::ClaudeCode;
+const SERVERS: &str = "{\n\"mcpServers\": {\"memory\": {\"command\": \"npx\", \"args\": []}} }\n";
+const SETTINGS: &str = "{ \"theme\": 1 }\n";
+
+/// A home with two files that only their owner reads.
+struct Home(tempfile::TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        fs_err::create_dir_all(home.0.path().join(".claude")).unwrap();
+        for (name, text) in [
+            (".claude.json", SERVERS),
+            (".claude/settings.json", SETTINGS),
+        ] {
+            let path = home.0.path().join(name);
+            fs_err::write(&path, text).unwrap();
+            fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        home
+    }
+
+    fn connecting(&self) -> Vec<Change> {
+        let entry = Entry {
+            program: "/opt/reprise".to_owned(),
+            data: "/d".to_owned(),
+            user: "ada".to_owned(),
+            replaces: true,
+        };
+        connecting(PROGRAM, self.0.path(), &entry).unwrap()
+    }
+
+    fn disconnect(&self) {
+        let changes = disconnecting(PROGRAM, self.0.path()).unwrap();
+        apply(&changes, &mut |_| Ok(())).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        apply::read(&self.0.path().join(name)).unwrap()
+    }
+
+    fn files(&self) -> Vec<String> {
+        let folders = [self.0.path().to_owned(), self.0.path().join(".claude")];
+        let mut names: Vec<String> = folders
+            .iter()
+            .flat_map(|folder| fs_err::read_dir(folder).unwrap())
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| {
+                let mode = fs_err::metadata(&path).unwrap().permissions().mode();
+                assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+                path.file_name().unwrap().to_string_lossy().into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn is_as_it_was(&self) -> bool {
+        self.read(".claude.json") == SERVERS && self.read(".claude/settings.json") == SETTINGS
+    }
+}
+
+#[test]
+fn files_keep_their_mode_and_come_back_to_the_letter() {
+    let home = Home::new();
+    apply(&home.connecting(), &mut |_| Ok(())).unwrap();
+    assert!(home.read(".claude.json").contains("/opt/reprise"));
+    assert_eq!(
+        home.files(),
+        [
+            ".claude.json",
+            ".claude.json.before-reprise",
+            "settings.json",
+            "settings.json.before-reprise"
+        ]
+    );
+    // A second time changes nothing, and keeps the copies of what was there first.
+    let again = home.connecting();
+    assert!(
+        again
+            .iter()
+            .all(|change| !change.is_one() && change.backup == Backup::Kept)
+    );
+    home.disconnect();
+    assert!(home.is_as_it_was());
+    assert_eq!(home.files(), [".claude.json", "settings.json"]);
+}
+
+#[test]
+fn a_process_killed_at_any_step_is_undone_by_disconnect() {
+    let steps = {
+        let mut steps = 0;
+        apply(&Home::new().connecting(), &mut |_| {
+            steps += 1;
+            Ok(())
+        })
+        .unwrap();
+        steps
+    };
+    assert!(steps >= 6, "{steps}");
+    for dies_at in 0..steps {
+        let home = Home::new();
+        let changes = home.connecting();
+        let mut step = 0;
+        // Nothing of `apply` runs any more, as after `kill -9`.
+        let died = catch_unwind(AssertUnwindSafe(|| {
+            apply(&changes, &mut |_| {
+                assert!(step != dies_at, "killed");
+                step += 1;
+                Ok(())
+            })
+        }));
+        assert!(died.is_err());
+        for name in [".claude.json", ".claude/settings.json"] {
+            let text = home.read(name);
+            let whole = serde_json::from_str::<Value>(&text).is_ok();
+            assert!(whole, "step {dies_at}: {text}");
+        }
+        home.disconnect();
+        assert!(home.is_as_it_was(), "step {dies_at}");
+        // And it can be connected as if nothing had been.
+        apply(&home.connecting(), &mut |_| Ok(())).unwrap();
+        home.disconnect();
+        assert!(home.is_as_it_was(), "step {dies_at}");
+        assert_eq!(home.files(), [".claude.json", "settings.json"]);
+    }
+}
+
+#[test]
+fn where_one_file_cannot_be_changed_none_is() {
+    // The second file is broken: nothing is planned.
+    let home = Home::new();
+    fs_err::write(home.0.path().join(".claude/settings.json"), "{ broken").unwrap();
+    let entry = Entry {
+        program: "/opt/reprise".to_owned(),
+        data: "/d".to_owned(),
+        user: "ada".to_owned(),
+        replaces: true,
+    };
+    assert!(connecting(PROGRAM, home.0.path(), &entry).is_err());
+    assert_eq!(home.read(".claude.json"), SERVERS);
+
+    // The disk fails at any step: what was done is taken back.
+    for fails_at in 0..6 {
+        let home = Home::new();
+        let mut step = 0;
+        let applied = apply(&home.connecting(), &mut |_| {
+            step += 1;
+            if step > fails_at {
+                return Err(std::io::Error::other("the disk is full"));
+            }
+            Ok(())
+        });
+        assert!(applied.is_err());
+        assert!(home.is_as_it_was(), "step {fails_at}");
+    }
+
+    // Its program has written it meanwhile: that stays.
+    let home = Home::new();
+    let changes = home.connecting();
+    let theirs = "{\"theme\": 2}";
+    let mut watch = |step| {
+        if step == Step::Write {
+            fs_err::write(home.0.path().join(".claude/settings.json"), theirs)?;
+        }
+        Ok(())
+    };
+    assert!(apply(&changes, &mut watch).is_err());
+    assert_eq!(home.read(".claude/settings.json"), theirs);
+    assert_eq!(home.read(".claude.json"), SERVERS);
+}
