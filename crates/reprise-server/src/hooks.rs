@@ -6,6 +6,7 @@
 
 mod clean;
 mod fields;
+mod output;
 mod program;
 mod verdict;
 
@@ -92,12 +93,15 @@ pub struct HookReport {
     pub session: String,
     /// The project's name: the folder that holds its repository.
     pub project: String,
-    /// What the user, or the agent, said.
+    /// What the user, or the agent, said; of a command what failed in it, or what it committed.
     pub text: String,
     /// The command that ran, for a tool.
     pub command: String,
     /// Whether the command succeeded, or the answer was finished, where that can be told.
     pub succeeded: Option<bool>,
+    /// Files that a tool has changed, from the project's folder on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// What a hook prints.
@@ -130,26 +134,53 @@ impl HookReport {
             }
             HookEvent::SessionStart | HookEvent::PostTool => String::new(),
         };
-        let command = program.command(&input);
-        let succeeded = match event {
-            HookEvent::PostTool => verdict::verdict(program, command, &input),
-            HookEvent::Stop => program.finished(&input),
-            _ => None,
-        };
-        Some(Self {
+        let folder = Path::new(folders.first().copied().unwrap_or_default());
+        let mut report = Self {
             session: program.session(&input).to_owned(),
-            project: project_of(Path::new(folders.first().copied().unwrap_or_default())),
+            project: project_of(folder),
             text: clean::clean(&said),
-            command: clean::clean(command),
-            succeeded,
-        })
+            ..Self::default()
+        };
+        match event {
+            HookEvent::PostTool => report.read_tool(program, &input, folder),
+            HookEvent::Stop => report.succeeded = program.finished(&input),
+            _ => {}
+        }
+        Some(report)
+    }
+
+    /// What a tool did: a command and how it ended, or an edit.
+    fn read_tool(&mut self, program: HookProgram, input: &Value, folder: &Path) {
+        let edited = fields::edited(input).into_iter();
+        let inside = |file: String| {
+            let path = Path::new(&file);
+            path.strip_prefix(root_of(folder))
+                .map_or(file.clone(), |path| path.display().to_string())
+        };
+        self.files = edited.map(inside).collect();
+        let command = program.command(input);
+        if !self.files.is_empty() || command.is_empty() {
+            return;
+        }
+        self.succeeded = verdict::verdict(program, command, input);
+        let printed = verdict::printed(program, input);
+        let said = match self.succeeded {
+            Some(false) => output::failing(&printed),
+            _ => output::committed(&printed),
+        };
+        self.text = clean::clean(&said);
+        self.command = clean::clean(command);
     }
 }
 
 /// The folder that holds the repository, else the folder itself.
-fn project_of(folder: &Path) -> String {
+fn root_of(folder: &Path) -> &Path {
     let root = folder.ancestors().find(|up| up.join(".git").exists());
-    let name = root.unwrap_or(folder).file_name();
+    root.unwrap_or(folder)
+}
+
+fn project_of(folder: &Path) -> String {
+    let name = root_of(folder).file_name();
     name.map(|name| name.to_string_lossy().into_owned())
         .unwrap_or_default()
 }

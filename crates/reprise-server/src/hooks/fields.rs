@@ -12,6 +12,9 @@ use super::HookProgram;
 /// The end of a transcript that is looked at, in bytes.
 const TRANSCRIPT_TAIL: u64 = 256 * 1024;
 
+/// Files of one edit that are reported.
+const FILES_MAX: usize = 20;
+
 /// Where a program has what; of several places the first that holds a text counts.
 struct Places {
     session: &'static [&'static str],
@@ -97,6 +100,38 @@ impl HookProgram {
             said => said.to_owned(),
         }
     }
+}
+
+/// The files that a tool has changed: one that it names, or those of a patch.
+pub(super) fn edited(input: &Value) -> Vec<String> {
+    let named = texts(
+        input,
+        &[
+            "/tool_input/file_path",
+            "/tool_input/filePath",
+            "/tool_input/notebook_path",
+            "/file_path",
+        ],
+    );
+    let mut files: Vec<String> = named.map(str::to_owned).collect();
+    let patch = first(
+        input,
+        &[
+            "/tool_input/command",
+            "/tool_input/input",
+            "/tool_input/patch",
+        ],
+    );
+    if patch.contains("*** Begin Patch") {
+        let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: "];
+        let named = patch
+            .lines()
+            .filter_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)));
+        files.extend(named.map(|file| file.trim().to_owned()));
+    }
+    files.dedup();
+    files.truncate(FILES_MAX);
+    files
 }
 
 /// What the user said: the one thing that all of them name alike.

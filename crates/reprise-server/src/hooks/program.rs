@@ -53,7 +53,7 @@ const fn shell(name: &'static str, matcher: &'static str) -> Moment {
 const CLAUDE_CODE: &[Moment] = &[
     at(HookEvent::SessionStart, "SessionStart"),
     at(HookEvent::UserPrompt, "UserPromptSubmit"),
-    shell("PostToolUse", "Bash"),
+    shell("PostToolUse", "Bash|Edit|MultiEdit|Write|NotebookEdit"),
     // A command that ends with another code than 0 has an event of its own.
     shell("PostToolUseFailure", "Bash"),
     at(HookEvent::Stop, "Stop"),
@@ -64,7 +64,7 @@ const CLAUDE_CODE: &[Moment] = &[
 const CODEX: &[Moment] = &[
     at(HookEvent::SessionStart, "SessionStart"),
     at(HookEvent::UserPrompt, "UserPromptSubmit"),
-    shell("PostToolUse", "^Bash$"),
+    shell("PostToolUse", "^(Bash|apply_patch)$"),
     at(HookEvent::Stop, "Stop"),
     at(HookEvent::SessionEnd, "SessionEnd"),
 ];
@@ -75,6 +75,7 @@ const CURSOR: &[Moment] = &[
     at(HookEvent::UserPrompt, "beforeSubmitPrompt"),
     shell("postToolUse", "Shell"),
     shell("postToolUseFailure", "Shell"),
+    at(HookEvent::PostTool, "afterFileEdit"),
     at(HookEvent::Answer, "afterAgentResponse"),
     at(HookEvent::Stop, "stop"),
     at(HookEvent::SessionEnd, "sessionEnd"),
@@ -84,7 +85,7 @@ const CURSOR: &[Moment] = &[
 const GEMINI: &[Moment] = &[
     at(HookEvent::SessionStart, "SessionStart"),
     at(HookEvent::UserPrompt, "BeforeAgent"),
-    shell("AfterTool", "run_shell_command"),
+    shell("AfterTool", "run_shell_command|replace|write_file"),
     at(HookEvent::Stop, "AfterAgent"),
     at(HookEvent::SessionEnd, "SessionEnd"),
 ];

@@ -88,7 +88,29 @@ fn claude_code_is_understood() {
         "duration_ms": 90});
     let report = of(program, HookEvent::PostTool, &failed);
     assert_eq!(report.command, "cargo test");
-    assert_eq!((report.succeeded, report.text.as_str()), (Some(false), ""));
+    assert_eq!(report.succeeded, Some(false));
+    assert_eq!(report.text, "Exit code 101\nerror: could not compile");
+
+    let committed = json!({"session_id": "86c1e27e", "cwd": "/work/shop",
+        "hook_event_name": "PostToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "git commit -m 'Freeze the clock'"},
+        "tool_response": {"stdout": "[main 1a2b3c4] Freeze the clock\n 1 file changed, 2 \
+            insertions(+)", "stderr": "", "interrupted": false}});
+    let report = of(program, HookEvent::PostTool, &committed);
+    assert!(
+        report.text.starts_with("[main 1a2b3c4] Freeze"),
+        "{report:?}"
+    );
+
+    let edited = json!({"session_id": "86c1e27e", "cwd": "/work/shop",
+        "hook_event_name": "PostToolUse", "tool_name": "Edit",
+        "tool_input": {"file_path": "/work/shop/src/login.rs", "old_string": "a",
+            "new_string": "b"}, "tool_response": {"filePath": "/work/shop/src/login.rs"}});
+    let report = of(program, HookEvent::PostTool, &edited);
+    assert_eq!(
+        (report.files, report.command),
+        (vec!["src/login.rs".to_owned()], String::new())
+    );
 
     let passed = json!({"session_id": "86c1e27e", "cwd": "/work/shop",
         "hook_event_name": "PostToolUse", "tool_name": "Bash",
@@ -141,6 +163,13 @@ fn codex_is_understood() {
         "tool_input": {"command": "make check"}, "tool_response": "fine\n"}),
     );
     assert_eq!(of(program, HookEvent::PostTool, &ran).succeeded, None);
+    let patched = with(
+        json!({"hook_event_name": "PostToolUse", "tool_name": "apply_patch",
+        "tool_input": {"command": "*** Begin Patch\n*** Update File: src/a.rs\n@@\n-a\n+b\n\
+            *** Add File: src/b.rs\n+x\n*** End Patch"}, "tool_response": "Done"}),
+    );
+    let report = of(program, HookEvent::PostTool, &patched);
+    assert_eq!(report.files, ["src/a.rs", "src/b.rs"]);
     let stop = with(json!({"hook_event_name": "Stop", "stop_hook_active": false,
         "last_assistant_message": "I froze its clock."}));
     assert_eq!(
@@ -210,6 +239,12 @@ fn cursor_is_understood() {
             expected
         );
     }
+    let edited = with(json!({"hook_event_name": "afterFileEdit",
+        "file_path": "/work/shop/web/app.ts", "edits": []}));
+    assert_eq!(
+        of(program, HookEvent::PostTool, &edited).files,
+        ["web/app.ts"]
+    );
     let answered = with(json!({"hook_event_name": "afterAgentResponse", "text": "Done, frozen."}));
     assert_eq!(
         of(program, HookEvent::Answer, &answered).text,

@@ -70,6 +70,11 @@ pub(super) fn verdict(program: HookProgram, command: &str, input: &Value) -> Opt
     }
 }
 
+/// What the command printed.
+pub(super) fn printed(program: HookProgram, input: &Value) -> String {
+    Ended::of(program, input).output
+}
+
 /// Interrupted, refused, or sent to the background: nothing has ended.
 fn is_broken_off(input: &Value) -> bool {
     let is = |place: &str| input.pointer(place).and_then(Value::as_bool) == Some(true);

@@ -3,9 +3,10 @@
 //!
 //! Lives here: what each moment of a session does. Must never live here: the program's JSON.
 
+mod content;
 mod judges;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -18,17 +19,21 @@ use super::{Kept, Surface};
 use crate::hooks::{HookAnswer, HookEvent, HookReport};
 use crate::problem::Problem;
 use crate::wire::{Hit, OutcomeLine, RecallBody, instant};
+use judges::Ran;
 
 /// Sessions that are remembered between their events; the one idle for longest goes first.
 const SESSIONS_MAX: usize = 1_000;
 /// Memories put into one prompt.
 const INJECTED_MAX: usize = 4;
-/// Looked at for them: others may belong to other projects.
-const CANDIDATES: usize = 16;
+/// Looked at for them: others may belong to other projects, or be this session's own.
+const CANDIDATES: usize = 48;
 /// Newest memories that are looked through for a project's.
 const LOOKED_AT: usize = 200;
 /// Characters of one memory in a prompt.
 const INJECTED_CHARS: usize = 400;
+/// Memories that a session is known to have seen, and files that it is known to have edited.
+const SEEN_MAX: usize = 400;
+const EDITED_MAX: usize = 40;
 /// A shorter prompt ("yes", "go on") asks nothing and says nothing.
 const PROMPT_CHARS_MIN: usize = 12;
 /// One minus the cosine up to which a memory speaks to a prompt by itself.
@@ -48,8 +53,22 @@ struct Session {
     recalled: Option<(RecallId, Vec<RecordId>)>,
     /// How the last test since then went.
     judged: Option<bool>,
+    /// What was put into its prompts: it stands there already.
+    seen: BTreeSet<RecordId>,
+    /// Files edited since its agent last answered.
+    edited: BTreeSet<String>,
     /// Counts the touches of all sessions.
     touched: u64,
+}
+
+impl Session {
+    /// Notes what stands in its prompts now; of too many the oldest records go first.
+    fn see(&mut self, records: &[RecordId]) {
+        self.seen.extend(records);
+        while self.seen.len() > SEEN_MAX {
+            self.seen.pop_first();
+        }
+    }
 }
 
 impl Sessions {
@@ -78,33 +97,78 @@ impl Surface {
     ) -> Result<HookAnswer, Problem> {
         let key = (user.clone(), report.session.clone());
         match event {
-            HookEvent::SessionStart => return self.latest(user, &report.project).await,
+            HookEvent::SessionStart => return self.latest(user, key, &report.project).await,
             HookEvent::UserPrompt => return self.prompted(user, key, report).await,
-            HookEvent::PostTool => {
-                let judge = judges::judges(&report.command);
-                if let Some(succeeded) = report.succeeded.filter(|_| judge) {
-                    self.sessions
-                        .change(key, |session| session.judged = Some(succeeded));
-                    let went = if succeeded { "passed" } else { "failed" };
-                    let text = format!("`{}` {went}", report.command);
-                    let source = MemorySource::WorkerResult;
-                    self.keep_said(user, &report, text, source).await?;
-                }
-            }
-            HookEvent::Answer | HookEvent::PreCompact => {
-                let said = report.text.clone();
-                let source = MemorySource::WorkerResult;
-                self.keep_said(user, &report, said, source).await?;
+            HookEvent::PostTool => self.tool_used(user, key, &report).await?,
+            HookEvent::Answer => self.answered(user, &report).await?,
+            HookEvent::PreCompact => {
+                // What stood in the conversation may not stand there any more.
+                self.sessions.change(key, |session| session.seen.clear());
+                self.answered(user, &report).await?;
             }
             HookEvent::Stop | HookEvent::SessionEnd => {
-                let said = report.text.clone();
-                let source = MemorySource::WorkerResult;
-                self.keep_said(user, &report, said, source).await?;
+                self.answered(user, &report).await?;
+                let edited = self
+                    .sessions
+                    .change(key.clone(), |session| std::mem::take(&mut session.edited));
+                if !edited.is_empty() {
+                    let files: Vec<String> = edited.into_iter().collect();
+                    let text = format!("Edited {}", files.join(", "));
+                    self.keep_said(user, &report, text, MemorySource::WorkerResult)
+                        .await?;
+                }
                 let broken_off = report.succeeded == Some(false);
                 self.stopped(user, key, broken_off).await?;
             }
         }
         Ok(HookAnswer::default())
+    }
+
+    /// The agent's words are kept where they say something.
+    async fn answered(&self, user: &UserId, report: &HookReport) -> Result<(), Problem> {
+        if !content::says_something(&report.text) {
+            return Ok(());
+        }
+        let said = report.text.clone();
+        let source = MemorySource::WorkerResult;
+        self.keep_said(user, report, said, source).await
+    }
+
+    /// Tests and commits are kept as they end, builds where they fail, edits with the answer.
+    async fn tool_used(
+        &self,
+        user: &UserId,
+        key: (UserId, String),
+        report: &HookReport,
+    ) -> Result<(), Problem> {
+        if !report.files.is_empty() {
+            self.sessions.change(key, |session| {
+                let room = EDITED_MAX.saturating_sub(session.edited.len());
+                session
+                    .edited
+                    .extend(report.files.iter().take(room).cloned());
+            });
+            return Ok(());
+        }
+        let ran = judges::ran(&report.command);
+        if let (Some(Ran::Tests), Some(succeeded)) = (ran, report.succeeded) {
+            self.sessions
+                .change(key, |session| session.judged = Some(succeeded));
+        }
+        let (command, said) = (&report.command, &report.text);
+        let text = match (ran, report.succeeded) {
+            (Some(Ran::Tests), Some(true)) => format!("`{command}` passed"),
+            (Some(Ran::Tests | Ran::Build), Some(false)) if said.is_empty() => {
+                format!("`{command}` failed")
+            }
+            (Some(Ran::Tests | Ran::Build), Some(false)) => format!("`{command}` failed:\n{said}"),
+            (Some(Ran::Commit), went) if went != Some(false) && !said.is_empty() => {
+                format!("Committed {said}")
+            }
+            _ => return Ok(()),
+        };
+        self.keep_said(user, report, text, MemorySource::WorkerResult)
+            .await
     }
 
     /// A prompt is answered with what is known, and kept.
@@ -114,13 +178,17 @@ impl Surface {
         key: (UserId, String),
         report: HookReport,
     ) -> Result<HookAnswer, Problem> {
-        if report.text.trim().chars().count() < PROMPT_CHARS_MIN {
+        let short = report.text.trim().chars().count() < PROMPT_CHARS_MIN;
+        if short || !content::says_something(&report.text) {
             return Ok(HookAnswer::default());
         }
-        let (recall_id, verdict, hits) =
-            self.of_project(user, &report.text, &report.project).await?;
-        let used = hits.iter().map(|hit| hit.id).collect();
+        let seen = self
+            .sessions
+            .change(key.clone(), |session| session.seen.clone());
+        let (recall_id, verdict, hits) = self.of_project(user, &report, &seen).await?;
+        let used: Vec<RecordId> = hits.iter().map(|hit| hit.id).collect();
         self.sessions.change(key, |session| {
+            session.see(&used);
             session.recalled = Some((recall_id, used));
             session.judged = None;
         });
@@ -169,7 +237,12 @@ impl Surface {
     }
 
     /// What was kept last in a project.
-    async fn latest(&self, user: &UserId, project: &str) -> Result<HookAnswer, Problem> {
+    async fn latest(
+        &self,
+        user: &UserId,
+        key: (UserId, String),
+        project: &str,
+    ) -> Result<HookAnswer, Problem> {
         let Some(own) = tag_of(project).filter(|_| self.service.has_memory(user)) else {
             return Ok(HookAnswer::default());
         };
@@ -178,24 +251,34 @@ impl Surface {
             .newest(LOOKED_AT)
             .into_iter()
             .filter_map(Result::ok);
-        let of_it = newest.filter(|record| record.tags.contains(&own));
+        // A session that goes on after a compaction has words of its own here.
+        let of_it = newest
+            .filter(|record| record.tags.contains(&own))
+            .filter(|record| key.1.is_empty() || record.session_id != key.1);
         let found: Vec<_> = of_it
             .take(INJECTED_MAX)
             .map(|record| (record.timestamp, record.id, record.text))
             .collect();
+        let shown: Vec<RecordId> = found.iter().map(|(_, id, _)| *id).collect();
+        self.sessions.change(key, |session| {
+            session.seen.clear();
+            session.see(&shown);
+        });
         Ok(injected(&found, Verdict::Relevant, Self::random()))
     }
 
-    /// What resonates and belongs to this project or to none.
+    /// What resonates, belongs to this project or to none, and stands in no prompt of the session:
+    /// neither as its own words nor as what memory has put there.
     async fn of_project(
         &self,
         user: &UserId,
-        query: &str,
-        project: &str,
+        report: &HookReport,
+        seen: &BTreeSet<RecordId>,
     ) -> Result<(RecallId, Verdict, Vec<Hit>), Problem> {
-        let own = tag_of(project);
+        let own = tag_of(&report.project);
+        let session = &report.session;
         let body = RecallBody {
-            query: query.to_owned(),
+            query: report.text.clone(),
             top_k: Some(CANDIDATES),
             ..RecallBody::default()
         };
@@ -205,6 +288,8 @@ impl Surface {
         let hits = answer.results.into_iter();
         let hits = hits.filter(|hit| sure || resonates(hit));
         let hits = hits.filter(|hit| !hit.tags.iter().any(foreign));
+        let hits = hits.filter(|hit| session.is_empty() || hit.session_id != *session);
+        let hits = hits.filter(|hit| !seen.contains(&hit.id));
         let hits = hits.take(INJECTED_MAX).collect();
         Ok((answer.recall_id, answer.verdict, hits))
     }

@@ -43,14 +43,21 @@ async fn a_session_is_kept_and_the_next_one_knows_of_it() {
         hook(&running, "user-prompt", said("s1", "shop", first)).await,
         ""
     );
+    // Its own words are no memory of earlier sessions.
     let again = hook(&running, "UserPromptSubmit", said("s1", "shop", first)).await;
-    assert!(again.contains("frozen clock"), "{again}");
+    assert_eq!(again, "");
     assert_eq!(export(&running).await.lines().count(), 1);
 
     // What memory says about one project is not said in another.
     let question = "why is the login test flaky, which clock does it need";
     let own = hook(&running, "user-prompt", said("s2", "shop", question)).await;
     assert!(own.contains(first) && quoted_lines(&own).is_some(), "{own}");
+    // It stands in that conversation now, until that is shortened.
+    let twice = hook(&running, "user-prompt", said("s2", "shop", question)).await;
+    assert_eq!(twice, "");
+    hook(&running, "pre-compact", said("s2", "shop", "")).await;
+    let later = hook(&running, "user-prompt", said("s2", "shop", question)).await;
+    assert!(later.contains(first), "{later}");
     let other = hook(&running, "user-prompt", said("s3", "bank", question)).await;
     assert!(!other.contains(first), "{other}");
     let start = hook(&running, "session-start", said("s4", "shop", "")).await;
@@ -91,6 +98,50 @@ async fn the_end_of_a_tool_becomes_an_outcome() {
 }
 
 #[tokio::test]
+async fn what_failed_what_was_edited_and_what_was_committed_is_kept() {
+    let running = run_with_words().await;
+    let tool = |more: Value| {
+        let mut report = json!({"session": "s1", "project": "shop"});
+        let fields = more.as_object().unwrap().clone();
+        report.as_object_mut().unwrap().extend(fields);
+        report
+    };
+    let failed = "test login::expires ... FAILED";
+    for report in [
+        json!({"command": "cargo nextest run", "succeeded": false, "text": failed}),
+        json!({"command": "make test", "succeeded": true}),
+        json!({"command": "cargo build", "succeeded": true}),
+        json!({"command": "npx tsc", "succeeded": false, "text": "error TS2304: cannot find x"}),
+        json!({"command": "git commit -m x", "succeeded": true,
+            "text": "[main 1a2b3c4] Freeze the clock"}),
+        json!({"files": ["src/login.rs"]}),
+        json!({"files": ["src/clock.rs", "src/login.rs"]}),
+    ] {
+        assert_eq!(hook(&running, "post-tool", tool(report)).await, "");
+    }
+    hook(&running, "stop", tool(json!({"text": ""}))).await;
+    hook(&running, "stop", tool(json!({"text": ""}))).await;
+    let mut kept: Vec<String> = export(&running)
+        .await
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .map(|line| line["text"].as_str().unwrap().to_owned())
+        .collect();
+    kept.sort();
+    assert_eq!(
+        kept,
+        [
+            "Committed [main 1a2b3c4] Freeze the clock",
+            "Edited src/clock.rs, src/login.rs",
+            &format!("`cargo nextest run` failed:\n{failed}"),
+            "`make test` passed",
+            "`npx tsc` failed:\nerror TS2304: cannot find x",
+        ]
+    );
+    running.end().await;
+}
+
+#[tokio::test]
 async fn an_answer_that_was_broken_off_teaches_nothing() {
     let running = run_with_words().await;
     let known = json!({"text": "the login test needs a frozen clock"});
@@ -122,6 +173,13 @@ async fn short_words_and_secrets_are_not_kept() {
     let running = run_with_words().await;
     let report = |text: &str| json!({"session": "s", "text": text});
     hook(&running, "user-prompt", report("yes go on")).await;
+    hook(
+        &running,
+        "user-prompt",
+        report("yes please go on with that"),
+    )
+    .await;
+    hook(&running, "answer", report("OK, that looks good.")).await;
     let secret = "AKIAIOSFODNN7EXAMPLE";
     let text = format!("the deploy key is {secret}, use it for the bucket");
     hook(&running, "user-prompt", report(&text)).await;

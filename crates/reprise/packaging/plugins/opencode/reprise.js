@@ -7,6 +7,7 @@ const CALLED = { program: "reprise", before: [], after: [] }
 // Far longer than a hook takes, in milliseconds.
 const PATIENCE = 1000
 const SESSIONS_MAX = 200
+const EDITS = ["edit", "write", "multiedit"]
 
 function hook(event, input) {
   const args = [...CALLED.before, "hook", event, ...CALLED.after, "--program", "opencode"]
@@ -58,8 +59,8 @@ async function prompted(session, base, prompt) {
   return contexts.filter((text) => text).join("\n")
 }
 
-const ran = (base, command, response) =>
-  hook("post-tool", { ...base, tool_input: { command }, tool_response: response })
+const ran = (base, input, response) =>
+  hook("post-tool", { ...base, tool_input: input, tool_response: response })
 
 function stopped(session, base, event) {
   const answer = session.answer
@@ -95,9 +96,13 @@ async function server({ directory, worktree }) {
       output.parts.push(part)
     },
     "tool.execute.after": async (input, output) => {
+      if (EDITS.includes(input.tool)) {
+        await ran(base(input.sessionID), { file_path: input.args?.filePath }, {})
+        return
+      }
       if (input.tool !== "bash") return
       const response = { exitCode: output.metadata?.exit, output: output.output }
-      await ran(base(input.sessionID), input.args?.command, response)
+      await ran(base(input.sessionID), { command: input.args?.command }, response)
     },
     "experimental.session.compacting": async (input) => {
       await stopped(session(input.sessionID), base(input.sessionID), "pre-compact")
@@ -122,11 +127,16 @@ async function setup(ctx) {
     if (known) event.system.push({ type: "text", text: known })
   })
   await ctx.tool.hook("execute.after", async (event) => {
-    if (!["bash", "shell"].includes(event.tool) || event.status !== "completed") return
+    if (event.status !== "completed") return
+    if (EDITS.includes(event.tool)) {
+      await ran(base(event.sessionID), { file_path: event.input?.filePath }, {})
+      return
+    }
+    if (!["bash", "shell"].includes(event.tool)) return
     const { content, metadata } = event.result ?? {}
     const output = typeof content === "string" ? content : JSON.stringify(content ?? "")
     const response = { exitCode: metadata?.exit ?? metadata?.exitCode, output }
-    await ran(base(event.sessionID), event.input?.command, response)
+    await ran(base(event.sessionID), { command: event.input?.command }, response)
   })
   const controller = new AbortController()
   const listen = async () => {
