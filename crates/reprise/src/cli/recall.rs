@@ -38,11 +38,17 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
         files: None,
         is_new: !store::exists(context, user)?,
     };
+    let exit = answered(&mut asker)?;
     if asker.is_new {
         super::note(&format!(
             "user `{user}` has no memory yet; `reprise ingest` makes one"
         ));
     }
+    Ok(exit)
+}
+
+fn answered(asker: &mut Asker<'_>) -> anyhow::Result<Exit> {
+    let (context, arguments) = (asker.context, asker.arguments);
     match (&arguments.text, &arguments.queries, arguments.budget) {
         (Some(text), _, Some(budget)) => print_block(context, &asker.block(text, budget)?),
         (Some(text), _, None) => {
@@ -64,7 +70,7 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
             }
             Ok(Exit::Success)
         }
-        (None, Some(file), _) => batch(&mut asker, file),
+        (None, Some(file), _) => batch(asker, file),
         (None, None, _) => anyhow::bail!("pass a text or --queries FILE"),
     }
 }
