@@ -36,12 +36,14 @@ const PARTS_MAX: usize = 8;
 const HASH_DIGITS: std::ops::RangeInclusive<usize> = 7..=64;
 
 /// The error names of POSIX, and of Windows' sockets with `WSA` before them.
-const ERRNO: &str = "e2big eacces eaddrinuse eaddrnotavail eafnosupport eagain ealready ebadf ebadmsg ebusy \
-    ecanceled echild econnaborted econnrefused econnreset edeadlk edestaddrreq edom edquot \
-    eexist efault efbig ehostdown ehostunreach eilseq einprogress eintr einval eio eisconn \
-    eisdir eloop emfile emlink emsgsize enametoolong enetdown enetreset enetunreach enfile \
-    enobufs enodev enoent enoexec enolck enomem enoprotoopt enospc enosys enotconn enotdir \
-    enotempty enotsup enxio eoverflow eperm epipe erange erofs espipe esrch etimedout exdev";
+const ERRNO: &str = "e2big eacces eaddrinuse eaddrnotavail eafnosupport eagain ealready ebadf \
+    ebadmsg ebusy ecanceled echild econnaborted econnrefused econnreset \
+    edeadlk edestaddrreq edom edquot eexist efault efbig ehostdown \
+    ehostunreach eilseq einprogress eintr einval eio eisconn eisdir eloop \
+    emfile emlink emsgsize enametoolong enetdown enetreset enetunreach enfile \
+    enobufs enodev enoent enoexec enolck enomem enoprotoopt enospc enosys \
+    enotconn enotdir enotempty enotsup enxio eoverflow eperm epipe erange \
+    erofs espipe esrch etimedout exdev";
 
 /// Calls `take(shape, term)` for every identifier of `text`, in order. One word may have several
 /// terms: the wider one first.

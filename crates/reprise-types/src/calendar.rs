@@ -1,5 +1,5 @@
-//! The caller's calendar: days, months and years of his zone as stretches between two instants, both
-//! included (R19).
+//! The caller's calendar: days, months and years of his zone as stretches between two instants,
+//! both included (R19).
 //!
 //! Must never live here: the words for a time (`spoken`, `typed`), or asking a clock.
 

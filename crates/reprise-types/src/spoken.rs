@@ -1,7 +1,7 @@
 //! Times among other words: `what broke last week`, `since april 2019`, `on 2026-02-16`.
 //!
-//! Lives here: the words that name a time. Must never live here: what a day is (`calendar`), or what
-//! a time does to an answer.
+//! Lives here: the words that name a time. Must never live here: what a day is (`calendar`), or
+//! what a time does to an answer.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
 

@@ -173,9 +173,9 @@ impl Lookup {
         self.lifts.get(at).map(|(_, share, lift)| (*share, *lift))
     }
 
-    /// Where little else is asked, the records that have some of what is named before the others, in
-    /// the order that they come in; where nothing else is, those with more of it before those with
-    /// less.
+    /// Where little else is asked, the records that have some of what is named before the others,
+    /// in the order that they come in; where nothing else is, those with more of it before those
+    /// with less.
     pub(super) fn sorted<T>(&self, mut ranked: Vec<T>, ordinal: impl Fn(&T) -> u32) -> Vec<T> {
         if self.first {
             ranked.sort_by(|a, b| {

@@ -1,14 +1,15 @@
 //! Words with which people ask for a record by name: `who wrote`, `the commit`, `show me`. A
 //! question of these and of names asks for nothing else.
 
-const FRAME: &str = "a about all an and any anything are as at author be bug by change changed changes code \
-    commit commits contain containing contains did do does done entries entry error errors \
-    every everything exact exit external file files find flag flags for from get give had \
-    happen happened has hash have history how http i id in is issue issues it its key know log \
-    look made me memories memory mention mentioned mentions my of on option options or our \
-    path phrase please pr pull record records release request said say says show status tell \
-    that the there this ticket to tool use used user uses value version was we were what when \
-    where which who with wrote";
+const FRAME: &str = "a about all an and any anything are as at author be bug by change changed \
+    changes code commit commits contain containing contains did do does done \
+    entries entry error errors every everything exact exit external file files \
+    find flag flags for from get give had happen happened has hash have \
+    history how http i id in is issue issues it its key know log look made me \
+    memories memory mention mentioned mentions my of on option options or our \
+    path phrase please pr pull record records release request said say says \
+    show status tell that the there this ticket to tool use used user uses \
+    value version was we were what when where which who with wrote";
 
 /// Whether a word only asks, or is none.
 pub(super) fn says_nothing(word: &str) -> bool {
