@@ -66,12 +66,13 @@ impl EngineError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::UnknownRecord { .. } | Self::BranchNotEmpty | Self::NoRelation | Self::NoTag => {
-                ErrorKind::Caller
-            }
+            Self::UnknownRecord { .. }
+            | Self::BranchNotEmpty
+            | Self::NoRelation
+            | Self::NoTag
+            | Self::Learn(_) => ErrorKind::Caller,
             Self::Store(error) => error.kind(),
             Self::Partly { source, .. } => source.kind(),
-            Self::Learn(error) => error.kind(),
             Self::Index(_) | Self::OutOfStep { .. } => ErrorKind::Bug,
         }
     }

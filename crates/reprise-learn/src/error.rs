@@ -1,6 +1,6 @@
 //! Why something said about a run was refused. Nothing is logged and nothing is learned then.
 
-use reprise_types::{ErrorKind, RecallId, RecordId, VectorError};
+use reprise_types::{RecallId, RecordId, VectorError};
 
 /// A refusal; the caller must say something else.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -67,17 +67,6 @@ pub enum LearnError {
         /// Which run.
         run_id: String,
     },
-    /// More runs under way than are kept track of.
-    #[error(
-        "{open} runs are under way and at most {limit} are kept track of; end some, or wait until \
-         those that nobody ends are given up"
-    )]
-    TooManyOpen {
-        /// Runs under way.
-        open: usize,
-        /// The most.
-        limit: usize,
-    },
     /// More steps than a run may have.
     #[error("run `{run_id}` has {limit} steps, the most one run may have; end it")]
     TooManySteps {
@@ -129,15 +118,4 @@ pub enum LearnError {
         /// What was given.
         got: f32,
     },
-}
-
-impl LearnError {
-    /// Who must act.
-    #[must_use]
-    pub fn kind(&self) -> ErrorKind {
-        match self {
-            Self::TooManyOpen { .. } => ErrorKind::Retry,
-            _ => ErrorKind::Caller,
-        }
-    }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{QueryVector, RecallId, Receipt, RecordId};
 
-/// Runs kept track of at the same time.
+/// Runs kept track of at the same time; one more gives up the one silent for longest.
 pub const OPEN_RUNS_MAX: usize = 1_024;
 /// Steps of one run.
 pub const STEPS_MAX: usize = 1_024;
@@ -79,5 +79,14 @@ impl Trajectories {
             .iter()
             .filter(move |(_, run)| stale(run))
             .map(|(run_id, _)| run_id)
+    }
+
+    /// The run that has said nothing for longest, where there is no room for one more.
+    pub(crate) fn crowded_out(&self) -> Option<&String> {
+        if self.open.len() < OPEN_RUNS_MAX {
+            return None;
+        }
+        let silent = self.open.iter().min_by_key(|(_, run)| run.last);
+        silent.map(|(run_id, _)| run_id)
     }
 }

@@ -14,7 +14,7 @@ use super::Learning;
 use crate::code::Code;
 use crate::error::LearnError;
 use crate::journal::Run;
-use crate::trajectories::{OPEN_RUNS_MAX, OpenRun, RECEIPTS_MAX, STEPS_MAX};
+use crate::trajectories::{OpenRun, RECEIPTS_MAX, STEPS_MAX};
 
 /// Quality of a run that completed, and of which nothing more is known (M65).
 const COMPLETED: f32 = 0.8;
@@ -65,13 +65,11 @@ impl Learning {
         premises: Premises<'_>,
     ) -> Result<Vec<LearningEvent>, LearnError> {
         self.check_new(&beginning.run_id)?;
-        let open = self.trajectories.open.len();
-        if open >= OPEN_RUNS_MAX {
-            let limit = OPEN_RUNS_MAX;
-            return Err(LearnError::TooManyOpen { open, limit });
-        }
         let query = self.question(beginning, premises)?;
-        let mut events = self.receipt_event(beginning.recall_id);
+        // Runs that nobody ends must not keep those to come from teaching: the one that has said
+        // nothing for longest makes room.
+        let mut events = abandoned(self.trajectories.crowded_out(), premises.now);
+        events.extend(self.receipt_event(beginning.recall_id));
         if let Some(query) = &query {
             events.extend(self.retries(&query.vector, premises.now));
         }
@@ -190,13 +188,7 @@ impl Learning {
     /// The events that give up every run that said nothing for a day.
     #[must_use]
     pub fn sweep(&self, now: DateTime<Utc>) -> Vec<LearningEvent> {
-        let stale = self.trajectories.stale(now);
-        stale
-            .map(|run_id| LearningEvent::Abandoned {
-                run_id: run_id.clone(),
-                at: now,
-            })
-            .collect()
+        abandoned(self.trajectories.stale(now), now)
     }
 
     fn ended(
@@ -405,6 +397,16 @@ fn revised(run: &Run, at: DateTime<Utc>, revision: Revision, quality: f32) -> Le
         revision,
         quality,
     }
+}
+
+/// That nobody will hear of these runs again.
+fn abandoned<'a>(
+    runs: impl IntoIterator<Item = &'a String>,
+    at: DateTime<Utc>,
+) -> Vec<LearningEvent> {
+    let gone = runs.into_iter().cloned();
+    gone.map(|run_id| LearningEvent::Abandoned { run_id, at })
+        .collect()
 }
 
 fn check_quality(run_id: &str, quality: f32) -> Result<(), LearnError> {

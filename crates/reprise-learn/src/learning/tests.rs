@@ -300,26 +300,22 @@ fn what_is_not_a_number_a_vector_or_a_record_is_refused() {
 }
 
 #[test]
-fn a_million_runs_that_nobody_ends_stay_bounded_and_are_given_up() {
+fn runs_that_nobody_ends_stay_bounded_make_room_and_teach_nothing() {
     let mut learning = Learning::new(usize::from(SIDE));
-    let mut refused = 0;
-    for run in 0..1_000_000 {
-        let said = with(0, |p| learning.begin(&beginning(&run.to_string(), None), p));
-        match said {
-            Ok(events) => take(&mut learning, Ok(events)),
-            Err(LearnError::TooManyOpen { open, limit }) => {
-                assert_eq!((open, limit), (OPEN_RUNS_MAX, OPEN_RUNS_MAX));
-                refused += 1;
-            }
-            Err(error) => panic!("{error}"),
-        }
+    for run in 0..3 * OPEN_RUNS_MAX {
+        let events = with(run as i64, |p| {
+            learning.begin(&beginning(&run.to_string(), None), p)
+        });
+        take(&mut learning, events);
     }
-    assert_eq!(
-        (learning.open_runs(), refused),
-        (OPEN_RUNS_MAX, 1_000_000 - OPEN_RUNS_MAX)
-    );
-    assert!(learning.sweep(at(60)).is_empty());
-    let swept = learning.sweep(at(25 * 3600));
+    assert_eq!(learning.open_runs(), OPEN_RUNS_MAX);
+    let newest = (3 * OPEN_RUNS_MAX - 1).to_string();
+    let stepped = with(4_000, |p| learning.step(&newest, "goes on", &[], p));
+    take(&mut learning, stepped);
+    let oldest = with(4_000, |p| learning.step("0", "goes on", &[], p));
+    assert!(oldest.is_err(), "it made room");
+    assert!(learning.sweep(at(4_000)).is_empty());
+    let swept = learning.sweep(at(26 * 3600));
     take(&mut learning, Ok(swept));
     assert_eq!(
         (learning.open_runs(), learning.status().runs),
