@@ -12,11 +12,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use reprise_engine::subject;
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use cache::QueryCache;
 use queue::{Job, Queue};
+use worker::Part;
 
 /// Opens one single-threaded embedder; called once per thread, and again after a failure.
 pub type OpenEmbedder =
@@ -173,30 +175,35 @@ impl EmbedPool {
             options,
         });
         let (alive, ended) = watch::channel(0);
+        // Without a first thread a few texts would wait for ever.
+        let mut part = Part::First;
         for number in 0..shared.options.threads.max(1) {
-            worker::spawn(number, Arc::clone(&shared), alive.clone());
+            if worker::spawn(number, part, Arc::clone(&shared), alive.clone()) {
+                part = Part::Helper;
+            }
         }
         Self(Arc::new(Owner { shared, ended }))
     }
 
-    /// The vector of a question. Answered before any waiting document; dropped unembedded when the
-    /// future is.
-    pub async fn query(&self, text: &str) -> Result<Arc<Embedded>, PoolError> {
+    /// The vector of a question, which is that of its [`subject`]. Answered before any waiting
+    /// document; dropped unembedded when the future is.
+    pub async fn query(&self, question: &str) -> Result<Arc<Embedded>, PoolError> {
         let shared = &self.0.shared;
-        if let Some(known) = shared.cache.get(text) {
+        let text = subject(question);
+        if let Some(known) = shared.cache.get(&text) {
             shared.queue.count(|stats| stats.cached += 1);
             return Ok(known);
         }
         let (reply, answer) = oneshot::channel();
         let job = Job {
-            text: text.to_owned(),
+            text: text.clone().into_owned(),
             since: Instant::now(),
             reply,
             room: None,
         };
         shared.queue.push_query(job, shared.options.queries_max)?;
         let embedded = Arc::new(Pending(answer).vector().await?);
-        shared.cache.put(text, &embedded);
+        shared.cache.put(&text, &embedded);
         Ok(embedded)
     }
 

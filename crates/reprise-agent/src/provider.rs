@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_engine::{
     Engine, EngineError, Snapshot, TokenCounter, context_block, context_candidates, judged,
-    subject, with_wordings,
+    with_wordings,
 };
 use reprise_types::{
     Calendar, ContextBlock, Degraded, EmbeddingSpace, LearningEngine, MemoryError, MemoryProvider,
@@ -70,12 +70,11 @@ impl ActorMemoryProvider {
     }
 
     async fn query_vector(&self, query: &str, patience: Duration) -> QueryVector {
-        let query = subject(query);
         if query.trim().is_empty() {
             return QueryVector::None;
         }
         let began = Instant::now();
-        let vector = timeout(patience, self.shared.pool.query(&query)).await;
+        let vector = timeout(patience, self.shared.pool.query(query)).await;
         self.shared.stages.embed.record(began.elapsed());
         match vector {
             Ok(Ok(embedded)) => QueryVector::Here(embedded),

@@ -43,7 +43,7 @@ pub use excerpt::{excerpt, matches};
 pub use forget::{ForgetSelector, Forgotten};
 pub use learning::{Consolidated, ConsolidationJob};
 pub use open::{EngineOptions, IndexOrigin, OpenReport};
-pub use recall::{Ablation, UnknownSignal, judged, subject, with_wordings};
+pub use recall::{Ablation, UnknownSignal, judged, question_vector, subject, with_wordings};
 pub use reprise_learn::LearnSettings;
 pub use snapshot::Snapshot;
 pub use stats::EngineStats;

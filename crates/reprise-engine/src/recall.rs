@@ -31,7 +31,7 @@ use reprise_types::{
 };
 
 pub use ablation::{Ablation, UnknownSignal};
-pub use question::subject;
+pub use question::{question_vector, subject};
 pub use second::{judged, with_wordings};
 
 use crate::snapshot::Snapshot;

@@ -150,11 +150,13 @@ impl Queue {
         let mut inner = self.lock();
         loop {
             let waiting = inner.queries.len() + inner.documents.len();
-            if inner.closed && waiting == 0 {
-                return Next::End;
-            }
             if !taker.is_keen && waiting >= BACKLOG {
                 return Next::Help;
+            }
+            // What is left of a closed pool is the keen ones' to finish: nobody would wake a thread
+            // that waited here for them to be done.
+            if inner.closed && (waiting == 0 || !taker.is_keen) {
+                return Next::End;
             }
             if taker.is_keen
                 && let Some((job, is_query)) = inner.take()

@@ -38,6 +38,44 @@ async fn the_same_question_is_embedded_once() {
 }
 
 #[tokio::test]
+async fn a_question_is_embedded_as_what_it_is_about() {
+    let controls = Arc::new(Controls::default());
+    let pool = pool(&controls, |_| {});
+    let framed = "Can you remind me what we discussed about the city search cache?";
+    pool.query(framed).await.unwrap();
+    let about = reprise_engine::subject(framed).into_owned();
+    assert_ne!(about, framed);
+    assert_eq!(*controls.order.lock().unwrap(), [about.clone()]);
+    pool.query(&about).await.unwrap();
+    assert_eq!(pool.stats().cached, 1, "it is the same question");
+}
+
+#[tokio::test]
+async fn a_pool_that_closes_over_a_few_texts_ends_when_they_are_done() {
+    for waiting in 1..=5 {
+        let controls = Arc::new(Controls::default());
+        let pool = pool(&controls, |options| options.threads = 4);
+        controls.hold();
+        let mut texts = vec![pool.document("under way").await];
+        until(async || controls.standing.load(Ordering::SeqCst) == 1).await;
+        for text in 0..waiting {
+            texts.push(pool.document(&text.to_string()).await);
+        }
+        let mut closing = Box::pin(pool.drain(PATIENCE));
+        tokio::select! {
+            biased;
+            ended = &mut closing => panic!("it ended ({ended}) before its texts"),
+            () = std::future::ready(()) => {}
+        }
+        controls.release();
+        for text in texts {
+            text.vector().await.unwrap();
+        }
+        assert!(closing.await, "{waiting} texts waited");
+    }
+}
+
+#[tokio::test]
 async fn questions_go_before_documents_and_the_longest_waiting_first() {
     let controls = Arc::new(Controls::default());
     let pool = pool(&controls, |_| {});

@@ -16,15 +16,31 @@ use super::{Embedded, PoolError, PoolOptions, Shared};
 /// How long a helper without a model leaves a backlog to the first thread.
 const HELP_AGAIN: Duration = Duration::from_millis(100);
 
-/// Starts a thread; one that the system refuses is missed by nobody but the log.
-pub(super) fn spawn(number: usize, shared: Arc<Shared>, alive: watch::Sender<usize>) {
+/// Which part a thread plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Takes every text.
+    First,
+    /// Opens an embedder while texts pile up.
+    Helper,
+}
+
+/// Starts a thread; whether the system gave one.
+pub(super) fn spawn(
+    number: usize,
+    part: Part,
+    shared: Arc<Shared>,
+    alive: watch::Sender<usize>,
+) -> bool {
     shared.queue.enter();
     alive.send_modify(|alive| *alive += 1);
     let presence = Presence { shared, alive };
     let thread = std::thread::Builder::new().name(format!("reprise-embed-{number}"));
-    if let Err(error) = thread.spawn(move || run(number, &presence.shared)) {
+    let started = thread.spawn(move || run(part, &presence.shared));
+    if let Err(error) = &started {
         tracing::error!(%error, "an embedder thread could not be started");
     }
+    started.is_ok()
 }
 
 /// Counts the thread out however it ends.
@@ -40,14 +56,14 @@ impl Drop for Presence {
     }
 }
 
-fn run(number: usize, shared: &Shared) {
+fn run(part: Part, shared: &Shared) {
     let PoolOptions {
         opens_at_once,
         sleep_after,
         helpers_sleep_after,
         ..
     } = shared.options;
-    let is_first = number == 0;
+    let is_first = part == Part::First;
     let sleep_after = if is_first {
         sleep_after
     } else {

@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use reprise_types::limits::QUERY_BYTES_MAX;
+use reprise_types::{EmbedError, Embedder, QueryVector};
 
 /// A question is left as it is where less would remain than so many words ...
 const WORDS_MIN: usize = 2;
@@ -63,6 +64,18 @@ pub fn subject(query: &str) -> Cow<'_, str> {
         return Cow::Borrowed(query);
     }
     Cow::Owned(rest)
+}
+
+/// The vector of a question: of its [`subject`]. Whoever asks and whoever tells how it went must
+/// come by the same one, or an outcome teaches about another question.
+pub fn question_vector(
+    embedder: &mut dyn Embedder,
+    query: &str,
+) -> Result<QueryVector, EmbedError> {
+    Ok(QueryVector {
+        space: embedder.space().clone(),
+        vector: embedder.embed(&subject(query))?,
+    })
 }
 
 /// One space between words, none before punctuation, no mark twice.

@@ -18,9 +18,7 @@ impl Surface {
         key: Option<&str>,
     ) -> Result<OutcomeReport, Problem> {
         if line.recall_id.is_none() && line.query.is_none() {
-            return Err(Problem::invalid(
-                "the outcome has neither a query nor a recall that is remembered; name one of them",
-            ));
+            return Err(nameless());
         }
         let query = match &line.query {
             Some(query) => self.service.query_vector(query).await,
@@ -32,7 +30,7 @@ impl Surface {
         );
         let now = self.clock.now();
         let learn = move |engine: &mut Engine| -> Result<(OutcomeReport, Vec<RecordId>), Problem> {
-            let said = outcome_of(engine, line, query, fallback)?;
+            let said = run_outcome(engine, line, query, || fallback)?;
             let known = match engine.outcome(&said, now) {
                 Err(error) if error.is_repetition() => 1,
                 done => done.map(|()| 0)?,
@@ -61,23 +59,29 @@ impl Surface {
     }
 }
 
-fn outcome_of(
+/// What a line says, ready for the engine; `query` is the vector of its question. A run that has no
+/// name, and no recall that names it, is called what `fallback` says.
+pub fn run_outcome(
     engine: &Engine,
     line: OutcomeLine,
     query: Option<QueryVector>,
-    fallback: String,
+    fallback: impl FnOnce() -> String,
 ) -> Result<RunOutcome, Problem> {
     let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));
     if receipt.is_none() && line.query.is_none() {
-        return Err(Problem::not_found(
-            "the recall is not remembered any more; name the query instead",
-        ));
+        return Err(match line.recall_id {
+            Some(_) => {
+                Problem::not_found("the recall is not remembered any more; name the query instead")
+            }
+            None => nameless(),
+        });
     }
+    // A recall of the command line leaves no receipt: then the question stands for it.
     let remembered = line.recall_id.filter(|_| receipt.is_some());
     let named = line.run_id;
     let run_id = named
         .or_else(|| line.recall_id.map(|id| format!("recall {id}")))
-        .unwrap_or(fallback);
+        .unwrap_or_else(fallback);
     let used = line.used.iter().map(|name| {
         let found = resolve(engine, name);
         found.ok_or_else(|| super::records::missing(name))
@@ -96,4 +100,8 @@ fn outcome_of(
             fail: line.failure_kind,
         },
     })
+}
+
+fn nameless() -> Problem {
+    Problem::invalid("the outcome names neither a query nor a recall; name one of them")
 }

@@ -5,7 +5,7 @@ mod plot;
 use std::io::Write;
 
 use anyhow::{anyhow, bail};
-use reprise_engine::Engine;
+use reprise_engine::{Engine, question_vector};
 use reprise_server::{Call, LearningAction};
 use reprise_store::Verify;
 use reprise_types::{Clock, RecallId, SystemClock};
@@ -137,7 +137,7 @@ fn question(context: &Context, engine: &Engine, said: &str) -> anyhow::Result<Ve
     let Some(factory) = model::factory(context) else {
         bail!("a question needs the model; run `reprise models pull`");
     };
-    Ok(factory.open()?.embed(said)?)
+    Ok(question_vector(&mut *factory.open()?, said)?.vector)
 }
 
 fn replay(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {

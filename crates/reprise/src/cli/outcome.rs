@@ -3,12 +3,11 @@
 
 use std::io::{BufRead, BufReader, Write};
 
-use reprise_engine::Engine;
-use reprise_server::{Call, OutcomeLine, OutcomeReport, ProblemKind, fresh_run_id};
+use reprise_engine::{Engine, question_vector};
+use reprise_server::{Call, OutcomeLine, OutcomeReport, ProblemKind, fresh_run_id, run_outcome};
 use reprise_store::Verify;
 use reprise_types::{
-    Clock, Credit, Embedder, ExternalId, QueryVector, RecordId, RunBeginning, RunEnding,
-    RunOutcome, SystemClock, system_entropy,
+    Clock, Embedder, ExternalId, RecordId, RunOutcome, SystemClock, system_entropy,
 };
 
 use super::daemon::Daemon;
@@ -128,41 +127,17 @@ fn outcome_of(
     embedder: Option<&mut (dyn Embedder + 'static)>,
     line: OutcomeLine,
 ) -> Result<RunOutcome, String> {
-    let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));
-    if receipt.is_none() && line.query.is_none() {
-        return Err("it has neither a query nor a recall that is remembered".to_owned());
-    }
-    // A recall of the command line leaves no receipt: then the question stands for it.
-    let recall_id = line.recall_id.filter(|_| receipt.is_some());
     let query = match (&line.query, embedder) {
-        (Some(text), Some(embedder)) => Some(QueryVector {
-            space: embedder.space().clone(),
-            vector: embedder.embed(text).map_err(|error| error.to_string())?,
-        }),
+        (Some(text), Some(embedder)) => Some(question_vector(embedder, text)),
         _ => None,
     };
-    let used = line.used.iter().map(|name| record(engine, name));
-    let named = line
-        .run_id
-        .or_else(|| line.recall_id.map(|id| format!("recall {id}")));
-    let run_id = named.unwrap_or_else(|| {
+    let query = query.transpose().map_err(|error| error.to_string())?;
+    let query_id = line.query_id.clone();
+    let fallback = || {
         let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
-        fresh_run_id(line.query_id.as_deref(), now, system_entropy())
-    });
-    Ok(RunOutcome {
-        begin: RunBeginning {
-            run_id: run_id.clone(),
-            query,
-            recall_id,
-        },
-        end: RunEnding {
-            run_id,
-            used: used.collect::<Result<_, _>>()?,
-            credit: line.credit.unwrap_or(Credit::Explicit),
-            quality: Some(line.quality),
-            fail: line.failure_kind,
-        },
-    })
+        fresh_run_id(query_id.as_deref(), now, system_entropy())
+    };
+    run_outcome(engine, line, query, fallback).map_err(|problem| problem.to_string())
 }
 
 /// The record with this external id or id.

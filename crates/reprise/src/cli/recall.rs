@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use reprise_embed::EmbedderFactory;
-use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, subject};
+use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, question_vector};
 use reprise_server::{Answer, Call, QueryLine, RecallBody};
 use reprise_store::Verify;
 use reprise_types::{
@@ -27,8 +27,8 @@ use crate::terminal::{self, Page};
 pub(super) use show::{Detail, print};
 
 pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Result<Exit> {
-    if let Some(text) = &arguments.text {
-        RecallRequest::new(text.as_str()).check()?;
+    if let Some(text) = arguments.words() {
+        RecallRequest::new(text).check()?;
     }
     let user = &arguments.user;
     let mut asker = Asker {
@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
 
 fn answered(asker: &mut Asker<'_>) -> anyhow::Result<Exit> {
     let (context, arguments) = (asker.context, asker.arguments);
-    match (&arguments.text, &arguments.queries, arguments.budget) {
+    match (&arguments.words(), &arguments.queries, arguments.budget) {
         (Some(text), _, Some(budget)) => print_block(context, &asker.block(text, budget)?),
         (Some(text), _, None) => {
             let answer = asker.answer(None, text, None)?;
@@ -198,10 +198,10 @@ impl Files {
     ) -> anyhow::Result<Recall> {
         let vector = match &mut self.embedder {
             _ if handed.is_some() => handed,
-            Some(embedder) => Some((
-                embedder.space().clone(),
-                embedder.embed(&subject(&request.query))?,
-            )),
+            Some(embedder) => {
+                let asked = question_vector(&mut **embedder, &request.query)?;
+                Some((asked.space, asked.vector))
+            }
             None => None,
         };
         let query = vector
