@@ -15,6 +15,7 @@ mod report;
 mod runs;
 mod table;
 mod template;
+mod told;
 
 pub(crate) use actor::{MemoryEventRelay, MemoryEventRelayArguments, RelayMsg};
 pub use carrier::RelayProgress;

@@ -4,15 +4,9 @@
 //! is being embedded, so that the model never waits for the disk. Must never live here: an event's
 //! meaning.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineError, Snapshot};
-use reprise_types::{
-    Credit, MemoryError, MemorySource, NewRecord, QueryVector, RecordId, Revision, RunBeginning,
-    RunEnding, WriteOutcome,
-};
+use reprise_types::{MemoryError, NewRecord, WriteOutcome};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -23,6 +17,7 @@ use super::envelope::Event;
 use super::feed::{CatchUp, EventFeed, FeedError};
 use super::mapping::MapOutcome;
 use super::runs::{self, RunSignal, RunTurn};
+use super::told::{OwnRuns, Said, question};
 use crate::ingest::{Vectors, collect, submit};
 
 /// Events read from the log at a time.
@@ -34,8 +29,8 @@ const CURSOR_LAG_MAX: u64 = 256;
 const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_LONGEST: Duration = Duration::from_secs(2);
 
-/// Runs remembered as begun by the log itself.
-const OWN_RUNS_MAX: usize = 1_024;
+/// Events before the cursor that are asked whether they are still those that were read.
+const CHECKED: u64 = 64;
 
 /// How long a log that could not be read is left alone.
 const READ_ON_AFTER: Duration = Duration::from_millis(500);
@@ -90,9 +85,7 @@ pub(super) struct Carrier {
     /// A batch was given up because the relay was stopped: nothing after it may be written, or the
     /// cursor would pass it.
     given_up: bool,
-    /// Runs that nobody but the log has begun: only of these it says what they used. A host that
-    /// begins its runs itself names that itself.
-    own_runs: BTreeSet<String>,
+    own_runs: OwnRuns,
 }
 
 impl Carrier {
@@ -111,7 +104,7 @@ impl Carrier {
             ready,
             behind: false,
             given_up: false,
-            own_runs: BTreeSet::new(),
+            own_runs: OwnRuns::default(),
         }
     }
 
@@ -170,9 +163,13 @@ impl Carrier {
         }
     }
 
-    /// A cursor beyond the end of the log belongs to a log that is gone: everything is read again,
-    /// and external ids tell what is known.
+    /// Where to read on from. A log that ends before the cursor, or that holds something else
+    /// before it, has lost its end since (a power cut, an older copy put back): what stands there
+    /// now was never read. External ids tell what is known, so reading too much costs only time.
     async fn checked(&mut self, cursor: u64) -> u64 {
+        if cursor == 0 {
+            return 0;
+        }
         match self.feed.latest_seq().await {
             Ok(latest) if latest < cursor => {
                 tracing::warn!(
@@ -182,8 +179,43 @@ impl Carrier {
                 );
                 0
             }
-            _ => cursor,
+            _ => self.rewritten(cursor).await.unwrap_or(cursor),
         }
+    }
+
+    /// The position before the first of the last events up to `cursor` whose record this memory has
+    /// never seen; 0 where none of them is known. `None` where there is no such event.
+    async fn rewritten(&mut self, cursor: u64) -> Option<u64> {
+        let since = cursor.saturating_sub(CHECKED);
+        let page = self.feed.history(since, CHECKED as u32).await.ok()?;
+        let ids = page.into_iter().filter_map(|value| {
+            let seq = Event::seq_of(&value).filter(|seq| *seq <= cursor)?;
+            let event = Event::read(value).ok()?;
+            let MapOutcome::Mapped(mapped) = self.arguments.mapper.map(&event) else {
+                return None;
+            };
+            let ids = mapped.records.into_iter().map(|record| record.external_ids);
+            Some((seq, ids.collect::<Vec<_>>()))
+        });
+        let ids: Vec<_> = ids.filter(|(_, ids)| !ids.is_empty()).collect();
+        let user = &self.arguments.binding.user;
+        let known = self.arguments.directory.with_engine(user, move |engine| {
+            let held = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
+            let known = ids
+                .into_iter()
+                .map(|(seq, ids)| (seq, ids.iter().all(held)));
+            known.collect::<Vec<_>>()
+        });
+        let known = known.await.ok()?;
+        let (lost, _) = known.iter().find(|(_, known)| !known)?;
+        let some = known.iter().any(|(seq, known)| *known && seq < lost);
+        let back = if some { lost - 1 } else { 0 };
+        tracing::warn!(
+            cursor,
+            back,
+            "the host's log holds other events than were read; reading from there"
+        );
+        Some(back)
     }
 
     /// Reads the log from where this relay is to its end, and writes what it finds.
@@ -345,15 +377,18 @@ impl Carrier {
             return;
         }
         let now = self.arguments.clock.now();
-        let said: Vec<Said> = parcel
-            .signals
-            .iter()
-            .map(|(signal, place)| Said {
+        let mut said = Vec::with_capacity(parcel.signals.len());
+        for (signal, place) in &parcel.signals {
+            let asked = match (&signal.what, parcel.records.get(*place)) {
+                (RunTurn::Began, Some(record)) => question(&self.arguments.pool, record).await,
+                _ => None,
+            };
+            said.push(Said {
                 signal: signal.clone(),
-                question: parcel.records.get(*place).and_then(question_of),
+                question: asked,
                 now,
-            })
-            .collect();
+            });
+        }
         let (directory, user) = (&self.arguments.directory, &self.arguments.binding.user);
         let mut own = std::mem::take(&mut self.own_runs);
         let told = directory.with_engine(user, move |engine| {
@@ -383,92 +418,6 @@ impl Carrier {
             .change(|progress| progress.retries += 1);
         pause(&mut self.stopped, error, wait).await
     }
-}
-
-/// One thing said of a run, ready for the engine.
-struct Said {
-    signal: RunSignal,
-    question: Option<QueryVector>,
-    now: DateTime<Utc>,
-}
-
-impl Said {
-    fn tell(self, engine: &mut Engine, own: &mut BTreeSet<String>) -> Result<(), EngineError> {
-        let RunSignal {
-            run_id,
-            at,
-            what,
-            mut cited,
-            said,
-        } = self.signal;
-        let at = at.unwrap_or(self.now);
-        // Words that look like ids, and ids of other memories, are nobody's fault.
-        let snapshot = engine.snapshot();
-        cited.retain(|record| snapshot.get(*record).is_some());
-        let receipt = engine.learning().receipt_of(&run_id);
-        if let Some(returned) = receipt.map(|receipt| &receipt.records) {
-            // Credit can go to nothing else.
-            cited.retain(|record| returned.contains(record));
-            let quotes = |record: &&RecordId| is_quoted(&snapshot, **record, &said);
-            let mut quoted: Vec<RecordId> = returned.iter().filter(quotes).copied().collect();
-            quoted.retain(|record| !cited.contains(record));
-            cited.extend(quoted);
-        }
-        match what {
-            RunTurn::Began => {
-                let asked = self.question.as_ref();
-                let asked = asked.and_then(|asked| engine.learning().recalled_for(asked, at));
-                let run = RunBeginning {
-                    run_id,
-                    recall_id: asked.map(|receipt| receipt.recall_id),
-                    query: self.question,
-                };
-                engine.begin_run(&run, at)?;
-                if own.len() < OWN_RUNS_MAX {
-                    own.insert(run.run_id);
-                }
-                Ok(())
-            }
-            RunTurn::Acted { action } => {
-                if !own.contains(&run_id) {
-                    cited.clear();
-                }
-                engine.step_run(&run_id, &action, &cited, at)
-            }
-            RunTurn::Ended { fail } => {
-                own.remove(&run_id);
-                let run = RunEnding {
-                    run_id,
-                    used: cited,
-                    credit: Credit::Implicit,
-                    quality: None,
-                    fail,
-                };
-                engine.end_run(&run, at)
-            }
-            RunTurn::Approved => engine.revise_run(&run_id, Revision::Approved, None, at),
-        }
-    }
-}
-
-/// Whether a recalled record's text stands in what the run said. Requests and plans do not count: a
-/// run repeats its own request, and so those that were like it.
-fn is_quoted(snapshot: &Snapshot, record: RecordId, said: &str) -> bool {
-    let Some(Ok(record)) = snapshot.get(record) else {
-        return false;
-    };
-    let told = match record.source {
-        MemorySource::UserInput | MemorySource::ConductorPlan => false,
-        MemorySource::WorkerResult
-        | MemorySource::WriterRevision
-        | MemorySource::TrajectoryOutcome => true,
-    };
-    told && runs::quoted(said, &record.text)
-}
-
-fn question_of(record: &NewRecord) -> Option<QueryVector> {
-    let (space, vector) = record.embedding.clone()?;
-    Some(QueryVector { space, vector })
 }
 
 async fn pause(

@@ -364,6 +364,34 @@ async fn a_log_that_was_replaced_is_read_anew() {
     assert_eq!((progress.inserted, progress.duplicates), (1, 1));
 }
 
+/// What a power cut leaves of a log whose end was not on the disk yet: other events stand where
+/// those that the cursor has passed stood.
+fn regrown(kept: usize, length: usize) -> Vec<Value> {
+    let other = (kept + 1..=length).map(|seq| {
+        let mut event = chat(seq);
+        event["event_id"] = json!(format!("after the cut {seq}"));
+        event
+    });
+    (1..=kept).map(chat).chain(other).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_that_lost_its_end_and_grew_again_is_read_from_there() {
+    for (before, kept, after) in [(6, 0, 6), (20, 15, 22), (200, 190, 200)] {
+        let bench = Bench::new();
+        one_run(&bench, &Host::with_log((1..=before).map(chat).collect())).await;
+        let host = Host::with_log(regrown(kept, after));
+        let progress = one_run(&bench, &host).await;
+        assert_eq!(progress.inserted, (after - kept) as u64, "{before} {kept}");
+        let again = one_run(&bench, &host).await;
+        assert_eq!(
+            (again.inserted, again.events),
+            (0, 0),
+            "nothing is read twice"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_happened_comes_back() {
     let bench = Bench::new();

@@ -1,0 +1,151 @@
+//! What a log says of runs, told to the engine.
+//!
+//! Lives here: which recall and which records a run's event speaks of, and whose runs they are.
+//! Must never live here: reading an event (`runs.rs`), or when it is told (`carrier.rs`).
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, EngineError, Snapshot, subject};
+use reprise_types::{
+    Credit, MemorySource, NewRecord, QueryVector, RecordId, Revision, RunBeginning, RunEnding,
+};
+
+use super::runs::{self, RunSignal, RunTurn};
+use crate::embedder::EmbedPool;
+
+/// Runs remembered as begun by the log itself; the one begun first makes room.
+const OWN_RUNS_MAX: usize = 1_024;
+
+/// Runs that nobody but the log has begun: only of these it says what they used. A host that begins
+/// its runs itself names that itself.
+#[derive(Debug, Default)]
+pub(super) struct OwnRuns(VecDeque<String>);
+
+impl OwnRuns {
+    fn begin(&mut self, run_id: String) {
+        self.end(&run_id);
+        if self.0.len() >= OWN_RUNS_MAX {
+            self.0.pop_front();
+        }
+        self.0.push_back(run_id);
+    }
+
+    fn holds(&self, run_id: &str) -> bool {
+        self.0.iter().any(|own| own == run_id)
+    }
+
+    fn end(&mut self, run_id: &str) {
+        self.0.retain(|own| own != run_id);
+    }
+}
+
+/// The vector of the question that a record holds: the one that a recall of the same words has.
+pub(super) async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<QueryVector> {
+    let (space, vector) = record.embedding.clone()?;
+    if let Cow::Borrowed(_) = subject(&record.text) {
+        return Some(QueryVector { space, vector });
+    }
+    let asked = pool.query(&record.text).await.ok()?;
+    Some(QueryVector {
+        space: asked.space.clone(),
+        vector: asked.vector.clone(),
+    })
+}
+
+/// One thing said of a run, ready for the engine.
+pub(super) struct Said {
+    pub(super) signal: RunSignal,
+    pub(super) question: Option<QueryVector>,
+    pub(super) now: DateTime<Utc>,
+}
+
+impl Said {
+    pub(super) fn tell(self, engine: &mut Engine, own: &mut OwnRuns) -> Result<(), EngineError> {
+        let RunSignal {
+            run_id,
+            at,
+            what,
+            mut cited,
+            said,
+        } = self.signal;
+        let at = at.unwrap_or(self.now);
+        // Words that look like ids, and ids of other memories, are nobody's fault.
+        let snapshot = engine.snapshot();
+        cited.retain(|record| snapshot.get(*record).is_some());
+        let receipt = engine.learning().receipt_of(&run_id);
+        if let Some(returned) = receipt.map(|receipt| &receipt.records) {
+            // Credit can go to nothing else.
+            cited.retain(|record| returned.contains(record));
+            let quotes = |record: &&RecordId| is_quoted(&snapshot, **record, &said);
+            let mut quoted: Vec<RecordId> = returned.iter().filter(quotes).copied().collect();
+            quoted.retain(|record| !cited.contains(record));
+            cited.extend(quoted);
+        }
+        match what {
+            RunTurn::Began => {
+                let asked = self.question.as_ref();
+                let asked = asked.and_then(|asked| engine.learning().recalled_for(asked, at));
+                let run = RunBeginning {
+                    run_id,
+                    recall_id: asked.map(|receipt| receipt.recall_id),
+                    query: self.question,
+                };
+                engine.begin_run(&run, at)?;
+                own.begin(run.run_id);
+                Ok(())
+            }
+            RunTurn::Acted { action } => {
+                if !own.holds(&run_id) {
+                    cited.clear();
+                }
+                engine.step_run(&run_id, &action, &cited, at)
+            }
+            RunTurn::Ended { fail } => {
+                own.end(&run_id);
+                let run = RunEnding {
+                    run_id,
+                    used: cited,
+                    credit: Credit::Implicit,
+                    quality: None,
+                    fail,
+                };
+                engine.end_run(&run, at)
+            }
+            RunTurn::Approved => engine.revise_run(&run_id, Revision::Approved, None, at),
+        }
+    }
+}
+
+/// Whether a recalled record's text stands in what the run said. Requests and plans do not count: a
+/// run repeats its own request, and so those that were like it.
+fn is_quoted(snapshot: &Snapshot, record: RecordId, said: &str) -> bool {
+    let Some(Ok(record)) = snapshot.get(record) else {
+        return false;
+    };
+    let told = match record.source {
+        MemorySource::UserInput | MemorySource::ConductorPlan => false,
+        MemorySource::WorkerResult
+        | MemorySource::WriterRevision
+        | MemorySource::TrajectoryOutcome => true,
+    };
+    told && runs::quoted(said, &record.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_nobody_ends_make_room_for_those_to_come() {
+        let mut own = OwnRuns::default();
+        for run in 0..2 * OWN_RUNS_MAX {
+            own.begin(run.to_string());
+        }
+        assert_eq!(own.0.len(), OWN_RUNS_MAX);
+        assert!(own.holds(&(2 * OWN_RUNS_MAX - 1).to_string()) && !own.holds("0"));
+        own.end("1500");
+        assert!(!own.holds("1500"));
+    }
+}
