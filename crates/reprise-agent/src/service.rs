@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use ractor::{Actor, ActorCell, ActorId, call_t};
-use reprise_engine::{CompactionOutcome, Engine, Snapshot, subject};
+use reprise_engine::{CompactionOutcome, Engine, Snapshot};
 use reprise_types::{MemoryError, NewRecord, QueryVector, UserId, WriteOutcome};
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -103,11 +103,9 @@ impl Shared {
         let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
         Arc::clone(&self.write_bytes)
             .try_acquire_many_owned(permits)
-            .map_err(|_| {
-                let free = self.write_bytes.available_permits();
-                MemoryError::Overloaded {
-                    in_flight: most.saturating_sub(free),
-                }
+            .map_err(|_| MemoryError::WritesFull {
+                bytes: most.saturating_sub(self.write_bytes.available_permits()),
+                limit: most,
             })
     }
 
@@ -239,7 +237,7 @@ impl MemoryService {
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.
     pub async fn query_vector(&self, query: &str) -> Option<QueryVector> {
-        let embedded = self.0.pool.query(&subject(query)).await.ok()?;
+        let embedded = self.0.pool.query(query).await.ok()?;
         Some(QueryVector {
             space: embedded.space.clone(),
             vector: embedded.vector.clone(),
@@ -266,6 +264,13 @@ impl MemoryService {
             tokio::spawn(async move { compact(&agent).await })
         };
         task.await.unwrap_or_else(|_| Err(agent.unavailable()))
+    }
+
+    /// Closes a user's file once everything accepted is in it, so that another program can have it.
+    /// The next question opens it again.
+    pub async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
+        self.0.refuse_if_closing(user)?;
+        self.0.directory.release(user).await
     }
 
     /// Binds a source of events to a user: from now on, and from where it was left, its events

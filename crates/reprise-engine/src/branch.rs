@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use reprise_store::{CommitSeq, Entry};
 use reprise_types::{
-    Annotation, ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome, normal_tags,
+    Annotation, ExternalId, MemoryRecord, NewRecord, RecordId, RejectReason, WriteOutcome,
+    normal_tags,
 };
 
 use crate::engine::Engine;
@@ -44,7 +45,7 @@ impl BranchDiff {
 }
 
 /// What a merge did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Merged {
     /// Records that are new to the parent.
     pub added: usize,
@@ -52,6 +53,8 @@ pub struct Merged {
     pub known: usize,
     /// Records that have more tags now.
     pub retagged: usize,
+    /// Records that this memory did not take, as the branch names them, and why.
+    pub rejected: Vec<(RecordId, RejectReason)>,
 }
 
 impl Engine {
@@ -116,9 +119,12 @@ impl Engine {
                 continue;
             };
             let new = self.brought(branch, record);
-            match self.observe(vec![new], None, now)?.first() {
-                Some(WriteOutcome::Inserted { .. }) => merged.added += 1,
-                _ => merged.known += 1,
+            for outcome in self.observe(vec![new], None, now)? {
+                match outcome {
+                    WriteOutcome::Inserted { .. } => merged.added += 1,
+                    WriteOutcome::Duplicate { .. } => merged.known += 1,
+                    WriteOutcome::Rejected { why } => merged.rejected.push((id, why)),
+                }
             }
         }
         for id in diff.retagged {

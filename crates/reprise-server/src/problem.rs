@@ -156,7 +156,9 @@ impl Problem {
 impl From<MemoryError> for Problem {
     fn from(error: MemoryError) -> Self {
         let kind = match &error {
-            MemoryError::Overloaded { .. } => ProblemKind::Overloaded,
+            MemoryError::Overloaded { .. } | MemoryError::WritesFull { .. } => {
+                ProblemKind::Overloaded
+            }
             MemoryError::TimedOut { .. } => ProblemKind::TimedOut,
             MemoryError::Unavailable { .. } => ProblemKind::Unavailable,
             MemoryError::Invalid { .. } => ProblemKind::Invalid,

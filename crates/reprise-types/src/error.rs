@@ -23,6 +23,17 @@ pub enum MemoryError {
         /// Requests holding a permit.
         in_flight: usize,
     },
+    /// More text being written than the service admits.
+    #[error(
+        "memory is overloaded ({bytes} bytes of text are being written, at most {limit} may be); \
+         try again in a moment"
+    )]
+    WritesFull {
+        /// Bytes of text holding a permit.
+        bytes: usize,
+        /// The most.
+        limit: usize,
+    },
     /// No answer within the budget.
     #[error("memory did not answer within {budget_ms} ms; go on without it")]
     TimedOut {
@@ -54,9 +65,10 @@ impl MemoryError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Overloaded { .. } | Self::TimedOut { .. } | Self::Unavailable { .. } => {
-                ErrorKind::Retry
-            }
+            Self::Overloaded { .. }
+            | Self::WritesFull { .. }
+            | Self::TimedOut { .. }
+            | Self::Unavailable { .. } => ErrorKind::Retry,
             Self::Invalid { .. } => ErrorKind::Caller,
             Self::Storage { .. } => ErrorKind::Operator,
         }

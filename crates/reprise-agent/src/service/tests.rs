@@ -107,10 +107,8 @@ async fn more_bytes_than_admitted_are_refused_at_once() {
     });
     until(async || bench.controls.standing.load(Ordering::SeqCst) == 1).await;
     let refused = service.observe(&ada(), vec![note("more")]).await;
-    assert!(
-        matches!(refused, Err(MemoryError::Overloaded { .. })),
-        "{refused:?}"
-    );
+    let (bytes, limit) = (9, 10);
+    assert_eq!(refused, Err(MemoryError::WritesFull { bytes, limit }));
     bench.controls.release();
     first.await.unwrap().unwrap();
     service

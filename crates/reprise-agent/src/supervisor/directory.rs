@@ -132,6 +132,23 @@ impl Directory {
         agents.retain(|_, held| !held.is_closed());
     }
 
+    /// Ends a user's memory and waits until its file is closed.
+    pub(crate) async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
+        let handle = {
+            let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+            agents.remove(user)
+        };
+        if let Some(handle) = handle {
+            handle.close();
+        }
+        // Held by the writer until the file is closed.
+        let gate = self.gate(user);
+        let closed = tokio::task::spawn_blocking(move || {
+            drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
+        });
+        closed.await.map_err(|_| unavailable(user))
+    }
+
     /// Memories that are open.
     #[cfg(test)]
     pub(crate) fn open(&self) -> usize {
@@ -139,8 +156,11 @@ impl Directory {
         agents.values().filter(|held| !held.is_closed()).count()
     }
 
+    /// The gate of a user's file. One that no writer holds is forgotten: whoever was served once
+    /// costs nothing for ever.
     pub(super) fn gate(&self, user: &UserId) -> Arc<Mutex<()>> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        gates.retain(|_, gate| Arc::strong_count(gate) > 1);
         Arc::clone(gates.entry(user.clone()).or_default())
     }
 }
@@ -148,4 +168,21 @@ impl Directory {
 fn unavailable(user: &UserId) -> MemoryError {
     let user = user.to_string();
     MemoryError::Unavailable { user }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_is_kept_for_as_long_as_a_writer_holds_it() {
+        let directory = Directory::default();
+        let user = |number: u32| format!("user-{number}").parse().unwrap();
+        let held = directory.gate(&user(0));
+        for number in 1..1_000 {
+            drop(directory.gate(&user(number)));
+        }
+        assert!(Arc::ptr_eq(&held, &directory.gate(&user(0))));
+        assert_eq!(directory.gates.lock().unwrap().len(), 1);
+    }
 }

@@ -1,7 +1,8 @@
 //! Branches: they begin as their parent was, go their own way, and come back once.
 
 use chrono::Duration;
-use reprise_types::RecordId;
+use reprise_types::limits::LIST_ITEMS_MAX;
+use reprise_types::{ExternalId, RecordId};
 
 use super::{Bench, inserted, record, week};
 use crate::{EngineError, ForgetSelector, Merged};
@@ -120,6 +121,7 @@ fn a_merge_brings_what_is_new_once() {
         added: 2,
         known: 0,
         retagged: 1,
+        rejected: Vec::new(),
     };
     assert_eq!(merged, expected);
     assert_eq!(Bench::ids(&parent.ask("the lift is broken", 5))[0], "new");
@@ -130,6 +132,23 @@ fn a_merge_brings_what_is_new_once() {
     assert_eq!((again.added, again.known, again.retagged), (0, 2, 0));
     parent.reopen();
     assert!(parent.engine().check().unwrap().is_sound());
+}
+
+#[test]
+fn what_a_merge_is_refused_is_told_apart_from_what_was_known() {
+    let mut parent = Bench::new();
+    parent.keep(week());
+    let mut branch = forked(&mut parent, 0);
+    // With the name that it had in the branch it has one name more than a record may have.
+    let mut named = record("name-0", "known by many names", 3, "x");
+    let names = (1..LIST_ITEMS_MAX).map(|name| ExternalId::new("other", name.to_string()));
+    named.external_ids.extend(names);
+    let id = inserted(&branch.keep(vec![named]))[0];
+    let (theirs, now) = (branch.engine().snapshot(), branch.now);
+    let merged = parent.engine().merge(&theirs, now).unwrap();
+    assert_eq!((merged.added, merged.known), (0, 0));
+    assert_eq!(merged.rejected.len(), 1);
+    assert_eq!(merged.rejected[0].0, id);
 }
 
 #[test]
