@@ -75,7 +75,10 @@ impl Desk {
         supervisor: ActorCell,
     ) -> Result<Self, SpawnErr> {
         let failed = |error: super::WorkspaceError| SpawnErr::StartupFailed(error.into());
-        let workspace = Workspace::new(&config.workspace).map_err(failed)?;
+        let root = config.workspace.clone();
+        let made = tokio::task::spawn_blocking(move || Workspace::new(&root)).await;
+        let made = made.map_err(|error| SpawnErr::StartupFailed(error.into()))?;
+        let workspace = made.map_err(failed)?;
         let emitter = Emitter::new(store, clock, user.clone());
         let terminal = TerminalState {
             emitter: emitter.clone(),

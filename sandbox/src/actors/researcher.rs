@@ -137,8 +137,11 @@ impl ResearcherState {
         ];
         if !found.is_empty() {
             let path = format!("research/{}.md", turn.run_id);
-            match self.workspace.write(&path, &output) {
-                Ok(()) => done.push(by(&now).document_update(&path, &output)),
+            let (workspace, file, text) = (self.workspace.clone(), path.clone(), output.clone());
+            let written = tokio::task::spawn_blocking(move || workspace.write(&file, &text)).await;
+            match written {
+                Ok(Ok(())) => done.push(by(&now).document_update(&path, &output)),
+                Ok(Err(error)) => tracing::warn!(%error, "what was found could not be kept"),
                 Err(error) => tracing::warn!(%error, "what was found could not be kept"),
             }
         }

@@ -111,16 +111,15 @@ impl TerminalState {
             by(&started_at).tool_call("bash", command),
         ];
         self.emitter.emit(started.into()).await?;
-        let outcome = match self.prepared(folder, files) {
-            Ok(folder) => {
-                let (command, limits) = (command.clone(), Arc::clone(&self.limits));
-                let ran =
-                    tokio::task::spawn_blocking(move || command::run(&command, &folder, &limits));
-                ran.await
-                    .unwrap_or_else(|error| Outcome::not_started(error.to_string()))
-            }
-            Err(error) => Outcome::not_started(error.to_string()),
-        };
+        let (workspace, limits) = (self.workspace.clone(), Arc::clone(&self.limits));
+        let (folder, files, command) = (folder.clone(), files.clone(), command.clone());
+        let ran =
+            tokio::task::spawn_blocking(move || match prepared(&workspace, &folder, &files) {
+                Ok(folder) => command::run(&command, &folder, &limits),
+                Err(error) => Outcome::not_started(error.to_string()),
+            });
+        let ran = ran.await;
+        let outcome = ran.unwrap_or_else(|error| Outcome::not_started(error.to_string()));
         let report = report(turn, &outcome);
         let now = self.emitter.now();
         let failure = (report.status != WorkerStatus::Completed).then_some(report.summary.as_str());
@@ -139,18 +138,19 @@ impl TerminalState {
         self.emitter.emit(done).await?;
         Ok(report)
     }
+}
 
-    fn prepared(
-        &self,
-        folder: &str,
-        files: &[(String, String)],
-    ) -> Result<std::path::PathBuf, WorkspaceError> {
-        let place = self.workspace.folder(folder)?;
-        for (path, text) in files {
-            self.workspace.write(&format!("{folder}/{path}"), text)?;
-        }
-        Ok(place)
+/// Writes a command's files; answers the folder that it runs in.
+fn prepared(
+    workspace: &Workspace,
+    folder: &str,
+    files: &[(String, String)],
+) -> Result<std::path::PathBuf, WorkspaceError> {
+    let place = workspace.folder(folder)?;
+    for (path, text) in files {
+        workspace.write(&format!("{folder}/{path}"), text)?;
     }
+    Ok(place)
 }
 
 fn said(turn: &TurnContext, status: WorkerStatus, summary: &str) -> WorkerReport {

@@ -8,7 +8,7 @@ use reprise_types::{MemoryRecord, RecordId, UserId};
 use serde::Serialize;
 
 use super::Surface;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::Problem;
 
 /// Records of one run, or of one session where the source names no run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,9 +30,7 @@ impl Surface {
         user: &UserId,
         limit: usize,
     ) -> Result<Vec<Episode>, Problem> {
-        let snapshot = self.snapshot(user).await?;
-        let gathered = tokio::task::spawn_blocking(move || gather(&snapshot));
-        let mut episodes = gathered.await.map_err(|error| broken(&error))?;
+        let mut episodes = self.read(user, gather).await?;
         episodes.sort_by(|a, b| b.ended_at.cmp(&a.ended_at).then(a.id.cmp(&b.id)));
         episodes.truncate(limit);
         Ok(episodes)
@@ -44,10 +42,9 @@ impl Surface {
         user: &UserId,
         id: &str,
     ) -> Result<Vec<MemoryRecord>, Problem> {
-        let snapshot = self.snapshot(user).await?;
         let wanted = id.to_owned();
-        let read = tokio::task::spawn_blocking(move || {
-            let records = snapshot.records().filter_map(Result::ok);
+        let read = self.read(user, move |memory| {
+            let records = memory.records().filter_map(Result::ok);
             let of_it = records.filter(|record| name_of(record) == wanted);
             of_it
                 .map(|record| MemoryRecord {
@@ -56,7 +53,7 @@ impl Surface {
                 })
                 .collect::<Vec<_>>()
         });
-        let records = read.await.map_err(|error| broken(&error))?;
+        let records = read.await?;
         if records.is_empty() {
             let id: String = id.chars().take(64).collect();
             return Err(Problem::not_found(format!(
@@ -65,13 +62,6 @@ impl Surface {
         }
         Ok(records)
     }
-}
-
-fn broken(error: &tokio::task::JoinError) -> Problem {
-    Problem::new(
-        ProblemKind::Internal,
-        format!("the records could not be read ({error}); run `reprise check`"),
-    )
 }
 
 fn name_of(record: &MemoryRecord) -> &str {

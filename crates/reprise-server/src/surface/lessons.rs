@@ -5,15 +5,15 @@
 
 use reprise_engine::Engine;
 use reprise_types::{
-    ConfidenceLevel, Evidence, Link, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
-    Related, UserId,
+    ConfidenceLevel, Evidence, ExternalId, Link, MemoryKind, MemoryRecord, MemorySource, NewRecord,
+    RecordId, Related, UserId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{Change, Kept, Surface, current};
 use crate::problem::Problem;
-use crate::wire::Fate;
+use crate::wire::{Fate, REQUEST_NAMESPACE};
 
 /// Longest walk over links where the caller does not say.
 const DEPTH_DEFAULT: usize = 2;
@@ -92,11 +92,9 @@ impl Details {
 
     /// What is searched: title and content, and the words that say where it holds.
     fn text(&self) -> String {
-        let mut text = self.title.clone();
-        if !self.content.is_empty() {
-            text.push_str("\n\n");
-            text.push_str(&self.content);
-        }
+        let parts = [self.title.trim_end(), self.content.trim_end()];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let mut text = parts.join("\n\n");
         for (head, words) in [
             ("Applies to", &self.contexts),
             ("Does not apply to", &self.anti_contexts),
@@ -131,8 +129,9 @@ impl Details {
 /// The line that names a record: a lesson's title, else the beginning of its text.
 pub(super) fn title_of(record: &MemoryRecord) -> String {
     const COLUMNS: usize = 80;
-    let lesson = Details::of(record).map(|lesson| lesson.title);
-    let line = lesson.unwrap_or_else(|| {
+    let title = Details::of(record).map(|lesson| lesson.title);
+    let title = title.filter(|title| !title.trim().is_empty());
+    let line = title.unwrap_or_else(|| {
         let words: Vec<&str> = record.text.split_whitespace().take(40).collect();
         words.join(" ")
     });
@@ -159,7 +158,43 @@ impl Surface {
         }
         record.text = details.text();
         record.details = details.value();
+        match self.name_of(user, &record).await? {
+            Ok(name) => record.external_ids.push(name),
+            Err(of) => return Ok(Fate::Duplicate { of }),
+        }
         self.keep_one(user, record, kept).await
+    }
+
+    /// A name made of all that a lesson says; or the record that says just that. A lesson that was
+    /// forgotten or corrected since may be learned again, under the next name.
+    async fn name_of(
+        &self,
+        user: &UserId,
+        lesson: &NewRecord,
+    ) -> Result<Result<ExternalId, RecordId>, Problem> {
+        let parts = (&lesson.tags, &lesson.confidence, &lesson.evidence);
+        let said = json!([lesson.details, parts]);
+        let digest = crate::tokens::sha256_hex(said.to_string().as_bytes());
+        let name = move |time: u32| {
+            let name = format!("lesson {digest}/{time}");
+            ExternalId::new(REQUEST_NAMESPACE, name)
+        };
+        if !self.service.has_memory(user) {
+            return Ok(Ok(name(0)));
+        }
+        let find = move |engine: &mut Engine| {
+            let mut time = 0;
+            loop {
+                let Some(held) = engine.duplicate_of(&name(time)) else {
+                    return Ok(name(time));
+                };
+                if engine.snapshot().current(held) == Some(held) {
+                    return Err(held);
+                }
+                time += 1;
+            }
+        };
+        self.with_engine(user, find).await
     }
 
     /// Changes a lesson, or a record's text and tags: a new version with the old one's links. Where
@@ -265,18 +300,21 @@ impl Surface {
         limit: Option<usize>,
     ) -> Result<Vec<(Related, String)>, Problem> {
         let id = self.record(user, name).await?.id;
-        let snapshot = self.snapshot(user).await?;
         let depth = depth.unwrap_or(DEPTH_DEFAULT);
-        let related = snapshot.related(id, depth, limit.unwrap_or(RELATED_DEFAULT));
-        let named = related.into_iter().filter_map(|related| {
-            let record = snapshot.get(related.link.record)?.ok()?;
-            Some((related, title_of(&record)))
-        });
-        Ok(named.collect())
+        let limit = limit.unwrap_or(RELATED_DEFAULT);
+        self.read(user, move |memory| {
+            let related = memory.related(id, depth, limit).into_iter();
+            let named = related.filter_map(|related| {
+                let record = memory.get(related.link.record)?.ok()?;
+                Some((related, title_of(&record)))
+            });
+            named.collect()
+        })
+        .await
     }
 
     /// The links of a record.
     pub(crate) async fn links(&self, user: &UserId, id: RecordId) -> Result<Vec<Link>, Problem> {
-        Ok(self.snapshot(user).await?.links(id))
+        self.read(user, move |memory| memory.links(id)).await
     }
 }

@@ -141,21 +141,24 @@ impl Surface {
     /// The live record with this id or external id: where it has been corrected since, its present
     /// version.
     pub async fn record(&self, user: &UserId, name: &str) -> Result<MemoryRecord, Problem> {
-        let snapshot = self.snapshot(user).await?;
-        let (id, snapshot) = match name.parse::<RecordId>() {
-            Ok(id) if snapshot.get(id).is_some() => (id, snapshot),
-            // A name is looked up and read in one and the same moment: by the next there may be
-            // another version.
-            _ => {
+        let by_id = match name.parse::<RecordId>() {
+            Ok(id) => self.read(user, move |memory| memory.get(id)).await?,
+            Err(_) => None,
+        };
+        let found = match by_id {
+            Some(found) => Some(found),
+            None => {
                 let wanted = name.to_owned();
+                // A name is looked up and read in one and the same moment: by the next there may
+                // be another version.
                 let find = move |engine: &mut Engine| {
-                    current(engine, &wanted).map(|id| (id, engine.snapshot()))
+                    let id = current(engine, &wanted)?;
+                    engine.snapshot().get(id)
                 };
-                let found = self.with_engine(user, find).await?;
-                found.ok_or_else(|| missing(name))?
+                self.with_engine(user, find).await?
             }
         };
-        let found = snapshot.get(id).ok_or_else(|| missing(name))?;
+        let found = found.ok_or_else(|| missing(name))?;
         found.map_err(|error| Problem::failed(ProblemKind::Internal, &error))
     }
 

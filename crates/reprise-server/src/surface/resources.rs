@@ -22,7 +22,7 @@ impl Surface {
         };
         let path = uri.strip_prefix("memory://").ok_or_else(unknown)?;
         let value = match path.split_once('/') {
-            None if path == "recent" => recent(&*self.snapshot(user).await?),
+            None if path == "recent" => self.read(user, recent).await?,
             None if path == "tags" => json!(self.tags(user).await?),
             None if path == "stats" => json!(self.stats(user).await?),
             Some(("records", name)) if !name.is_empty() => {

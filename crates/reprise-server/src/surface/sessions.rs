@@ -246,19 +246,20 @@ impl Surface {
         let Some(own) = tag_of(project).filter(|_| self.service.has_memory(user)) else {
             return Ok(HookAnswer::default());
         };
-        let snapshot = self.snapshot(user).await?;
-        let newest = snapshot
-            .newest(LOOKED_AT)
-            .into_iter()
-            .filter_map(Result::ok);
-        // A session that goes on after a compaction has words of its own here.
-        let of_it = newest
-            .filter(|record| record.tags.contains(&own))
-            .filter(|record| key.1.is_empty() || record.session_id != key.1);
-        let found: Vec<_> = of_it
-            .take(INJECTED_MAX)
-            .map(|record| (record.timestamp, record.id, record.text))
-            .collect();
+        let session = key.1.clone();
+        let found = self.read(user, move |memory| -> Vec<_> {
+            let newest = memory.newest(LOOKED_AT).into_iter();
+            // A session that goes on after a compaction has words of its own here.
+            let of_it = newest
+                .filter_map(Result::ok)
+                .filter(|record| record.tags.contains(&own))
+                .filter(|record| session.is_empty() || record.session_id != session);
+            of_it
+                .take(INJECTED_MAX)
+                .map(|record| (record.timestamp, record.id, record.text))
+                .collect()
+        });
+        let found = found.await?;
         let shown: Vec<RecordId> = found.iter().map(|(_, id, _)| *id).collect();
         self.sessions.change(key, |session| {
             session.seen.clear();

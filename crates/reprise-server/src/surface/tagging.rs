@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reprise_engine::Snapshot;
 use reprise_types::{UserId, normal_tag, normal_tags};
 use serde::Serialize;
 
@@ -48,19 +49,30 @@ impl TagRules {
         normal_tags(&meant.collect::<Vec<_>>())
     }
 
-    /// A sentence for each tag that may be a slip: it is nearly one in use, or not on the list.
+    /// A sentence for each tag that may be a slip: it is nearly one in use, or not on the list. What
+    /// is agreed on, or used more than once, is meant; and nothing is recommended that is not.
     fn doubts(&self, tags: &[String], in_use: &[(String, usize)]) -> Vec<String> {
-        let is_used = |tag: &String| in_use.iter().any(|(used, count)| used == tag && *count > 1);
+        let uses = |tag: &String| {
+            let found = in_use.iter().find(|(used, _)| used == tag);
+            found.map_or(0, |(_, count)| *count)
+        };
         let new = tags
             .iter()
-            .filter(|tag| !self.known.contains(*tag) && !is_used(tag));
+            .filter(|tag| !self.known.contains(*tag) && uses(tag) <= 1);
         new.filter_map(|tag| {
             let used = in_use.iter().map(|(used, _)| used);
             let mut others = self.known.iter().chain(used).filter(|other| *other != tag);
-            match others.find(|other| alike(tag, other)) {
-                Some(other) => Some(format!("`{tag}` is new here; is `{other}` meant?")),
-                None if self.known.is_empty() || tag.contains(':') => None,
-                None => Some(format!("`{tag}` is not among the known tags")),
+            let other = others.find(|other| alike(tag, other));
+            let meant = |other: &String| self.known.contains(other) || uses(other) > 1;
+            match other {
+                Some(other) if meant(other) => {
+                    Some(format!("`{tag}` is new here; is `{other}` meant?"))
+                }
+                Some(other) if uses(tag) == 0 => Some(format!(
+                    "`{tag}` is nearly `{other}`, which one record has; give both one spelling"
+                )),
+                _ if self.known.is_empty() || tag.contains(':') => None,
+                _ => Some(format!("`{tag}` is not among the known tags")),
             }
         })
         .collect()
@@ -111,7 +123,7 @@ impl Surface {
         if !self.service.has_memory(user) {
             return Ok(Vec::new());
         }
-        let mut tags = self.snapshot(user).await?.tags();
+        let mut tags = self.read(user, Snapshot::tags).await?;
         tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Ok(tags)
     }
@@ -187,6 +199,25 @@ mod tests {
         let strict = TagRules::new([], words(&["rust"]));
         assert!(!strict.doubts(&words(&["kubernetes"]), &in_use).is_empty());
         assert!(strict.doubts(&words(&["project:x"]), &in_use).is_empty());
+    }
+
+    #[test]
+    fn a_slip_that_was_kept_once_is_not_what_is_meant() {
+        let rules = TagRules::default();
+        let doubts = |tag: &str, in_use: &[(&str, usize)]| {
+            let in_use: Vec<(String, usize)> = in_use
+                .iter()
+                .map(|(tag, n)| ((*tag).to_owned(), *n))
+                .collect();
+            rules.doubts(&words(&[tag]), &in_use).join(" ")
+        };
+        let both = [("docker", 1), ("dokcer", 1)];
+        assert_eq!(doubts("docker", &both), "");
+        assert_eq!(doubts("dokcer", &both), "");
+        assert!(!doubts("docker", &[("dokcer", 1)]).contains("meant"));
+        assert!(doubts("docker", &[("dokcer", 1)]).contains("one spelling"));
+        assert!(doubts("dokcer", &[("docker", 2), ("dokcer", 1)]).contains("`docker` meant"));
+        assert_eq!(doubts("docker", &[("docker", 2), ("dokcer", 1)]), "");
     }
 
     #[test]
