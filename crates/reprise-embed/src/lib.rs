@@ -20,7 +20,8 @@ pub use engine::library::LibraryError;
 pub use factory::{EmbedderFactory, EngineKind, EngineReport, LibraryOrigin, RefusedLibrary};
 pub use onnx::convert;
 pub use provision::{
-    FileState, Installed, ModelFile, ModelStore, Progress, ProvisionError, PullRequest, PullSource,
+    FileState, Installed, ModelFile, ModelStore, Patience, Progress, ProvisionError, PullRequest,
+    PullSource,
 };
 pub use safetensors::WeightsError;
 pub use variant::Variant;

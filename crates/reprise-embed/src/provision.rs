@@ -8,6 +8,7 @@ mod carrier;
 mod command;
 mod disk;
 mod error;
+mod failure;
 mod fetch;
 mod install;
 mod progress;
@@ -16,4 +17,4 @@ mod store;
 
 pub use error::ProvisionError;
 pub use progress::Progress;
-pub use store::{FileState, Installed, ModelFile, ModelStore, PullRequest, PullSource};
+pub use store::{FileState, Installed, ModelFile, ModelStore, Patience, PullRequest, PullSource};

@@ -36,6 +36,21 @@ pub enum ProvisionError {
         /// What each way said.
         message: String,
     },
+    /// No host answered.
+    #[error(
+        "the model is not here yet and nobody answers who has it; once there is a network, run \
+        `reprise models pull`, or `--from DIR` with the files of models/README.md"
+    )]
+    Unreachable,
+    /// Not tried again so soon after a failure.
+    #[error(
+        "the model is not here yet, and fetching it failed less than {minutes} min ago; run \
+        `reprise models pull` to try again now"
+    )]
+    Postponed {
+        /// Since the failure, begun ones counted.
+        minutes: u64,
+    },
     /// Bytes that are not the pinned ones.
     #[error(
         "{file} has sha256 {got}, expected {expected}; it was not installed, run `reprise models \
@@ -111,7 +126,7 @@ impl ProvisionError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Download { .. } => ErrorKind::Retry,
+            Self::Download { .. } | Self::Unreachable | Self::Postponed { .. } => ErrorKind::Retry,
             Self::NotFound { .. } | Self::Archive { .. } => ErrorKind::Caller,
             Self::Manifest { .. } => ErrorKind::Bug,
             Self::Io { .. }

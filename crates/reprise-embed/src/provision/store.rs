@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::disk::sha256_file;
 use super::error::ProvisionError;
+use super::failure;
 use super::install;
 use super::progress::Progress;
 use super::stamp::{STAMP_FILE, Stamp};
@@ -32,6 +34,42 @@ pub struct PullRequest {
     pub variants: Vec<Variant>,
     /// Try again for ONNX Runtime where an earlier pull could not get it.
     pub retry_library: bool,
+    /// How long to wait for hosts that do not answer.
+    pub patience: Patience,
+}
+
+/// How much a download may hold up whoever waits for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Patience {
+    /// It was asked for: every host is tried, several times.
+    Long,
+    /// Something else was asked for, which goes on without: hosts are tried once, and not at all
+    /// for a while after they did not answer.
+    Short,
+}
+
+impl Patience {
+    pub(super) fn pip_arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Long => &[],
+            Self::Short => &["--retries", "0", "--timeout", "4"],
+        }
+    }
+
+    pub(super) fn curl_arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Long => &["--retry", "3", "--connect-timeout", "20"],
+            Self::Short => &["--connect-timeout", "3"],
+        }
+    }
+
+    /// How long may pass without a byte.
+    pub(super) fn first_byte(self) -> Duration {
+        match self {
+            Self::Long => Duration::MAX,
+            Self::Short => Duration::from_secs(5),
+        }
+    }
 }
 
 /// Where the originals come from.
@@ -50,6 +88,7 @@ impl Default for PullRequest {
             source: PullSource::Network,
             variants: vec![Variant::Int8],
             retry_library: false,
+            patience: Patience::Long,
         }
     }
 }
@@ -150,7 +189,21 @@ impl ModelStore {
         {
             return Ok(installed);
         }
-        install::pull(self, &manifest, request, progress)
+        let fetches = request.source == PullSource::Network;
+        if let Some(ago) = failure::recent(&self.dir)
+            && fetches
+            && request.patience == Patience::Short
+        {
+            // Without a model there is none to go on with; without the library there is.
+            return inspection.installed().ok_or(ProvisionError::Postponed {
+                minutes: ago.as_secs() / 60 + 1,
+            });
+        }
+        let pulled = install::pull(self, &manifest, request, progress);
+        if fetches {
+            failure::note(&self.dir, pulled.is_err());
+        }
+        pulled
     }
 
     /// What is installed, if it is a whole model; hashes only what changed since it was installed.

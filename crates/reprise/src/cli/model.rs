@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use reprise_embed::{EmbedderFactory, Installed, ModelStore, Progress, PullRequest, Variant};
+use reprise_embed::{
+    EmbedderFactory, Installed, ModelStore, Patience, Progress, PullRequest, Variant,
+};
 
 use super::Context;
 
@@ -38,7 +40,11 @@ pub(super) fn factory(context: &Context) -> Option<EmbedderFactory> {
     if context.no_model {
         return None;
     }
-    let opened = pull(context, &PullRequest::default()).and_then(|_| {
+    let request = PullRequest {
+        patience: Patience::Short,
+        ..PullRequest::default()
+    };
+    let opened = pull(context, &request).and_then(|_| {
         Ok(EmbedderFactory::from_store(
             &models(context),
             Variant::Int8,
