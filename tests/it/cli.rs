@@ -4,8 +4,9 @@
 //! never live here: what one room's own tests show more closely.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use reprise_tests::{Finished, Seeded, finish, reprise};
 use serde_json::Value;
@@ -318,13 +319,23 @@ fn a_second_process_on_the_same_user_is_told_who_holds_it() {
         .expect("the store");
     held.lock().expect("nobody holds it yet");
     let before = fs::read(place.store()).expect("the store");
-    let finished = place.ingest(b"{\"external_id\":\"two\",\"text\":\"t\"}\n");
+    let file = place.file(b"{\"external_id\":\"two\",\"text\":\"t\"}\n");
+    let finished = place.run(&["ingest", "--user", "ada", "--wait", "0", &file]);
     assert_eq!(finished.code, FAILED, "{}", finished.stderr);
     assert!(finished.stderr.contains("process"), "{}", finished.stderr);
     assert_eq!(fs::read(place.store()).expect("the store"), before);
+    // Who can wait says so and has its turn.
+    let mut waiting = place.command(&["ingest", "--user", "ada", &file]);
+    let waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut waiting = waiting.spawn().expect("it starts");
+    let mut said = BufReader::new(waiting.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("it says that it waits");
+    assert!(line.contains("waiting"), "{line}");
     drop(held);
-    let finished = place.ingest(b"{\"external_id\":\"two\",\"text\":\"t\"}\n");
-    assert_eq!(counts(&finished), (1, 0, 0));
+    let output = waiting.wait_with_output().expect("it ends");
+    let counts = String::from_utf8_lossy(&output.stdout);
+    assert!(counts.contains("\"inserted\":1"), "{counts}");
 }
 
 #[test]

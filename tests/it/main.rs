@@ -15,6 +15,7 @@ mod demo;
 mod evaluation;
 mod faces;
 mod home;
+mod people;
 mod requirements;
 mod tidy;
 mod together;

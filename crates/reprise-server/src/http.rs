@@ -5,6 +5,7 @@
 
 mod answers;
 mod choiros;
+mod custody;
 mod extract;
 mod guard;
 mod intake;

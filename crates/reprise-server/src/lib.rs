@@ -24,10 +24,10 @@ pub use hooks::{HookAnswer, HookEvent, HookProgram, HookReport, Moment};
 pub use mcp::{McpFace, Profile};
 pub use place::{Place, PlaceError};
 pub use problem::{Problem, ProblemKind};
-pub use surface::{Change, Kept, Lesson, Surface, TagRules, ToolAnswer};
+pub use surface::{Change, Kept, Lesson, Surface, TagRules, ToolAnswer, fork_stream, run_outcome};
 pub use tokens::{Scope, TokenEntry, TokenError, TokenFile};
 pub use wire::{
     Answer, Compacted, ExportLine, Fate, ForgetBody, Hit, LearningAction, ListBody, Listed,
-    OutcomeLine, OutcomeReport, QueryLine, RecallBody, WriteReport, external_id_of, fresh_run_id,
-    from_json, is_sensitive, record_of, record_of_value,
+    MergeReport, NotMerged, OutcomeLine, OutcomeReport, QueryLine, RecallBody, WriteReport,
+    external_id_of, fresh_run_id, from_json, is_sensitive, record_of, record_of_value,
 };

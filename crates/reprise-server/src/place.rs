@@ -100,7 +100,8 @@ impl Place {
 
     /// Held by the daemon for as long as it lives, in the data directory itself: its lines are the
     /// daemon's process and socket.
-    pub(crate) fn life_lock(&self) -> PathBuf {
+    #[must_use]
+    pub fn life_lock(&self) -> PathBuf {
         self.own().join("daemon.lock")
     }
 

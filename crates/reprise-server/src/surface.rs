@@ -3,6 +3,7 @@
 //! Lives here: reading a request, running it by the user's own actors, saying what changed. Must
 //! never live here: HTTP, JSON-RPC, a terminal, or a second way to the engine.
 
+mod custody;
 mod episodes;
 mod feed;
 mod lessons;
@@ -25,10 +26,12 @@ use reprise_engine::{Engine, Snapshot};
 use reprise_types::{Clock, ExternalId, RecordId, UserId, system_entropy};
 use tokio::sync::broadcast;
 
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
+pub use custody::fork_stream;
 pub use feed::Change;
 pub use lessons::Lesson;
+pub use outcomes::run_outcome;
 pub(crate) use reading::Parts;
 pub use records::Kept;
 pub use tagging::TagRules;
@@ -128,6 +131,20 @@ impl Surface {
         Ok(self.service.snapshot(user).await?)
     }
 
+    /// Reads a user's memory as of now, on a thread that may wait for the disk.
+    async fn read<T: Send + 'static>(
+        &self,
+        user: &UserId,
+        read: impl FnOnce(&Snapshot) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let snapshot = self.snapshot(user).await?;
+        let done = tokio::task::spawn_blocking(move || read(&snapshot)).await;
+        done.map_err(|error| {
+            let why = format!("the records could not be read ({error}); run `reprise check`");
+            Problem::new(ProblemKind::Internal, why)
+        })
+    }
+
     async fn with_engine<T: Send + 'static>(
         &self,
         user: &UserId,
@@ -159,3 +176,6 @@ fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
         .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
     external.or_else(|| name.parse().ok())
 }
+
+#[cfg(test)]
+mod tests;

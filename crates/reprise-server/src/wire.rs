@@ -13,7 +13,7 @@ mod record;
 pub use answer::{Answer, Hit, QueryLine, RecallBody};
 pub use fields::from_json;
 pub(crate) use fields::hinted;
-pub use govern::{Compacted, ForgetBody, LearningAction};
+pub use govern::{Compacted, ForgetBody, LearningAction, MergeReport, NotMerged};
 pub use list::{ListBody, Listed};
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
 pub use record::{

@@ -9,6 +9,8 @@ mod backup;
 mod branch;
 mod demo;
 mod faces;
+mod help;
+mod ingest;
 mod learn;
 mod list;
 mod workspace;
@@ -17,7 +19,7 @@ use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use clap::builder::{PossibleValuesParser, RangedI64ValueParser, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
@@ -33,6 +35,8 @@ pub(crate) use faces::{
     McpArguments, NamedArguments, RelatedArguments, ServeArguments, TagsArguments, TokenCommand,
     WhoseArguments,
 };
+pub(crate) use help::{command, meant, slip_of_learn};
+pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 pub(crate) use list::ListArguments;
 pub(crate) use workspace::{
@@ -56,6 +60,7 @@ else is on stderr.";
 
 /// Flags that every command takes.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Common {
     /// Directory with one folder per user [default: $XDG_DATA_HOME/reprise]
     #[arg(long, global = true, env = crate::env::DATA_DIR, value_name = "DIR")]
@@ -87,25 +92,31 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Replay a recorded week through the whole service and recall from it
     Demo(DemoArguments),
-    /// Keep records from a JSONL file
+    /// Keep records from a JSONL or YAML file
+    #[command(alias = "import")]
     Ingest(IngestArguments),
     /// Bring back what resonates with a text, or with each query of a file
+    #[command(aliases = ["search", "find", "query", "ask"])]
     Recall(RecallArguments),
     /// Look through memory without a question, the newest first
     List(ListArguments),
     /// Report how runs went that used what was recalled, from a JSONL file
     Outcome(OutcomeArguments),
     /// Keep a lesson; or, with a command, look into what outcomes taught, and govern it
+    #[command(aliases = ["remember", "add", "keep", "note", "save"])]
     Learn(LearnArguments),
     /// Walk the links of a record, both ways
     Related(RelatedArguments),
     /// Link two records
     Link(LinkArguments),
     /// Show a record whole
+    #[command(alias = "get")]
     Show(NamedArguments),
     /// Correct a record: the new version replaces the old one
+    #[command(alias = "update")]
     Edit(EditArguments),
     /// Forget a record and its earlier versions
+    #[command(aliases = ["rm", "remove"])]
     Delete(NamedArguments),
     /// List the tags with their counts, find those that may be one, and merge them
     Tags(TagsArguments),
@@ -118,6 +129,7 @@ pub(crate) enum Command {
     /// Forget records; `compact` then removes them from the disk
     Forget(ForgetArguments),
     /// Serve every memory of the data directory until told to end
+    #[command(aliases = ["start", "daemon"])]
     Serve(ServeArguments),
     /// Serve MCP on stdin and stdout, in front of the daemon
     Mcp(McpArguments),
@@ -180,49 +192,12 @@ pub(crate) struct UserArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct IngestArguments {
-    /// Whose memory
-    #[arg(long)]
-    pub(crate) user: UserId,
-    #[command(flatten)]
-    pub(crate) input: IngestInput,
-    /// Print each external_id once its record is durable
-    #[arg(long)]
-    pub(crate) ack: bool,
-    /// Records of one commit; 1 makes each durable before the next is read
-    #[arg(long, default_value_t = 64, value_name = "N", value_parser = group_sizes())]
-    pub(crate) group: u8,
-    /// Keep texts as they stand, keys and passwords included
-    #[arg(long)]
-    pub(crate) verbatim: bool,
-    /// Keep the records now and embed them at the next start of the service
-    #[arg(long)]
-    pub(crate) later: bool,
-}
-
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct IngestInput {
-    /// One record per line:
-    /// {"external_id","text","source","kind","session_id","timestamp","metadata"}; `-` reads stdin
-    #[arg(long, value_name = "FILE")]
-    pub(crate) jsonl: Option<PathBuf>,
-    /// The same as YAML, one document per record; `-` reads stdin
-    #[arg(long, value_name = "FILE")]
-    pub(crate) yaml: Option<PathBuf>,
-}
-
-fn group_sizes() -> RangedI64ValueParser<u8> {
-    clap::value_parser!(u8).range(1..=64)
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct RecallArguments {
     /// The new input, in the user's words
     #[arg(required_unless_present = "queries", conflicts_with = "queries")]
-    pub(crate) text: Option<String>,
+    pub(crate) text: Vec<String>,
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     /// One {"query_id","query"} per line; prints one answer per line; `-` reads stdin
     #[arg(long, value_name = "FILE")]

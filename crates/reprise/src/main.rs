@@ -15,11 +15,14 @@ mod trace;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let arguments = match args::Arguments::try_parse() {
+    let parsed = args::command().try_get_matches();
+    let parsed = parsed.and_then(|matches| args::Arguments::from_arg_matches(&matches));
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         // To an agent's program a hook's 2 is a veto: an entry of another version in its
         // configuration must not hold up every prompt.
@@ -27,7 +30,13 @@ fn main() -> ExitCode {
             drop(error.print());
             return Exit::Refused.into();
         }
-        Err(error) => error.exit(),
+        Err(error) => {
+            if let Some(hint) = hint(&error) {
+                drop(writeln!(anstream::stderr(), "{}", terminal::failure(&hint)));
+                return Exit::Failed.into();
+            }
+            error.exit()
+        }
     };
     // Whatever befalls memory, the agent that asked from a hook goes on.
     let is_hook = matches!(arguments.command, args::Command::Hook(_));
@@ -44,4 +53,12 @@ fn main() -> ExitCode {
         Exit::Failed
     });
     exit.into()
+}
+
+/// What was meant by a word that is no command, where that is known.
+fn hint(error: &clap::Error) -> Option<anyhow::Error> {
+    match error.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(word) => args::meant(word).map(anyhow::Error::msg),
+        _ => None,
+    }
 }

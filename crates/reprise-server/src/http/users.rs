@@ -21,7 +21,7 @@ use tokio_stream::{Stream, StreamExt};
 
 use super::extract::{self, Body, Key, Named, Who};
 use super::guard::{Identity, OverSocket};
-use super::{App, tools};
+use super::{App, custody, tools};
 use crate::daemon::Share;
 use crate::problem::{Problem, ProblemKind};
 use crate::surface::{Kept, Parts};
@@ -46,6 +46,8 @@ pub(super) fn router() -> Router<App> {
         .route("/learning", post(learning))
         .route("/compact", post(compact))
         .route("/checkpoint", post(checkpoint))
+        .route("/merge", post(custody::merge))
+        .route("/release", post(custody::release))
         .route("/changes", get(changes))
         .route("/tools/{id}", post(tools::call))
         .route("/hooks/{id}", post(tools::hook))

@@ -1,6 +1,7 @@
-//! Governing a memory: what is to be forgotten, what a compaction did, the switches of learning.
+//! Governing a memory: what is to be forgotten, what a compaction or a merge did, the
+//! switches of learning.
 
-use reprise_engine::ForgetSelector;
+use reprise_engine::{ForgetSelector, Merged};
 use reprise_types::{Calendar, ExternalId, RecordId};
 use serde::{Deserialize, Serialize};
 
@@ -74,4 +75,43 @@ pub enum LearningAction {
     Off,
     /// What was learned is thrown away; the log keeps what happened.
     Reset,
+}
+
+/// What the merge of a branch did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergeReport {
+    /// Records that are new.
+    pub added: usize,
+    /// Records that an earlier merge, or the source itself, had brought.
+    pub known: usize,
+    /// Records that have more tags now.
+    pub retagged: usize,
+    /// Records that were not taken.
+    pub rejected: Vec<NotMerged>,
+}
+
+/// A record of a branch that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotMerged {
+    /// Its id in the branch.
+    pub id: RecordId,
+    /// What was wrong with it.
+    pub why: String,
+}
+
+impl From<Merged> for MergeReport {
+    fn from(merged: Merged) -> Self {
+        let rejected = merged.rejected.into_iter();
+        Self {
+            added: merged.added,
+            known: merged.known,
+            retagged: merged.retagged,
+            rejected: rejected
+                .map(|(id, why)| NotMerged {
+                    id,
+                    why: why.to_string(),
+                })
+                .collect(),
+        }
+    }
 }

@@ -85,10 +85,24 @@ pub(crate) struct McpArguments {
 pub(crate) struct LearnArguments {
     #[command(subcommand)]
     pub(crate) command: Option<LearnCommand>,
+    /// What was learned, in a sentence
+    #[arg(conflicts_with = "content")]
+    pub(crate) text: Vec<String>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
     #[command(flatten)]
     pub(crate) lesson: LessonArguments,
+}
+
+impl LearnArguments {
+    /// The lesson, in a sentence or in its parts.
+    pub(crate) fn lesson(&self) -> Lesson {
+        let mut lesson = self.lesson.lesson();
+        if !self.text.is_empty() {
+            lesson.content = Some(self.text.join(" "));
+        }
+        lesson
+    }
 }
 
 #[derive(Debug, Args)]

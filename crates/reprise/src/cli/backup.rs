@@ -219,8 +219,7 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
 /// lock.
 fn take(context: &Context, user: &UserId, file: &Path, target: &Path) -> anyhow::Result<()> {
     if target.exists() {
-        let held = store::open(context, user, Access::Write, Verify::Tail);
-        let (held, _) = held.context("stop who uses the memory, for example by `reprise stop`")?;
+        let held = store::take_over(context, user)?;
         replace_file(&RealDisk, file, target, &with_ending(target, REPLACED))?;
         drop(held);
         return Ok(());

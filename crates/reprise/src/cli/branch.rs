@@ -5,11 +5,13 @@ use std::io::Write;
 
 use anyhow::{Context as _, bail};
 use reprise_engine::{BranchDiff, Engine, Snapshot};
+use reprise_server::{Call, MergeReport, fork_stream};
 use reprise_store::Verify;
 use reprise_types::{Clock, RecordId, SystemClock, UserId};
 use serde_json::json;
 
 use super::Context;
+use super::daemon::Daemon;
 use super::store::{self, Access};
 use crate::args::{BranchCommand, BranchTarget};
 use crate::exit::Exit;
@@ -35,15 +37,10 @@ fn branch_of(target: &BranchTarget) -> anyhow::Result<UserId> {
         .with_context(|| format!("`{}` is no name for a branch", target.name))
 }
 
-/// The name under which a branch knows its parent.
-fn stream_of(parent: &UserId) -> String {
-    format!("fork/{parent}")
-}
-
 /// Opens a branch, and refuses what is none.
 fn open_branch(context: &Context, target: &BranchTarget, access: Access) -> anyhow::Result<Engine> {
     let (engine, _) = store::open(context, &branch_of(target)?, access, Verify::Tail)?;
-    if engine.cursor(&stream_of(&target.user)).is_none() {
+    if engine.cursor(&fork_stream(&target.user)).is_none() {
         let (user, name) = (&target.user, &target.name);
         bail!("`{user}+{name}` is a memory, but no branch of `{user}`");
     }
@@ -58,7 +55,7 @@ fn fork(
     let (parent, _) = store::open(context, &target.user, Access::Read, Verify::Tail)?;
     let branch = branch_of(target)?;
     let (mut engine, _) = store::open(context, &branch, Access::Create, Verify::Tail)?;
-    let records = parent.fork_into(&mut engine, &stream_of(&target.user), as_of)?;
+    let records = parent.fork_into(&mut engine, &fork_stream(&target.user), as_of)?;
     engine.close()?;
     if records == 0 && as_of.is_some() {
         super::note("nothing was known at that instant: the branch is empty");
@@ -153,14 +150,22 @@ fn print(
 
 fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     let branch = open_branch(context, target, Access::Read)?;
-    let (mut parent, _) = store::open(context, &target.user, Access::Write, Verify::Tail)?;
-    let merged = parent.merge(&branch.snapshot(), SystemClock.now())?;
-    parent.close()?;
+    let merged = match Daemon::running(context)? {
+        Some(daemon) => {
+            let path = Call::path_of(&target.user, &["merge"]);
+            let body = json!({ "branch": branch_of(target)? });
+            daemon.ask(&Call::post(path, &body))?
+        }
+        None => {
+            let (mut parent, _) = store::open(context, &target.user, Access::Write, Verify::Tail)?;
+            let merged = parent.merge(&branch.snapshot(), SystemClock.now())?;
+            parent.close()?;
+            MergeReport::from(merged)
+        }
+    };
     let mut out = anstream::stdout().lock();
     if context.json {
-        let row = json!({ "added": merged.added, "known": merged.known,
-            "retagged": merged.retagged });
-        writeln!(out, "{row}")?;
+        writeln!(out, "{}", serde_json::to_string(&merged)?)?;
     } else {
         writeln!(
             out,
@@ -168,13 +173,25 @@ fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
             merged.added, merged.known, merged.retagged
         )?;
     }
-    Ok(Exit::Success)
+    for refused in &merged.rejected {
+        super::note(&format!(
+            "record {} was refused: {}",
+            refused.id, refused.why
+        ));
+    }
+    Ok(if merged.rejected.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Refused
+    })
 }
 
 fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
+    drop(open_branch(context, target, Access::Read)?);
+    let user = branch_of(target)?;
     // Under the lock: nobody is writing there.
-    let branch = open_branch(context, target, Access::Write)?;
-    let file = context.places.file_of(&branch_of(target)?);
+    let branch = store::take_over(context, &user)?;
+    let file = context.places.file_of(&user);
     let folder = file.parent().context("the data directory has no parent")?;
     fs_err::remove_dir_all(folder)?;
     drop(branch);

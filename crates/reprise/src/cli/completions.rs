@@ -1,13 +1,11 @@
 //! `reprise completions`: a script for the user's shell.
 
-use clap::CommandFactory;
-
-use crate::args::Arguments;
+use crate::args;
 use crate::exit::Exit;
 
 pub(super) fn run(shell: clap_complete::Shell) -> anyhow::Result<Exit> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "reprise", &mut script);
+    clap_complete::generate(shell, &mut args::command(), "reprise", &mut script);
     std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
     Ok(Exit::Success)
 }

@@ -1,6 +1,7 @@
 //! The way of a command to the daemon, where one runs and the command may use it.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use reprise_server::{Call, Client, Problem, Starter};
 use serde::de::DeserializeOwned;
@@ -55,6 +56,7 @@ impl Daemon {
         if !runtime.block_on(Client::is_answered(&place)) {
             return Ok(None);
         }
+        tell_of_changes(&context.places.config, &place.life_lock());
         let client = Client::new(place).patient(context.patience);
         Ok(Some(Self { runtime, client }))
     }
@@ -62,5 +64,17 @@ impl Daemon {
     /// Asks and waits for the answer.
     pub(super) fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
         self.runtime.block_on(self.client.ask(call))
+    }
+}
+
+/// A daemon has read the configuration when it started, which is when it took its lock.
+fn tell_of_changes(file: &Path, lock: &Path) {
+    let time = |file: &Path| file.metadata().and_then(|found| found.modified()).ok();
+    let times = time(file).zip(time(lock));
+    if times.is_some_and(|(changed, started)| changed > started) {
+        super::note(&format!(
+            "`{}` has changed since the daemon read it; `reprise serve --replace` takes it into use",
+            file.display()
+        ));
     }
 }

@@ -1,124 +1,123 @@
 //! `reprise ingest`: a JSONL file becomes records. Embedding runs on every core; each group is one
 //! commit, acknowledged only when it is on disk.
 
+mod counts;
+mod guess;
+
 use std::io::{BufReader, Write};
-use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use indicatif::ProgressBar;
 use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
-use reprise_redact::Redactor;
-use reprise_server::{Call, Fate, WriteReport, record_of};
-use reprise_store::Verify;
+use reprise_server::{Call, Fate, WriteReport};
 use reprise_types::{Clock, ExternalId, NewRecord, SystemClock, WriteOutcome};
-use serde_json::json;
 
 use super::daemon::Daemon;
-use super::store::{self, Access};
+use super::store;
 use super::{Context, model, recall};
-use crate::args::{IngestArguments, IngestInput};
+use crate::args::{IngestArguments, IngestForm, IngestInput};
 use crate::exit::Exit;
 use crate::lines::{Documents, Lines};
+use counts::Counts;
 
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 const GROUP: usize = 64;
-
-#[derive(Debug, Default)]
-struct Counts {
-    inserted: u64,
-    duplicate: u64,
-    rejected: u64,
-    /// Secrets that were taken out.
-    redacted: u64,
-}
-
-impl Counts {
-    /// Takes the secrets out of a record, unless its texts are to be kept as they stand.
-    fn redact(&mut self, record: &mut NewRecord, arguments: &IngestArguments) {
-        if !arguments.verbatim {
-            self.redacted += u64::from(Redactor::new().redact_record(record));
-        }
-    }
-}
 
 /// A line's number and what it holds.
 type Numbered = (u64, NewRecord);
 
 pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Result<Exit> {
     let lines = lines(&arguments.input)?;
+    let mut counts = Counts::of(&arguments.input);
     if let Some(daemon) = Daemon::running(context)? {
-        return by_daemon(&daemon, arguments, lines);
+        return by_daemon(&daemon, arguments, lines, counts);
     }
     let tag_rules = context.config.tag_rules();
-    let (mut engine, _) = store::open(context, &arguments.user, Access::Create, Verify::Tail)?;
-    let factory = if arguments.later {
-        None
-    } else {
-        model::factory(context)
+    let mut target = Target {
+        context,
+        arguments,
+        open: None,
     };
-    let mut counts = Counts::default();
     let bar = ProgressBar::new_spinner();
     let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);
-    let pool = factory.as_ref().map(Embedders::start).transpose()?;
     for line in lines {
         let (number, line) = line?;
-        match line.and_then(|line| record_of(&line)) {
-            Ok(mut record) => {
-                counts.redact(&mut record, arguments);
-                record.tags = tag_rules.resolve(&record.tags);
-                group.push((number, record));
-            }
-            Err(why) => refuse(&mut counts, number, &why),
+        if let Some((mut record, _)) = counts.read(number, line)? {
+            counts.redact(&mut record, arguments);
+            record.tags = tag_rules.resolve(&record.tags);
+            group.push((number, record));
         }
         if group.len() >= usize::from(arguments.group) {
             let full = std::mem::replace(&mut group, Vec::with_capacity(GROUP));
-            keep(&mut engine, pool.as_ref(), full, arguments, &mut counts)?;
+            keep(target.open()?, full, arguments, &mut counts)?;
             bar.set_message(format!("{} kept", counts.inserted));
             bar.tick();
         }
     }
-    keep(&mut engine, pool.as_ref(), group, arguments, &mut counts)?;
-    if let Some(pool) = &pool {
-        embed_waiting(&mut engine, pool)?;
+    if !counts.is_wrong_file() {
+        keep(target.open()?, group, arguments, &mut counts)?;
     }
-    engine.close()?;
+    target.close()?;
     bar.finish_and_clear();
-    report(&counts)
+    counts.report()
+}
+
+/// Where the records go: opened by the first that is to be kept, so that a wrong file makes no
+/// memory and fetches no model.
+struct Target<'a> {
+    context: &'a Context,
+    arguments: &'a IngestArguments,
+    open: Option<Open>,
+}
+
+struct Open {
+    engine: Engine,
+    pool: Option<Embedders>,
+}
+
+impl Target<'_> {
+    fn open(&mut self) -> anyhow::Result<&mut Open> {
+        let open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let user = &self.arguments.user;
+                let patience = Duration::from_secs(self.arguments.wait);
+                let engine = store::open_in_turn(self.context, user, patience)?;
+                let factory = if self.arguments.later {
+                    None
+                } else {
+                    model::factory(self.context)
+                };
+                let pool = factory.as_ref().map(Embedders::start).transpose()?;
+                Open { engine, pool }
+            }
+        };
+        Ok(self.open.insert(open))
+    }
+
+    fn close(self) -> anyhow::Result<()> {
+        let Some(Open { mut engine, pool }) = self.open else {
+            return Ok(());
+        };
+        if let Some(pool) = &pool {
+            embed_waiting(&mut engine, pool)?;
+        }
+        Ok(engine.close()?)
+    }
 }
 
 type AllLines = Box<dyn Iterator<Item = std::io::Result<(u64, Result<String, String>)>>>;
 
 /// The input as lines of JSON, whatever its form.
 fn lines(input: &IngestInput) -> anyhow::Result<AllLines> {
-    if let Some(file) = &input.yaml {
-        return Ok(Box::new(Documents::new(BufReader::new(recall::open(
-            file,
-        )?))));
-    }
-    let file = input.jsonl.as_deref().unwrap_or(Path::new("-"));
-    Ok(Box::new(Lines::new(BufReader::new(recall::open(file)?))))
-}
-
-fn report(counts: &Counts) -> anyhow::Result<Exit> {
-    let Counts {
-        inserted,
-        duplicate,
-        rejected,
-        redacted,
-    } = counts;
-    if *redacted > 0 {
-        super::note(&format!(
-            "{redacted} secrets were taken out; `--verbatim` keeps texts as they stand"
-        ));
-    }
-    let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected });
-    writeln!(std::io::stdout().lock(), "{report}")?;
-    Ok(if *rejected == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
+    let (form, file) = input.form();
+    let text = BufReader::new(recall::open(file)?);
+    Ok(match form {
+        IngestForm::Yaml => Box::new(Documents::new(text)),
+        IngestForm::Jsonl => Box::new(Lines::new(text)),
     })
 }
 
@@ -128,25 +127,21 @@ fn by_daemon(
     daemon: &Daemon,
     arguments: &IngestArguments,
     lines: AllLines,
+    mut counts: Counts,
 ) -> anyhow::Result<Exit> {
-    let mut counts = Counts::default();
     let mut group: Vec<(Numbered, String)> = Vec::new();
     for line in lines {
         let (number, line) = line?;
-        let read = line.and_then(|line| Ok((record_of(&line)?, line)));
-        match read {
-            Ok((mut record, line)) => {
-                counts.redact(&mut record, arguments);
-                group.push(((number, record), line));
-            }
-            Err(why) => refuse(&mut counts, number, &why),
+        if let Some((mut record, line)) = counts.read(number, line)? {
+            counts.redact(&mut record, arguments);
+            group.push(((number, record), line));
         }
         if group.len() >= usize::from(arguments.group) {
             hand_over(daemon, std::mem::take(&mut group), arguments, &mut counts)?;
         }
     }
     hand_over(daemon, group, arguments, &mut counts)?;
-    report(&counts)
+    counts.report()
 }
 
 fn hand_over(
@@ -174,7 +169,7 @@ fn hand_over(
             Fate::Inserted { .. } => counts.inserted += 1,
             Fate::Duplicate { .. } => counts.duplicate += 1,
             Fate::Rejected { why } => {
-                refuse(counts, number, &why);
+                counts.refuse(number, &why);
                 continue;
             }
         }
@@ -187,14 +182,8 @@ fn hand_over(
     Ok(())
 }
 
-fn refuse(counts: &mut Counts, number: u64, why: &str) {
-    counts.rejected += 1;
-    super::note(&format!("line {number} was refused: {why}"));
-}
-
 fn keep(
-    engine: &mut Engine,
-    pool: Option<&Embedders>,
+    Open { engine, pool }: &mut Open,
     mut group: Vec<Numbered>,
     arguments: &IngestArguments,
     counts: &mut Counts,
@@ -222,7 +211,7 @@ fn keep(
             WriteOutcome::Inserted { .. } => counts.inserted += 1,
             WriteOutcome::Duplicate { .. } => counts.duplicate += 1,
             WriteOutcome::Rejected { why } => {
-                refuse(counts, number, &why.to_string());
+                counts.refuse(number, &why.to_string());
                 continue;
             }
         }

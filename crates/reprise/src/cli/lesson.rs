@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use anyhow::bail;
 use reprise_agent::MemoryService;
 use reprise_server::{Call, Kept, Surface, ToolAnswer};
 use reprise_types::{SystemClock, UserId};
@@ -11,13 +12,21 @@ use serde_json::{Map, Value, json};
 use super::daemon::Daemon;
 use super::{Context, host, serve};
 use crate::args::{
-    EditArguments, LearnArguments, LinkArguments, NamedArguments, RelatedArguments, TagsArguments,
-    WhoseArguments,
+    self, EditArguments, LearnArguments, LinkArguments, NamedArguments, RelatedArguments,
+    TagsArguments, WhoseArguments,
 };
 use crate::exit::Exit;
 
 pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Result<Exit> {
-    let lesson = serde_json::to_value(arguments.lesson.lesson())?;
+    if let [word] = arguments.text.as_slice()
+        && let Some(command) = args::slip_of_learn(word)
+    {
+        bail!(
+            "`learn {word}` is no command; `learn {command}` is one, and `learn --content {word}` \
+             keeps the word itself"
+        );
+    }
+    let lesson = serde_json::to_value(arguments.lesson())?;
     run(context, &arguments.whose, "learn", lesson)
 }
 

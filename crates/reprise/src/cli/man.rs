@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
-
-use crate::args::Arguments;
+use crate::args;
 use crate::exit::Exit;
 
 pub(super) fn run(folder: &Path) -> anyhow::Result<Exit> {
     fs_err::create_dir_all(folder)?;
-    clap_mangen::generate_to(Arguments::command(), folder)?;
+    clap_mangen::generate_to(args::command(), folder)?;
     Ok(Exit::Success)
 }

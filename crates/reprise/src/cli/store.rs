@@ -4,17 +4,27 @@ use std::io::Read;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use reprise_embed::Variant;
-use reprise_engine::{Engine, EngineOptions, OpenReport};
-use reprise_store::{Log, OpenOptions, RealDisk, Verify};
+use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
+use reprise_server::Call;
+use reprise_store::{Log, OpenOptions, RealDisk, StoreError, Verify};
 use reprise_types::{Clock, EmbeddingSpace, SystemClock, UserId};
+use serde_json::Value;
 
 use super::Context;
+use super::daemon::Daemon;
 
 /// Length of every vector of the model in use.
 pub(super) const DIMENSIONS: u16 = 384;
+
+/// Between two looks at whether the memory is free.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// How long a daemon that is asked for a memory again and again may keep it.
+const TAKE_OVER: Duration = Duration::from_secs(10);
 
 /// How a command wants the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +65,75 @@ pub(super) fn exists(context: &Context, user: &UserId) -> anyhow::Result<bool> {
         let path = path.display();
         format!("`{path}` cannot be looked at; check its owner and permissions")
     })
+}
+
+/// Opens the user's store for writing, made where missing. While another command has it, this one
+/// waits for its turn, for as long as `patience`.
+pub(super) fn open_in_turn(
+    context: &Context,
+    user: &UserId,
+    patience: Duration,
+) -> anyhow::Result<Engine> {
+    let since = Instant::now();
+    let mut said = false;
+    loop {
+        let error = match open(context, user, Access::Create, Verify::Tail) {
+            Ok((engine, _)) => return Ok(engine),
+            Err(error) => error,
+        };
+        let waits = |holder: &&str| since.elapsed() < patience && !is_daemon(context, holder);
+        let Some(holder) = holder(&error).filter(waits) else {
+            return Err(error);
+        };
+        if !said {
+            let seconds = patience.as_secs();
+            super::note(&format!(
+                "`{user}` is in use by {holder}; waiting for it to end, at most {seconds} s"
+            ));
+            said = true;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Opens the user's store for writing, for a command that puts another file in its place: a daemon
+/// that has it lets go of it.
+pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engine> {
+    let daemon = Daemon::running(context)?;
+    let since = Instant::now();
+    loop {
+        if let Some(daemon) = &daemon {
+            let path = Call::path_of(user, &["release"]);
+            let _released: Value = daemon.ask(&Call::post(path, &Value::Null))?;
+        }
+        match open(context, user, Access::Write, Verify::Tail) {
+            Ok((engine, _)) => return Ok(engine),
+            // Somebody asked the daemon for it at this moment.
+            Err(error) if daemon.is_some() && holder(&error).is_some() => {
+                if since.elapsed() > TAKE_OVER {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Who has the memory, where that is why it could not be opened.
+fn holder(error: &anyhow::Error) -> Option<&str> {
+    match error.downcast_ref()? {
+        EngineError::Store(StoreError::Locked { holder, .. }) => Some(holder),
+        _ => None,
+    }
+}
+
+/// Whether that is the daemon, which has the memory for as long as it likes.
+fn is_daemon(context: &Context, holder: &str) -> bool {
+    let lock = std::fs::read_to_string(context.places.meeting().life_lock());
+    let process = lock
+        .ok()
+        .and_then(|lines| lines.lines().next().map(str::to_owned));
+    process.is_some_and(|process| holder.rsplit(' ').next() == Some(&*process))
 }
 
 /// The folder of a user's file, closed to everybody else.

@@ -1,0 +1,144 @@
+//! What became of the lines of a file, and when to give up on it.
+//!
+//! Lives here: counting, and what is said of refused lines. Must never live here: what a wrong file
+//! may be (`guess.rs`).
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use reprise_redact::Redactor;
+use reprise_server::record_of;
+use reprise_types::NewRecord;
+use serde_json::json;
+
+use super::guess;
+use crate::args::{IngestArguments, IngestInput};
+use crate::cli::note;
+use crate::exit::Exit;
+
+/// Refused lines that are said one by one; where the first so many of a file are all refused, it is
+/// another kind of file.
+const SAID_MAX: u64 = 10;
+/// Characters of a reason that are said.
+const WHY_CHARS_MAX: usize = 200;
+
+/// Lines by their fate.
+#[derive(Debug)]
+pub(super) struct Counts {
+    pub(super) inserted: u64,
+    pub(super) duplicate: u64,
+    rejected: u64,
+    /// Secrets that were taken out.
+    redacted: u64,
+    /// Lines that were records.
+    records: u64,
+    file: PathBuf,
+    /// The first lines that were none.
+    strange: Vec<String>,
+}
+
+impl Counts {
+    pub(super) fn of(input: &IngestInput) -> Self {
+        Self {
+            inserted: 0,
+            duplicate: 0,
+            rejected: 0,
+            redacted: 0,
+            records: 0,
+            file: input.form().1.to_owned(),
+            strange: Vec::new(),
+        }
+    }
+
+    /// The record of a line, with the line. `None` where it has none, which is said; an error where
+    /// this is no file of records at all.
+    pub(super) fn read(
+        &mut self,
+        number: u64,
+        line: Result<String, String>,
+    ) -> anyhow::Result<Option<(NewRecord, String)>> {
+        let (line, read) = match line {
+            Ok(line) => {
+                let read = record_of(&line);
+                (line, read)
+            }
+            Err(why) => (String::new(), Err(why)),
+        };
+        let why = match read {
+            Ok(record) => {
+                self.records += 1;
+                return Ok(Some((record, line)));
+            }
+            Err(why) => why,
+        };
+        self.refuse(number, &why);
+        if self.records == 0 {
+            self.strange.push(line);
+            if self.strange.len() as u64 == SAID_MAX {
+                bail!("{}; nothing was kept", self.guess());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the secrets out of a record, unless its texts are to be kept as they stand.
+    pub(super) fn redact(&mut self, record: &mut NewRecord, arguments: &IngestArguments) {
+        if !arguments.verbatim {
+            self.redacted += u64::from(Redactor::new().redact_record(record));
+        }
+    }
+
+    /// A line that is not kept.
+    pub(super) fn refuse(&mut self, number: u64, why: &str) {
+        self.rejected += 1;
+        if self.rejected > SAID_MAX {
+            return;
+        }
+        let cut: String = why.chars().take(WHY_CHARS_MAX).collect();
+        let dots = if cut.len() < why.len() { "..." } else { "" };
+        note(&format!("line {number} was refused: {cut}{dots}"));
+    }
+
+    /// Whether not one line was a record.
+    pub(super) fn is_wrong_file(&self) -> bool {
+        self.records == 0 && self.rejected > 0
+    }
+
+    fn guess(&self) -> String {
+        format!(
+            "`{}` seems to be {}",
+            self.file.display(),
+            guess::kind(&self.file, &self.strange)
+        )
+    }
+
+    /// Prints the counts.
+    pub(super) fn report(&self) -> anyhow::Result<Exit> {
+        let Self {
+            inserted,
+            duplicate,
+            rejected,
+            redacted,
+            ..
+        } = self;
+        if *redacted > 0 {
+            note(&format!(
+                "{redacted} secrets were taken out; `--verbatim` keeps texts as they stand"
+            ));
+        }
+        if *rejected > SAID_MAX {
+            note(&format!("and {} more lines", rejected - SAID_MAX));
+        }
+        if self.is_wrong_file() {
+            note(&self.guess());
+        }
+        let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected });
+        writeln!(std::io::stdout().lock(), "{report}")?;
+        Ok(if *rejected == 0 {
+            Exit::Success
+        } else {
+            Exit::Refused
+        })
+    }
+}

@@ -1,0 +1,134 @@
+//! What a file is that holds no records, and what to do with it instead.
+//!
+//! Pure, from its name and its first lines. Must never live here: reading one.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+/// Keys that are named of an object without a text.
+const KEYS_MAX: usize = 6;
+
+/// What the file seems to be, and what to do; the end of a sentence. A line that is no text is
+/// empty here.
+pub(super) fn kind(file: &Path, lines: &[String]) -> String {
+    let ending = file.extension().and_then(|ending| ending.to_str());
+    let ending = ending.unwrap_or_default().to_lowercase();
+    let first = lines.first().map_or("", |line| line.trim());
+    let objects: Vec<Map<String, Value>> = lines
+        .iter()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    let name = file.display();
+    if ending == "rvf" || first.starts_with("RVFS") {
+        return format!("a memory; `reprise restore {name} --user USER` takes it in");
+    }
+    if ending == "db" || first.starts_with("SQLite format") {
+        return "an SQLite database; export its rows as JSON, one a line".to_owned();
+    }
+    if lines
+        .iter()
+        .all(|line| line.is_empty() || line.contains('\0'))
+    {
+        return "no text; `ingest` takes one JSON object a line".to_owned();
+    }
+    if let Some(object) = objects.first() {
+        return of_objects(object, &name.to_string());
+    }
+    if first.starts_with('[') || first.starts_with('{') {
+        return format!(
+            "JSON that is not one object a line; pass it on by `jq -c '.[]? // .' {name} | reprise \
+             ingest --jsonl - --user USER`"
+        );
+    }
+    if first.starts_with('<') {
+        return "HTML or XML; `ingest` takes one JSON object a line".to_owned();
+    }
+    if matches!(ending.as_str(), "yaml" | "yml") || first == "---" || first.starts_with("text: ") {
+        return format!("YAML; pass it as `--yaml {name}`");
+    }
+    for (mark, called) in [(',', "a table (CSV)"), ('\t', "a table (TSV)")] {
+        let columns = first.matches(mark).count();
+        let alike = lines
+            .iter()
+            .all(|line| line.matches(mark).count() == columns);
+        if columns > 0 && alike {
+            return format!("{called}; make each row an object with a `text`, one a line");
+        }
+    }
+    "plain text; `reprise learn \"...\"` keeps one thing, and `ingest` takes one JSON object a \
+     line: {\"text\": \"...\"}"
+        .to_owned()
+}
+
+fn of_objects(object: &Map<String, Value>, name: &str) -> String {
+    let has = |key: &str| object.contains_key(key);
+    if has("event_type") && has("payload") {
+        return format!(
+            "a host's event log; `reprise events replay {name} --user USER` takes it in"
+        );
+    }
+    if has("query_id") || has("query") {
+        return format!("a file of questions; `reprise recall --queries {name}` asks them");
+    }
+    if has("quality") || has("used") {
+        return format!("a file of outcomes; `reprise outcome --jsonl {name}` takes it in");
+    }
+    let keys: Vec<&str> = object.keys().take(KEYS_MAX).map(String::as_str).collect();
+    if has("text") {
+        return "a file of records with a field that is not known; see the first line above".into();
+    }
+    format!(
+        "JSON whose objects have no `text` (they have {}); name what is to be remembered `text`",
+        keys.join(", ")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guessed(file: &str, text: &str) -> String {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        kind(Path::new(file), &lines)
+    }
+
+    #[test]
+    fn a_wrong_file_is_known_by_its_name_or_its_first_lines() {
+        for (file, text, word) in [
+            ("notes.md", "# Notes\n\n- one\n", "plain text"),
+            ("memory.rvf", "", "restore"),
+            ("x.db", "", "SQLite"),
+            ("picture", "\n\n", "no text"),
+            ("a.json", "[\n  {\n  \"text\": \"x\"\n", "jq"),
+            ("a.json", "{\n  \"text\": \"x\"\n", "jq"),
+            ("a.txt", "text: one\n", "--yaml"),
+            ("a.csv", "id,text\n1,one\n", "CSV"),
+            ("page", "<html>", "HTML"),
+            (
+                "log",
+                "{\"seq\":1,\"event_type\":\"a\",\"payload\":{}}",
+                "events replay",
+            ),
+            ("q", "{\"query_id\":\"1\",\"query\":\"x\"}", "--queries"),
+            (
+                "o",
+                "{\"query\":\"x\",\"used\":[],\"quality\":1}",
+                "--queries",
+            ),
+            (
+                "o",
+                "{\"recall_id\":\"x\",\"used\":[],\"quality\":1}",
+                "outcome",
+            ),
+            (
+                "m",
+                "{\"role\":\"user\",\"content\":\"x\"}",
+                "role, content",
+            ),
+        ] {
+            let said = guessed(file, text);
+            assert!(said.contains(word), "{file}: {said}");
+        }
+    }
+}

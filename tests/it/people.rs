@@ -1,0 +1,243 @@
+//! As people meet it: a word that is nearly a command, a wrong file, no network, an edited
+//! configuration, a daemon that has the file.
+//!
+//! Must never live here: bad input to one command (`cli.rs`).
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use reprise_tests::{Finished, finish};
+use serde_json::Value;
+
+use crate::home::Home;
+
+fn run(home: &Home, arguments: &[&str]) -> Finished {
+    finish(&mut home.command(arguments)).expect("reprise runs")
+}
+
+fn done(home: &Home, arguments: &[&str]) -> String {
+    let finished = run(home, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+fn write(home: &Home, name: &str, text: &str) -> String {
+    let path = home.folder().join(name);
+    fs::write(&path, text).expect("written");
+    path.to_string_lossy().into_owned()
+}
+
+fn wake(home: &Home) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.expect("a runtime");
+    runtime
+        .block_on(home.client().wake())
+        .expect("a daemon starts");
+}
+
+#[test]
+fn what_is_typed_first_works_or_says_what_does() {
+    let home = Home::new();
+    let file = write(
+        &home,
+        "notes.yaml",
+        "text: the port is 8080\n---\ntext: tea at five\n",
+    );
+    done(&home, &["ingest", &file]);
+    done(
+        &home,
+        &["learn", "the staging database is reset every night"],
+    );
+    done(&home, &["remember", "the", "lift", "is", "broken"]);
+    for (question, answer) in [
+        (vec!["search", "lift"], "the lift is broken"),
+        (vec!["recall", "staging", "database"], "reset every night"),
+        (vec!["find", "port"], "8080"),
+    ] {
+        let found = done(&home, &question);
+        assert!(found.contains(answer), "{question:?}: {found}");
+    }
+    let hint = run(&home, &["init"]);
+    assert_eq!(hint.code, Some(2));
+    assert!(hint.stderr.contains("reprise connect"), "{}", hint.stderr);
+    let slip = run(&home, &["learn", "statsu"]);
+    assert_eq!(slip.code, Some(2));
+    assert!(slip.stderr.contains("`learn status`"), "{}", slip.stderr);
+}
+
+#[test]
+fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
+    let home = Home::new();
+    let outcome = |arguments: &[&str]| -> Value {
+        let said = done(&home, &[&["--json"], arguments].concat());
+        serde_json::from_str(&said).expect("JSON")
+    };
+    let lesson = [
+        "learn",
+        "--title",
+        "Migrations",
+        "--content",
+        "test them on a copy",
+    ];
+    let first = outcome(&lesson);
+    assert_eq!(first["outcome"], "inserted");
+    let again = outcome(&lesson);
+    assert_eq!(
+        (&again["outcome"], &again["id"]),
+        (&"duplicate".into(), &first["id"])
+    );
+    let tagged = outcome(&[&lesson[..], &["--tags", "db"]].concat());
+    assert_eq!(tagged["outcome"], "inserted", "it says more");
+    for _ in 0..2 {
+        let id = outcome(&lesson)["id"].clone();
+        done(&home, &["delete", id.as_str().expect("an id")]);
+        assert_eq!(outcome(&lesson)["outcome"], "inserted");
+        assert_eq!(outcome(&lesson)["outcome"], "duplicate");
+    }
+    for empty in [
+        vec!["learn"],
+        vec!["learn", " "],
+        vec!["learn", "--tags", "a"],
+    ] {
+        let refused = run(&home, &empty);
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        assert!(refused.stderr.contains("empty"), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
+    let home = Home::new();
+    let notes = "# Notes\n\n- something that nobody wrote as JSON, however often\n".repeat(200);
+    let file = write(&home, "notes.md", &notes);
+    for daemon in [false, true] {
+        if daemon {
+            wake(&home);
+        }
+        let finished = run(&home, &["ingest", "--user", "bea", "--jsonl", &file]);
+        assert_eq!(finished.code, Some(2), "{}", finished.stdout);
+        let lines: Vec<&str> = finished.stderr.lines().collect();
+        assert_eq!(lines.len(), 11, "{}", finished.stderr);
+        assert!(lines[10].contains("plain text"), "{}", lines[10]);
+        assert!(finished.stderr.len() < 2_000, "{}", finished.stderr);
+        assert!(!home.data().join("bea").exists());
+    }
+    // Some bad lines among good ones are no wrong file; the first of them are named.
+    let mixed = "{\"text\":\"good\"}\n".to_owned() + &"bad\n".repeat(30);
+    let file = write(&home, "mixed.jsonl", &mixed);
+    let finished = run(&home, &["ingest", "--user", "ada", &file]);
+    assert_eq!(finished.code, Some(1));
+    assert!(
+        finished.stdout.contains("\"rejected\":30"),
+        "{}",
+        finished.stdout
+    );
+    assert_eq!(finished.stderr.lines().count(), 11, "{}", finished.stderr);
+}
+
+/// Programs of these names that fail as they do without a network, and write down that they ran.
+fn offline(home: &Home) -> std::path::PathBuf {
+    let folder = home.folder().join("bin");
+    fs::create_dir_all(&folder).expect("made");
+    let asked = home.folder().join("asked");
+    for name in ["python3", "pip3", "python", "pip", "curl"] {
+        let program = folder.join(name);
+        let noise = "WARNING: Retrying after connection broken by 'NewConnectionError: Failed to \
+                     establish a new connection: [Errno -3] Temporary failure in name resolution'";
+        let script = format!(
+            "#!/bin/sh\ncase \"$*\" in *--version*) exit 0;; esac\necho {name} >> '{}'\n\
+             for i in 1 2 3 4 5; do echo \"{noise}\" >&2; done\nexit 1\n",
+            asked.display()
+        );
+        fs::write(&program, script).expect("written");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
+    }
+    folder
+}
+
+#[test]
+fn without_network_and_model_a_recall_says_one_sentence_and_asks_nobody_twice() {
+    let home = Home::new();
+    let file = write(&home, "a.jsonl", "{\"text\":\"the lift is broken\"}\n");
+    done(&home, &["ingest", &file]);
+    let path = format!("{}:/usr/bin:/bin", offline(&home).display());
+    let models = home.folder().join("models");
+    let recall = || {
+        let mut command = reprise_tests::reprise(&home.data()).expect("reprise is built");
+        command
+            .env("PATH", &path)
+            .env("XDG_RUNTIME_DIR", home.folder())
+            .arg("--models-dir")
+            .arg(&models)
+            .args(["recall", "lift"]);
+        let finished = finish(&mut command).expect("reprise runs");
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        assert!(
+            finished.stdout.contains("the lift is broken"),
+            "{}",
+            finished.stdout
+        );
+        finished.stderr
+    };
+    let asked = || fs::read_to_string(home.folder().join("asked")).unwrap_or_default();
+    for said in [recall(), recall()] {
+        let last = said.lines().last().unwrap_or_default();
+        assert!(last.starts_with("degraded: ") && last.len() < 300, "{said}");
+        assert!(last.contains("reprise models pull"), "{said}");
+        assert!(!said.contains("NewConnectionError"), "{said}");
+        assert_eq!(asked(), "python3\ncurl\n", "each is asked once in all");
+    }
+}
+
+#[test]
+fn a_configuration_that_changed_under_a_daemon_is_told() {
+    let home = Home::new();
+    let file = write(&home, "config.toml", "");
+    wake(&home);
+    let note = "has changed since the daemon read it";
+    let before = run(&home, &["--config", &file, "status"]);
+    assert!(!before.stderr.contains(note), "{}", before.stderr);
+    write(&home, "config.toml", "[tags]\nknown = [\"rust\"]\n");
+    let after = run(&home, &["--config", &file, "status"]);
+    assert!(after.stderr.contains(note), "{}", after.stderr);
+    assert!(after.stderr.contains("serve --replace"), "{}", after.stderr);
+}
+
+fn texts(home: &Home, user: &str) -> usize {
+    done(home, &["export", "--user", user]).lines().count()
+}
+
+#[test]
+fn a_running_daemon_lets_a_branch_come_back_and_a_backup_take_its_place() {
+    let home = Home::new();
+    wake(&home);
+    let keep = |user: &str, text: &str| {
+        let line = format!("{{\"text\":\"{text}\"}}\n");
+        let file = write(&home, "line.jsonl", &line);
+        done(&home, &["ingest", "--user", user, &file]);
+        // The daemon has it open.
+        done(&home, &["recall", "--user", user, text]);
+    };
+    keep("ada", "one");
+    done(&home, &["branch", "fork", "idea", "--user", "ada"]);
+    keep("ada+idea", "two");
+    let backup = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    done(&home, &["backup", &backup, "--user", "ada"]);
+    let merged = done(
+        &home,
+        &["--json", "branch", "merge", "idea", "--user", "ada"],
+    );
+    assert!(merged.contains("\"added\":1"), "{merged}");
+    keep("ada", "three");
+    assert_eq!(texts(&home, "ada"), 3);
+    done(&home, &["restore", &backup, "--user", "ada", "--replace"]);
+    assert_eq!(texts(&home, "ada"), 1);
+    keep("ada", "after");
+    assert_eq!(texts(&home, "ada"), 2);
+    done(&home, &["branch", "drop", "idea", "--user", "ada"]);
+    assert!(!Path::new(&home.data()).join("ada+idea").exists());
+    assert!(home.daemon().is_some(), "it ran all the time");
+}
