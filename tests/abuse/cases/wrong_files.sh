@@ -4,6 +4,7 @@ set -euo pipefail
 home=$(mktemp -d)
 trap 'rm -rf "$home"' EXIT
 export XDG_RUNTIME_DIR=$home
+many() { for ((n = 0; n < 500; n++)); do echo "$1"; done; }
 try() { # FILE WORD
   local code=0
   "$REPRISE" --no-model --data-dir "$home/data" ingest --user ada --jsonl "$1" 2>"$home/said" >/dev/null || code=$?
@@ -13,9 +14,9 @@ try() { # FILE WORD
   grep -q "seems to be.*$2" "$home/said" || { echo "$1: $(tail -n 1 "$home/said")" >&2; exit 1; }
   [[ ! -e $home/data/ada ]] || { echo "$1 made a memory" >&2; exit 1; }
 }
-yes '- a note' | head -500 >"$home/notes.md"; try "$home/notes.md" 'plain text'
+many '- a note' >"$home/notes.md"; try "$home/notes.md" 'plain text'
 head -c 100000 "$REPRISE" >"$home/program"; try "$home/program" 'no text'
-yes 'id,text' | head -500 >"$home/table.csv"; try "$home/table.csv" 'CSV'
-printf '[\n%s\n]\n' "$(yes '  {"text": "x"},' | head -500)" >"$home/list.json"; try "$home/list.json" 'jq'
-yes '{"role":"user","content":"x"}' | head -500 >"$home/chat.jsonl"; try "$home/chat.jsonl" 'no `text`'
-yes '{"seq":1,"event_type":"a","payload":{}}' | head -500 >"$home/log"; try "$home/log" 'event log'
+many 'id,text' >"$home/table.csv"; try "$home/table.csv" 'CSV'
+printf '[\n%s\n]\n' "$(many '  {"text": "x"},')" >"$home/list.json"; try "$home/list.json" 'jq'
+many '{"role":"user","content":"x"}' >"$home/chat.jsonl"; try "$home/chat.jsonl" 'no `text`'
+many '{"seq":1,"event_type":"a","payload":{}}' >"$home/log"; try "$home/log" 'event log'

@@ -124,7 +124,7 @@ mod tests {
             (
                 "m",
                 "{\"role\":\"user\",\"content\":\"x\"}",
-                "role, content",
+                "content, role",
             ),
         ] {
             let said = guessed(file, text);
