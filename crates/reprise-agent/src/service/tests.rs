@@ -523,3 +523,30 @@ async fn one_user_more_than_may_be_open_puts_the_longest_unused_to_sleep() {
         assert_eq!(stats.live, 2, "{user}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_let_go_of_however_often_it_is_asked_for() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    service.observe(&ada(), vec![note("kept")]).await.unwrap();
+    let asking = tokio::spawn({
+        let service = service.clone();
+        async move {
+            loop {
+                // Refused while the file is closed, and asked again.
+                let _answered = service.open(&ada()).await.is_ok();
+                tokio::task::yield_now().await;
+            }
+        }
+    });
+    for _ in 0..50 {
+        service.release(&ada()).await.unwrap();
+    }
+    asking.abort();
+    assert!(asking.await.unwrap_err().is_cancelled());
+    until(async || {
+        let kept = service.with_engine(&ada(), |engine| engine.stats().live);
+        kept.await == Ok(1)
+    })
+    .await;
+}

@@ -4,8 +4,8 @@
 //! one writer at a time into a user's file. Must never live here: starting anything.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use ractor::{ActorRef, call_t};
@@ -22,6 +22,9 @@ const ANSWER_MS: u64 = 5_000;
 /// First and last wait for the successor of a memory that has just ended.
 const DELIVER_FIRST: Duration = Duration::from_millis(1);
 const DELIVER_LAST: Duration = Duration::from_millis(64);
+
+/// How long a memory may take to close its file.
+const RELEASE: Duration = Duration::from_secs(10);
 
 /// The addresses of one service.
 #[derive(Debug, Default)]
@@ -132,21 +135,27 @@ impl Directory {
         agents.retain(|_, held| !held.is_closed());
     }
 
-    /// Ends a user's memory and waits until its file is closed.
+    /// Ends a user's memory and waits until its file is closed. Whoever asks meanwhile starts
+    /// another one, which waits at the gate and is ended too.
     pub(crate) async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
-        let handle = {
-            let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-            agents.remove(user)
-        };
-        if let Some(handle) = handle {
-            handle.close();
+        let (gate, since) = (self.gate(user), Instant::now());
+        loop {
+            let running = {
+                let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+                agents.get(user).cloned()
+            };
+            if let Some(running) = running {
+                running.close();
+            }
+            // Held by the writer for as long as the file is open.
+            if !matches!(gate.try_lock(), Err(TryLockError::WouldBlock)) {
+                return Ok(());
+            }
+            if since.elapsed() > RELEASE {
+                return Err(unavailable(user));
+            }
+            tokio::time::sleep(DELIVER_FIRST).await;
         }
-        // Held by the writer until the file is closed.
-        let gate = self.gate(user);
-        let closed = tokio::task::spawn_blocking(move || {
-            drop(gate.lock().unwrap_or_else(PoisonError::into_inner));
-        });
-        closed.await.map_err(|_| unavailable(user))
     }
 
     /// Memories that are open.
