@@ -99,6 +99,7 @@ pub(crate) enum Command {
     #[command(aliases = ["search", "find", "query", "ask"])]
     Recall(RecallArguments),
     /// Look through memory without a question, the newest first
+    #[command(alias = "ls")]
     List(ListArguments),
     /// Report how runs went that used what was recalled, from a JSONL file
     Outcome(OutcomeArguments),

@@ -130,7 +130,7 @@ const MEANT: [(&[&str], &str); 6] = [
         "`reprise models pull` brings the embedding model",
     ),
     (
-        &["users", "ls"],
+        &["users"],
         "`reprise doctor` names every memory, and `reprise export --user USER` prints one",
     ),
     (
