@@ -6,6 +6,8 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use reprise_types::{Clock, SystemClock};
+
 /// The file whose time is that of the failure.
 const FILE: &str = ".failed";
 /// For so long nobody tries again unasked.
@@ -15,8 +17,12 @@ const WAIT: Duration = Duration::from_mins(10);
 /// one to come: clocks are set.
 pub(super) fn recent(directory: &Path) -> Option<Duration> {
     let failed = fs::metadata(directory.join(FILE)).ok()?.modified().ok()?;
-    let ago = SystemTime::now().duration_since(failed).ok()?;
+    let ago = now().duration_since(failed).ok()?;
     (ago < WAIT).then_some(ago)
+}
+
+fn now() -> SystemTime {
+    SystemClock.now().into()
 }
 
 /// Remembers how the last attempt went. Where that cannot be written the next one tries again.
@@ -42,9 +48,9 @@ mod tests {
             let file = File::options().write(true).open(folder.path().join(FILE));
             file.unwrap().set_modified(at).unwrap();
         };
-        set(SystemTime::now() - WAIT);
+        set(now() - WAIT);
         assert_eq!(recent(folder.path()), None, "long ago");
-        set(SystemTime::now() + WAIT);
+        set(now() + WAIT);
         assert_eq!(recent(folder.path()), None, "to come");
         note(folder.path(), true);
         assert!(recent(folder.path()).is_some());

@@ -156,7 +156,8 @@ pub(crate) fn command() -> Command {
         for name in names {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            listed.push_str(&format!("  {name:<12} {about}\n"));
+            let line = format!("  {name:<12} {about}\n");
+            listed.push_str(&line);
         }
     }
     let template = format!(
