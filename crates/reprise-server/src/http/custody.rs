@@ -23,10 +23,10 @@ pub(super) struct Merging {
 pub(super) async fn merge(
     State(app): State<App>,
     Who(user): Who,
-    Extension(socket): Extension<OverSocket>,
+    Extension(OverSocket(over_socket)): Extension<OverSocket>,
     Body(Merging { branch }): Body<Merging>,
 ) -> Result<Json<MergeReport>, Problem> {
-    refuse_outside(&socket)?;
+    refuse_outside(over_socket)?;
     app.surface.merge(&user, &branch).await.map(Json)
 }
 
@@ -34,15 +34,15 @@ pub(super) async fn merge(
 pub(super) async fn release(
     State(app): State<App>,
     Who(user): Who,
-    Extension(socket): Extension<OverSocket>,
+    Extension(OverSocket(over_socket)): Extension<OverSocket>,
 ) -> Result<Json<Value>, Problem> {
-    refuse_outside(&socket)?;
+    refuse_outside(over_socket)?;
     app.surface.release(&user).await?;
     Ok(Json(json!({ "released": true })))
 }
 
-fn refuse_outside(OverSocket(over_socket): &OverSocket) -> Result<(), Problem> {
-    if *over_socket {
+fn refuse_outside(over_socket: bool) -> Result<(), Problem> {
+    if over_socket {
         return Ok(());
     }
     Err(Problem::new(

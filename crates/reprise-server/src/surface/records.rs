@@ -145,19 +145,17 @@ impl Surface {
             Ok(id) => self.read(user, move |memory| memory.get(id)).await?,
             Err(_) => None,
         };
-        let found = match by_id {
-            Some(found) => Some(found),
-            None => {
-                let wanted = name.to_owned();
-                // A name is looked up and read in one and the same moment: by the next there may
-                // be another version.
-                let find = move |engine: &mut Engine| {
-                    let id = current(engine, &wanted)?;
-                    engine.snapshot().get(id)
-                };
-                self.with_engine(user, find).await?
-            }
+        if let Some(found) = by_id {
+            return found.map_err(|error| Problem::failed(ProblemKind::Internal, &error));
+        }
+        // A name is looked up and read in one and the same moment: by the next there may be another
+        // version.
+        let wanted = name.to_owned();
+        let find = move |engine: &mut Engine| {
+            let id = current(engine, &wanted)?;
+            engine.snapshot().get(id)
         };
+        let found = self.with_engine(user, find).await?;
         let found = found.ok_or_else(|| missing(name))?;
         found.map_err(|error| Problem::failed(ProblemKind::Internal, &error))
     }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use fs_err::os::unix::fs::OpenOptionsExt;
 use reprise_engine::Engine;
 use reprise_store::{Disk, RealDisk, Verify, place_file, replace_file};
