@@ -545,7 +545,8 @@ async fn a_file_is_let_go_of_however_often_it_is_asked_for() {
     asking.abort();
     assert!(asking.await.unwrap_err().is_cancelled());
     until(async || {
-        let kept = service.with_engine(&ada(), |engine| engine.stats().live);
+        let user = ada();
+        let kept = service.with_engine(&user, |engine| engine.stats().live);
         kept.await == Ok(1)
     })
     .await;
