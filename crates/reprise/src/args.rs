@@ -241,6 +241,13 @@ pub(crate) struct RecallArguments {
     pub(crate) author: Option<String>,
 }
 
+impl RecallArguments {
+    /// The question, whose words may have come one by one.
+    pub(crate) fn words(&self) -> Option<String> {
+        (!self.text.is_empty()).then(|| self.text.join(" "))
+    }
+}
+
 /// The calendar of whoever types.
 pub(crate) fn calendar() -> Calendar {
     Calendar::of_machine(SystemClock.now())
