@@ -259,11 +259,11 @@ mod tests {
             .flat_map(|sub| sub.get_name_and_visible_aliases())
             .map(str::to_owned)
             .collect();
-        let taken = |word: &&str| names.iter().any(|name| name == word);
+        let taken = |word: &str| names.iter().any(|name| name == word);
         assert!(
             !MEANT
                 .iter()
-                .any(|(words, _)| words.iter().any(|word| taken(&word)))
+                .any(|(words, _)| words.iter().any(|word| taken(word)))
         );
     }
 }

@@ -150,18 +150,15 @@ fn print(
 
 fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     let branch = open_branch(context, target, Access::Read)?;
-    let merged = match Daemon::running(context)? {
-        Some(daemon) => {
-            let path = Call::path_of(&target.user, &["merge"]);
-            let body = json!({ "branch": branch_of(target)? });
-            daemon.ask(&Call::post(path, &body))?
-        }
-        None => {
-            let (mut parent, _) = store::open(context, &target.user, Access::Write, Verify::Tail)?;
-            let merged = parent.merge(&branch.snapshot(), SystemClock.now())?;
-            parent.close()?;
-            MergeReport::from(merged)
-        }
+    let merged = if let Some(daemon) = Daemon::running(context)? {
+        let path = Call::path_of(&target.user, &["merge"]);
+        let body = json!({ "branch": branch_of(target)? });
+        daemon.ask(&Call::post(path, &body))?
+    } else {
+        let (mut parent, _) = store::open(context, &target.user, Access::Write, Verify::Tail)?;
+        let merged = parent.merge(&branch.snapshot(), SystemClock.now())?;
+        parent.close()?;
+        MergeReport::from(merged)
     };
     let mut out = anstream::stdout().lock();
     if context.json {

@@ -80,20 +80,19 @@ struct Open {
 
 impl Target<'_> {
     fn open(&mut self) -> anyhow::Result<&mut Open> {
-        let open = match self.open.take() {
-            Some(open) => open,
-            None => {
-                let user = &self.arguments.user;
-                let patience = Duration::from_secs(self.arguments.wait);
-                let engine = store::open_in_turn(self.context, user, patience)?;
-                let factory = if self.arguments.later {
-                    None
-                } else {
-                    model::factory(self.context)
-                };
-                let pool = factory.as_ref().map(Embedders::start).transpose()?;
-                Open { engine, pool }
-            }
+        let open = if let Some(open) = self.open.take() {
+            open
+        } else {
+            let user = &self.arguments.user;
+            let patience = Duration::from_secs(self.arguments.wait);
+            let engine = store::open_in_turn(self.context, user, patience)?;
+            let factory = if self.arguments.later {
+                None
+            } else {
+                model::factory(self.context)
+            };
+            let pool = factory.as_ref().map(Embedders::start).transpose()?;
+            Open { engine, pool }
         };
         Ok(self.open.insert(open))
     }
