@@ -303,7 +303,7 @@ fn what_is_not_a_number_a_vector_or_a_record_is_refused() {
 fn runs_that_nobody_ends_stay_bounded_make_room_and_teach_nothing() {
     let mut learning = Learning::new(usize::from(SIDE));
     for run in 0..3 * OPEN_RUNS_MAX {
-        let events = with(run as i64, |p| {
+        let events = with(i64::try_from(run).unwrap(), |p| {
             learning.begin(&beginning(&run.to_string(), None), p)
         });
         take(&mut learning, events);

@@ -67,6 +67,14 @@ impl Disk for WatchedDisk {
         RealDisk.rename(from, to)
     }
 
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.link(from, to)
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        RealDisk.make_folder(path)
+    }
+
     fn remove(&self, path: &Path) -> io::Result<()> {
         RealDisk.remove(path)
     }
@@ -102,6 +110,10 @@ impl DiskFile for WatchedFile {
 
     fn identity(&self) -> io::Result<FileIdentity> {
         self.0.identity()
+    }
+
+    fn links(&self) -> io::Result<u64> {
+        self.0.links()
     }
 }
 
