@@ -43,8 +43,8 @@ pub(super) fn set_server(
     };
     if held.get(inner).is_some_and(|known| !is_ours(known)) && !entry.replaces {
         bail!(
-            "it has an MCP server `{inner}` of another program; rename that, or pass `--replace` to \
-             put ours in its place until `disconnect`"
+            "it has an MCP server `{inner}` of another program; rename that, or pass `--replace` \
+             to put ours in its place until `disconnect`"
         );
     }
     held.insert(inner.to_owned(), server);
