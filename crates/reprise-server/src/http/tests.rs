@@ -1,8 +1,6 @@
 //! The daemon with its real doors, over a memory without a model.
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_types::{MemoryRecord, UserId};
 use serde_json::{Value, json};
@@ -16,6 +14,8 @@ use crate::problem::{Problem, ProblemKind};
 use crate::testing::{Running, config, options, run, run_in, run_with};
 use crate::tokens::{Scope, TokenFile};
 use crate::wire::{Answer, Listed, OutcomeReport, WriteReport};
+
+mod careless;
 
 /// Status and body of one request over TCP, head as given.
 async fn raw(running: &Running, head: &str, body: &str) -> (u16, String) {
@@ -98,162 +98,6 @@ async fn what_is_kept_over_the_socket_is_found_corrected_and_forgotten() {
     assert_eq!(gone["forgotten"], json!([third.id, new.id, id]));
     let answer: Answer = client.ask(&ask).await.unwrap();
     assert!(answer.results.is_empty(), "{:?}", answer.results);
-    running.end().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_record_is_there_while_it_is_corrected() {
-    let running = run().await;
-    let client = &running.client;
-    let kept = json!({"external_id": "m1", "text": "version 0"});
-    let _kept: WriteReport = client
-        .ask(&Call::post(at(&["records"]), &kept))
-        .await
-        .unwrap();
-    let reader = Client::new(running.place.clone());
-    let done = Arc::new(AtomicBool::new(false));
-    let reading = tokio::spawn({
-        let done = Arc::clone(&done);
-        async move {
-            let mut read = 0;
-            while !done.load(Ordering::SeqCst) || read == 0 {
-                let shown = reader
-                    .ask::<Value>(&Call::get(at(&["records", "m1"])))
-                    .await;
-                assert!(shown.is_ok(), "{shown:?} after {read}");
-                read += 1;
-            }
-        }
-    });
-    for version in 1..60 {
-        let change = json!({"text": format!("version {version}")});
-        let change = Call::patch(at(&["records", "m1"]), &change);
-        client.bytes(&change).await.unwrap();
-    }
-    done.store(true, Ordering::SeqCst);
-    reading.await.unwrap();
-    running.end().await;
-}
-
-#[tokio::test]
-async fn who_reads_nothing_of_many_exports_keeps_nobody_else_from_theirs() {
-    let running = run().await;
-    let line = "long enough that no buffer takes a whole export ".repeat(200);
-    let records: Vec<Value> = (0..400)
-        .map(|n| json!({"text": format!("{n} {line}")}))
-        .collect();
-    let call = Call::post(at(&["records"]), &Value::from(records));
-    let _kept: WriteReport = running.client.ask(&call).await.unwrap();
-    let tokens = TokenFile::new(running.place.tokens());
-    let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
-    let [greedy, calm] = ["greedy", "calm"].map(|name| tokens.add(name, Scope::All, now).unwrap());
-    let host = running.http;
-    let export = |token: &str| {
-        let path = at(&["export"]);
-        format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}")
-    };
-    let mut unread = Vec::new();
-    let mut begun = 0;
-    for _ in 0..20 {
-        let mut stream = TcpStream::connect(host).await.unwrap();
-        let head = export(&greedy) + "\r\n\r\n";
-        stream.write_all(head.as_bytes()).await.unwrap();
-        let mut status = [0; 12];
-        stream.read_exact(&mut status).await.unwrap();
-        begun += usize::from(status.ends_with(b"200"));
-        unread.push(stream);
-    }
-    assert_eq!(begun, 4, "a quarter of the places");
-    assert_eq!(raw(&running, &export(&calm), "").await.0, 200);
-    assert!(
-        running
-            .client
-            .bytes(&Call::get(at(&["export"])))
-            .await
-            .is_ok()
-    );
-    drop(unread);
-    running.end().await;
-}
-
-#[tokio::test]
-async fn a_key_stands_for_one_body() {
-    let running = run().await;
-    let send = async |body: Value| {
-        let call = Call::post(at(&["records"]), &body).named("k");
-        running.client.ask::<WriteReport>(&call).await
-    };
-    let first = send(json!({"text": "one"})).await.unwrap();
-    assert_eq!(first.inserted, 1);
-    assert_eq!(send(json!({"text": "one"})).await.unwrap().duplicate, 1);
-    assert_eq!(
-        problem(send(json!({"text": "two"})).await),
-        ProblemKind::Conflict
-    );
-    let longer = json!([{"text": "two"}, {"text": "three"}]);
-    assert_eq!(problem(send(longer).await), ProblemKind::Conflict);
-    let stats: Value = running
-        .client
-        .ask(&Call::get(at(&["stats"])))
-        .await
-        .unwrap();
-    assert_eq!(stats["live"], 1, "nothing of a refused request is kept");
-    running.end().await;
-}
-
-#[tokio::test]
-async fn a_slip_in_a_field_is_refused_with_the_name_that_was_meant() {
-    let running = run().await;
-    let posts = [
-        (
-            "records",
-            json!({"text": "a", "sesion_id": "s"}),
-            "session_id",
-        ),
-        ("records", json!({"text": ""}), "text"),
-        (
-            "records",
-            json!({"records": [], "verbatim": true}),
-            "records",
-        ),
-        ("recall", json!({"query": "a", "topk": 3}), "`top_k`?"),
-        (
-            "outcome",
-            json!({"query": "a", "qualty": 1, "quality": 1}),
-            "`quality`?",
-        ),
-        ("learning", json!({"acton": "on"}), "`action`?"),
-        ("records?verbatm=true", json!({"text": "a"}), "`verbatim`?"),
-    ];
-    let posts = posts.map(|(route, body, said)| {
-        let path = format!("/v1/users/ada/{route}");
-        (Call::post(path, &body), said)
-    });
-    let gets = [
-        ("/v1/users/ada/export?sensitiv=true", "`sensitive`?"),
-        ("/api/memory/search?q=a&user=ada&kk=1", "`k`?"),
-    ];
-    let gets = gets.map(|(path, said)| (Call::get(path), said));
-    for (call, said) in posts.into_iter().chain(gets) {
-        let refused = running.client.bytes(&call).await.unwrap_err();
-        assert_eq!(refused.kind, ProblemKind::Invalid, "{call:?}: {refused}");
-        assert!(refused.detail.contains(said), "{call:?}: {refused}");
-    }
-    assert!(!running.place.data().join("ada").exists());
-    running.end().await;
-}
-
-#[tokio::test]
-async fn a_failure_names_no_path_of_this_machine() {
-    let running = run().await;
-    // A file where the user's folder should be.
-    fs_err::write(running.place.data().join("ada"), "").unwrap();
-    let call = Call::post(at(&["records"]), &json!({"text": "x"}));
-    let failed = running.client.bytes(&call).await.unwrap_err();
-    assert_eq!(failed.kind, ProblemKind::Internal, "{failed}");
-    let data = running.place.data().display().to_string();
-    assert!(!failed.detail.contains(&data), "{failed}");
-    assert!(failed.detail.contains("ada"), "{failed}");
     running.end().await;
 }
 
