@@ -190,7 +190,7 @@ fn a_damaged_memory_stops_no_other_backup_and_gives_what_can_be_read() {
     done(&home, &["--no-daemon", "restore", &rest, user[0], user[1]]);
     let export = done(&home, &["--no-daemon", "export", user[0], user[1]]);
     let read = export.lines().count();
-    assert!((1..200).contains(&read), "{read} of 200");
+    assert!((1..=200).contains(&read), "{read} of 200");
     let left = fs::read_dir(&to).expect("there").count();
     assert_eq!(left, 2, "nothing unfinished is left");
 }
