@@ -1,5 +1,5 @@
-//! The read flow: plan, look-ups, candidates, signals, fuse, (learned) adjustment, diversity, explain; and,
-//! beside it, the doubt whether any of it answers.
+//! The read flow: plan, look-ups, candidates, signals, fuse, (learned) adjustment, diversity,
+//! explain. Whether any of it answers is read off the best score.
 //!
 //! A pure function of snapshot, question, query vector and learner: the same arguments give the
 //! same answer, bit for bit. Must never live here: a clock, a model, a lock.
@@ -7,7 +7,6 @@
 mod ablation;
 mod candidates;
 mod diversify;
-mod doubt;
 mod explain;
 mod fuse;
 mod lookup;
@@ -89,8 +88,15 @@ impl Snapshot {
             let found = candidates::run(self, &plan, &lookup.holders(), search);
             let mut scene = Scene::new(self, &plan, &found);
             scene.look(found.ordinals, looked_at);
-            let fusion = Fusion::new(plan.view.live(), ablation);
-            fuse::run(&scene, looked_at, &fusion, plan.ranked, found.kept, ranked);
+            let mut fusion = Fusion::new(ablation);
+            fuse::run(
+                &scene,
+                looked_at,
+                &mut fusion,
+                plan.ranked,
+                found.kept,
+                ranked,
+            );
             lookup.raise(ranked);
             let (results, damaged) = explain::run(self, &scene, &fusion, ranked, &lookup, learning);
             let mut degraded = plan.degraded.clone();
@@ -101,7 +107,8 @@ impl Snapshot {
             if damaged {
                 degraded.push(Degraded::DamagedRecords);
             }
-            let verdict = lookup.verdict(doubt::verdict(ranked, plan.view.considered()));
+            let best = ranked.first().map(|best| explain::logistic(best.logit));
+            let verdict = lookup.verdict(Verdict::of(best));
             Recall {
                 recall_id,
                 nothing_relevant: verdict == Verdict::Nothing,

@@ -73,10 +73,19 @@ impl Row {
     }
 }
 
+/// Whether two neighbours are turns of a dialogue: different voices, at least one a person's. A
+/// command and its output, or two commits of two authors, stand beside each other and do not answer
+/// each other.
+pub(crate) fn are_turns(one: &Row, other: &Row) -> bool {
+    let person = |row: &Row| row.source == MemorySource::UserInput;
+    let differ = one.source != other.source || one.speaker != other.speaker;
+    differ && (person(one) || person(other))
+}
+
 /// What a ranking asks of a document beside its scores.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four independent yes-or-no columns"
+    reason = "independent yes-or-no columns"
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocTraits {
@@ -96,6 +105,9 @@ pub struct DocTraits {
     pub terms: u32,
     /// The living documents before and after it in its session.
     pub neighbours: (Option<u32>, Option<u32>),
+    /// Whether each of them is a turn of a dialogue with it: somebody else's, and a person's where
+    /// the document itself is not.
+    pub turns: (bool, bool),
 }
 
 /// What the index knows of one document.

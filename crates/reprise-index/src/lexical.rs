@@ -1,9 +1,11 @@
 //! The lexical signals of one question, in one pass over the postings of its terms.
 //!
-//! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 1.2, b = 0.75 and
+//! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 0.4, b = 0.75 and
 //! `idf = ln(1 + (N - df + 0.5) / (df + 0.5))` over the heads of the documents that are alive in
-//! the view, and over their sessions as whole texts. A repeated query term counts as often as it is
-//! repeated. Only documents that hold a term are touched, and only they are cleaned up afterwards.
+//! the view, and with k1 = 1.2 over their sessions as whole texts. A repeated query term counts
+//! once. A document that holds only a longer word with the term for its beginning ("config" and
+//! "configuration", "sock" and "sockstat") counts for a part of it. Only documents that hold a term
+//! are touched, and only they are cleaned up afterwards.
 //! Must never live here: how signals are weighed against each other.
 
 use crate::lexicon::Lexicon;
@@ -11,7 +13,7 @@ use crate::segment::Posting;
 use crate::top::Top;
 use crate::view::View;
 use crate::words::{HEAD_TERMS, Query};
-use crate::world::{K1, World};
+use crate::world::{K1, K1_HEAD, World};
 
 /// Terms that a document's mask can name: the rarest of the question.
 pub const MASK_TERMS: usize = 32;
@@ -23,6 +25,15 @@ const COMMON_FROM: u32 = 4096;
 /// ... a word that more than one in so many of them hold is a stop word of that store: it is left
 /// out where the question has any other. This is the pass's early end: such a list is not read.
 const COMMON_SHARE: u32 = 8;
+/// Letters from which on a term stands for the longer words that it begins, ...
+const LONGER_FROM: usize = 4;
+/// ... for so many of them at most, the first in the alphabet, ...
+const LONGER_MAX: usize = 16;
+/// ... each for so much of its own weight, times the share of it that the term is.
+const LONGER_WEIGHT: f32 = 0.6;
+/// Pseudo-documents without any of the question's words, where words are weighed against each
+/// other: in a store of three records the word that one holds is no common one.
+const UNSEEN_DOCUMENTS: u32 = 100;
 /// Documents that are cleaned together.
 const BLOCK: usize = 64;
 
@@ -35,6 +46,7 @@ pub struct LexicalScratch {
     touched: Vec<u64>,
     postings: Vec<Posting>,
     terms: Vec<TermSignal>,
+    longer: Vec<Longer>,
     order: Vec<u32>,
     session_counts: Vec<u32>,
     session_scores: Vec<f32>,
@@ -49,6 +61,18 @@ struct Cell {
     score: f32,
     /// Which of the question's rarest terms it holds.
     terms: u32,
+    /// Which of the question's first terms it holds as the beginning of a longer word.
+    longer: u32,
+}
+
+/// A word that a query term begins.
+#[derive(Debug, Clone, Copy)]
+struct Longer {
+    /// The term's position in the question.
+    position: u32,
+    weight: f32,
+    /// Where its postings begin and end in the scratch.
+    postings: (usize, usize),
 }
 
 /// What is known of one query term in this view.
@@ -59,6 +83,9 @@ pub struct TermSignal {
     /// Its weight over heads, or over whole texts where no living head holds it; 0 where no living
     /// document does.
     pub idf: f32,
+    /// What it weighs against the question's other terms, unknown ones included; 0 for one that
+    /// was left out.
+    pub weight: f32,
     /// Its bit in [`LexicalSignals::terms_of`]; `None` for all but the [`MASK_TERMS`] rarest.
     pub bit: Option<u8>,
     /// Where its postings begin and end in the scratch.
@@ -71,6 +98,7 @@ impl TermSignal {
         Self {
             documents: 0,
             idf: 0.0,
+            weight: 0.0,
             bit: None,
             postings: (at, at),
         }
@@ -146,6 +174,25 @@ impl LexicalSignals<'_> {
         if known > 0.0 { covered / known } else { 0.0 }
     }
 
+    /// Weighted share of all the question's terms that `terms` names, 0..1: words that no document
+    /// holds count as missed, those beyond the rarest [`MASK_TERMS`] not at all.
+    #[must_use]
+    pub fn share(&self, terms: u32) -> f32 {
+        let (mut covered, mut all) = (0.0, 0.0);
+        for term in self.terms {
+            match term.bit {
+                Some(bit) if terms >> bit & 1 == 1 => {
+                    covered += term.weight;
+                    all += term.weight;
+                }
+                Some(_) => all += term.weight,
+                None if term.idf == 0.0 => all += term.weight,
+                None => {}
+            }
+        }
+        if all > 0.0 { covered / all } else { 0.0 }
+    }
+
     /// The question's rarest words that the document holds, as the question wrote them, in its
     /// order.
     #[must_use]
@@ -171,9 +218,10 @@ pub(crate) fn lexical<'s>(
     scratch.reset(world);
     scratch.gather(lexicon, query, world);
     scratch.number_terms();
-    for (position, term) in query.terms.iter().enumerate() {
-        scratch.score_term(position, term.count as f32, world);
+    for position in 0..query.terms.len() {
+        scratch.score_term(position, world);
     }
+    scratch.score_longer(world);
     let words = scratch.choose(view, k);
     let session_words = scratch.spread_of_sessions(world);
     LexicalSignals {
@@ -203,6 +251,7 @@ impl LexicalScratch {
         self.session_counts.resize(world.sessions(), 0);
         self.session_scores.resize(world.sessions(), 0.0);
         self.terms.clear();
+        self.longer.clear();
         self.postings.clear();
     }
 
@@ -215,7 +264,9 @@ impl LexicalScratch {
         };
         let common = |stem: &str| lexicon.count_max(stem.as_bytes()) > most;
         let some_are_rare = query.terms.iter().any(|term| !common(&term.stem));
-        for term in &query.terms {
+        let live = world.live_count();
+        let mut words: Vec<Vec<u8>> = Vec::new();
+        for (position, term) in (0_u32..).zip(&query.terms) {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
             if some_are_rare && common(&term.stem) {
@@ -231,13 +282,33 @@ impl LexicalScratch {
             let heads = found.iter().filter(|p| p.head > 0).count() as u32;
             let documents = found.len() as u32;
             let holding = if heads > 0 { heads } else { documents };
+            let own = idf(live, holding);
             self.terms.push(TermSignal {
                 documents,
-                idf: idf(world.live_count(), holding),
+                idf: own,
+                weight: steadied_idf(live, holding),
                 bit: None,
                 postings: (start, self.postings.len()),
             });
+            if !begins_longer(stem) || position >= MASK_TERMS as u32 {
+                continue;
+            }
+            lexicon.longer(stem, LONGER_MAX, &mut words);
+            for word in words.iter().filter(|word| lexicon.count_max(word) <= most) {
+                let start = self.postings.len();
+                lexicon.gather(word, |ordinal| world.is_live(ordinal), &mut self.postings);
+                let heads = self.postings[start..].iter().filter(|p| p.head > 0).count() as u32;
+                let share = stem.len() as f32 / word.len() as f32;
+                let most = if holding > 0 { own } else { f32::MAX };
+                self.longer.push(Longer {
+                    position,
+                    weight: LONGER_WEIGHT * share * idf(live, heads).min(most),
+                    postings: (start, self.postings.len()),
+                });
+            }
         }
+        // The longer word that says most of a term comes first: it alone counts.
+        self.longer.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     }
 
     /// Gives the rarest known terms their bits; where two are as rare, the earlier comes first.
@@ -258,9 +329,9 @@ impl LexicalScratch {
     }
 
     /// Adds one term to the scores of its documents and of their sessions.
-    fn score_term(&mut self, position: usize, times: f32, world: &World) {
+    fn score_term(&mut self, position: usize, world: &World) {
         let term = &self.terms[position];
-        let weight = term.idf * times * (K1 + 1.0);
+        let weight = term.idf * (K1_HEAD + 1.0);
         let bit = term.bit.map_or(0, |bit| 1 << bit);
         let norms = world.head_norms();
         // Most terms stand once in a head: its share for every length of head, without a division.
@@ -287,13 +358,43 @@ impl LexicalScratch {
                 *count += u32::from(posting.count);
             }
         }
-        self.score_sessions(times, world);
+        self.score_sessions(world);
+    }
+
+    /// Adds what documents hold as the beginning of a longer word, where they do not hold it as it
+    /// stands.
+    fn score_longer(&mut self, world: &World) {
+        let norms = world.head_norms();
+        for longer in &self.longer {
+            let weight = longer.weight * (K1_HEAD + 1.0);
+            let own = &self.terms[longer.position as usize];
+            if own.idf > 0.0 && own.bit.is_none() {
+                continue;
+            }
+            let (held, bit) = (own.bit.map_or(0, |bit| 1 << bit), 1 << longer.position);
+            for posting in &self.postings[longer.postings.0..longer.postings.1] {
+                let at = posting.ordinal as usize;
+                let (Some(link), Some(cell)) =
+                    (world.link(posting.ordinal), self.cells.get_mut(at))
+                else {
+                    continue;
+                };
+                if posting.head == 0 || cell.terms & held != 0 || cell.longer & bit != 0 {
+                    continue;
+                }
+                let head = f32::from(posting.head);
+                let norm = norms[usize::from(link.head_terms).min(HEAD_TERMS)];
+                cell.score += weight * head / (head + norm);
+                cell.longer |= bit;
+                self.touched[at / (BLOCK * 64)] |= 1 << (at / BLOCK % 64);
+            }
+        }
     }
 
     /// Scores each counted session as one document.
-    fn score_sessions(&mut self, times: f32, world: &World) {
+    fn score_sessions(&mut self, world: &World) {
         let df = self.sessions_counted.len() as u32;
-        let weight = idf(world.live_sessions(), df) * times * (K1 + 1.0);
+        let weight = idf(world.live_sessions(), df) * (K1 + 1.0);
         for &session in &self.sessions_counted {
             let at = session as usize;
             let count = std::mem::take(&mut self.session_counts[at]) as f32;
@@ -345,6 +446,20 @@ fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
             Some(at * 64 + bit as usize)
         })
     })
+}
+
+/// Whether a term stands for the longer words that it begins: numbers do not.
+fn begins_longer(stem: &[u8]) -> bool {
+    stem.len() >= LONGER_FROM && stem.is_ascii() && !stem.iter().all(u8::is_ascii_digit)
+}
+
+/// The idf among so many more documents, defined for words that none holds too.
+fn steadied_idf(documents: u32, holding: u32) -> f32 {
+    let (n, df) = (
+        f64::from(documents) + f64::from(UNSEEN_DOCUMENTS),
+        f64::from(holding),
+    );
+    (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
 }
 
 fn idf(documents: u32, holding: u32) -> f32 {

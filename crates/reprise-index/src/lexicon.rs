@@ -75,6 +75,19 @@ impl Lexicon {
         }
     }
 
+    /// Fills `out` with up to `most` words that are longer than `stem` and begin with it, sorted.
+    pub(crate) fn longer(&self, stem: &[u8], most: usize, out: &mut Vec<Vec<u8>>) {
+        out.clear();
+        for segment in &self.segments {
+            let words = segment.starting_with(stem).map(|(word, _)| word);
+            let longer = words.filter(|word| *word != stem);
+            out.extend(longer.take(most).map(<[u8]>::to_vec));
+        }
+        out.sort_unstable();
+        out.dedup();
+        out.truncate(most);
+    }
+
     /// A bound on how many documents hold `term`, read off the size of its lists; close where many
     /// do.
     pub(crate) fn count_max(&self, term: &[u8]) -> usize {

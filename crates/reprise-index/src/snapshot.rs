@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use reprise_types::{MemoryFilter, MemorySource, RecordId, VectorStore};
 
 use crate::cow::CowVec;
-use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, instant, micros};
-use crate::graph::Graph;
+use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, instant, micros};
+use crate::graph::{Graph, Metric as _};
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
 use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
@@ -99,6 +99,11 @@ impl IndexSnapshot {
     pub fn traits(&self, ordinal: u32, view: &View) -> Option<DocTraits> {
         let row = self.rows.get(ordinal as usize)?;
         let known = |session| (session != NO_SESSION).then_some(session);
+        let neighbours = view.neighbours(ordinal);
+        let turn = |near: Option<u32>| {
+            let near = near.and_then(|near| self.rows.get(near as usize));
+            near.is_some_and(|near| are_turns(row, near))
+        };
         Some(DocTraits {
             embedded: self.vectors.has(ordinal),
             by_user: row.source == MemorySource::UserInput,
@@ -107,7 +112,8 @@ impl IndexSnapshot {
             speaker: row.speaker,
             session: known(row.session),
             terms: row.terms,
-            neighbours: view.neighbours(ordinal),
+            neighbours,
+            turns: (turn(neighbours.0), turn(neighbours.1)),
         })
     }
 
@@ -192,6 +198,12 @@ impl IndexSnapshot {
     #[must_use]
     pub fn cosine(&self, query: &QueryCodes, ordinal: u32) -> Option<f32> {
         self.vectors.cosine(query, ordinal)
+    }
+
+    /// The approximate cosine of two documents; 0 where either has no vector.
+    #[must_use]
+    pub fn likeness(&self, one: u32, other: u32) -> f32 {
+        self.vectors.similarity(one, other)
     }
 
     /// Fills `out` with the approximate cosine of each of `ordinals`, in their order; 0 where there

@@ -12,6 +12,8 @@ use crate::words::HEAD_TERMS;
 
 /// BM25's term saturation and length normalisation (Robertson and Zaragoza 2009, usual values).
 pub(crate) const K1: f32 = 1.2;
+/// The saturation in heads: in a short text a word said twice says little more than said once.
+pub(crate) const K1_HEAD: f32 = 0.4;
 const B: f32 = 0.75;
 /// "No document" in a link.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -254,12 +256,12 @@ impl World {
     /// BM25 norm of a session as one long document: `K1 * (1 - B + B * length / average)`.
     pub(crate) fn session_norm(&self, session: u32) -> f32 {
         let terms = self.tallies.get(session as usize).map_or(0, |t| t.terms);
-        norm(terms, self.session_terms, self.live_sessions)
+        K1 * norm(terms, self.session_terms, self.live_sessions)
     }
 
-    /// The same norm of a head, by its number of terms.
+    /// The same norm of a head with [`K1_HEAD`], by its number of terms.
     pub(crate) fn head_norms(&self) -> [f32; HEAD_TERMS + 1] {
-        std::array::from_fn(|terms| norm(terms as u64, self.head_terms, self.live))
+        std::array::from_fn(|terms| K1_HEAD * norm(terms as u64, self.head_terms, self.live))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -267,7 +269,8 @@ impl World {
     }
 }
 
-/// The BM25 norm of a text of `terms` terms among `documents` texts of `total` terms together.
+/// The BM25 norm, in units of k1, of a text of `terms` terms among `documents` texts of `total`
+/// terms together.
 fn norm(terms: u64, total: u64, documents: u32) -> f32 {
     let average = total as f64 / f64::from(documents.max(1));
     let length = if total == 0 {
@@ -275,7 +278,7 @@ fn norm(terms: u64, total: u64, documents: u32) -> f32 {
     } else {
         terms as f64 / average
     };
-    K1 * (1.0 - B) + K1 * B * length as f32
+    (1.0 - B) + B * length as f32
 }
 
 #[cfg(test)]

@@ -33,7 +33,11 @@ pub(super) fn run(
     let mut results = Vec::with_capacity(plan.top_k.min(best.len()));
     let mut seen = HashSet::new();
     let reordered = reordered(snapshot, scene, best, learning);
-    let session = |(scored, _): &(&Scored, f32)| snapshot.index.doc(scored.ordinal)?.session;
+    // Only a conversation crowds others out: records that answer nobody stay as they are ranked.
+    let session = |(scored, _): &(&Scored, f32)| {
+        let doc = snapshot.index.doc(scored.ordinal);
+        doc.filter(|_| scored.in_dialogue)?.session
+    };
     let spread = lookup.sorted(spread(reordered, session), |(scored, _)| scored.ordinal);
     for (scored, moved) in spread {
         if results.len() == plan.top_k {

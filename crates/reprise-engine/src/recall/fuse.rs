@@ -1,18 +1,35 @@
-//! Fuse: one weighted sum of the signals, the best of the candidates by it.
+//! Fuse: one weighted sum of the signals, the best of the candidates by it, and the logit that makes
+//! it a probability.
+//!
+//! Which record answers is a question of how far it stands out from its rivals; whether any does is
+//! one of how near the best comes on its own. The score holds both: no record of a store that is
+//! about something else gets one.
 
 use std::cmp::Ordering;
 
 use super::ablation::Ablation;
 use super::scene::{Candidate, Scene};
-use super::signals::{COUNT, has_evidence, values};
-use super::weights::{BASE_RECORDS, INTERCEPT, RECORDS_MIN, WEIGHTS};
+use super::signals::{COUNT, SAME_TEXT, has_evidence, values};
+use super::weights::{EVIDENCE_CENTRE, EVIDENCE_SLOPE, INTERCEPT, RIVALRY, SHARPNESS, WEIGHTS};
+
+/// The best candidates, who are each other's rivals: the same number in a store of a thousand, where
+/// every record is one, and of a million.
+const RIVALS: usize = 64;
+/// From this cosine on a record begins to tell the same as the best, ...
+const ALIKE_FROM: f32 = 0.7;
+/// ... and from this one on it is no rival: both answer. Fifteen runs that went the same way do not
+/// make each other unlikely.
+const ALIKE_AT: f32 = 0.85;
 
 /// One record's score in parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scored {
     pub(super) ordinal: u32,
     pub(super) values: [f32; COUNT],
+    /// Logit of the probability that it answers.
     pub(super) logit: f32,
+    /// It is a turn of a dialogue.
+    pub(super) in_dialogue: bool,
 }
 
 /// What every record of a question starts from and is weighed with.
@@ -23,24 +40,53 @@ pub(super) struct Fusion {
 }
 
 impl Fusion {
-    pub(super) fn new(live: u32, ablation: &Ablation) -> Self {
+    pub(super) fn new(ablation: &Ablation) -> Self {
         let mut weights = WEIGHTS;
         for (signal, weight) in weights.iter_mut().enumerate() {
             if !ablation.takes_part(signal) {
                 *weight = 0.0;
             }
         }
-        let prior_odds = (BASE_RECORDS / (live as f32).max(RECORDS_MIN)).ln();
         Self {
             weights,
-            base: INTERCEPT + prior_odds,
+            base: INTERCEPT,
         }
     }
 
-    fn logit(&self, values: &[f32; COUNT]) -> f32 {
-        let weighted = values.iter().zip(self.weights).map(|(v, w)| v * w);
-        self.base + weighted.sum::<f32>()
+    fn sum(&self, values: &[f32; COUNT]) -> f32 {
+        values.iter().zip(self.weights).map(|(v, w)| v * w).sum()
     }
+
+    /// What every record starts from among `rivals`, where the best evidence is `evidence`.
+    fn base(&self, scene: &Scene<'_>, rivals: &[Scored], evidence: f32) -> f32 {
+        let own = |one: &Scored| {
+            let same = one.values[SAME_TEXT] * self.weights[SAME_TEXT];
+            (one.logit - same) / SHARPNESS
+        };
+        let Some(best) = rivals.iter().min_by(|a, b| order(a, b)) else {
+            return INTERCEPT;
+        };
+        let most = own(best);
+        let odds: f32 = rivals
+            .iter()
+            .map(|one| {
+                let alike = if one.ordinal == best.ordinal {
+                    0.0
+                } else {
+                    scene.index.likeness(one.ordinal, best.ordinal)
+                };
+                let apart = ((ALIKE_AT - alike) / (ALIKE_AT - ALIKE_FROM)).clamp(0.0, 1.0);
+                apart * (own(one) - most).exp()
+            })
+            .sum();
+        let doubt = softplus(EVIDENCE_SLOPE * (EVIDENCE_CENTRE - evidence));
+        INTERCEPT - RIVALRY * (most + odds.ln()) - doubt
+    }
+}
+
+/// `ln(1 + e^x)`: nothing far below 0, x far above.
+fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
 
 /// Fills `out` with the `most` best candidates and with those of `kept` (ascending) that are not
@@ -48,7 +94,7 @@ impl Fusion {
 pub(super) fn run(
     scene: &Scene<'_>,
     candidates: &[Candidate],
-    fusion: &Fusion,
+    fusion: &mut Fusion,
     most: usize,
     kept: &[u32],
     out: &mut Vec<Scored>,
@@ -58,14 +104,24 @@ pub(super) fn run(
     let with_evidence = candidates
         .iter()
         .filter(|c| has_evidence(scene, c) || stays(c.ordinal));
+    let mut evidence = 0.0_f32;
     out.extend(with_evidence.map(|candidate| {
+        evidence = evidence.max(candidate.evidence);
         let values = values(scene, candidate);
         Scored {
             ordinal: candidate.ordinal,
             values,
-            logit: fusion.logit(&values),
+            logit: fusion.sum(&values),
+            in_dialogue: candidate.dialogue > 0.0,
         }
     }));
+    if out.len() > RIVALS {
+        out.select_nth_unstable_by(RIVALS - 1, order);
+    }
+    fusion.base = fusion.base(scene, &out[..out.len().min(RIVALS)], evidence);
+    for scored in out.iter_mut() {
+        scored.logit += fusion.base;
+    }
     if out.len() > most && most > 0 {
         out.select_nth_unstable_by(most - 1, order);
     }

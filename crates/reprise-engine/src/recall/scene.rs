@@ -39,13 +39,40 @@ pub(super) struct Candidate {
     /// Standard scores of its cosine and of its words.
     pub(super) meaning: f32,
     pub(super) words: f32,
+    /// How well its meaning and its words together answer, 0..1, against no other record.
+    pub(super) evidence: f32,
     /// Mean standard score of its session's most meaningful candidates.
     pub(super) session_meaning: f32,
     /// `1 / (1 + terms / 16)`: near 1 for a short turn, near 0 for a page. Short turns are
     /// understood with their neighbours, pages by themselves.
     pub(super) brevity: f32,
+    /// Share of its neighbours with whom it is in a dialogue, 0..1. Only there do neighbours and
+    /// session explain a record: what stands beside a commit or a command is about something else.
+    pub(super) dialogue: f32,
 }
 
+impl Candidate {
+    /// The neighbours with whom it is in a dialogue.
+    pub(super) fn turns(&self) -> impl Iterator<Item = u32> {
+        let (previous, next) = self.traits.neighbours;
+        let (after_one, before_one) = self.traits.turns;
+        let previous = previous.filter(|_| after_one);
+        let next = next.filter(|_| before_one);
+        previous.into_iter().chain(next)
+    }
+}
+
+fn dialogue(traits: &DocTraits) -> f32 {
+    let ((previous, next), (after_one, before_one)) = (traits.neighbours, traits.turns);
+    let neighbours = u8::from(previous.is_some()) + u8::from(next.is_some());
+    let turns = u8::from(after_one) + u8::from(before_one);
+    f32::from(turns) / f32::from(neighbours.max(1))
+}
+
+/// What meaning is worth as evidence where no word of the question stands in the record.
+const WITHOUT_WORDS: f32 = 0.05;
+/// The share of the evidence that is meaning alone.
+const MEANING_ALONE: f32 = 0.2;
 /// Terms of a text that is half a turn, half a page.
 const BREVITY_TERMS: f32 = 16.0;
 
@@ -81,13 +108,16 @@ impl<'a> Scene<'a> {
         out.clear();
         out.extend(ordinals.iter().filter_map(|&ordinal| {
             let traits = self.index.traits(ordinal, &self.plan.view)?;
+            let cosine = self.cosine_of(ordinal);
             Some(Candidate {
                 ordinal,
                 traits,
-                meaning: self.meaning_of(ordinal),
+                meaning: self.standard_cosine(cosine),
+                evidence: self.evidence(ordinal, cosine),
                 words: self.words_of(ordinal),
                 session_meaning: 0.0,
                 brevity: 1.0 / (1.0 + traits.terms as f32 / BREVITY_TERMS),
+                dialogue: dialogue(&traits),
             })
         }));
         self.named = out
@@ -99,9 +129,25 @@ impl<'a> Scene<'a> {
     /// Standard score of a record's cosine; 0, which is the mean, where one of the two has no
     /// vector: it speaks neither for nor against.
     pub(super) fn meaning_of(&self, ordinal: u32) -> f32 {
-        let codes = self.plan.codes.as_ref();
-        let cosine = codes.and_then(|codes| self.index.cosine(codes, ordinal));
+        self.standard_cosine(self.cosine_of(ordinal))
+    }
+
+    fn cosine_of(&self, ordinal: u32) -> Option<f32> {
+        let codes = self.plan.codes.as_ref()?;
+        self.index.cosine(codes, ordinal)
+    }
+
+    fn standard_cosine(&self, cosine: Option<f32>) -> f32 {
         cosine.map_or(0.0, |cosine| self.cosines.standard(cosine))
+    }
+
+    /// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where
+    /// there is no vector the words speak for both.
+    fn evidence(&self, ordinal: u32, cosine: Option<f32>) -> f32 {
+        let words = self.lexical.share(self.lexical.terms_of(ordinal));
+        let meaning = cosine.unwrap_or(words).clamp(0.0, 1.0);
+        let both = ((words + WITHOUT_WORDS) * meaning).sqrt().min(1.0);
+        both + MEANING_ALONE * (meaning - both)
     }
 
     /// Standard score of a record's words.

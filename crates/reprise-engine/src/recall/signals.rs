@@ -20,18 +20,27 @@ pub(super) struct Signal {
 }
 
 /// Number of signals.
-pub(super) const COUNT: usize = 16;
+pub(super) const COUNT: usize = 18;
+
+/// Place of `same_text` among them.
+pub(super) const SAME_TEXT: usize = 5;
 
 /// Every signal, in the order of [`super::weights::WEIGHTS`].
 pub(super) const SIGNALS: [Signal; COUNT] = [
     signal("meaning", &["meaning"], meaning::meaning),
     signal(
-        "meaning_of_long_text",
+        "meaning_of_short_turn",
         &["meaning"],
-        meaning::meaning_of_long_text,
+        meaning::meaning_of_short_turn,
     ),
     signal("words", &["words"], words::words),
-    signal("words_of_long_text", &["words"], words::words_of_long_text),
+    signal(
+        "words_of_short_turn",
+        &["words"],
+        words::words_of_short_turn,
+    ),
+    signal("coverage", &["words"], words::coverage),
+    signal("same_text", &["words"], words::same_text),
     signal(
         "near_meaning",
         &["meaning", "context"],

@@ -2,7 +2,7 @@
 
 use super::ablation::Ablation;
 use super::scale::{BM25, COSINES, Scale, unit};
-use super::signals::{COUNT, SIGNALS};
+use super::signals::{COUNT, SAME_TEXT, SIGNALS};
 
 #[test]
 fn a_signal_that_separates_nothing_weighs_nothing() {
@@ -31,6 +31,11 @@ fn every_standard_score_is_a_signal_between_0_and_1() {
     ] {
         assert!((unit(standard) - expected).abs() < 1e-6, "{standard}");
     }
+}
+
+#[test]
+fn the_table_names_the_place_of_the_same_text() {
+    assert_eq!(SIGNALS[SAME_TEXT].name, "same_text");
 }
 
 #[test]

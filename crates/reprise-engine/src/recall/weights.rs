@@ -5,30 +5,36 @@ use super::signals::COUNT;
 
 /// Logit per unit of each signal, in the order of [`super::signals::SIGNALS`].
 pub(super) const WEIGHTS: [f32; COUNT] = [
-    2.209,  // meaning
-    4.197,  // meaning_of_long_text
-    0.994,  // words
-    3.008,  // words_of_long_text
-    4.600,  // near_meaning
-    2.519,  // near_words
-    2.205,  // near_coverage
-    3.300,  // session_words
-    3.962,  // session_meaning
-    0.975,  // own_words
-    -1.451, // asked_of_assistant
-    1.651,  // speaker
-    1.033,  // standing_instruction
-    1.389,  // substance
-    1.681,  // time_asked
-    0.253,  // time_told
+    13.385, // meaning
+    -7.998, // meaning_of_short_turn
+    5.352,  // words
+    -5.813, // words_of_short_turn
+    1.437,  // coverage
+    2.308,  // same_text
+    7.483,  // near_meaning
+    3.639,  // near_words
+    4.195,  // near_coverage
+    5.265,  // session_words
+    3.554,  // session_meaning
+    2.031,  // own_words
+    -2.351, // asked_of_assistant
+    2.343,  // speaker
+    1.678,  // standing_instruction
+    1.395,  // substance
+    2.598,  // time_asked
+    0.408,  // time_told
 ];
 
-/// Logit of a record for which every signal is 0, in a store of [`BASE_RECORDS`].
-pub(super) const INTERCEPT: f32 = -12.238;
+/// Logit of a record without rivals, for which every signal is 0.
+pub(super) const INTERCEPT: f32 = -1.961;
 
-/// The store size at which the line was fitted: one of N records is relevant with prior odds of
-/// about 1 to N, so the logit moves by `ln(BASE_RECORDS / N)`.
-pub(super) const BASE_RECORDS: f32 = 400.0;
+/// What the candidates together take from each: this times the logarithm of the sum of their odds,
+/// sharpened by [`SHARPNESS`]. A record that stands alone is more likely to be the answer than one
+/// among many of its kind.
+pub(super) const RIVALRY: f32 = 0.953;
+pub(super) const SHARPNESS: f32 = 1.154;
 
-/// Stores smaller than this are taken as this large: below it the prior says more than the data.
-pub(super) const RECORDS_MIN: f32 = 20.0;
+/// Evidence (0..1) of the best record at which a question is as likely to be about this store as
+/// about anything else, and the logit per unit beyond it.
+pub(super) const EVIDENCE_CENTRE: f32 = 0.325;
+pub(super) const EVIDENCE_SLOPE: f32 = 60.0;

@@ -306,7 +306,11 @@ fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
         3,
         "fri",
     ));
-    told.push(record("answer", "jemalloc, it works on musl", 3, "fri"));
+    // A neighbour explains a record where it is another voice's.
+    told.push(NewRecord {
+        source: MemorySource::WorkerResult,
+        ..record("answer", "jemalloc, it works on musl", 3, "fri")
+    });
     inserted(&bench.keep(told));
     let request = RecallRequest {
         top_k: 9,

@@ -118,13 +118,14 @@ fn play(ops: &[Op], publish: bool) -> (IndexWriter, Vec<Told>) {
 
 /// BM25 as `floors.py` writes it, over documents given as lists of terms.
 struct Naive {
+    k1: f64,
     lengths: Vec<f64>,
     average: f64,
     counts: Vec<BTreeMap<String, f64>>,
 }
 
 impl Naive {
-    fn new(documents: &[Vec<String>]) -> Self {
+    fn new(documents: &[Vec<String>], k1: f64) -> Self {
         let lengths: Vec<f64> = documents.iter().map(|d| d.len() as f64).collect();
         let average = lengths.iter().sum::<f64>() / documents.len().max(1) as f64;
         let counts = documents
@@ -139,6 +140,7 @@ impl Naive {
             .collect();
         let average = if average == 0.0 { 1.0 } else { average };
         Self {
+            k1,
             lengths,
             average,
             counts,
@@ -168,14 +170,15 @@ impl Naive {
         let score = |at: usize| {
             let of = |term: &String| {
                 let f = self.counts[at].get(term).copied().unwrap_or(0.0);
-                let norm = 1.2 * (1.0 - 0.75 + 0.75 * self.lengths[at] / self.average);
+                let norm = self.k1 * (1.0 - 0.75 + 0.75 * self.lengths[at] / self.average);
                 if f == 0.0 {
                     0.0
                 } else {
-                    self.idf(term) * f * 2.2 / (f + norm)
+                    self.idf(term) * f * (self.k1 + 1.0) / (f + norm)
                 }
             };
-            query.iter().map(of).sum()
+            let distinct: BTreeSet<&String> = query.iter().collect();
+            distinct.into_iter().map(of).sum()
         };
         (0..self.counts.len()).map(score).collect()
     }
@@ -200,7 +203,7 @@ fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
     let whole: Vec<Vec<String>> = live.iter().map(|i| told[*i].terms.clone()).collect();
     let head_of = |terms: &Vec<String>| terms.iter().take(HEAD_TERMS).cloned().collect();
     let heads: Vec<Vec<String>> = whole.iter().map(head_of).collect();
-    let mut heads = Naive::new(&heads);
+    let mut heads = Naive::new(&heads, 0.4);
     for (counts, terms) in heads.counts.iter_mut().zip(&whole) {
         for term in terms.iter().skip(HEAD_TERMS) {
             counts.entry(term.clone()).or_insert(0.3);
@@ -219,7 +222,7 @@ fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
                 .collect()
         })
         .collect();
-    let by_session = Naive::new(&sessions).scores(query);
+    let by_session = Naive::new(&sessions, 1.2).scores(query);
     let of_session = |at: usize| named.iter().position(|s| *s == session(at));
     let compact = [
         heads.scores(query),
@@ -449,4 +452,77 @@ fn a_word_of_most_documents_counts_where_nothing_else_is_asked() {
     let found = snapshot.lexical(&query, &view, 3, &mut scratch);
     assert_eq!(found.best.len(), 3);
     assert_eq!(found.terms[0].documents, count);
+}
+
+/// A record for each text, none in a session.
+fn filled(texts: &[&str]) -> std::sync::Arc<IndexSnapshot> {
+    let mut writer = IndexWriter::new(4);
+    for (number, text) in (1..).zip(texts) {
+        writer.push(&NewDoc {
+            id: RecordId::from_parts(number, 0),
+            timestamp: at(1),
+            known_at: at(1),
+            kind: MemoryKind::Episode,
+            source: MemorySource::UserInput,
+            session_id: "",
+            speaker: "",
+            text,
+            exact: &[],
+            vector: None,
+        });
+    }
+    writer.publish()
+}
+
+#[test]
+fn a_word_stands_for_the_longer_ones_that_it_begins_but_for_less() {
+    let texts = [
+        "sock",
+        "sockstat",
+        "sockstatistics sockstat",
+        "socrates",
+        "1234567",
+    ];
+    let snapshot = filled(&texts);
+    let view = snapshot.view(&MemoryFilter::default(), None);
+    let mut scratch = LexicalScratch::default();
+    let mut scores = |question: &str| -> Vec<f32> {
+        let query = snapshot.analyse_query(question);
+        let found = snapshot.lexical(&query, &view, 9, &mut scratch);
+        (0..5).map(|at| found.score(at)).collect()
+    };
+    let found = scores("sock");
+    assert!(found[0] > found[1] && found[1] > 0.0, "{found:?}");
+    // Of several longer words the one that says most counts, once.
+    assert!(found[2] > 0.0 && found[2] <= found[1], "{found:?}");
+    assert_eq!(found[3..], [0.0, 0.0]);
+    // A word that nobody wrote finds what it begins; three letters and numbers begin nothing.
+    assert!(scores("sockst")[1] > 0.0);
+    assert_eq!(scores("soc 1234"), [0.0; 5]);
+}
+
+#[test]
+fn words_that_nobody_wrote_are_a_share_of_the_question_too() {
+    let snapshot = filled(&["deploy token", "kitten"]);
+    let view = snapshot.view(&MemoryFilter::default(), None);
+    let mut scratch = LexicalScratch::default();
+    let query = snapshot.analyse_query("deploy zebra");
+    let found = snapshot.lexical(&query, &view, 9, &mut scratch);
+    let terms = found.terms_of(0);
+    assert!(
+        (found.coverage(terms) - 1.0).abs() < 1e-6,
+        "of what is known"
+    );
+    assert!(
+        (0.3..0.6).contains(&found.share(terms)),
+        "{}",
+        found.share(terms)
+    );
+    assert!(found.share(found.terms_of(1)) < 1e-6);
+    let query = snapshot.analyse_query("deploy");
+    let found = snapshot.lexical(&query, &view, 9, &mut scratch);
+    assert!((found.share(found.terms_of(0)) - 1.0).abs() < 1e-6);
+    let query = snapshot.analyse_query("the");
+    let found = snapshot.lexical(&query, &view, 9, &mut scratch);
+    assert!(found.share(0) < 1e-6);
 }

@@ -1,5 +1,6 @@
-//! Context: what stands just before and after in the session. A short turn ("Yes, last summer!") is
-//! understood with its neighbours, so each signal counts as far as the text is short.
+//! Context: what stands just before and after in a dialogue. A short turn ("Yes, last summer!") is
+//! understood with its neighbours, so each signal counts as far as the text is short and its
+//! neighbours answer it.
 
 use crate::recall::scale::unit;
 use crate::recall::scene::{Candidate, Scene};
@@ -9,16 +10,19 @@ const REACH: usize = 3;
 
 /// How far the neighbours' cosines stand out.
 pub(super) fn near_meaning(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    candidate.brevity * unit(mean_of_neighbours(candidate, |near| scene.meaning_of(near)))
+    understood_by(candidate) * unit(mean_of_turns(candidate, |near| scene.meaning_of(near)))
 }
 
 /// How far the neighbours' BM25 stands out.
 pub(super) fn near_words(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    candidate.brevity * unit(mean_of_neighbours(candidate, |near| scene.words_of(near)))
+    understood_by(candidate) * unit(mean_of_turns(candidate, |near| scene.words_of(near)))
 }
 
 /// Share of the question's rare words that the record and the turns around it hold together.
 pub(super) fn near_coverage(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
+    if candidate.dialogue == 0.0 {
+        return 0.0;
+    }
     let mut terms = scene.lexical.terms_of(candidate.ordinal);
     let (previous, next) = candidate.traits.neighbours;
     let neighbours = |ordinal: u32| scene.plan.view.neighbours(ordinal);
@@ -31,12 +35,16 @@ pub(super) fn near_coverage(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
             at = if forward { after } else { before };
         }
     }
-    candidate.brevity * scene.lexical.coverage(terms)
+    understood_by(candidate) * scene.lexical.coverage(terms)
 }
 
-/// The mean over both neighbours; a missing one counts as the store's mean.
-fn mean_of_neighbours(candidate: &Candidate, standard: impl Fn(u32) -> f32) -> f32 {
-    let (previous, next) = candidate.traits.neighbours;
-    let sum: f32 = [previous, next].into_iter().flatten().map(standard).sum();
-    sum / 2.0
+/// How far a record is understood by what stands around it.
+fn understood_by(candidate: &Candidate) -> f32 {
+    candidate.dialogue * candidate.brevity
+}
+
+/// The mean over both neighbours; one that is missing or no turn of the dialogue counts as the
+/// store's mean.
+fn mean_of_turns(candidate: &Candidate, standard: impl Fn(u32) -> f32) -> f32 {
+    candidate.turns().map(standard).sum::<f32>() / 2.0
 }

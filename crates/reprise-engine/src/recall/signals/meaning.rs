@@ -8,7 +8,8 @@ pub(super) fn meaning(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
     unit(candidate.meaning)
 }
 
-/// The same, as far as the text is long: a short turn's vector says less of what it is about.
-pub(super) fn meaning_of_long_text(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    unit(candidate.meaning) * (1.0 - candidate.brevity)
+/// The same, as far as the record is a short turn of a dialogue: its vector says less of what it is
+/// about.
+pub(super) fn meaning_of_short_turn(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
+    unit(candidate.meaning) * candidate.brevity * candidate.dialogue
 }

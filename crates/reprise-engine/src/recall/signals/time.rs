@@ -10,5 +10,5 @@ pub(super) fn time_asked(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
 
 /// Tells a time, though none is asked for: such a record is about something that happened.
 pub(super) fn time_told(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    flag(!scene.plan.asked.when && candidate.traits.dated)
+    candidate.dialogue * flag(!scene.plan.asked.when && candidate.traits.dated)
 }

@@ -1,14 +1,32 @@
-//! Words: the record's own, by BM25.
+//! Words: the record's own, by BM25 and by how much of the question they are.
 
 use crate::recall::scale::unit;
 use crate::recall::scene::{Candidate, Scene};
+
+/// Record and question are taken for one text from this share of common words on.
+const SAME_FROM: f32 = 0.75;
 
 /// How far the record's BM25 stands out.
 pub(super) fn words(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
     unit(candidate.words)
 }
 
-/// The same, as far as the text is long: a long text says itself what it is about.
-pub(super) fn words_of_long_text(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
-    unit(candidate.words) * (1.0 - candidate.brevity)
+/// The same, as far as the record is a short turn of a dialogue: what it is about stands in the
+/// turn that it answers.
+pub(super) fn words_of_short_turn(_scene: &Scene<'_>, candidate: &Candidate) -> f32 {
+    unit(candidate.words) * candidate.brevity * candidate.dialogue
+}
+
+/// Weighted share of the question's words that the record holds, of all that it asks for.
+pub(super) fn coverage(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
+    let terms = scene.lexical.terms_of(candidate.ordinal);
+    scene.lexical.share(terms)
+}
+
+/// The question is the record's own text, or nearly: all its words, and no others.
+pub(super) fn same_text(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
+    let asked: u32 = scene.plan.query.terms.iter().map(|term| term.count).sum();
+    let length = asked as f32 / candidate.traits.terms.max(1) as f32;
+    let alike = coverage(scene, candidate) * length.min(1.0);
+    ((alike - SAME_FROM) / (1.0 - SAME_FROM)).max(0.0)
 }
