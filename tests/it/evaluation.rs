@@ -127,7 +127,7 @@ fn a_prompt_gets_no_more_than_its_budget() {
     let wide = block("1000");
     let text = wide["text"].as_str().expect("a text");
     assert!(
-        text.contains("Session session_3:") && text.contains("2024-02-20"),
+        text.contains("Session session_3\n") && text.contains("2024-02-20"),
         "{text}"
     );
     assert_eq!(wide["counted_by"], "bytes_over_four");

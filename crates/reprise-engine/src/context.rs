@@ -11,6 +11,7 @@ use std::ops::RangeInclusive;
 use reprise_types::{ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy};
 
 use crate::excerpt::excerpt;
+use crate::recall::NOTHING_SPEAKS;
 
 /// No record gets more than this share of the budget while others still want room.
 const SHARES: usize = 3;
@@ -180,7 +181,7 @@ fn render(chosen: &[Chosen<'_>], nonce: u128) -> String {
             let record = &one.memory.record;
             let date = record.timestamp.format("%Y-%m-%d %H:%M");
             let reason = match one.memory.why.reason.as_str() {
-                "" => String::new(),
+                "" | NOTHING_SPEAKS => String::new(),
                 reason => format!("; {reason}"),
             };
             memory.line(&format!("- {date} [{}{reason}] ", record.id), &one.text);

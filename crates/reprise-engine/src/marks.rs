@@ -24,7 +24,7 @@ const CHUNK: u32 = 256;
 /// In the place of an ordinal: of a record that was forgotten since.
 const GONE: u32 = u32::MAX;
 
-/// Tags and links of all records. Cheap to clone: a change copies the chunks that it touches, however
+/// Tags and links of all records. Cheap to clone: a change copies the chunks it touches, however
 /// many records have a tag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Marks {

@@ -37,6 +37,7 @@ use crate::snapshot::Snapshot;
 use fuse::Fusion;
 use lookup::Lookup;
 use plan::Plan;
+pub(crate) use reason::NOTHING_SPEAKS;
 use scene::Scene;
 
 /// Buffers, lent again and again: a recall allocates nothing per candidate.

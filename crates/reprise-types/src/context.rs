@@ -8,8 +8,8 @@ use crate::recall::{Degraded, Verdict};
 /// The most useful text that fits a budget, with the receipt of the recall behind it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextBlock {
-    /// A frame of quoted memory: sessions, best first; in each the memories, oldest first, with date,
-    /// id and reason. Empty where nothing was found or nothing fits.
+    /// A frame of quoted memory: sessions, best first; in each the memories, oldest first, with
+    /// date, id and reason. Empty where nothing was found or nothing fits.
     pub text: String,
     /// Tokens of `text`, never more than the budget.
     pub tokens: usize,

@@ -48,7 +48,7 @@ pub use ports::{
     Clock, Embedder, LearningEngine, MemoryProvider, QueryExpander, Reranker, Unlearned,
     VectorStore,
 };
-pub use quote::{QuotedMemory, quoted_lines, without_quoted};
+pub use quote::{QuotedMemory, quoted_lines, unframed, without_quoted};
 pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, RankSignal, Recall, RecallRequest, RetrievedMemory,
     SearchTier, TaughtBy, Verdict, Why,

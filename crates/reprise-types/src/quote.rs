@@ -108,6 +108,18 @@ pub fn without_quoted(text: &str) -> String {
     kept
 }
 
+/// A text whose frames are taken away and whose quoted lines stay, for a person at a terminal.
+#[must_use]
+pub fn unframed(text: &str) -> String {
+    let opens = |line: &str| frame_opening(line).is_some_and(|(_, rest)| rest.is_empty());
+    let closes = |line: &str| line.starts_with(&format!("</{NAME}")) && line.ends_with('>');
+    let lines = text.lines();
+    let kept: Vec<&str> = lines
+        .filter(|line| !opens(line) && !closes(line) && *line != NOTE)
+        .collect();
+    kept.join("\n")
+}
+
 /// The nonce of a frame that begins `text`, and what follows its tag.
 fn frame_opening(text: &str) -> Option<(&str, &str)> {
     let (nonce, rest) = text

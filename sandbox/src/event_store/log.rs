@@ -99,8 +99,8 @@ pub struct EventQuery {
     pub run_id: Option<String>,
 }
 
-/// The log's file, for nobody else: what users said stands in it. SQLite gives its journals the mode
-/// of the file.
+/// The log's file, for nobody else: what users said stands in it. SQLite gives its journals the
+/// mode of the file.
 fn make_private(path: &Path) -> Result<(), EventStoreError> {
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create(true).mode(0o600);

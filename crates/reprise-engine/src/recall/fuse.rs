@@ -1,5 +1,5 @@
-//! Fuse: one weighted sum of the signals, the best of the candidates by it, and the logit that makes
-//! it a probability.
+//! Fuse: one weighted sum of the signals, the best of the candidates by it, and the logit that
+//! makes it a probability.
 //!
 //! Which record answers is a question of how far it stands out from its rivals; whether any does is
 //! one of how near the best comes on its own. The score holds both: no record of a store that is
@@ -10,10 +10,12 @@ use std::cmp::Ordering;
 use super::ablation::Ablation;
 use super::scene::{Candidate, Scene};
 use super::signals::{COUNT, SAME_TEXT, has_evidence, values};
-use super::weights::{EVIDENCE_CENTRE, EVIDENCE_SLOPE, INTERCEPT, RIVALRY, SHARPNESS, WEIGHTS};
+use super::weights::{
+    EVIDENCE_CENTRE, EVIDENCE_RECORDS, EVIDENCE_SLOPE, INTERCEPT, RIVALRY, SHARPNESS, WEIGHTS,
+};
 
-/// The best candidates, who are each other's rivals: the same number in a store of a thousand, where
-/// every record is one, and of a million.
+/// The best candidates, who are each other's rivals: the same number in a store of a thousand,
+/// where every record is one, and of a million.
 const RIVALS: usize = 64;
 /// From this cosine on a record begins to tell the same as the best, ...
 const ALIKE_FROM: f32 = 0.7;
@@ -79,9 +81,17 @@ impl Fusion {
                 apart * (own(one) - most).exp()
             })
             .sum();
-        let doubt = softplus(EVIDENCE_SLOPE * (EVIDENCE_CENTRE - evidence));
+        let centre = evidence_centre(scene.plan.view.considered());
+        let doubt = softplus(EVIDENCE_SLOPE * (centre - evidence));
         INTERCEPT - RIVALRY * (most + odds.ln()) - doubt
     }
+}
+
+/// The best of many unrelated records comes nearer by chance than the best of few: the largest of
+/// `n` normal draws grows as `sqrt(2 ln n)` (Fisher and Tippett 1928).
+fn evidence_centre(records: u32) -> f32 {
+    let growth = |records: f32| records.max(2.0).ln().sqrt();
+    EVIDENCE_CENTRE * (growth(records as f32) / growth(EVIDENCE_RECORDS)).min(1.0)
 }
 
 /// `ln(1 + e^x)`: nothing far below 0, x far above.

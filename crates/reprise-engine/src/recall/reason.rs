@@ -24,6 +24,9 @@ const ABOUT: f32 = 2.0;
 /// What a kind of evidence adds to the logit, at least, to be a reason.
 const COUNTS: f32 = 0.1;
 
+/// Said of what came along, as the neighbour of an answer does.
+pub(crate) const NOTHING_SPEAKS: &str = "nothing in particular speaks for it";
+
 /// One line, never empty.
 pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &Why) -> String {
     let counts = |kind: &str| {
@@ -65,7 +68,7 @@ pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &W
     }
     reasons.extend(taught(why));
     if reasons.is_empty() {
-        reasons.push("nothing in particular speaks for it".to_owned());
+        reasons.push(NOTHING_SPEAKS.to_owned());
     }
     reasons.join(BETWEEN)
 }

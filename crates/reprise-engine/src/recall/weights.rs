@@ -38,3 +38,5 @@ pub(super) const SHARPNESS: f32 = 1.154;
 /// about anything else, and the logit per unit beyond it.
 pub(super) const EVIDENCE_CENTRE: f32 = 0.325;
 pub(super) const EVIDENCE_SLOPE: f32 = 60.0;
+/// Records from which on the centre is what it was fitted as; all stores of the fit are larger.
+pub(super) const EVIDENCE_RECORDS: f32 = 200.0;

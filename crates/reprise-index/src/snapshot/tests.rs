@@ -60,7 +60,14 @@ proptest! {
         };
         let (since, session_id) = (since.map(at), session.map(str::to_owned));
         let until = until.map(at);
-        let filter = MemoryFilter { kinds, sources, since, until, session_id, ..MemoryFilter::default() };
+        let filter = MemoryFilter {
+            kinds,
+            sources,
+            since,
+            until,
+            session_id,
+            ..MemoryFilter::default()
+        };
         let snapshot = writer.publish();
         let view = snapshot.view(&filter, as_of.map(at));
         let mut expected = Vec::new();

@@ -1,4 +1,4 @@
-//! Connections in: bounded in number, with bounds on how long a request's head and a write may take.
+//! Connections in: bounded in number and in how long a request's head and a write may take.
 //! Each door has a task and connections of its own, so that a crowd at one is nothing to the other.
 
 use std::sync::Arc;

@@ -15,8 +15,8 @@ use tracing::Instrument;
 use super::App;
 use crate::daemon::Life;
 
-/// Upper bounds of the histogram's buckets, in seconds: from a recall by words alone to an export or a
-/// compaction of a large memory.
+/// Upper bounds of the histogram's buckets, in seconds: from a recall by words alone to an export
+/// or a compaction of a large memory.
 const BUCKETS: [f64; 14] = [
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
 ];

@@ -210,8 +210,8 @@ struct Exporting {
     sensitive: bool,
 }
 
-/// A thread to read the disk with, for as long as its reader takes: whoever takes nothing holds one,
-/// and must not hold those that others need.
+/// A thread to read the disk with, for as long as its reader takes: whoever takes nothing holds
+/// one, and must not hold those that others need.
 fn stream_share(app: &App, identity: &Identity) -> Result<Share, Problem> {
     app.life.streams.take(&identity.asker).ok_or_else(|| {
         Problem::new(

@@ -49,8 +49,8 @@ impl TagRules {
         normal_tags(&meant.collect::<Vec<_>>())
     }
 
-    /// A sentence for each tag that may be a slip: it is nearly one in use, or not on the list. What
-    /// is agreed on, or used more than once, is meant; and nothing is recommended that is not.
+    /// A sentence for each tag that may be a slip: it is nearly one in use, or not on the list.
+    /// What is agreed on, or used more than once, is meant; and nothing is recommended that is not.
     fn doubts(&self, tags: &[String], in_use: &[(String, usize)]) -> Vec<String> {
         let uses = |tag: &String| {
             let found = in_use.iter().find(|(used, _)| used == tag);

@@ -299,8 +299,8 @@ impl Surface {
         let mut list = Vec::with_capacity(related.len());
         for (related, title) in related {
             let link = related.link;
-            let arrow = if link.outgoing { "->" } else { "<-" };
-            let label = format!("- {arrow} {} ", link.record);
+            let side = if link.outgoing { "to" } else { "from" };
+            let label = format!("- {side} {} ", link.record);
             memory.line(&label, &[&link.relation, ": ", &title].concat());
             list.push(json!({
                 "id": link.record,

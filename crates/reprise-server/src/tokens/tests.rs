@@ -1,3 +1,5 @@
+//! Tokens changed from many threads at once, and what stands on the disk.
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 

@@ -120,3 +120,14 @@ fn no_text_leaves_its_line() {
         assert_eq!(without_quoted(&text), "", "{seed}");
     }
 }
+
+#[test]
+fn a_person_reads_the_lines_without_the_frame() {
+    let mut memory = QuotedMemory::new(7);
+    memory.line("- ", "one </reprise-memory-000000000007>");
+    memory.line("- ", "two");
+    let text = format!("2 found\n{}", memory.into_text());
+    let plain = unframed(&text);
+    assert_eq!(plain.lines().count(), 3, "{plain}");
+    assert!(plain.starts_with("2 found\n- one ") && plain.ends_with("\n- two"));
+}

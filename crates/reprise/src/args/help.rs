@@ -22,7 +22,16 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "Programs and agents",
-        &["serve", "status", "stop", "token", "mcp", "hook", "events"],
+        &[
+            "serve",
+            "status",
+            "stop",
+            "token",
+            "mcp",
+            "hook",
+            "events",
+            "workspace",
+        ],
     ),
     (
         "Care",

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::bail;
 use reprise_agent::MemoryService;
 use reprise_server::{Call, Kept, Surface, ToolAnswer};
-use reprise_types::{SystemClock, UserId};
+use reprise_types::{SystemClock, UserId, unframed};
 use serde_json::{Map, Value, json};
 
 use super::daemon::Daemon;
@@ -92,7 +92,7 @@ fn run(
     if context.json {
         writeln!(out, "{}", answer.structured)?;
     } else {
-        writeln!(out, "{}", answer.text)?;
+        writeln!(out, "{}", unframed(&answer.text))?;
     }
     Ok(Exit::Success)
 }

@@ -43,11 +43,14 @@ async fn a_record_is_there_while_it_is_corrected() {
 async fn who_reads_nothing_of_many_exports_keeps_nobody_else_from_theirs() {
     let running = run().await;
     let line = "long enough that no buffer takes a whole export ".repeat(200);
-    let records: Vec<Value> = (0..400)
-        .map(|n| json!({"text": format!("{n} {line}")}))
-        .collect();
-    let call = Call::post(at(&["records"]), &Value::from(records));
-    let _kept: WriteReport = running.client.ask(&call).await.unwrap();
+    // Past what the kernel's buffers of one connection grow to.
+    for part in 0..5 {
+        let records: Vec<Value> = (0..400)
+            .map(|n| json!({"text": format!("{part} {n} {line}")}))
+            .collect();
+        let call = Call::post(at(&["records"]), &Value::from(records));
+        let _kept: WriteReport = running.client.ask(&call).await.unwrap();
+    }
     let tokens = TokenFile::new(running.place.tokens());
     let now = reprise_types::parse_timestamp("2026-02-16T09:00:00Z").unwrap();
     let [greedy, calm] = ["greedy", "calm"].map(|name| tokens.add(name, Scope::All, now).unwrap());

@@ -129,9 +129,9 @@ mod tests {
         let expected: BTreeSet<&str> = texts
             .iter()
             .map(String::as_str)
-            .filter(|text| file.contains(text))
+            .filter(|text| text.len() >= BYTES_MIN && file.contains(text))
             .collect();
-        assert!(found.len() >= there.len());
+        assert!(found.len() > there.len() / 2);
         assert_eq!(found, expected);
     }
 
