@@ -12,11 +12,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reprise_types::SystemClock;
-use reprise_workspace::{Actor, AuditQuery, RepoPath, Workspace, WriteRequest};
+use reprise_workspace::{Actor, AuditQuery, RepoPath, Step, Workspace, WriteRequest};
 
 const ROUNDS: usize = 60;
 const ARTIFACTS: usize = 10_000;
@@ -25,10 +25,21 @@ const AGENTS: usize = 16;
 const TURNS: usize = 200;
 
 fn main() {
-    commits();
-    status();
-    audit();
-    crowd();
+    // A word picks one table: `cargo bench -p reprise-workspace -- commits`.
+    let asked = std::env::args()
+        .nth(1)
+        .filter(|word| !word.starts_with('-'));
+    let tables: [(&str, fn()); 4] = [
+        ("commits", commits),
+        ("status", status),
+        ("audit", audit),
+        ("crowd", crowd),
+    ];
+    for (name, table) in tables {
+        if asked.as_ref().is_none_or(|asked| asked == name) {
+            table();
+        }
+    }
 }
 
 fn new_workspace() -> (tempfile::TempDir, Workspace) {
@@ -76,14 +87,29 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times[times.len() / 2].as_secs_f64() * 1e3
 }
 
+/// Where the time of a transaction goes: the moment of each step, from the beginning.
+type Moments = Arc<Mutex<Vec<(Step, Instant)>>>;
+
 fn commits() {
     let (_folder, workspace) = new_workspace();
+    let moments = Moments::default();
+    let noted = Arc::clone(&moments);
+    let workspace = workspace.watched(Arc::new(move |step| {
+        let mut noted = noted.lock().expect("nobody panics");
+        noted.push((step, Instant::now()));
+    }));
+    let mut steps: Vec<Vec<Duration>> = vec![Vec::new(); Step::ALL.len()];
     let root = workspace.root();
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let started = Instant::now();
         write(&workspace, "prm", "core/kb/ours.md", text(round));
         ours.push(started.elapsed());
+        let mut before = started;
+        for (index, (_, at)) in moments.lock().expect("nobody panics").drain(..).enumerate() {
+            steps[index].push(at - before);
+            before = at;
+        }
         fs::write(root.join("core/kb/bare.md"), text(round)).expect("a file");
         git(root, &["add", "core/kb/bare.md"]);
         let started = Instant::now();
@@ -96,6 +122,13 @@ fn commits() {
         "git commit of 4 KB          {bare:8.2} ms   ratio {:.2}",
         ours / bare
     );
+    for (step, times) in Step::ALL.into_iter().zip(steps) {
+        println!(
+            "    until {:<17} {:8.2} ms",
+            format!("{step:?}"),
+            median(times)
+        );
+    }
 }
 
 fn status() {

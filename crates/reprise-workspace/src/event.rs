@@ -8,6 +8,7 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use crate::durable::Unsynced;
 use crate::error::Result;
 use crate::files;
 use crate::path::{Class, RepoPath};
@@ -60,8 +61,11 @@ pub(crate) fn topic_of<'a>(mut paths: impl Iterator<Item = &'a RepoPath>) -> &'s
 }
 
 /// Writes an event down.
-pub(crate) fn record(root: &Path, event: &WorkspaceEvent) -> Result<()> {
-    files::append(&root.join(EVENTS), &crate::wal::line(event))
+pub(crate) fn record(root: &Path, event: &WorkspaceEvent, unsynced: &mut Unsynced) -> Result<()> {
+    let path = root.join(EVENTS);
+    files::append_unsynced(&path, &crate::wal::line(event))?;
+    unsynced.add(path);
+    Ok(())
 }
 
 /// Whether an event is among the last that were written down.

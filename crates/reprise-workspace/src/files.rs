@@ -15,14 +15,34 @@ use crate::path::RepoPath;
 
 /// Writes a file whole and syncs it. The name must be free.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> Result<()> {
+    let file = write_unsynced(path, bytes)?;
+    file.sync_all()
+        .map_err(WorkspaceError::io("cannot write", path))
+}
+
+/// Writes a file whole; it is for the caller to see it synced. The name must be free.
+pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File> {
     let io = || WorkspaceError::io("cannot write", path);
     let mut file = File::create_new(path).map_err(io())?;
     file.write_all(bytes).map_err(io())?;
-    file.sync_all().map_err(io())
+    Ok(file)
 }
 
 /// Appends bytes in one write and syncs them; the file is made if it is missing.
 pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<()> {
+    append_then(path, bytes, File::sync_data)
+}
+
+/// Appends bytes in one write; it is for the caller to see them synced.
+pub(crate) fn append_unsynced(path: &Path, bytes: &[u8]) -> Result<()> {
+    append_then(path, bytes, |_| Ok(()))
+}
+
+fn append_then(
+    path: &Path,
+    bytes: &[u8],
+    then: impl FnOnce(&File) -> io::Result<()>,
+) -> Result<()> {
     let io = || WorkspaceError::io("cannot append to", path);
     let mut file = File::options()
         .create(true)
@@ -30,7 +50,7 @@ pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<()> {
         .open(path)
         .map_err(io())?;
     let before = file.metadata().map_err(io())?.len();
-    let written = file.write_all(bytes).and_then(|()| file.sync_data());
+    let written = file.write_all(bytes).and_then(|()| then(&file));
     if let Err(source) = written {
         // Half a line must not stand before the next one.
         file.set_len(before).map_err(io())?;

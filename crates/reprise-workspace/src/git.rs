@@ -13,6 +13,7 @@ use chrono::{DateTime, Utc};
 use git2::{ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree};
 
 use crate::actor::Actor;
+use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::path::RepoPath;
@@ -342,27 +343,20 @@ impl Git {
         Ok(id)
     }
 
-    /// Makes objects durable, names and contents: git itself leaves that to the kernel.
-    pub(crate) fn sync(&self, written: &Written) -> Result<()> {
+    /// Names the files of new objects: git itself leaves it to the kernel when the disk has them.
+    pub(crate) fn to_sync(&self, written: &Written, unsynced: &mut Unsynced) {
         let objects = self.repo.commondir().join("objects");
-        let mut folders = BTreeSet::new();
         for id in &written.0 {
             let name = id.to_string();
             let folder = objects.join(&name[..2]);
             let path = folder.join(&name[2..]);
             // One that was there before may stand in a pack: then it is durable already.
-            if let Ok(file) = std::fs::File::open(&path) {
-                let io = WorkspaceError::io("cannot sync", &path);
-                file.sync_data().map_err(io)?;
-                folders.insert(folder);
+            if path.is_file() {
+                unsynced.add(path);
+                unsynced.add(folder);
+                unsynced.add(&objects);
             }
         }
-        if !folders.is_empty() {
-            folders.insert(objects);
-        }
-        folders
-            .iter()
-            .try_for_each(|folder| files::sync_folder(folder))
     }
 }
 

@@ -4,7 +4,10 @@
 //! Rules are evaluated in this process, within a time box. Must never live here: locks, files, git.
 
 use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use git2::Oid;
 
 use regorus::utils::limits::ExecutionTimerConfig;
 use regorus::{Engine, Value};
@@ -21,6 +24,14 @@ const EVALUATION_MAX: Duration = Duration::from_millis(500);
 /// Where the project's own rules are.
 pub(crate) const POLICIES: &str = "extensions/policy";
 const BUILT_IN: &str = include_str!("rules/builtin.rego");
+/// Most sets of rules that this process keeps ready.
+const READY_MAX: usize = 8;
+/// Rules that were read before, by the policies that they were read from: reading them takes longer
+/// than all the rest of a decision.
+static READY: Mutex<Vec<(Policies, Governor)>> = Mutex::new(Vec::new());
+
+/// The project's policies as git names them.
+pub(crate) type Policies = Vec<(RepoPath, Oid)>;
 
 /// What is done to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -103,10 +114,33 @@ impl Governor {
             }
             has_project = true;
         }
-        Ok(Self {
+        let mut governor = Self {
             engine,
             has_project,
-        })
+        };
+        // The first question lets the engine prepare itself, for all who get a copy of it.
+        governor.value("data.reprise.workspace.rule")?;
+        Ok(governor)
+    }
+
+    /// The rules of these policies, read once in this process.
+    pub(crate) fn ready(policies: Policies, read: impl Fn(Oid) -> Result<Vec<u8>>) -> Result<Self> {
+        let ready = || READY.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, governor)) = ready().iter().find(|(of, _)| *of == policies) {
+            return Ok(governor.clone());
+        }
+        let mut texts = Vec::new();
+        for (path, id) in &policies {
+            let text = String::from_utf8_lossy(&read(*id)?).into_owned();
+            texts.push((path.clone(), text));
+        }
+        let governor = Self::new(&texts)?;
+        let mut ready = ready();
+        if ready.len() == READY_MAX {
+            ready.remove(0);
+        }
+        ready.push((policies, governor.clone()));
+        Ok(governor)
     }
 
     /// Decides about one path.

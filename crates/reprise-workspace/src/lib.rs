@@ -10,6 +10,7 @@ mod audit;
 mod care;
 mod checkpoint;
 mod combine;
+mod durable;
 mod error;
 mod event;
 mod files;

@@ -9,6 +9,7 @@ use git2::Oid;
 use serde::Serialize;
 
 use crate::audit::AUDIT;
+use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::event::{self, WorkspaceEvent};
 use crate::files::{self, Mark, Placed};
@@ -154,7 +155,9 @@ impl Workspace {
         if let Some(event) = event
             && !event::is_recorded(self.root(), &event.event_id)?
         {
-            event::record(self.root(), &event)?;
+            let mut unsynced = Unsynced::default();
+            event::record(self.root(), &event, &mut unsynced)?;
+            unsynced.sync()?;
         }
         Ok(())
     }
@@ -196,9 +199,10 @@ impl Workspace {
             None => waiting(self.root(), entry, after)?,
         };
         if let Some(folder) = to.parent() {
-            files::make_folder(folder)?;
+            stage.unsynced.make_folder(folder)?;
         }
         stage.put(path, &bytes)?;
+        stage.unsynced.sync()?;
         let is_executable = git
             .blob_at(tree, path)?
             .is_some_and(|blob| blob.mode != crate::git::FILE);

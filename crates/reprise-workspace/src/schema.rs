@@ -4,6 +4,9 @@
 //! `extensions/schemas/NAME.schema.json` of the project replaces the one of its name. Must never
 //! live here: who may write.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -162,7 +165,26 @@ fn check_rules(path: &RepoPath, text: &str) -> Result<()> {
     Ok(())
 }
 
-fn compile(path: &RepoPath, bytes: &[u8]) -> Result<Validator> {
+/// Most schemas that this process keeps ready.
+const READY_MAX: usize = 32;
+/// Schemas that were read before.
+static READY: Mutex<BTreeMap<Vec<u8>, Arc<Validator>>> = Mutex::new(BTreeMap::new());
+
+fn compile(path: &RepoPath, bytes: &[u8]) -> Result<Arc<Validator>> {
+    let ready = || READY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(validator) = ready().get(bytes) {
+        return Ok(Arc::clone(validator));
+    }
+    let validator = Arc::new(read(path, bytes)?);
+    let mut ready = ready();
+    if ready.len() == READY_MAX {
+        ready.clear();
+    }
+    ready.insert(bytes.to_vec(), Arc::clone(&validator));
+    Ok(validator)
+}
+
+fn read(path: &RepoPath, bytes: &[u8]) -> Result<Validator> {
     let unusable = |why: String| WorkspaceError::Rules {
         path: path.to_string(),
         why: why.replace('\n', " "),

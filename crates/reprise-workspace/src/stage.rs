@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use git2::Oid;
 
+use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
@@ -26,18 +27,22 @@ pub(crate) struct Stage {
     /// Held as long as the process lives: whoever sweeps sees that the folder is in use.
     _held: Held,
     files: BTreeMap<RepoPath, (PathBuf, Oid)>,
+    /// What the disk has to hold before the next step.
+    pub(crate) unsynced: Unsynced,
 }
 
 impl Stage {
     /// Makes the folder.
     pub(crate) fn new(root: &Path, tx: &str) -> Result<Self> {
         let folder = folder_of(root, tx);
-        files::make_folder(&folder)?;
+        let mut unsynced = Unsynced::default();
+        unsynced.make_folder(&folder)?;
         let held = lock::folder(&folder, "the transaction's folder")?;
         Ok(Self {
             folder,
             _held: held,
             files: BTreeMap::new(),
+            unsynced,
         })
     }
 
@@ -45,7 +50,7 @@ impl Stage {
         &self.folder
     }
 
-    /// Writes what `path` is to hold, synced. The same content again costs nothing.
+    /// Writes what `path` is to hold, to be synced. The same content again costs nothing.
     pub(crate) fn put(&mut self, path: &RepoPath, bytes: &[u8]) -> Result<Oid> {
         let id = git::blob_id(bytes)?;
         if self.files.get(path).is_some_and(|(_, there)| *there == id) {
@@ -53,7 +58,8 @@ impl Stage {
         }
         let file = self.folder.join(id.to_string());
         files::remove(&file)?;
-        files::write_new(&file, bytes)?;
+        files::write_unsynced(&file, bytes)?;
+        self.unsynced.add(&file);
         self.files.insert(path.clone(), (file, id));
         Ok(id)
     }
@@ -76,11 +82,6 @@ impl Stage {
             fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).map_err(io())?;
         }
         Ok(Some(file))
-    }
-
-    /// Makes the names durable.
-    pub(crate) fn sync(&self) -> Result<()> {
-        files::sync_folder(&self.folder)
     }
 }
 

@@ -40,11 +40,10 @@ pub(crate) fn governor(git: &Git, tree: Option<Oid>) -> Result<Governor> {
     for (name, blob) in git.list(tree, POLICIES)? {
         let path = RepoPath::known(format!("{POLICIES}/{name}"));
         if path.ends_with(".rego") {
-            let text = String::from_utf8_lossy(&git.bytes(blob.id)?).into_owned();
-            policies.push((path, text));
+            policies.push((path, blob.id));
         }
     }
-    Governor::new(&policies)
+    Governor::ready(policies, |id| git.bytes(id))
 }
 
 /// Checks a draft whole.

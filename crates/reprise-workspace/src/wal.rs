@@ -9,6 +9,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 
@@ -74,6 +75,14 @@ impl Entry {
 pub(crate) fn append(root: &Path, entry: &Entry) -> Result<()> {
     let path = root.join(WAL);
     files::append(&path, &line(entry))
+}
+
+/// Appends an entry that the disk is to hold before the next step.
+pub(crate) fn append_unsynced(root: &Path, entry: &Entry, unsynced: &mut Unsynced) -> Result<()> {
+    let path = root.join(WAL);
+    files::append_unsynced(&path, &line(entry))?;
+    unsynced.add(path);
+    Ok(())
 }
 
 /// One line of JSON.

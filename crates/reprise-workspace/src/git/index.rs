@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, IndexTime, Oid};
 
-use super::reference::LockFile;
+use super::reference::{LockFile, make_token};
 use super::{Blob, Git, blob_id_of_file};
 use crate::error::{Result, WorkspaceError};
 use crate::files::{self, Mark};
@@ -38,7 +38,9 @@ impl Git {
     /// Waits for whoever is at the index, then keeps others out.
     pub(crate) fn lock_index(&self, stage: &Path, stages: &Path) -> Result<IndexLock> {
         let path = self.index_lock_path();
-        let lock = LockFile::take(&path, stage.join(TOKEN), b"", stages)?;
+        let token = stage.join(TOKEN);
+        make_token(&token, b"")?;
+        let lock = LockFile::take(&path, token, stages)?;
         let stage = stage.to_owned();
         Ok(IndexLock { _lock: lock, stage })
     }

@@ -11,6 +11,7 @@ use chrono::{DateTime, Utc};
 use git2::Oid;
 
 use super::{Git, Head};
+use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::{files, lock};
 
@@ -29,10 +30,8 @@ pub(crate) struct LockFile {
 }
 
 impl LockFile {
-    /// Takes `path`, which is git's name for the lock, as a link to a token with `content`.
-    pub(crate) fn take(path: &Path, token: PathBuf, content: &[u8], stages: &Path) -> Result<Self> {
-        files::remove(&token)?;
-        files::write_new(&token, content)?;
+    /// Takes `path`, which is git's name for the lock, as a link to a token that is there.
+    pub(crate) fn take(path: &Path, token: PathBuf, stages: &Path) -> Result<Self> {
         for attempt in 0..TRIES_MAX {
             match fs::hard_link(&token, path) {
                 Ok(()) => {
@@ -103,27 +102,41 @@ pub(crate) fn remove_if_ours(path: &Path, stages: &Path) -> Result<bool> {
     Ok(false)
 }
 
+/// Makes the token of a lock; its content is what the locked file is to become.
+pub(crate) fn make_token(token: &Path, content: &[u8]) -> Result<()> {
+    files::remove(token)?;
+    files::write_unsynced(token, content).map(drop)
+}
+
 impl Git {
     /// The lock file of a branch.
     pub(crate) fn reference_lock(&self, reference: &str) -> PathBuf {
         self.repo.commondir().join(format!("{reference}.lock"))
     }
 
-    /// Moves the branch from where `head` says to `commit`, if it still stands there: the moment at
-    /// which a transaction has happened. `false` where it has moved. [`Self::settle`] follows.
-    pub(crate) fn advance(
+    /// Writes what the branch is to become, for [`Self::advance`], once it is synced.
+    pub(crate) fn prepare(
         &self,
         head: &Head,
         commit: Oid,
         stage: &Path,
-        stages: &Path,
-    ) -> Result<bool> {
+        unsynced: &mut Unsynced,
+    ) -> Result<()> {
         let file = self.repo.commondir().join(&head.reference);
-        let folder = file.parent().unwrap_or(self.repo.commondir());
-        files::make_folder(folder)?;
-        let content = format!("{commit}\n");
+        unsynced.make_folder(file.parent().unwrap_or(self.repo.commondir()))?;
+        let token = stage.join(TOKEN);
+        make_token(&token, format!("{commit}\n").as_bytes())?;
+        unsynced.add(token);
+        Ok(())
+    }
+
+    /// Moves the branch from where `head` says to what was prepared, if it still stands there: the
+    /// moment at which a transaction has happened. `false` where it has moved. [`Self::settle`]
+    /// follows.
+    pub(crate) fn advance(&self, head: &Head, stage: &Path, stages: &Path) -> Result<bool> {
+        let file = self.repo.commondir().join(&head.reference);
         let path = self.reference_lock(&head.reference);
-        let lock = LockFile::take(&path, stage.join(TOKEN), content.as_bytes(), stages)?;
+        let lock = LockFile::take(&path, stage.join(TOKEN), stages)?;
         let now = match self.repo.refname_to_id(&head.reference) {
             Ok(id) => Some(id),
             Err(error) if error.code() == git2::ErrorCode::NotFound => None,
@@ -136,16 +149,17 @@ impl Git {
         Ok(true)
     }
 
-    /// Makes a branch's move durable and tells `git reflog`.
+    /// Tells `git reflog` of a branch's move, and names what makes it durable.
     pub(crate) fn settle(
         &self,
         head: &Head,
         commit: Oid,
         why: &str,
         at: DateTime<Utc>,
+        unsynced: &mut Unsynced,
     ) -> Result<()> {
         let file = self.repo.commondir().join(&head.reference);
-        files::sync_folder(file.parent().unwrap_or(self.repo.commondir()))?;
+        unsynced.add(file.parent().unwrap_or(self.repo.commondir()));
         let before = head
             .commit
             .map_or_else(|| "0".repeat(40), |id| id.to_string());
@@ -157,9 +171,10 @@ impl Git {
         let of_branch = self.repo.commondir().join("logs").join(&head.reference);
         for path in [of_branch, self.repo.path().join("logs/HEAD")] {
             if let Some(folder) = path.parent() {
-                files::make_folder(folder)?;
+                unsynced.make_folder(folder)?;
             }
-            files::append(&path, line.as_bytes())?;
+            files::append_unsynced(&path, line.as_bytes())?;
+            unsynced.add(path);
         }
         Ok(())
     }

@@ -2,8 +2,6 @@
 //!
 //! Must never live here: when it is attempted again.
 
-use std::collections::BTreeSet;
-
 use chrono::{DateTime, Utc};
 use git2::Oid;
 use serde_json::Value;
@@ -189,7 +187,7 @@ impl Run<'_> {
         }
         let mut items = self.stage_all(stage, &changes)?;
         let commit = has_commit
-            .then(|| self.write_objects(draft, &changes, &items, line))
+            .then(|| self.write_objects(stage, draft, &changes, &items, line))
             .transpose()?;
         let stages = self.workspace.root().join(STAGES);
         let mut index_lock = held;
@@ -201,18 +199,26 @@ impl Run<'_> {
         }
         self.look_before(&mut items)?;
         event.commit = commit.map(|id| id.to_string());
-        let begin = self.begin(&items, &event, commit)?;
-        self.workspace.reach(Step::Begun);
-        if let Some(commit) = commit {
-            let moved = self.git.advance(self.head, commit, stage.folder(), &stages);
-            if !matches!(moved, Ok(true)) {
-                wal::append(self.workspace.root(), &begin.ended(wal::Action::Abort))?;
-                return moved.map(|_| None);
+        let root = self.workspace.root();
+        let begin = self.begin(&items, &event, commit);
+        wal::append_unsynced(root, &begin, &mut stage.unsynced)?;
+        // All that was staged and the log's word of it, in one wait: none of it has happened yet.
+        let mut moved = stage.unsynced.sync().map(|()| true);
+        if moved.is_ok() {
+            self.workspace.reach(Step::Begun);
+            if commit.is_some() {
+                moved = self.git.advance(self.head, stage.folder(), &stages);
             }
+        }
+        if !matches!(moved, Ok(true)) {
+            wal::append(root, &begin.ended(wal::Action::Abort))?;
+            return moved.map(|_| None);
+        }
+        if commit.is_some() {
             self.workspace.reach(Step::Committed);
         }
         let finished = self
-            .settle(commit, &draft.title)
+            .settle(stage, commit, &draft.title)
             .and_then(|()| self.finish(stage, &items, index_lock.as_ref(), &begin, &event));
         let left_alone = finished.map_err(|error| WorkspaceError::Unfinished {
             commit: event.commit.clone().unwrap_or_else(|| self.tx.to_owned()),
@@ -254,12 +260,12 @@ impl Run<'_> {
                 },
             });
         }
-        stage.sync()?;
         Ok(items)
     }
 
     fn write_objects(
         &self,
+        stage: &mut Stage,
         draft: &Draft,
         changes: &Changes,
         items: &[Item],
@@ -289,7 +295,10 @@ impl Run<'_> {
             &parents,
             &mut written,
         )?;
-        self.git.sync(&written)?;
+        self.git.to_sync(&written, &mut stage.unsynced);
+        let folder = stage.folder().to_owned();
+        self.git
+            .prepare(self.head, commit, &folder, &mut stage.unsynced)?;
         Ok(commit)
     }
 
@@ -314,11 +323,11 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn begin(&self, items: &[Item], event: &WorkspaceEvent, commit: Option<Oid>) -> Result<Entry> {
+    fn begin(&self, items: &[Item], event: &WorkspaceEvent, commit: Option<Oid>) -> Entry {
         let hashes = items
             .iter()
             .map(|item| (item.path.to_string(), item.hashes.clone()));
-        let entry = Entry {
+        Entry {
             action: wal::Action::Begin,
             tx_id: self.tx.to_owned(),
             files: items.iter().map(|item| item.path.to_string()).collect(),
@@ -326,14 +335,14 @@ impl Run<'_> {
             commit: commit.map(|id| id.to_string()),
             branch: commit.map(|_| self.head.reference.clone()),
             event: serde_json::to_value(event).ok(),
-        };
-        wal::append(self.workspace.root(), &entry)?;
-        Ok(entry)
+        }
     }
 
-    fn settle(&self, commit: Option<Oid>, title: &str) -> Result<()> {
+    fn settle(&self, stage: &mut Stage, commit: Option<Oid>, title: &str) -> Result<()> {
         match commit {
-            Some(commit) => self.git.settle(self.head, commit, title, self.at),
+            Some(commit) => self
+                .git
+                .settle(self.head, commit, title, self.at, &mut stage.unsynced),
             None => Ok(()),
         }
     }
@@ -347,7 +356,7 @@ impl Run<'_> {
         event: &WorkspaceEvent,
     ) -> Result<Vec<String>> {
         let root = self.workspace.root();
-        let (mut left_alone, mut folders) = (Vec::new(), BTreeSet::new());
+        let mut left_alone = Vec::new();
         for (number, item) in items.iter().enumerate() {
             let to = root.join(item.path.as_str());
             let folder = to.parent().unwrap_or(root).to_owned();
@@ -358,7 +367,7 @@ impl Run<'_> {
                     None => Placed::Done,
                 }
             } else {
-                files::make_folder(&folder)?;
+                stage.unsynced.make_folder(&folder)?;
                 let is_executable = item.blob.is_some_and(|blob| blob.mode != FILE);
                 match stage.take(&item.path, is_executable)? {
                     Some(from) => files::place(&from, &to, item.before)?,
@@ -368,13 +377,12 @@ impl Run<'_> {
             if placed == Placed::Theirs {
                 left_alone.push(item.path.to_string());
             }
-            folders.insert(folder);
+            if folder.is_dir() {
+                stage.unsynced.add(folder);
+            }
             if number == 0 {
                 self.workspace.reach(Step::Placing);
             }
-        }
-        for folder in folders.iter().filter(|folder| folder.is_dir()) {
-            files::sync_folder(folder)?;
         }
         self.workspace.reach(Step::Placed);
         let of_git = items.iter().filter(|item| item.is_versioned);
@@ -383,7 +391,8 @@ impl Run<'_> {
             index.update(self.git, &of_git)?;
         }
         self.workspace.reach(Step::Indexed);
-        event::record(root, event)?;
+        event::record(root, event, &mut stage.unsynced)?;
+        stage.unsynced.sync()?;
         self.workspace.reach(Step::Recorded);
         wal::append(root, &begin.ended(wal::Action::Commit))?;
         self.workspace.reach(Step::Ended);

@@ -1,0 +1,148 @@
+//! Making files and names durable together: one wait of the disk for many of them.
+//!
+//! Must never live here: what has to be durable before what.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Result, WorkspaceError};
+
+/// Most files that are synced at a time, each from a thread of its own.
+const THREADS_MAX: usize = 16;
+/// Beyond so many bytes that others have written and the disk does not hold yet, each file is
+/// synced by itself: to write the whole file system back would be to wait for them.
+#[cfg(target_os = "linux")]
+const FOREIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Files and folders that the disk has to hold, contents and names, before the next step.
+#[derive(Debug, Default)]
+pub(crate) struct Unsynced(BTreeSet<PathBuf>);
+
+impl Unsynced {
+    pub(crate) fn add(&mut self, path: impl Into<PathBuf>) {
+        self.0.insert(path.into());
+    }
+
+    /// Adds a folder and those above it, up to one that is there already.
+    pub(crate) fn make_folder(&mut self, folder: &Path) -> Result<()> {
+        if folder.is_dir() {
+            return Ok(());
+        }
+        for above in folder.ancestors() {
+            self.add(above);
+            if above.is_dir() {
+                break;
+            }
+        }
+        crate::files::make_folder(folder)
+    }
+
+    /// Waits until the disk holds them all.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        let mut disks: BTreeMap<u64, Vec<(PathBuf, File)>> = BTreeMap::new();
+        for path in std::mem::take(&mut self.0) {
+            let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.dev(), file)));
+            let (disk, file) = opened.map_err(WorkspaceError::io("cannot sync", &path))?;
+            disks.entry(disk).or_default().push((path, file));
+        }
+        for files in disks.into_values() {
+            if files.len() < 2 || !at_once(&files)? {
+                each(&files)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Each by itself, many at a time: a disk answers those that wait together together.
+fn each(files: &[(PathBuf, File)]) -> Result<()> {
+    let sync = |(path, file): &(PathBuf, File)| {
+        file.sync_all()
+            .map_err(WorkspaceError::io("cannot sync", path))
+    };
+    let [only] = files else {
+        let share = files.len().div_ceil(THREADS_MAX);
+        return std::thread::scope(|scope| {
+            let threads: Vec<_> = files
+                .chunks(share.max(1))
+                .map(|files| scope.spawn(move || files.iter().try_for_each(sync)))
+                .collect();
+            threads.into_iter().try_for_each(|thread| {
+                let panicked = || io::Error::other("the thread that waited for the disk ended");
+                let place = files.first().map_or(Path::new(""), |(path, _)| path);
+                thread
+                    .join()
+                    .unwrap_or_else(|_| Err(WorkspaceError::io("cannot sync", place)(panicked())))
+            })
+        });
+    };
+    sync(only)
+}
+
+/// The whole file system in one call, where that tells of failed writes (Linux 5.8) and nobody else
+/// has much to write; `false` where it was not done.
+#[cfg(target_os = "linux")]
+fn at_once(files: &[(PathBuf, File)]) -> Result<bool> {
+    static TELLS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    let tells = || {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        let mut numbers = release.split(['.', '-']).map(str::parse::<u32>);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (5, 8),
+            _ => false,
+        }
+    };
+    let Some((path, file)) = files.first() else {
+        return Ok(true);
+    };
+    if !*TELLS.get_or_init(tells) || foreign_bytes().is_none_or(|bytes| bytes > FOREIGN_BYTES_MAX) {
+        return Ok(false);
+    }
+    rustix::fs::syncfs(file)
+        .map_err(|error| WorkspaceError::io("cannot sync", path)(error.into()))?;
+    Ok(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn at_once(_: &[(PathBuf, File)]) -> Result<bool> {
+    Ok(false)
+}
+
+/// What the kernel has still to write to all disks together, in bytes.
+#[cfg(target_os = "linux")]
+fn foreign_bytes() -> Option<u64> {
+    let told = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let of = |name: &str| {
+        let line = told.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
+    Some((of("Dirty:")? + of("Writeback:")?) * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_take_files_and_folders_and_name_what_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut unsynced = Unsynced::default();
+        unsynced.make_folder(&folder.path().join("a/b")).unwrap();
+        assert_eq!(unsynced.0.len(), 3, "the new ones and the one above");
+        for number in 0..40 {
+            let path = folder.path().join(format!("a/b/{number}"));
+            std::fs::write(&path, "text").unwrap();
+            unsynced.add(path);
+        }
+        let opened = |path: &PathBuf| (path.clone(), File::open(path).unwrap());
+        each(&unsynced.0.iter().map(opened).collect::<Vec<_>>()).unwrap();
+        unsynced.sync().unwrap();
+        assert!(unsynced.0.is_empty());
+        unsynced.add(folder.path().join("gone"));
+        let error = unsynced.sync().unwrap_err().to_string();
+        assert!(error.contains("gone"), "{error}");
+    }
+}
