@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use reprise_engine::Engine;
 use reprise_sandbox::{
-    AppConfig, AppState, DeskConfig, Mapper, MemoryBridge, MemoryConfig, Planner, Repertoire,
-    SourceBinding,
+    AppConfig, AppState, Mapper, MemoryBridge, MemoryConfig, Planner, Repertoire, SourceBinding,
+    WorkersConfig,
 };
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, UserId};
@@ -38,7 +38,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let bridge = MemoryBridge::with_memory(memory, binding, Arc::new(Mapper::builtin()?));
     let planner = Planner::new(Repertoire::builtin()?);
     let app = AppState::start(AppConfig {
-        desk: Some(DeskConfig::new(
+        workers: Some(WorkersConfig::new(
             folder.path().join("work"),
             Arc::new(planner),
         )),

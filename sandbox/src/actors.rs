@@ -4,31 +4,29 @@
 //! `MemoryProvider`, ask it within a budget and go on without an answer.
 
 mod conductor;
-mod desk;
 mod emitter;
 mod events;
-mod recollection;
+mod memory_client;
 mod researcher;
+mod task;
 mod terminal;
 #[cfg(test)]
 mod testing;
 mod turn;
+mod worker;
 mod workspace;
 mod writer;
 
 pub use conductor::{
-    Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, Capability, ConductorActor,
-    ConductorArguments, ConductorMsg, ConductorState, EndpointConfig, GatewayError, ModelEndpoint,
-    ModelGateway, Planner, Repertoire, RepertoireError, Routing, RoutingRequest, RunError,
-    RunReport, RunStatus, Task,
+    Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, ConductorActor, ConductorArguments,
+    ConductorMsg, ConductorState, EndpointConfig, GatewayError, ModelEndpoint, ModelGateway,
+    Planner, Repertoire, RepertoireError, Routing, RoutingRequest, RunError, RunReport, RunStatus,
 };
-pub(crate) use desk::Desk;
-pub use desk::DeskConfig;
 pub use emitter::Emitter;
 pub(crate) use events::verdict;
-pub use recollection::{Asked, Recollection, Remembered};
-pub use researcher::{ResearcherActor, ResearcherMsg, ResearcherState};
-pub use terminal::{CommandLimits, TerminalActor, TerminalMsg, TerminalState};
+pub use memory_client::{MemoryAnswer, MemoryClient, RecallStatus};
+pub use task::{Capability, Task};
+pub use terminal::CommandLimits;
 pub use turn::{FailureKind, Turn, TurnContext, WorkerReport, WorkerStatus};
+pub use worker::{WorkerActor, WorkerArguments, WorkerMsg, WorkerState, get_system_context};
 pub use workspace::{Workspace, WorkspaceError};
-pub use writer::{WriterActor, WriterMsg, WriterState};

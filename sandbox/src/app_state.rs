@@ -11,21 +11,26 @@ use std::time::Duration;
 use ractor::{Actor, ActorRef, ActorStatus, RactorErr, call_t};
 use reprise_types::{Clock, MemoryError, MemoryProvider, SystemClock, UserId};
 use tokio::sync::{Mutex, Semaphore};
+use tokio::time::timeout;
 
-use crate::actors::{ConductorMsg, DeskConfig, Emitter, RunError, RunReport, verdict};
+use crate::actors::{ConductorMsg, Emitter, RunError, RunReport, verdict};
 use crate::event_store::{EventStoreActor, EventStoreArguments, EventStoreMsg};
 use crate::memory_bridge::MemoryBridge;
-use crate::supervisor::{ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg};
+use crate::supervisor::{
+    ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg, WorkersConfig,
+};
 
 /// How long the tree may take to make a memory.
 const MEMORY_MS: u64 = 60_000;
+/// How long a run waits for its memory's file to be open.
+const MEMORY_OPEN: Duration = Duration::from_secs(5);
 /// How long a run may take, with those that wait before it.
 const RUN_MS: u64 = 60 * 60 * 1_000;
 /// Requests under way or waiting; one more is refused at once.
 const RUNS_MAX: usize = 32;
-/// First and last wait for the successor of a desk that ends with a request in its queue.
-const DESK_FIRST: Duration = Duration::from_millis(1);
-const DESK_LAST: Duration = Duration::from_millis(64);
+/// First and last wait for the successor of a conductor that ends with a request in its queue.
+const SUCCESSOR_FIRST: Duration = Duration::from_millis(1);
+const SUCCESSOR_LAST: Duration = Duration::from_millis(64);
 /// How long the whole tree may take to end.
 const SHUTDOWN: Duration = Duration::from_mins(4);
 /// How often the relay looks for new events.
@@ -38,8 +43,8 @@ pub struct AppConfig {
     pub events_path: PathBuf,
     /// Which memory to run with.
     pub memory: MemoryBridge,
-    /// What a desk of workers starts from; `None` is a host without workers.
-    pub desk: Option<DeskConfig>,
+    /// What conductors and workers start from; `None` is a host without them.
+    pub workers: Option<WorkersConfig>,
     /// How often the relay looks for new events.
     pub poll: Duration,
     /// The time.
@@ -53,7 +58,7 @@ impl AppConfig {
         Self {
             events_path,
             memory,
-            desk: None,
+            workers: None,
             poll: POLL,
             clock: Arc::new(SystemClock),
         }
@@ -134,7 +139,7 @@ impl AppState {
         let arguments = ApplicationArguments {
             store: self.store.clone(),
             memory: self.config.memory.clone(),
-            desk: self.config.desk.clone(),
+            workers: self.config.workers.clone(),
             poll: self.config.poll,
             clock: Arc::clone(&self.config.clock),
         };
@@ -180,7 +185,8 @@ impl AppState {
             .runs
             .try_acquire()
             .map_err(|_| RunError::Overloaded { limit: RUNS_MAX })?;
-        let mut wait = DESK_FIRST;
+        self.open_memory(user).await;
+        let mut wait = SUCCESSOR_FIRST;
         loop {
             let conductor = self.conductor(user).await?;
             let begun = Arc::new(AtomicBool::new(false));
@@ -192,9 +198,9 @@ impl AppState {
             };
             match call_t!(conductor, execute, RUN_MS) {
                 Ok(done) => return done,
-                // Nothing of it was done: whoever takes the place of that desk may do it.
+                // Nothing of it was done: whoever takes the place of that conductor may do it.
                 Err(error)
-                    if wait <= DESK_LAST
+                    if wait <= SUCCESSOR_LAST
                         && !begun.load(Ordering::SeqCst)
                         && !matches!(error, RactorErr::Timeout) =>
                 {
@@ -203,6 +209,19 @@ impl AppState {
                 }
                 Err(error) => return Err(gone("conductor", &error)),
             }
+        }
+    }
+
+    /// A file that is still closed is opened before the run, so that its first question is not late;
+    /// a memory that cannot be opened is done without.
+    async fn open_memory(&self, user: &UserId) {
+        if self.config.workers.is_none() {
+            return;
+        }
+        match timeout(MEMORY_OPEN, self.ensure_memory(user)).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(%error, "the run begins without memory"),
+            Err(_) => tracing::warn!("memory is slow to open; the run begins without it"),
         }
     }
 

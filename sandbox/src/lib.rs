@@ -17,13 +17,12 @@ mod replay;
 mod supervisor;
 
 pub use actors::{
-    Asked, Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, Capability, CommandLimits,
-    ConductorActor, ConductorArguments, ConductorMsg, ConductorState, DeskConfig, Emitter,
-    EndpointConfig, FailureKind, GatewayError, ModelEndpoint, ModelGateway, Planner, Recollection,
-    Remembered, Repertoire, RepertoireError, ResearcherActor, ResearcherMsg, ResearcherState,
-    Routing, RoutingRequest, RunError, RunReport, RunStatus, Task, TerminalActor, TerminalMsg,
-    TerminalState, Turn, TurnContext, WorkerReport, WorkerStatus, Workspace, WorkspaceError,
-    WriterActor, WriterMsg, WriterState,
+    Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, Capability, CommandLimits, ConductorActor,
+    ConductorArguments, ConductorMsg, ConductorState, Emitter, EndpointConfig, FailureKind,
+    GatewayError, MemoryAnswer, MemoryClient, ModelEndpoint, ModelGateway, Planner, RecallStatus,
+    Repertoire, RepertoireError, Routing, RoutingRequest, RunError, RunReport, RunStatus, Task,
+    Turn, TurnContext, WorkerActor, WorkerArguments, WorkerMsg, WorkerReport, WorkerState,
+    WorkerStatus, Workspace, WorkspaceError, get_system_context,
 };
 pub use app_state::{AppConfig, AppError, AppState};
 pub use event::{BusEvent, EventType, ExportError, NewEvent, SYSTEM_USER, StoredEvent};
@@ -39,5 +38,7 @@ pub use null_memory::NullMemory;
 pub use replay::{BadLine, ReplayCounts, ReplayError, replay_jsonl};
 pub use supervisor::{
     ApplicationArguments, ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg,
-    SessionArguments, SessionState, SessionSupervisor, SessionSupervisorMsg,
+    ArgumentsOf, DesktopSupervisor, PerUserMsg, PerUserState, PerUserSupervisor, SessionArguments,
+    SessionState, SessionSupervisor, SessionSupervisorMsg, WorkerSupervisor, Workers,
+    WorkersConfig,
 };

@@ -7,13 +7,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ractor::{ActorCell, ActorId, ActorRef, call_t};
-#[cfg(test)]
-use reprise_agent::{Event, MapOutcome, TopicTable};
 use reprise_agent::{
-    EventFeed, FeedError, FeedSource, MemoryService, RelayHandle, RelayProgress, ServiceStats,
+    ActorMemoryProvider, EventFeed, FeedError, FeedSource, MemoryService, RelayHandle,
+    RelayProgress, ServiceStats,
 };
+#[cfg(test)]
+use reprise_agent::{Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg, TopicTable};
 pub use reprise_agent::{Mapper, MemoryConfig, SourceBinding};
-use reprise_types::{MemoryError, MemoryProvider, UserId};
+use reprise_types::{
+    ContextBlock, MemoryError, MemoryProvider, Recall, RecallRequest, RecordId, Revision,
+    RunBeginning, RunEnding, UserId,
+};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -48,7 +52,7 @@ struct Running {
 }
 
 /// A memory that runs under the session.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RunningMemory {
     running: Option<Running>,
     memory: Option<Arc<Memory>>,
@@ -89,6 +93,15 @@ impl MemoryBridge {
     #[must_use]
     pub fn service(&self) -> Option<MemoryService> {
         Some(self.running()?.service)
+    }
+
+    /// The port to a user's memory, whichever service runs it at the time of a question. `None` for
+    /// the host without memory.
+    #[must_use]
+    pub fn provider(&self, user: &UserId) -> Option<Arc<dyn MemoryProvider>> {
+        let memory = Arc::clone(self.0.as_ref()?);
+        let user = user.clone();
+        Some(Arc::new(UserMemory { memory, user }))
     }
 
     fn running(&self) -> Option<Running> {
@@ -145,11 +158,12 @@ impl RunningMemory {
 
     /// The port to a user's memory, once its file is open.
     pub(crate) async fn of(&self, user: &UserId) -> Result<Arc<dyn MemoryProvider>, MemoryError> {
-        let Some(running) = &self.running else {
+        let (Some(running), Some(memory)) = (&self.running, &self.memory) else {
             return Ok(Arc::new(NullMemory));
         };
         running.service.open(user).await?;
-        Ok(Arc::new(running.service.provider(user)))
+        let (memory, user) = (Arc::clone(memory), user.clone());
+        Ok(Arc::new(UserMemory { memory, user }))
     }
 
     pub(crate) async fn shut_down(&mut self) {
@@ -162,6 +176,60 @@ impl RunningMemory {
                 tracing::warn!(?report, "memory did not end in time");
             }
         }
+    }
+}
+
+/// One user's memory, whichever service runs it now: a restart of memory is no restart of those who
+/// use it.
+struct UserMemory {
+    memory: Arc<Memory>,
+    user: UserId,
+}
+
+impl UserMemory {
+    fn now(&self) -> Result<ActorMemoryProvider, MemoryError> {
+        let running = self.memory.running.borrow();
+        let running = running.as_ref().ok_or_else(|| MemoryError::Unavailable {
+            user: self.user.to_string(),
+        })?;
+        Ok(running.service.provider(&self.user))
+    }
+}
+
+#[async_trait]
+impl MemoryProvider for UserMemory {
+    async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
+        self.now()?.recall_request(request).await
+    }
+
+    async fn begin_run(&self, run: RunBeginning) -> Result<(), MemoryError> {
+        self.now()?.begin_run(run).await
+    }
+
+    async fn step_run(
+        &self,
+        run_id: String,
+        action: String,
+        used: Vec<RecordId>,
+    ) -> Result<(), MemoryError> {
+        self.now()?.step_run(run_id, action, used).await
+    }
+
+    async fn end_run(&self, run: RunEnding) -> Result<(), MemoryError> {
+        self.now()?.end_run(run).await
+    }
+
+    async fn revise_run(
+        &self,
+        run_id: String,
+        revision: Revision,
+        quality: Option<f32>,
+    ) -> Result<(), MemoryError> {
+        self.now()?.revise_run(run_id, revision, quality).await
+    }
+
+    async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError> {
+        self.now()?.context_block(query, budget).await
     }
 }
 

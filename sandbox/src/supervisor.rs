@@ -1,12 +1,18 @@
-//! The supervision tree: application over session over memory.
+//! The supervision tree: application over session over memory, conductors and workers.
 //!
 //! Lives here: who starts whom, who is restarted and how often. Must never live here: the work.
 
 mod application;
 mod budget;
+mod per_user;
 mod session;
+mod workers;
 
 pub use application::{
     ApplicationArguments, ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg,
 };
+pub use per_user::{ArgumentsOf, PerUserMsg, PerUserState, PerUserSupervisor};
 pub use session::{SessionArguments, SessionState, SessionSupervisor, SessionSupervisorMsg};
+pub use workers::{DesktopSupervisor, WorkerSupervisor, Workers, WorkersConfig};
+#[cfg(test)]
+pub(crate) use workers::{Shared, WorkerTree};

@@ -4,93 +4,28 @@
 //! Lives here: the actor and what it starts from. Must never live here: the way of a run
 //! (`conductor/run`), or how a plan is made (`conductor/model_gateway`).
 
+mod arguments;
 mod model_gateway;
 mod report;
 mod run;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, call_t};
-use reprise_types::MemoryProvider;
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 
-use super::emitter::Emitter;
-use super::recollection::Recollection;
-use super::researcher::ResearcherMsg;
-use super::terminal::TerminalMsg;
-use super::turn::{TurnContext, WorkerReport};
-use super::writer::WriterMsg;
+use super::memory_client::MemoryClient;
 
+pub use arguments::ConductorArguments;
 pub use model_gateway::{
-    Assignment, CAPABILITY_ROUTING_GUIDANCE, Capability, EndpointConfig, GatewayError,
-    ModelEndpoint, ModelGateway, Planner, Repertoire, RepertoireError, Routing, RoutingRequest,
-    Task,
+    Assignment, CAPABILITY_ROUTING_GUIDANCE, EndpointConfig, GatewayError, ModelEndpoint,
+    ModelGateway, Planner, Repertoire, RepertoireError, Routing, RoutingRequest,
 };
 pub use report::{Attempt, RunError, RunReport, RunStatus};
 
-/// How long a worker may take: longer than any command may run.
-const WORKER_MS: u64 = 15 * 60 * 1_000;
-
 /// The actor type.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ConductorActor;
-
-/// What the conductor starts from.
-#[derive(Clone)]
-pub struct ConductorArguments {
-    /// The way into the event log.
-    pub emitter: Emitter,
-    /// Runs commands.
-    pub terminal: ActorRef<TerminalMsg>,
-    /// Looks things up.
-    pub researcher: ActorRef<ResearcherMsg>,
-    /// Keeps documents.
-    pub writer: ActorRef<WriterMsg>,
-    /// Makes the plans.
-    pub gateway: Arc<dyn ModelGateway>,
-    /// Memory, where there is one (M41).
-    pub memory_provider: Option<Arc<dyn MemoryProvider>>,
-    /// How long memory may take, a call.
-    pub memory_budget: Duration,
-}
-
-impl std::fmt::Debug for ConductorArguments {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ConductorArguments")
-            .field("memory", &self.memory_provider.is_some())
-            .field("memory_budget", &self.memory_budget)
-            .finish_non_exhaustive()
-    }
-}
-
-impl ConductorArguments {
-    /// One turn of one worker.
-    async fn call(&self, worker: Capability, turn: TurnContext) -> Result<WorkerReport, RunError> {
-        let gone = |message: String| RunError::Gone {
-            who: worker.name(),
-            message,
-        };
-        let report = match worker {
-            Capability::Terminal => {
-                let to = &self.terminal;
-                call_t!(to, |reply| TerminalMsg::Run { turn, reply }, WORKER_MS)
-                    .map_err(|error| gone(error.to_string()))?
-            }
-            Capability::Researcher => {
-                let to = &self.researcher;
-                call_t!(to, |reply| ResearcherMsg::Run { turn, reply }, WORKER_MS)
-                    .map_err(|error| gone(error.to_string()))?
-            }
-            Capability::Writer => {
-                let to = &self.writer;
-                call_t!(to, |reply| WriterMsg::Run { turn, reply }, WORKER_MS)
-                    .map_err(|error| gone(error.to_string()))?
-            }
-        };
-        Ok(report?)
-    }
-}
 
 /// What the conductor understands.
 #[derive(Debug)]
@@ -112,7 +47,7 @@ pub enum ConductorMsg {
 #[derive(Debug)]
 pub struct ConductorState {
     arguments: ConductorArguments,
-    memory: Recollection,
+    memory: MemoryClient,
 }
 
 #[async_trait::async_trait]
@@ -126,7 +61,7 @@ impl Actor for ConductorActor {
         _myself: ActorRef<Self::Msg>,
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
-        let memory = Recollection::new(arguments.memory_provider.clone());
+        let memory = MemoryClient::new(arguments.memory_provider.clone());
         Ok(ConductorState {
             memory: memory.within(arguments.memory_budget),
             arguments,

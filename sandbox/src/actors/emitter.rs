@@ -17,7 +17,7 @@ const APPEND_MS: u64 = 10_000;
 
 /// Something that an actor has to say.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Happening {
+pub(crate) struct EventDraft {
     pub(crate) event_type: &'static str,
     pub(crate) actor_id: String,
     /// Of the user rather than of the system: workers say so, the conductor does not.
@@ -73,8 +73,8 @@ impl Emitter {
 
     /// Stores what happened, in order. The log is the host's truth: a run whose events cannot be
     /// logged does not go on.
-    pub(crate) async fn emit(&self, happened: Vec<Happening>) -> Result<(), EventStoreError> {
-        let event = |said: Happening| NewEvent {
+    pub(crate) async fn emit(&self, happened: Vec<EventDraft>) -> Result<(), EventStoreError> {
+        let event = |said: EventDraft| NewEvent {
             event_id: self.id(),
             timestamp: self.clock.now(),
             event_type: said.event_type.to_owned(),

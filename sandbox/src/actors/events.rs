@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::emitter::Happening;
+use super::emitter::EventDraft;
 use super::turn::{FailureKind, TurnContext, WorkerReport, WorkerStatus};
 
 /// Longest tool output in an event, in bytes; of longer ones the beginning stays.
@@ -18,16 +18,16 @@ const SEEN: f64 = 0.9;
 
 /// One run, as its events name it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Of<'a> {
+pub(crate) struct RunEvents<'a> {
     pub(crate) run_id: &'a str,
     pub(crate) desktop_id: &'a str,
     pub(crate) objective: &'a str,
     pub(crate) now: &'a str,
 }
 
-impl Of<'_> {
-    fn conductor(&self, event_type: &'static str, payload: Value) -> Happening {
-        Happening {
+impl RunEvents<'_> {
+    fn conductor(&self, event_type: &'static str, payload: Value) -> EventDraft {
+        EventDraft {
             event_type,
             actor_id: format!("conductor:{}", self.run_id),
             by_user: false,
@@ -42,7 +42,7 @@ impl Of<'_> {
         phase: &str,
         meta: [&str; 2],
         data: &Value,
-    ) -> Happening {
+    ) -> EventDraft {
         let [capability, importance] = meta;
         let lane = if importance == "low" {
             "telemetry"
@@ -58,8 +58,8 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn user_input(&self, input_id: &str) -> Happening {
-        Happening {
+    pub(crate) fn user_input(&self, input_id: &str) -> EventDraft {
+        EventDraft {
             event_type: "user_input",
             actor_id: "api.conductor".to_owned(),
             by_user: true,
@@ -76,7 +76,7 @@ impl Of<'_> {
         }
     }
 
-    pub(crate) fn prompt_received(&self) -> Happening {
+    pub(crate) fn prompt_received(&self) -> EventDraft {
         self.conductor(
             "trace.prompt.received",
             json!({
@@ -86,7 +86,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn task_started(&self) -> Happening {
+    pub(crate) fn task_started(&self) -> EventDraft {
         self.conductor(
             "conductor.task.started",
             json!({
@@ -97,7 +97,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn task_progress(&self, status: &str, phase: &str, details: &Value) -> Happening {
+    pub(crate) fn task_progress(&self, status: &str, phase: &str, details: &Value) -> EventDraft {
         self.conductor(
             "conductor.task.progress",
             json!({
@@ -107,7 +107,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn run_started(&self) -> Happening {
+    pub(crate) fn run_started(&self) -> EventDraft {
         let data = json!({ "objective": self.objective, "desktop_id": self.desktop_id });
         self.wrapped(
             "conductor.run.started",
@@ -117,7 +117,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn decision(&self, decision_id: &str, reason: &str) -> Happening {
+    pub(crate) fn decision(&self, decision_id: &str, reason: &str) -> EventDraft {
         let data = json!({
             "decision_id": decision_id, "decision_type": "plan", "reason": reason,
         });
@@ -129,7 +129,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn worker_call(&self, worker: &str, objective: &str) -> Happening {
+    pub(crate) fn worker_call(&self, worker: &str, objective: &str) -> EventDraft {
         self.conductor(
             "conductor.worker.call",
             json!({
@@ -141,7 +141,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn progress(&self, message: &str, percent: usize) -> Happening {
+    pub(crate) fn progress(&self, message: &str, percent: usize) -> EventDraft {
         let data = json!({ "message": message, "percent": percent });
         self.wrapped(
             "conductor.progress",
@@ -156,7 +156,7 @@ impl Of<'_> {
         worker: &str,
         call_id: &str,
         report: &WorkerReport,
-    ) -> Happening {
+    ) -> EventDraft {
         let summary = &report.summary;
         let (event_type, phase, data) = match report.status {
             WorkerStatus::Completed => (
@@ -181,7 +181,7 @@ impl Of<'_> {
         self.wrapped(event_type, phase, [worker, "high"], &data)
     }
 
-    pub(crate) fn worker_result(&self, worker: &str, report: &WorkerReport) -> Happening {
+    pub(crate) fn worker_result(&self, worker: &str, report: &WorkerReport) -> EventDraft {
         let status = report.status.name();
         self.conductor(
             "conductor.worker.result",
@@ -194,7 +194,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn task_completed(&self, message: &str, report_path: &str) -> Happening {
+    pub(crate) fn task_completed(&self, message: &str, report_path: &str) -> EventDraft {
         self.conductor(
             "conductor.task.completed",
             json!({
@@ -208,7 +208,7 @@ impl Of<'_> {
         )
     }
 
-    pub(crate) fn task_failed(&self, code: &str, message: &str, kind: FailureKind) -> Happening {
+    pub(crate) fn task_failed(&self, code: &str, message: &str, kind: FailureKind) -> EventDraft {
         self.conductor(
             "conductor.task.failed",
             json!({
@@ -221,14 +221,14 @@ impl Of<'_> {
 
 /// One worker's turn, as its events name it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct By<'a> {
+pub(crate) struct WorkerEvents<'a> {
     pub(crate) role: &'static str,
     pub(crate) turn: &'a TurnContext,
     pub(crate) now: &'a str,
 }
 
-impl By<'_> {
-    fn event(&self, event_type: &'static str, mut payload: Value) -> Happening {
+impl WorkerEvents<'_> {
+    fn event(&self, event_type: &'static str, mut payload: Value) -> EventDraft {
         if let Some(map) = payload.as_object_mut() {
             let turn = self.turn;
             map.insert(
@@ -236,7 +236,7 @@ impl By<'_> {
                 json!({ "session_id": turn.desktop_id, "thread_id": turn.run_id }),
             );
         }
-        Happening {
+        EventDraft {
             event_type,
             actor_id: self.worker_id(),
             by_user: true,
@@ -248,7 +248,7 @@ impl By<'_> {
         format!("{}:{}", self.role, self.turn.run_id)
     }
 
-    pub(crate) fn progress(&self, phase: &str, message: &str) -> Happening {
+    pub(crate) fn progress(&self, phase: &str, message: &str) -> EventDraft {
         let turn = self.turn;
         self.event(
             "worker.task.progress",
@@ -260,7 +260,7 @@ impl By<'_> {
         )
     }
 
-    pub(crate) fn tool_call(&self, tool: &str, arguments: &str) -> Happening {
+    pub(crate) fn tool_call(&self, tool: &str, arguments: &str) -> EventDraft {
         let turn = self.turn;
         self.event(
             "worker.tool.call",
@@ -273,7 +273,7 @@ impl By<'_> {
         )
     }
 
-    pub(crate) fn tool_result(&self, tool: &str, result: &ToolResult<'_>) -> Happening {
+    pub(crate) fn tool_result(&self, tool: &str, result: &ToolResult<'_>) -> EventDraft {
         let turn = self.turn;
         let (output, truncated) = shortened(result.output, result.output_bytes);
         let mut payload = json!({
@@ -295,7 +295,7 @@ impl By<'_> {
         self.event("worker.tool.result", payload)
     }
 
-    pub(crate) fn search_completed(&self, query: &str, summary: &str, hits: usize) -> Happening {
+    pub(crate) fn search_completed(&self, query: &str, summary: &str, hits: usize) -> EventDraft {
         let turn = self.turn;
         self.event(
             "researcher.search.completed",
@@ -307,7 +307,7 @@ impl By<'_> {
         )
     }
 
-    pub(crate) fn document_update(&self, path: &str, text: &str) -> Happening {
+    pub(crate) fn document_update(&self, path: &str, text: &str) -> EventDraft {
         let excerpt: String = text.chars().take(EXCERPT_CHARACTERS_MAX).collect();
         self.event(
             "worker.task.document_update",
@@ -320,7 +320,7 @@ impl By<'_> {
     }
 
     /// The report of a turn, with what it found: each a claim with its evidence.
-    pub(crate) fn report(&self, report: &WorkerReport, found: &[(String, String)]) -> Happening {
+    pub(crate) fn report(&self, report: &WorkerReport, found: &[(String, String)]) -> EventDraft {
         let turn = self.turn;
         let finding = |(at, (claim, evidence)): (usize, &(String, String))| {
             json!({
@@ -360,7 +360,7 @@ pub(crate) struct ToolResult<'a> {
 
 /// One version of a document, as its events name it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Revised<'a> {
+pub(crate) struct DocumentEvents<'a> {
     pub(crate) turn: &'a TurnContext,
     pub(crate) now: &'a str,
     pub(crate) path: &'a str,
@@ -368,8 +368,8 @@ pub(crate) struct Revised<'a> {
     pub(crate) version: u64,
 }
 
-impl Revised<'_> {
-    fn event(&self, event_type: &'static str, more: Value) -> Happening {
+impl DocumentEvents<'_> {
+    fn event(&self, event_type: &'static str, more: Value) -> EventDraft {
         let turn = self.turn;
         let mut payload = json!({
             "desktop_id": turn.desktop_id, "session_id": turn.desktop_id,
@@ -379,7 +379,7 @@ impl Revised<'_> {
         if let (Some(map), Value::Object(more)) = (payload.as_object_mut(), more) {
             map.extend(more);
         }
-        Happening {
+        EventDraft {
             event_type,
             actor_id: format!("writer:{}", turn.run_id),
             by_user: false,
@@ -387,19 +387,19 @@ impl Revised<'_> {
         }
     }
 
-    pub(crate) fn started(&self) -> Happening {
+    pub(crate) fn started(&self) -> EventDraft {
         let objective = &self.turn.objective;
         self.event("writer.run.started", json!({ "objective": objective }))
     }
 
-    pub(crate) fn progress(&self, message: &str) -> Happening {
+    pub(crate) fn progress(&self, message: &str) -> EventDraft {
         let more = json!({
             "phase": "revising", "message": message, "progress_pct": null, "source_refs": [],
         });
         self.event("writer.run.progress", more)
     }
 
-    pub(crate) fn patch(&self, patch_id: &str, ops: &Value) -> Happening {
+    pub(crate) fn patch(&self, patch_id: &str, ops: &Value) -> EventDraft {
         let more = json!({
             "patch_id": patch_id, "source": "agent", "source_actor": "writer",
             "section_id": "body", "ops": ops, "proposal": null,
@@ -414,7 +414,7 @@ impl Revised<'_> {
         patch_id: &str,
         summary: &str,
         operations: &[&str],
-    ) -> Happening {
+    ) -> EventDraft {
         let more = json!({
             "patch_id": patch_id, "loop_id": self.turn.call_id,
             "target_version_id": self.version, "source": "agent", "summary": summary,
@@ -423,20 +423,20 @@ impl Revised<'_> {
         self.event("writer.run.changeset", more)
     }
 
-    pub(crate) fn status(&self, status: WorkerStatus, message: &str) -> Happening {
+    pub(crate) fn status(&self, status: WorkerStatus, message: &str) -> EventDraft {
         let more = json!({ "status": status.name(), "message": message });
         self.event("writer.run.status", more)
     }
 }
 
 /// A person says that a run's result is good (or that it is not).
-pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> Happening {
+pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> EventDraft {
     let (event_type, status) = if approved {
         ("citation.confirmed", "confirmed")
     } else {
         ("citation.rejected", "rejected")
     };
-    Happening {
+    EventDraft {
         event_type,
         actor_id: "api.feedback".to_owned(),
         by_user: true,

@@ -1,5 +1,5 @@
-//! What these tests share: memories of every temper, a repertoire of shell checks, and a desk whose
-//! actors stand alone.
+//! What these tests share: memories of every temper, a repertoire of shell checks, and a conductor
+//! with its workers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use serde_json::json;
 use super::*;
 use crate::event::StoredEvent;
 use crate::event_store::{EventQuery, EventStoreActor, EventStoreArguments, EventStoreMsg};
+use crate::supervisor::{PerUserMsg, Shared, WorkerTree, WorkersConfig};
 
 /// Two structures, the second of which no way can bring about, and two ways, the first of which
 /// never works.
@@ -72,6 +73,7 @@ pub(crate) enum Temper {
 pub(crate) struct Fake {
     pub(crate) temper: Temper,
     pub(crate) heard: Mutex<Vec<String>>,
+    pub(crate) requests: Mutex<Vec<RecallRequest>>,
     pub(crate) endings: Mutex<Vec<RunEnding>>,
 }
 
@@ -80,6 +82,7 @@ impl Fake {
         Arc::new(Self {
             temper,
             heard: Mutex::default(),
+            requests: Mutex::default(),
             endings: Mutex::default(),
         })
     }
@@ -100,6 +103,7 @@ impl Fake {
 #[async_trait]
 impl MemoryProvider for Fake {
     async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
+        self.requests.lock().unwrap().push(request.clone());
         let results = match &self.temper {
             Temper::Good(results) => results.clone(),
             Temper::Wrong => (0..40)
@@ -187,9 +191,9 @@ pub(crate) fn lesson(number: u128, text: &str, status: &str, score: f32) -> Retr
 }
 
 /// What memory would say, without a memory.
-pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> Remembered {
-    Remembered {
-        asked: Asked::Answered,
+pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> MemoryAnswer {
+    MemoryAnswer {
+        asked: RecallStatus::Answered,
         recall: Some(Recall {
             recall_id: RecallId::from_u128(7),
             results,
@@ -205,7 +209,11 @@ pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> Remembered {
     }
 }
 
-/// A desk whose actors nobody supervises, on a log of its own.
+pub(crate) fn ada() -> UserId {
+    "ada".parse().unwrap()
+}
+
+/// A conductor and its workers without a session over them, on a log of their own.
 pub(crate) struct Bench {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) store: ActorRef<EventStoreMsg>,
@@ -228,42 +236,24 @@ impl Bench {
         let (store, _) = EventStoreActor::spawn(None, EventStoreActor, log)
             .await
             .unwrap();
-        let user: UserId = "ada".parse().unwrap();
-        let emitter = Emitter::new(store.clone(), Arc::new(SystemClock), user);
-        let workspace = Workspace::new(&folder.path().join("work")).unwrap();
-        let terminal = TerminalState {
-            emitter: emitter.clone(),
-            workspace: workspace.clone(),
-            limits: Arc::default(),
+        let shared = Shared {
+            config: WorkersConfig {
+                // Long enough for a memory that answers, short enough for one that does not.
+                memory_budget: Duration::from_millis(100),
+                ..WorkersConfig::new(folder.path().join("work"), gateway)
+            },
+            store: store.clone(),
+            clock: Arc::new(SystemClock),
+            memory: Arc::new(move |_| memory_provider.clone()),
         };
-        let researcher = ResearcherState {
-            emitter: emitter.clone(),
-            workspace: workspace.clone(),
-        };
-        let writer = WriterState {
-            emitter: emitter.clone(),
-            workspace,
-        };
-        let (terminal, _) = TerminalActor::spawn(None, TerminalActor, terminal)
-            .await
-            .unwrap();
-        let researcher = ResearcherActor::spawn(None, ResearcherActor, researcher);
-        let (writer, _) = WriterActor::spawn(None, WriterActor, writer).await.unwrap();
-        let arguments = ConductorArguments {
-            emitter,
-            terminal,
-            researcher: researcher.await.unwrap().0,
-            writer,
-            gateway,
-            memory_provider,
-            // Long enough for a memory that answers, short enough for a test of one that does not.
-            memory_budget: Duration::from_millis(100),
-        };
-        let conductor = ConductorActor::spawn(None, ConductorActor, arguments);
+        let tree = WorkerTree::start(shared, None).await.unwrap();
+        let user_id = ada();
+        let get = |reply| PerUserMsg::GetOrCreate { user_id, reply };
+        let conductor = call_t!(tree.desktop, get, 10_000).unwrap().unwrap();
         Self {
             folder,
             store,
-            conductor: conductor.await.unwrap().0,
+            conductor,
         }
     }
 

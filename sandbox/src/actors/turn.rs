@@ -7,10 +7,11 @@ use std::time::Duration;
 use reprise_types::{FailKind, RecordId};
 use serde::Serialize;
 
-use super::conductor::{Capability, Task};
-use super::recollection::{Asked, Remembered};
+use super::emitter::EventDraft;
+use super::memory_client::{MemoryAnswer, RecallStatus};
+use super::task::{Capability, Task};
 
-/// What a worker is given. Memory has been asked before: `get_system_context` is synchronous.
+/// What a worker is given.
 #[derive(Debug, Clone)]
 pub struct TurnContext {
     /// The run.
@@ -23,22 +24,6 @@ pub struct TurnContext {
     pub objective: String,
     /// The work itself.
     pub task: Task,
-    /// The prefetched block of memory, where there is one.
-    pub memory: Option<String>,
-    /// The memories in it.
-    pub related: Vec<RecordId>,
-}
-
-impl TurnContext {
-    /// A system prompt: who the worker is, and what memory says.
-    #[must_use]
-    pub fn system_context(&self, role: &str) -> String {
-        let asked = format!("{role}\n\nObjective: {}", self.objective);
-        match &self.memory {
-            Some(memory) => format!("{asked}\n\n{memory}"),
-            None => asked,
-        }
-    }
 }
 
 /// How a worker's turn ended.
@@ -124,6 +109,23 @@ pub struct WorkerReport {
     pub summary: String,
     /// The system context that it worked with.
     pub system_context: String,
+    /// What memory answered for this turn.
+    pub memory: MemoryAnswer,
+}
+
+/// What the work of a turn came to, before it is reported.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) status: WorkerStatus,
+    pub(super) failure: Option<FailureKind>,
+    /// One line, without the objective.
+    pub(super) summary: String,
+    /// The message of the turn's last progress event.
+    pub(super) progress: String,
+    /// Claims for the report, each with its evidence.
+    pub(super) findings: Vec<(String, String)>,
+    /// Events of the work itself.
+    pub(super) events: Vec<EventDraft>,
 }
 
 /// The trace of one turn: that memory was asked, and what of it was injected.
@@ -134,7 +136,7 @@ pub struct Turn {
     /// Counted over the run, from 1.
     pub number: usize,
     /// How the asking ended.
-    pub memory: Asked,
+    pub memory: RecallStatus,
     /// The memories in the context.
     pub records: Vec<RecordId>,
     /// Bytes of memory in the context that the actor worked with.
@@ -147,7 +149,7 @@ impl Turn {
     pub(super) fn new(
         actor: Option<Capability>,
         number: usize,
-        remembered: &Remembered,
+        remembered: &MemoryAnswer,
         injected: Option<&str>,
     ) -> Self {
         Self {
@@ -161,13 +163,13 @@ impl Turn {
     }
 
     /// Memory was asked another question for the same turn.
-    pub(super) fn also(&mut self, remembered: &Remembered) {
+    pub(super) fn also(&mut self, remembered: &MemoryAnswer) {
         for record in remembered.records() {
             if !self.records.contains(&record) {
                 self.records.push(record);
             }
         }
-        if self.memory == Asked::Answered {
+        if self.memory == RecallStatus::Answered {
             self.memory = remembered.asked.clone();
         }
         self.recall_us = self.recall_us.max(micros(remembered.took));

@@ -1,6 +1,6 @@
 //! The host without memory: the tree starts once, heals, and ends in order.
 
-mod desk;
+mod workers;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The whole host with a real memory: from a recorded log to a recall, through every actor.
 
-mod desk;
+mod workers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

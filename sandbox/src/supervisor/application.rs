@@ -6,20 +6,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent, call_t};
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use reprise_types::{Clock, MemoryError, MemoryProvider, UserId};
 use tokio::sync::watch;
 
 use super::budget::RestartBudget;
 use super::session::{SessionArguments, SessionSupervisor, SessionSupervisorMsg};
-use crate::actors::{ConductorMsg, DeskConfig, RunError};
+use super::workers::WorkersConfig;
+use crate::actors::{ConductorMsg, RunError};
 use crate::event_bus::{EventBusActor, EventBusMsg};
 use crate::event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg};
 use crate::event_store::EventStoreMsg;
 use crate::memory_bridge::MemoryBridge;
 
-/// How long the session may take to make a memory.
-const MEMORY_MS: u64 = 30_000;
 /// How long the bus and the relay may take to finish what they have.
 const DRAIN: Duration = Duration::from_secs(5);
 /// How long the session may take: memory ends in five steps, each with a time limit of its own.
@@ -36,8 +35,8 @@ pub struct ApplicationArguments {
     pub store: ActorRef<EventStoreMsg>,
     /// The way to memory.
     pub memory: MemoryBridge,
-    /// What a desk of workers starts from; `None` is a host without workers.
-    pub desk: Option<DeskConfig>,
+    /// What conductors and workers start from; `None` is a host without them.
+    pub workers: Option<WorkersConfig>,
     /// How often the relay looks for new events.
     pub poll: Duration,
     /// The time.
@@ -61,7 +60,7 @@ pub enum ApplicationSupervisorMsg {
         /// The port to it.
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
-    /// The conductor of a user, started with its workers where there is none yet.
+    /// The conductor of a user, started where there is none yet.
     GetOrCreateConductor {
         /// Whose.
         user_id: UserId,
@@ -127,7 +126,7 @@ impl ApplicationArguments {
             memory: self.memory.clone(),
             store: self.store.clone(),
             bus,
-            desk: self.desk.clone(),
+            workers: self.workers.clone(),
             clock: Arc::clone(&self.clock),
         };
         let cell = myself.get_cell();
@@ -215,28 +214,13 @@ impl Actor for ApplicationSupervisor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             ApplicationSupervisorMsg::GetOrCreateMemory { user_id, reply } => {
-                let user = user_id.to_string();
-                let answer = call_t!(
-                    state.session,
-                    |reply| SessionSupervisorMsg::GetOrCreateMemory { user_id, reply },
-                    MEMORY_MS
-                )
-                .unwrap_or(Err(MemoryError::Unavailable { user }));
-                let _gone = reply.send(answer).is_err();
+                let get = SessionSupervisorMsg::GetOrCreateMemory { user_id, reply };
+                // An asker whose port is dropped hears that nobody is there.
+                let _gone = state.session.cast(get).is_err();
             }
             ApplicationSupervisorMsg::GetOrCreateConductor { user_id, reply } => {
-                let answer = call_t!(
-                    state.session,
-                    |reply| SessionSupervisorMsg::GetOrCreateConductor { user_id, reply },
-                    MEMORY_MS
-                );
-                let answer = answer.unwrap_or_else(|error| {
-                    Err(RunError::Gone {
-                        who: "session",
-                        message: error.to_string(),
-                    })
-                });
-                let _gone = reply.send(answer).is_err();
+                let get = SessionSupervisorMsg::GetOrCreateConductor { user_id, reply };
+                let _gone = state.session.cast(get).is_err();
             }
             ApplicationSupervisorMsg::GetBus { reply } => {
                 let _gone = reply.send(state.bus.borrow().clone()).is_err();

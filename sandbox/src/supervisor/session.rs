@@ -1,25 +1,23 @@
-//! The session: what lives as long as a user works: memory, and a desk of workers per user.
+//! The session: what lives as long as a user works: memory, and the supervisors of conductors and
+//! workers beside it.
 //!
-//! Lives here: starting both and answering who asks for them. Must never live here: which memory it
+//! Lives here: starting them and answering who asks for them. Must never live here: which memory it
 //! is, or what the workers do.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 use reprise_types::{Clock, MemoryError, MemoryProvider, UserId};
 use tokio::sync::watch;
-use tokio::time::timeout;
 
 use super::budget::RestartBudget;
-use crate::actors::{ConductorMsg, Desk, DeskConfig, RunError};
+use super::per_user::PerUserMsg;
+use super::workers::{Shared, WorkerTree, WorkersConfig};
+use crate::actors::{ConductorMsg, RunError};
 use crate::event_bus::EventBusMsg;
 use crate::event_store::EventStoreMsg;
 use crate::memory_bridge::{MemoryBridge, RunningMemory};
-
-/// How long a desk waits for its memory's file to be open; then it starts without.
-const MEMORY: Duration = Duration::from_secs(5);
 
 /// The actor type.
 #[derive(Debug)]
@@ -34,8 +32,8 @@ pub struct SessionArguments {
     pub store: ActorRef<EventStoreMsg>,
     /// Where memory listens; changes when the bus is restarted.
     pub bus: watch::Receiver<ActorRef<EventBusMsg>>,
-    /// What a desk of workers starts from; `None` is a session without workers.
-    pub desk: Option<DeskConfig>,
+    /// What conductors and workers start from; `None` is a session without them.
+    pub workers: Option<WorkersConfig>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
@@ -43,7 +41,7 @@ pub struct SessionArguments {
 impl std::fmt::Debug for SessionArguments {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SessionArguments")
-            .field("desk", &self.desk)
+            .field("workers", &self.workers)
             .finish_non_exhaustive()
     }
 }
@@ -57,7 +55,7 @@ pub enum SessionSupervisorMsg {
         /// The port to it.
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
-    /// The conductor of a user, started with its workers where there is none yet.
+    /// The conductor of a user, started where there is none yet.
     GetOrCreateConductor {
         /// Whose.
         user_id: UserId,
@@ -77,20 +75,13 @@ impl std::fmt::Debug for SessionSupervisorMsg {
     }
 }
 
-/// The running memory.
+/// What runs now.
 #[derive(Debug)]
 pub struct SessionState {
     arguments: SessionArguments,
     memory: RunningMemory,
-    desks: BTreeMap<UserId, Seat>,
+    workers: Option<WorkerTree>,
     budget: RestartBudget,
-}
-
-/// A desk, and whether it has the memory that it should have.
-#[derive(Debug)]
-struct Seat {
-    desk: Desk,
-    remembers: bool,
 }
 
 impl SessionState {
@@ -98,16 +89,12 @@ impl SessionState {
     /// goes on without it.
     async fn heal(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
         tracing::warn!(why, "memory ended; it is replaced");
-        // They know the one that ended; the next request starts them with its successor.
-        for (_, seat) in std::mem::take(&mut self.desks) {
-            retire(seat);
-        }
         if !self.budget.take(Instant::now()) {
             tracing::error!(
                 why,
                 "memory ended too often; the session goes on without it"
             );
-            self.memory = RunningMemory::none();
+            self.memory.shut_down().await;
             return;
         }
         self.memory = start(&self.arguments, myself).await.unwrap_or_else(|error| {
@@ -115,68 +102,16 @@ impl SessionState {
             RunningMemory::none()
         });
     }
-}
 
-impl SessionState {
-    async fn conductor(
-        &mut self,
-        myself: &ActorRef<SessionSupervisorMsg>,
-        user: &UserId,
-    ) -> Result<ActorRef<ConductorMsg>, RunError> {
-        let Some(config) = &self.arguments.desk else {
-            return Err(RunError::NoDesk);
-        };
-        if let Some(seat) = self.desks.get(user).filter(|seat| seat.remembers) {
-            return Ok(seat.desk.conductor.clone());
+    /// A supervisor of workers handles what becomes of them and has no reason to end: where one
+    /// does, the session is started anew.
+    fn miss(&self, ended: ractor::ActorId, why: &str) -> Result<(), ActorProcessingErr> {
+        let ours = |workers: &WorkerTree| workers.holds(ended);
+        if self.workers.as_ref().is_some_and(ours) {
+            return Err(format!("a supervisor of workers ended: {why}").into());
         }
-        let memory = match timeout(MEMORY, self.memory.of(user)).await {
-            Ok(Ok(memory)) => Some(memory),
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "the workers start without memory");
-                None
-            }
-            Err(_) => {
-                tracing::warn!("memory is slow to open; the workers start without it");
-                None
-            }
-        };
-        let remembers = memory.is_some();
-        if let Some(seat) = self.desks.get(user).filter(|_| !remembers) {
-            return Ok(seat.desk.conductor.clone());
-        }
-        let (store, clock) = (
-            self.arguments.store.clone(),
-            Arc::clone(&self.arguments.clock),
-        );
-        let cell = myself.get_cell();
-        let desk = Desk::start(config, user, memory, store, clock, cell).await;
-        let desk = desk.map_err(|error| RunError::Gone {
-            who: "desk",
-            message: error.to_string(),
-        })?;
-        let conductor = desk.conductor.clone();
-        let seat = Seat { desk, remembers };
-        if let Some(old) = self.desks.insert(user.clone(), seat) {
-            retire(old);
-        }
-        Ok(conductor)
+        Ok(())
     }
-
-    /// A desk of which one actor has ended is replaced as a whole, by the next request.
-    fn leave(&mut self, ended: ractor::ActorId) {
-        let of = self.desks.iter().find(|(_, seat)| seat.desk.holds(ended));
-        if let Some(user) = of.map(|(user, _)| user.clone())
-            && let Some(seat) = self.desks.remove(&user)
-        {
-            tracing::warn!(%user, "a worker ended; its desk is replaced");
-            retire(seat);
-        }
-    }
-}
-
-/// Lets a desk finish what it does, without being waited for.
-fn retire(seat: Seat) {
-    tokio::spawn(seat.desk.shut_down());
 }
 
 async fn start(
@@ -203,28 +138,51 @@ impl Actor for SessionSupervisor {
         arguments: Self::Arguments,
     ) -> Result<Self::State, ActorProcessingErr> {
         let memory = start(&arguments, &myself).await?;
+        let workers = match arguments.workers.clone() {
+            Some(config) => {
+                let bridge = arguments.memory.clone();
+                let shared = Shared {
+                    config,
+                    store: arguments.store.clone(),
+                    clock: Arc::clone(&arguments.clock),
+                    memory: Arc::new(move |user| bridge.provider(user)),
+                };
+                Some(WorkerTree::start(shared, Some(myself.get_cell())).await?)
+            }
+            None => None,
+        };
         Ok(SessionState {
             arguments,
             memory,
-            desks: BTreeMap::new(),
+            workers,
             budget: RestartBudget::default(),
         })
     }
 
     async fn handle(
         &self,
-        myself: ActorRef<Self::Msg>,
+        _myself: ActorRef<Self::Msg>,
         message: Self::Msg,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
             SessionSupervisorMsg::GetOrCreateMemory { user_id, reply } => {
-                let _gone = reply.send(state.memory.of(&user_id).await).is_err();
+                let memory = state.memory.clone();
+                // Opening a file may take long, and others ask meanwhile.
+                tokio::spawn(async move {
+                    let _gone = reply.send(memory.of(&user_id).await).is_err();
+                });
             }
-            SessionSupervisorMsg::GetOrCreateConductor { user_id, reply } => {
-                let conductor = state.conductor(&myself, &user_id).await;
-                let _gone = reply.send(conductor).is_err();
-            }
+            SessionSupervisorMsg::GetOrCreateConductor { user_id, reply } => match &state.workers {
+                Some(workers) => {
+                    let get = PerUserMsg::GetOrCreate { user_id, reply };
+                    // An asker whose port is dropped hears that nobody is there.
+                    let _gone = workers.desktop.cast(get).is_err();
+                }
+                None => {
+                    let _gone = reply.send(Err(RunError::NoWorkers)).is_err();
+                }
+            },
         }
         Ok(())
     }
@@ -243,10 +201,11 @@ impl Actor for SessionSupervisor {
                 state.heal(&myself, "it ended").await;
             }
             SupervisionEvent::ActorFailed(who, error) => {
-                tracing::warn!(%error, "a worker failed");
-                state.leave(who.get_id());
+                state.miss(who.get_id(), &error.to_string())?;
             }
-            SupervisionEvent::ActorTerminated(who, _, _) => state.leave(who.get_id()),
+            SupervisionEvent::ActorTerminated(who, _, _) => {
+                state.miss(who.get_id(), "it stopped")?;
+            }
             _ => {}
         }
         Ok(())
@@ -257,9 +216,9 @@ impl Actor for SessionSupervisor {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // The desks first: what they have under way still needs memory.
-        for (_, seat) in std::mem::take(&mut state.desks) {
-            seat.desk.shut_down().await;
+        // The workers first: what they have under way still needs memory.
+        if let Some(workers) = state.workers.take() {
+            workers.shut_down().await;
         }
         state.memory.shut_down().await;
         Ok(())

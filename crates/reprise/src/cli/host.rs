@@ -10,7 +10,7 @@ use reprise_agent::{
 use reprise_embed::{EmbedderFactory, Variant};
 use reprise_engine::Engine;
 use reprise_sandbox::{
-    AppConfig, AppState, DeskConfig, MemoryBridge, ReplayCounts, RunReport, replay_jsonl,
+    AppConfig, AppState, MemoryBridge, ReplayCounts, RunReport, WorkersConfig, replay_jsonl,
 };
 use reprise_store::RealDisk;
 use reprise_types::{Clock, EmbedError, MemoryProvider, SystemClock, UserId};
@@ -76,7 +76,7 @@ impl Host {
         user: &UserId,
         events: PathBuf,
         factory: Option<EmbedderFactory>,
-        desk: Option<DeskConfig>,
+        workers: Option<WorkersConfig>,
         clock: Arc<dyn Clock>,
     ) -> anyhow::Result<Self> {
         store::make_folder(&events)?;
@@ -94,7 +94,7 @@ impl Host {
         };
         let bridge = MemoryBridge::with_memory(config, binding, Arc::new(Mapper::builtin()?));
         let app = AppState::start(AppConfig {
-            desk,
+            workers,
             clock,
             ..AppConfig::new(events, bridge.clone())
         })

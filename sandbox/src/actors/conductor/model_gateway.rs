@@ -11,7 +11,8 @@ mod repertoire;
 use async_trait::async_trait;
 use reprise_types::RecordId;
 
-use super::super::recollection::Remembered;
+use super::super::memory_client::MemoryAnswer;
+use super::super::task::Task;
 use super::report::Attempt;
 
 pub use endpoint::{EndpointConfig, ModelEndpoint};
@@ -25,69 +26,6 @@ You route a request to workers. `terminal` runs one shell command in a folder, a
 files given; `researcher` searches the workspace's files for words; `writer` writes one document. \
 Name the plan in a few words. Prefer what history says has worked, avoid what it says has failed, \
 and name the ids of the memories that you rely on.";
-
-/// Which worker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capability {
-    /// Runs commands.
-    Terminal,
-    /// Looks things up.
-    Researcher,
-    /// Keeps documents.
-    Writer,
-}
-
-impl Capability {
-    /// The word of the event contract.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Terminal => "terminal",
-            Self::Researcher => "researcher",
-            Self::Writer => "writer",
-        }
-    }
-}
-
-/// One worker's work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Task {
-    /// A shell command in a folder of the workspace, after writing these files there.
-    Run {
-        /// Relative to the workspace.
-        folder: String,
-        /// Paths relative to the folder, and texts.
-        files: Vec<(String, String)>,
-        /// For `/bin/sh -c`.
-        command: String,
-    },
-    /// A search for words in the workspace's files.
-    Search {
-        /// Any of them counts, more count more.
-        words: Vec<String>,
-    },
-    /// The next version of a document.
-    Write {
-        /// Relative to the workspace.
-        path: String,
-        /// The whole text.
-        text: String,
-        /// What this version is, in a sentence.
-        summary: String,
-    },
-}
-
-impl Task {
-    /// Whose work it is.
-    #[must_use]
-    pub fn capability(&self) -> Capability {
-        match self {
-            Self::Run { .. } => Capability::Terminal,
-            Self::Search { .. } => Capability::Researcher,
-            Self::Write { .. } => Capability::Writer,
-        }
-    }
-}
 
 /// Work with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,9 +55,9 @@ pub struct RoutingRequest<'a> {
     /// In the user's words.
     pub objective: &'a str,
     /// What resonates with it.
-    pub history: &'a Remembered,
+    pub history: &'a MemoryAnswer,
     /// What came of things like it.
-    pub lessons: &'a Remembered,
+    pub lessons: &'a MemoryAnswer,
     /// Plans of this run that have failed.
     pub failed: &'a [Attempt],
 }

@@ -76,7 +76,7 @@ pub enum RunError {
     },
     /// The host was started without workers.
     #[error("this host has no workers; start it with a desk")]
-    NoDesk,
+    NoWorkers,
     /// The log.
     #[error(transparent)]
     Log(#[from] EventStoreError),

@@ -8,19 +8,17 @@
 use reprise_types::{Credit, FailKind, MemoryKind, RecallId, RecordId, RunBeginning, RunEnding};
 use serde_json::json;
 
-use super::super::events::Of;
-use super::super::recollection::{Recollection, Remembered};
+use super::super::events::RunEvents;
+use super::super::memory_client::{MemoryAnswer, MemoryClient};
 use super::super::turn::{FailureKind, Turn, TurnContext, WorkerReport, WorkerStatus};
-use super::ConductorArguments;
-use super::model_gateway::{Assignment, Capability, Routing, RoutingRequest};
+use super::arguments::ConductorArguments;
+use super::model_gateway::{Assignment, Routing, RoutingRequest};
 use super::report::{Attempt, RunError, RunReport, RunStatus};
 
 /// Memories of the documented question before planning (M38).
 const HISTORY: usize = 5;
 /// Memories of what was found and what recurs, from which plans are chosen.
 const LESSONS: usize = 12;
-/// Memories for a worker (M39).
-const FOR_WORKER: usize = 3;
 /// Plans of one run.
 const ATTEMPTS_MAX: usize = 4;
 /// Assignments of one plan.
@@ -36,7 +34,7 @@ const TOLD: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
 /// A run under way.
 struct Run<'a> {
     with: &'a ConductorArguments,
-    memory: &'a Recollection,
+    memory: &'a MemoryClient,
     id: String,
     desktop_id: String,
     objective: String,
@@ -61,7 +59,7 @@ fn tries(count: usize) -> i32 {
 /// Does what the user wants.
 pub(super) async fn conduct(
     with: &ConductorArguments,
-    memory: &Recollection,
+    memory: &MemoryClient,
     objective: String,
     desktop_id: String,
 ) -> Result<RunReport, RunError> {
@@ -123,7 +121,7 @@ impl Run<'_> {
     }
 
     /// Asks memory for what resonates, and for what came of things like this.
-    async fn recall(&self) -> (Remembered, Remembered) {
+    async fn recall(&self) -> (MemoryAnswer, MemoryAnswer) {
         let history = self.memory.ask(&self.objective, HISTORY, &[]);
         let lessons = self.memory.ask(&self.objective, LESSONS, &TOLD);
         tokio::join!(history, lessons)
@@ -132,8 +130,8 @@ impl Run<'_> {
     async fn attempt(
         &mut self,
         attempt: usize,
-        history: &Remembered,
-        lessons: &Remembered,
+        history: &MemoryAnswer,
+        lessons: &MemoryAnswer,
     ) -> Result<Tried, RunError> {
         let request = RoutingRequest {
             objective: &self.objective,
@@ -185,7 +183,7 @@ impl Run<'_> {
         })
     }
 
-    /// One turn of one worker, with its own question to memory.
+    /// One turn of one worker.
     async fn assign(
         &mut self,
         at: usize,
@@ -193,13 +191,6 @@ impl Run<'_> {
         assignment: &Assignment,
     ) -> Result<WorkerReport, RunError> {
         let worker = assignment.task.capability();
-        let (head, kinds): (_, &[MemoryKind]) = match worker {
-            Capability::Writer => ("Related prior work:", &TOLD),
-            Capability::Terminal | Capability::Researcher => ("Relevant history:", &[]),
-        };
-        let asked = self.memory.ask(&assignment.objective, FOR_WORKER, kinds);
-        let remembered = asked.await;
-        let block = remembered.block(head);
         let emitter = &self.with.emitter;
         let (call_id, now) = (emitter.id(), emitter.now());
         let percent = 100 * at / routing.assignments.len().max(1);
@@ -220,13 +211,13 @@ impl Run<'_> {
             desktop_id: self.desktop_id.clone(),
             objective: assignment.objective.clone(),
             task: assignment.task.clone(),
-            memory: block.clone(),
-            related: remembered.records(),
         };
-        let report = self.with.call(worker, context).await?;
-        // What counts is what the worker had, not what was meant for it.
+        let report = self.with.workers.call(emitter.user(), context).await?;
+        // What counts is what stood in the prompt, not what was meant for it.
+        let block = report.memory.block(worker.memory_heading());
         let had = block.filter(|block| report.system_context.contains(block.as_str()));
-        let turn = Turn::new(Some(worker), self.next_turn(), &remembered, had.as_deref());
+        let (number, memory) = (self.next_turn(), &report.memory);
+        let turn = Turn::new(Some(worker), number, memory, had.as_deref());
         self.turns.push(turn);
         let now = emitter.now();
         let of = self.of(&now);
@@ -326,8 +317,8 @@ impl Run<'_> {
         self.turns.len() + 1
     }
 
-    fn of<'a>(&'a self, now: &'a str) -> Of<'a> {
-        Of {
+    fn of<'a>(&'a self, now: &'a str) -> RunEvents<'a> {
+        RunEvents {
             run_id: &self.id,
             desktop_id: &self.desktop_id,
             objective: &self.objective,

@@ -1,8 +1,11 @@
 //! Whole runs on real workers: with memory, and with every memory that is none.
 
-use reprise_types::{Credit, RecordId};
+use std::sync::Mutex;
 
-use super::super::Asked;
+use reprise_types::{Credit, MemoryFilter, MemoryProvider, RecallRequest, RecordId};
+
+use super::super::RecallStatus;
+use super::super::task::Task;
 use super::super::testing::{Bench, Fake, Temper, lesson};
 use super::super::turn::FailureKind;
 use super::*;
@@ -79,7 +82,7 @@ async fn conductor_and_every_worker_get_memory_on_every_turn() {
     assert_eq!(actors, [&first[..], &second[..]].concat());
     for (at, turn) in report.turns.iter().enumerate() {
         assert_eq!(turn.number, at + 1);
-        assert_eq!(turn.memory, Asked::Answered, "{turn:?}");
+        assert_eq!(turn.memory, RecallStatus::Answered, "{turn:?}");
         assert!(
             turn.injected_bytes > 40 && turn.records.len() == 2,
             "{turn:?}"
@@ -88,7 +91,50 @@ async fn conductor_and_every_worker_get_memory_on_every_turn() {
     let notes = bench.file("clock/NOTES.md");
     assert!(notes.contains("Related prior work"), "{notes}");
     let without = Bench::new(None).await.execute(GOOD).await.unwrap();
-    assert!(without.turns.iter().all(|turn| turn.memory == Asked::Off));
+    assert!(
+        without
+            .turns
+            .iter()
+            .all(|turn| turn.memory == RecallStatus::Off)
+    );
+}
+
+/// A gateway that notes the context it is given, and plans nothing.
+struct Noting(Mutex<Vec<String>>);
+
+#[async_trait::async_trait]
+impl ModelGateway for Noting {
+    async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
+        self.0.lock().unwrap().push(request.routing_context());
+        Err(GatewayError::RateLimited {
+            endpoint: "e".to_owned(),
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_conductor_asks_for_five_of_every_kind_and_plans_with_relevant_history() {
+    let memory = Fake::new(Temper::Good(taught()));
+    let gateway = Arc::new(Noting(Mutex::default()));
+    let bench = Bench::with(Some(memory.clone()), gateway.clone()).await;
+    bench.execute(GOOD).await.unwrap();
+    let requests = memory.requests.lock().unwrap().clone();
+    let of_every_kind = |asked: &&RecallRequest| asked.filter == MemoryFilter::default();
+    let history: Vec<_> = requests.iter().filter(of_every_kind).collect();
+    let [history] = history.as_slice() else {
+        panic!("one question about history: {requests:?}");
+    };
+    assert_eq!((history.query.as_str(), history.top_k), (GOOD, 5));
+    let contexts = gateway.0.lock().unwrap().clone();
+    let [context] = contexts.as_slice() else {
+        panic!("one plan was asked for: {contexts:?}");
+    };
+    let (guidance, told) = context.split_once("\n\nRelevant history:\n").unwrap();
+    assert_eq!(guidance, CAPABILITY_ROUTING_GUIDANCE);
+    assert!(
+        told.contains("a library, by `the right way`: worked"),
+        "{told}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

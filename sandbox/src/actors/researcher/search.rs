@@ -23,7 +23,7 @@ const OWN: [&str; 2] = ["research", "conductor"];
 
 /// A line that holds some of the words.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(in super::super) struct Found {
     /// Relative to the root, with `/`.
     pub(super) path: String,
     /// From 1.

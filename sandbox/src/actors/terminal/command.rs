@@ -37,7 +37,7 @@ impl Default for CommandLimits {
 
 /// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(in super::super) enum Ended {
     Exit(i32),
     /// By a signal.
     Killed,
@@ -47,7 +47,7 @@ pub(super) enum Ended {
 
 /// What a command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Outcome {
+pub(in super::super) struct Ran {
     pub(super) ended: Ended,
     /// Standard output and error as they came, as far as they are kept.
     pub(super) output: String,
@@ -56,7 +56,7 @@ pub(super) struct Outcome {
     pub(super) duration_ms: u64,
 }
 
-impl Outcome {
+impl Ran {
     pub(super) fn not_started(why: String) -> Self {
         Self {
             ended: Ended::NotStarted(why),
@@ -95,12 +95,12 @@ struct Heard {
 
 /// Runs `command` by the shell in `folder`. Whatever it started is gone afterwards, unless it left
 /// its process group.
-pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Outcome {
+pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Ran {
     let began = Instant::now();
     let started = start(command, folder, limits);
     let (mut child, output) = match started {
         Ok(started) => started,
-        Err(error) => return Outcome::not_started(error.to_string()),
+        Err(error) => return Ran::not_started(error.to_string()),
     };
     let read = Arc::new(Mutex::new(Heard::default()));
     let (done, finished) = channel();
@@ -116,7 +116,7 @@ pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Outco
     let status = child.wait();
     let _said_all = finished.recv_timeout(LAST_WORDS).is_ok();
     let read = read.lock().unwrap_or_else(PoisonError::into_inner);
-    Outcome {
+    Ran {
         ended: match status {
             _ if timed_out => Ended::TimedOut,
             Ok(status) => status.code().map_or(Ended::Killed, Ended::Exit),

@@ -14,7 +14,7 @@ fn limits(time: Duration, output_bytes: usize) -> CommandLimits {
     }
 }
 
-fn ran(command: &str) -> Outcome {
+fn ran(command: &str) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     run(command, folder.path(), &CommandLimits::default())
 }

@@ -12,7 +12,7 @@ const VERSIONS_MAX: u64 = 10_000;
 
 /// One step of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Revision {
+pub(in super::super) struct Revision {
     /// From 1.
     pub(super) version: u64,
     before: String,

@@ -15,7 +15,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use reprise_embed::EmbedderFactory;
 use reprise_sandbox::{
-    AppConfig, AppState, DeskConfig, MemoryBridge, Planner, Repertoire, RunReport, RunStatus, Turn,
+    AppConfig, AppState, MemoryBridge, Planner, Repertoire, RunReport, RunStatus, Turn,
+    WorkersConfig,
 };
 use reprise_types::{
     LearningEngine as _, MemoryFilter, MemoryKind, RecallRequest, RetrievedMemory, UserId,
@@ -151,11 +152,11 @@ fn needs_rustc() -> anyhow::Result<()> {
     )
 }
 
-fn desk(workspace: &Path) -> anyhow::Result<DeskConfig> {
+fn workers(workspace: &Path) -> anyhow::Result<WorkersConfig> {
     let planner = Planner::new(Repertoire::builtin()?);
-    let mut desk = DeskConfig::new(workspace.to_owned(), Arc::new(planner));
-    desk.commands.environment = env::for_commands();
-    Ok(desk)
+    let mut workers = WorkersConfig::new(workspace.to_owned(), Arc::new(planner));
+    workers.commands.environment = env::for_commands();
+    Ok(workers)
 }
 
 async fn play(
@@ -166,7 +167,7 @@ async fn play(
 ) -> anyhow::Result<Story> {
     let clock = Arc::new(StoryClock::new()?);
     let events = folder.join("host").join("events.db");
-    let workers = Some(desk(&folder.join("workspace"))?);
+    let workers = Some(workers(&folder.join("workspace"))?);
     let host = Host::start_with(context, user, events, factory, workers, clock.clone()).await?;
     let mut asked: BTreeMap<String, &'static str> = BTreeMap::new();
     let mut weeks = Vec::new();
@@ -258,7 +259,7 @@ async fn recall(
 async fn without_memory(user: &UserId, week: &Week) -> anyhow::Result<usize> {
     let folder = tempfile::tempdir()?;
     let config = AppConfig {
-        desk: Some(desk(&folder.path().join("workspace"))?),
+        workers: Some(workers(&folder.path().join("workspace"))?),
         ..AppConfig::new(
             folder.path().join("events.db"),
             MemoryBridge::without_memory(),

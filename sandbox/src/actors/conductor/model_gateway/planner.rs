@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use reprise_types::{MemoryRecord, RecordId};
 use serde_json::Value;
 
-use super::super::super::recollection::Remembered;
+use super::super::super::memory_client::MemoryAnswer;
+use super::super::super::task::{Capability, Task};
 use super::repertoire::{Repertoire, Structure, Way};
-use super::{Assignment, Capability, GatewayError, ModelGateway, Routing, RoutingRequest, Task};
+use super::{Assignment, GatewayError, ModelGateway, Routing, RoutingRequest};
 
 /// The plan for what is not in the repertoire.
 const LOOK_IT_UP: &str = "look it up and write it down";
@@ -107,7 +108,7 @@ impl ModelGateway for Planner {
 }
 
 /// What the memories say that name the way and tell how it ended.
-fn vote(lessons: &Remembered, way: &str) -> Vote {
+fn vote(lessons: &MemoryAnswer, way: &str) -> Vote {
     let name = format!("`{way}`");
     let mut vote = Vote::default();
     for found in lessons.results() {
@@ -203,7 +204,7 @@ fn look_it_up(request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
                 objective: format!("write down what is known about: {objective}"),
                 task: Task::Write {
                     path: "notes/requests.md".to_owned(),
-                    text: format!("# Asked last\n\n{objective}\n"),
+                    text: format!("# RecallStatus last\n\n{objective}\n"),
                     summary: format!("what is known about: {objective}"),
                 },
             },

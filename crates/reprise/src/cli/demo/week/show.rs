@@ -4,7 +4,7 @@
 
 use std::io::{self, Write};
 
-use reprise_sandbox::{Asked, Turn};
+use reprise_sandbox::{RecallStatus, Turn};
 
 use super::{Remembered, RunTold, Story, WeekTold};
 use crate::terminal::{faint, one_line, title};
@@ -110,15 +110,15 @@ fn trace(out: &mut impl Write, turns: &[Turn]) -> io::Result<()> {
     )?;
     for turn in turns {
         let memory = match &turn.memory {
-            Asked::Answered => format!(
+            RecallStatus::Answered => format!(
                 "{} memories, {} bytes in its context, asked in {:.1} ms",
                 turn.records.len(),
                 turn.injected_bytes,
                 turn.recall_us as f64 / 1e3
             ),
-            Asked::Off => "no memory".to_owned(),
-            Asked::Late => "memory was late".to_owned(),
-            Asked::Failed(why) => format!("memory failed: {why}"),
+            RecallStatus::Off => "no memory".to_owned(),
+            RecallStatus::Late => "memory was late".to_owned(),
+            RecallStatus::Failed(why) => format!("memory failed: {why}"),
         };
         writeln!(out, "  {:>2}  {:<11} {memory}", turn.number, turn.actor)?;
     }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use reprise_types::RecordId;
 use serde::Deserialize;
 
-use super::super::{Assignment, Routing, Task};
+use super::super::super::super::task::Task;
+use super::super::{Assignment, Routing};
 
 /// What a model is told of the form.
 pub(super) const FORM: &str = r#"Answer with one JSON object and nothing else:

@@ -1,4 +1,5 @@
-//! The desk of a host without memory: it heals, it is bounded, and a host without one says so.
+//! The workers of a host without memory: they are replaced, requests are bounded, and a host without
+//! workers says so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,9 +9,9 @@ use tokio::sync::Semaphore;
 
 use super::*;
 use crate::actors::{
-    Assignment, DeskConfig, GatewayError, ModelGateway, Routing, RoutingRequest, RunError,
-    RunStatus, Task,
+    Assignment, GatewayError, ModelGateway, Routing, RoutingRequest, RunError, RunStatus, Task,
 };
+use crate::supervisor::WorkersConfig;
 
 /// Panics on the first request once it may, waits for a permit on every other.
 struct Moody {
@@ -52,16 +53,16 @@ async fn moody(
         temper,
         permits,
     };
-    let desk = DeskConfig::new(folder.path().join("work"), Arc::new(gateway));
+    let workers = WorkersConfig::new(folder.path().join("work"), Arc::new(gateway));
     let app = AppState::start(AppConfig {
-        desk: Some(desk),
+        workers: Some(workers),
         ..config(folder)
     });
     Arc::new(app.await.unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_waits_behind_a_request_that_ends_its_desk_is_done_by_the_next_desk() {
+async fn what_waits_behind_a_request_that_ends_its_conductor_is_done_by_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let [temper, permits] = [0, 8].map(|free| Arc::new(Semaphore::new(free)));
     let app = moody(&folder, Arc::clone(&temper), permits).await;
@@ -87,7 +88,7 @@ async fn what_waits_behind_a_request_that_ends_its_desk_is_done_by_the_next_desk
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_desk_that_fails_is_replaced_and_one_request_too_many_is_refused_at_once() {
+async fn a_conductor_that_fails_is_replaced_and_one_request_too_many_is_refused_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let permits = Arc::new(Semaphore::new(0));
     let app = moody(&folder, Arc::new(Semaphore::new(1)), Arc::clone(&permits)).await;
@@ -122,6 +123,6 @@ async fn a_host_without_workers_says_so() {
     let app = AppState::start(config(&folder)).await.unwrap();
     let user: UserId = "ada".parse().unwrap();
     let refused = app.execute(&user, "look", "d").await;
-    assert!(matches!(refused, Err(RunError::NoDesk)), "{refused:?}");
+    assert!(matches!(refused, Err(RunError::NoWorkers)), "{refused:?}");
     app.shut_down().await.unwrap();
 }

@@ -21,14 +21,14 @@ const LINE_CHARACTERS_MAX: usize = 240;
 
 /// The port to memory with the host's patience. Cheap to clone.
 #[derive(Clone)]
-pub struct Recollection {
+pub struct MemoryClient {
     provider: Option<Arc<dyn MemoryProvider>>,
     budget: Duration,
 }
 
-impl std::fmt::Debug for Recollection {
+impl std::fmt::Debug for MemoryClient {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Recollection")
+        f.debug_struct("MemoryClient")
             .field("on", &self.provider.is_some())
             .field("budget", &self.budget)
             .finish()
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Recollection {
 /// How a question to memory ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
-pub enum Asked {
+pub enum RecallStatus {
     /// There is no memory.
     Off,
     /// It answered, perhaps with nothing.
@@ -51,9 +51,9 @@ pub enum Asked {
 
 /// What memory said, made safe.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Remembered {
+pub struct MemoryAnswer {
     /// How the asking ended.
-    pub asked: Asked,
+    pub asked: RecallStatus,
     /// The answer: at most as many results as were asked for, scores finite.
     pub recall: Option<Recall>,
     /// How long it took.
@@ -62,7 +62,7 @@ pub struct Remembered {
     pub nonce: u128,
 }
 
-impl Recollection {
+impl MemoryClient {
     /// Memory within the documented budget of 500 ms a call; `None` is a host without memory.
     #[must_use]
     pub fn new(provider: Option<Arc<dyn MemoryProvider>>) -> Self {
@@ -79,7 +79,7 @@ impl Recollection {
     }
 
     /// Asks; `kinds` empty means all.
-    pub async fn ask(&self, query: &str, top_k: usize, kinds: &[MemoryKind]) -> Remembered {
+    pub async fn ask(&self, query: &str, top_k: usize, kinds: &[MemoryKind]) -> MemoryAnswer {
         let request = RecallRequest {
             top_k,
             filter: MemoryFilter {
@@ -93,10 +93,10 @@ impl Recollection {
             .boxed(|memory| async move { memory.recall_request(request).await })
             .await;
         let (asked, recall) = match answer {
-            Ok(recall) => (Asked::Answered, Some(made_safe(recall, top_k))),
+            Ok(recall) => (RecallStatus::Answered, Some(made_safe(recall, top_k))),
             Err(asked) => (asked, None),
         };
-        Remembered {
+        MemoryAnswer {
             asked,
             recall,
             took: began.elapsed(),
@@ -111,37 +111,41 @@ impl Recollection {
         Fut: Future<Output = Result<(), MemoryError>> + Send + 'static,
     {
         match self.boxed(what).await {
-            Ok(()) | Err(Asked::Off | Asked::Answered) => {}
-            Err(Asked::Late) => tracing::warn!("memory was told of a run and did not answer"),
-            Err(Asked::Failed(why)) => tracing::warn!(why, "memory refused what was said of a run"),
+            Ok(()) | Err(RecallStatus::Off | RecallStatus::Answered) => {}
+            Err(RecallStatus::Late) => {
+                tracing::warn!("memory was told of a run and did not answer");
+            }
+            Err(RecallStatus::Failed(why)) => {
+                tracing::warn!(why, "memory refused what was said of a run");
+            }
         }
     }
 
     /// One call on a task of its own, so that neither a late answer nor a panic is the host's.
-    async fn boxed<T, F, Fut>(&self, call: F) -> Result<T, Asked>
+    async fn boxed<T, F, Fut>(&self, call: F) -> Result<T, RecallStatus>
     where
         T: Send + 'static,
         F: FnOnce(Arc<dyn MemoryProvider>) -> Fut,
         Fut: Future<Output = Result<T, MemoryError>> + Send + 'static,
     {
         let Some(provider) = &self.provider else {
-            return Err(Asked::Off);
+            return Err(RecallStatus::Off);
         };
         let mut task = tokio::spawn(call(Arc::clone(provider)));
         match timeout(self.budget, &mut task).await {
             Ok(Ok(Ok(answer))) => Ok(answer),
-            Ok(Ok(Err(MemoryError::TimedOut { .. }))) => Err(Asked::Late),
-            Ok(Ok(Err(error))) => Err(Asked::Failed(error.to_string())),
-            Ok(Err(error)) => Err(Asked::Failed(error.to_string())),
+            Ok(Ok(Err(MemoryError::TimedOut { .. }))) => Err(RecallStatus::Late),
+            Ok(Ok(Err(error))) => Err(RecallStatus::Failed(error.to_string())),
+            Ok(Err(error)) => Err(RecallStatus::Failed(error.to_string())),
             Err(_) => {
                 task.abort();
-                Err(Asked::Late)
+                Err(RecallStatus::Late)
             }
         }
     }
 }
 
-impl Remembered {
+impl MemoryAnswer {
     /// The results, best first; none where memory did not answer.
     #[must_use]
     pub fn results(&self) -> &[RetrievedMemory] {

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use ractor::ActorCell;
 use serde_json::Value;
 
-use super::super::{Event, MapOutcome, TopicTable};
+use super::super::{Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg, TopicTable};
 use super::*;
-use crate::actors::{DeskConfig, Planner, Repertoire, RunReport, RunStatus};
+use crate::actors::{ConductorMsg, Planner, Repertoire, RunReport, RunStatus, WorkerMsg};
+use crate::event_bus::EventBusMsg;
+use crate::event_relay::EventRelayMsg;
 use crate::event_store::EventQuery;
+use crate::supervisor::{PerUserMsg, SessionSupervisorMsg, WorkersConfig};
 
 const REPERTOIRE: &str = r#"
 [[structure]]
@@ -31,14 +35,14 @@ says = []
 command = "grep -q clock src/lib.rs && echo fine"
 "#;
 
-async fn host_with_desk(folder: &TempDir, memory: &MemoryBridge) -> AppState {
+async fn host_with_workers(folder: &TempDir, memory: &MemoryBridge) -> AppState {
     let planner = Planner::new(Repertoire::from_toml(REPERTOIRE).unwrap());
-    let mut desk = DeskConfig::new(folder.path().join("work"), Arc::new(planner));
-    desk.memory_budget = Duration::from_secs(10);
+    let mut workers = WorkersConfig::new(folder.path().join("work"), Arc::new(planner));
+    workers.memory_budget = Duration::from_secs(10);
     let config = AppConfig::new(folder.path().join("events.db"), memory.clone());
     AppState::start(AppConfig {
         poll: Duration::from_millis(1),
-        desk: Some(desk),
+        workers: Some(workers),
         ..config
     })
     .await
@@ -77,11 +81,43 @@ async fn taught(memory: &MemoryBridge) -> (Vec<f32>, usize) {
     told.await.unwrap()
 }
 
+/// The actors among `all` that understand `M`.
+fn of_kind<M: ractor::Message>(all: &[ActorCell]) -> Vec<&ActorCell> {
+    let understands = |actor: &&ActorCell| actor.is_message_type_of::<M>() == Some(true);
+    all.iter().filter(understands).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tree_is_that_of_the_documents() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host_with_workers(&folder, &memory).await;
+    app.ensure_memory(&ada()).await.unwrap();
+    let root = app.ensure_supervisor().await.unwrap().get_children();
+    assert_eq!(root.len(), 3, "bus, relay and session: {root:?}");
+    assert_eq!(of_kind::<EventBusMsg>(&root).len(), 1);
+    assert_eq!(of_kind::<EventRelayMsg>(&root).len(), 1);
+    let session = of_kind::<SessionSupervisorMsg>(&root)[0].get_children();
+    assert_eq!(session.len(), 5, "{session:?}");
+    assert_eq!(of_kind::<PerUserMsg<ConductorMsg>>(&session).len(), 1);
+    assert_eq!(of_kind::<PerUserMsg<WorkerMsg>>(&session).len(), 3);
+    let agents = of_kind::<MemorySupervisorMsg>(&session)[0].get_children();
+    assert_eq!(of_kind::<MemoryAgentMsg>(&agents).len(), 1, "one user");
+    // A conductor and its workers live under their supervisors, one for each user.
+    execute(&app, &memory, "set up the library `clock`").await;
+    let desktop = of_kind::<PerUserMsg<ConductorMsg>>(&session)[0].get_children();
+    assert_eq!(of_kind::<ConductorMsg>(&desktop).len(), 1);
+    for supervisor in of_kind::<PerUserMsg<WorkerMsg>>(&session) {
+        assert_eq!(of_kind::<WorkerMsg>(&supervisor.get_children()).len(), 1);
+    }
+    app.shut_down().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_read() {
     let folder = tempfile::tempdir().unwrap();
     let memory = bridge(&folder);
-    let app = host_with_desk(&folder, &memory).await;
+    let app = host_with_workers(&folder, &memory).await;
     let done = execute(&app, &memory, "set up the library `clock`").await;
     assert_eq!(done.status, RunStatus::Completed);
     // A second one, so that the researcher has something to find; it fails.
@@ -112,7 +148,7 @@ async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_rea
 async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_both() {
     let folder = tempfile::tempdir().unwrap();
     let memory = bridge(&folder);
-    let app = host_with_desk(&folder, &memory).await;
+    let app = host_with_workers(&folder, &memory).await;
     let first = execute(&app, &memory, "set up the library `clock`").await;
     let plans = |report: &RunReport| -> Vec<String> {
         report.attempts.iter().map(|one| one.plan.clone()).collect()
@@ -134,7 +170,7 @@ async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_b
     app.shut_down().await.unwrap();
     // The log read again says everything again, and teaches nothing twice.
     let memory = bridge(&folder);
-    let app = host_with_desk(&folder, &memory).await;
+    let app = host_with_workers(&folder, &memory).await;
     app.ensure_memory(&ada()).await.unwrap();
     memory.catch_up().await.unwrap().unwrap();
     assert_eq!(taught(&memory).await, (vec![0.4, 1.0], 0));
@@ -145,7 +181,7 @@ async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_b
 async fn the_same_asked_again_soon_makes_the_first_answer_worth_less() {
     let folder = tempfile::tempdir().unwrap();
     let memory = bridge(&folder);
-    let app = host_with_desk(&folder, &memory).await;
+    let app = host_with_workers(&folder, &memory).await;
     execute(&app, &memory, "who wrote the parser of the week?").await;
     assert_eq!(taught(&memory).await.0, [0.8], "completed");
     execute(&app, &memory, "please: who wrote the parser of the week?").await;
@@ -155,10 +191,10 @@ async fn the_same_asked_again_soon_makes_the_first_answer_worth_less() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_memory_that_dies_under_the_desk_is_done_without_and_comes_back() {
+async fn a_memory_that_dies_under_its_workers_is_done_without_and_comes_back() {
     let folder = tempfile::tempdir().unwrap();
     let memory = bridge(&folder);
-    let app = host_with_desk(&folder, &memory).await;
+    let app = host_with_workers(&folder, &memory).await;
     execute(&app, &memory, "set up the library `clock`").await;
     let first = memory.service().unwrap();
     assert!(first.shut_down().await.is_clean());

@@ -5,19 +5,25 @@ use reprise_types::{hostile_text, quoted_lines};
 use super::super::testing::{Fake, Temper, lesson, remembered};
 use super::*;
 
-fn with(temper: Temper) -> Recollection {
-    Recollection::new(Some(Fake::new(temper))).within(Duration::from_millis(50))
+fn with(temper: Temper) -> MemoryClient {
+    MemoryClient::new(Some(Fake::new(temper))).within(Duration::from_millis(50))
 }
 
 #[tokio::test]
 async fn no_memory_a_slow_one_a_dead_one_and_one_that_panics_answer_nothing() {
-    let off = Recollection::new(None);
+    let off = MemoryClient::new(None);
     assert_eq!(off.budget, Duration::from_millis(500), "the documented box");
-    assert_eq!(off.ask("q", 5, &[]).await.asked, Asked::Off);
-    assert_eq!(with(Temper::Slow).ask("q", 5, &[]).await.asked, Asked::Late);
+    assert_eq!(off.ask("q", 5, &[]).await.asked, RecallStatus::Off);
+    assert_eq!(
+        with(Temper::Slow).ask("q", 5, &[]).await.asked,
+        RecallStatus::Late
+    );
     for temper in [Temper::Dead, Temper::Panics] {
         let answer = with(temper).ask("q", 5, &[]).await;
-        assert!(matches!(answer.asked, Asked::Failed(_)), "{answer:?}");
+        assert!(
+            matches!(answer.asked, RecallStatus::Failed(_)),
+            "{answer:?}"
+        );
         assert!(answer.results().is_empty() && answer.block("Head:").is_none());
     }
 }

@@ -1,0 +1,73 @@
+//! The kinds of worker and the work each takes.
+
+/// Which worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Capability {
+    /// Runs commands.
+    Terminal,
+    /// Looks things up.
+    Researcher,
+    /// Keeps documents.
+    Writer,
+}
+
+impl Capability {
+    /// The word of the event contract.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Researcher => "researcher",
+            Self::Writer => "writer",
+        }
+    }
+
+    /// What stands over memories in its prompt.
+    #[must_use]
+    pub fn memory_heading(self) -> &'static str {
+        match self {
+            Self::Terminal | Self::Researcher => "Relevant history:",
+            Self::Writer => "Related prior work:",
+        }
+    }
+}
+
+/// One worker's work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Task {
+    /// A shell command in a folder of the workspace, after writing these files there.
+    Run {
+        /// Relative to the workspace.
+        folder: String,
+        /// Paths relative to the folder, and texts.
+        files: Vec<(String, String)>,
+        /// For `/bin/sh -c`.
+        command: String,
+    },
+    /// A search for words in the workspace's files.
+    Search {
+        /// Any of them counts, more count more.
+        words: Vec<String>,
+    },
+    /// The next version of a document.
+    Write {
+        /// Relative to the workspace.
+        path: String,
+        /// The whole text.
+        text: String,
+        /// What this version is, in a sentence.
+        summary: String,
+    },
+}
+
+impl Task {
+    /// Whose work it is.
+    #[must_use]
+    pub fn capability(&self) -> Capability {
+        match self {
+            Self::Run { .. } => Capability::Terminal,
+            Self::Search { .. } => Capability::Researcher,
+            Self::Write { .. } => Capability::Writer,
+        }
+    }
+}

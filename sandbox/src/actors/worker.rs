@@ -1,0 +1,236 @@
+//! A worker: takes a turn, asks memory for it, does the work and reports.
+//!
+//! Lives here: what all workers do alike. Must never live here: the work of one kind (`terminal`,
+//! `researcher`, `writer`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use reprise_types::{MemoryKind, MemoryProvider};
+
+use super::emitter::{Emitter, EventDraft};
+use super::events::{DocumentEvents, WorkerEvents};
+use super::memory_client::{MemoryAnswer, MemoryClient};
+use super::task::{Capability, Task};
+use super::terminal::{self, CommandLimits};
+use super::turn::{FailureKind, Outcome, TurnContext, WorkerReport, WorkerStatus};
+use super::workspace::Workspace;
+use super::{researcher, writer};
+use crate::event_store::EventStoreError;
+
+/// Memories for one turn (M39).
+const MEMORIES: usize = 3;
+/// What the writer relates a document to (M39).
+const PRIOR_WORK: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
+
+/// The actor type.
+#[derive(Debug, Default)]
+pub struct WorkerActor;
+
+/// What a worker starts from.
+#[derive(Clone)]
+pub struct WorkerArguments {
+    /// Which work it takes.
+    pub capability: Capability,
+    /// The way into the event log.
+    pub emitter: Emitter,
+    /// Where it works.
+    pub workspace: Workspace,
+    /// What a command may use.
+    pub commands: Arc<CommandLimits>,
+    /// Memory, where there is one (M41).
+    pub memory_provider: Option<Arc<dyn MemoryProvider>>,
+    /// How long memory may take, a call.
+    pub memory_budget: Duration,
+}
+
+impl std::fmt::Debug for WorkerArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkerArguments")
+            .field("capability", &self.capability)
+            .field("memory", &self.memory_provider.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a worker understands.
+#[derive(Debug)]
+pub enum WorkerMsg {
+    /// Does one turn.
+    Run {
+        /// What is wanted.
+        turn: TurnContext,
+        /// How it went; an error where it could not be logged.
+        reply: RpcReplyPort<Result<WorkerReport, EventStoreError>>,
+    },
+}
+
+/// The running worker.
+#[derive(Debug)]
+pub struct WorkerState {
+    arguments: WorkerArguments,
+    memory: MemoryClient,
+}
+
+#[async_trait::async_trait]
+impl Actor for WorkerActor {
+    type Msg = WorkerMsg;
+    type State = WorkerState;
+    type Arguments = WorkerArguments;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        let memory = MemoryClient::new(arguments.memory_provider.clone());
+        Ok(WorkerState {
+            memory: memory.within(arguments.memory_budget),
+            arguments,
+        })
+    }
+
+    async fn handle(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let WorkerMsg::Run { turn, reply } = message;
+        let _gone = reply.send(state.turn(&turn).await).is_err();
+        Ok(())
+    }
+}
+
+/// The system prompt of a turn: who the worker is, what is wanted, and what memory says.
+#[must_use]
+pub fn get_system_context(worker: Capability, objective: &str, memory: &MemoryAnswer) -> String {
+    let role = match worker {
+        Capability::Terminal => terminal::ROLE,
+        Capability::Researcher => researcher::ROLE,
+        Capability::Writer => writer::ROLE,
+    };
+    let wanted = format!("{role}\n\nObjective: {objective}");
+    match memory.block(worker.memory_heading()) {
+        Some(memory) => format!("{wanted}\n\n{memory}"),
+        None => wanted,
+    }
+}
+
+impl WorkerState {
+    async fn turn(&self, turn: &TurnContext) -> Result<WorkerReport, EventStoreError> {
+        let WorkerArguments {
+            capability,
+            emitter,
+            ..
+        } = &self.arguments;
+        let memory = self.ask_memory(turn).await;
+        let started_at = emitter.now();
+        let events = |now| WorkerEvents {
+            role: capability.name(),
+            turn,
+            now,
+        };
+        let outcome = if turn.task.capability() == *capability {
+            let mut started = vec![events(&started_at).progress("started", &turn.objective)];
+            started.extend(begun(events(&started_at), &turn.task));
+            emitter.emit(started).await?;
+            self.work(turn, &started_at, &memory).await
+        } else {
+            not_ours(*capability, turn)
+        };
+        let report = WorkerReport {
+            status: outcome.status,
+            failure: outcome.failure,
+            summary: format!("{}: {}", turn.objective, outcome.summary),
+            system_context: get_system_context(*capability, &turn.objective, &memory),
+            memory,
+        };
+        let now = emitter.now();
+        let mut done = outcome.events;
+        done.push(events(&now).progress(report.status.name(), &outcome.progress));
+        done.push(events(&now).report(&report, &outcome.findings));
+        emitter.emit(done).await?;
+        Ok(report)
+    }
+
+    /// The turn's own question: a document is looked up by its summary, other work by what is
+    /// wanted.
+    async fn ask_memory(&self, turn: &TurnContext) -> MemoryAnswer {
+        let (query, kinds): (&str, &[MemoryKind]) = match &turn.task {
+            Task::Write { summary, .. } if summary.trim().is_empty() => {
+                (&turn.objective, &PRIOR_WORK)
+            }
+            Task::Write { summary, .. } => (summary, &PRIOR_WORK),
+            Task::Run { .. } | Task::Search { .. } => (&turn.objective, &[]),
+        };
+        self.memory.ask(query, MEMORIES, kinds).await
+    }
+
+    async fn work(&self, turn: &TurnContext, started_at: &str, memory: &MemoryAnswer) -> Outcome {
+        let WorkerArguments {
+            emitter, workspace, ..
+        } = &self.arguments;
+        match &turn.task {
+            Task::Run {
+                folder,
+                files,
+                command,
+            } => {
+                let limits = Arc::clone(&self.arguments.commands);
+                let ran = terminal::run(workspace.clone(), folder, files, command, limits).await;
+                let now = emitter.now();
+                terminal::outcome(&ran, turn, started_at, &now)
+            }
+            Task::Search { words } => {
+                let found = researcher::look_up(workspace.clone(), words).await;
+                let now = emitter.now();
+                researcher::outcome(workspace.clone(), found, words, turn, started_at, &now).await
+            }
+            Task::Write {
+                path,
+                text,
+                summary,
+            } => {
+                let revised =
+                    writer::revise(workspace.clone(), path, text, &memory.records()).await;
+                let (now, patch_id) = (emitter.now(), emitter.id());
+                writer::outcome(&revised, path, summary, turn, &now, &patch_id)
+            }
+        }
+    }
+}
+
+/// What a worker says before it works.
+fn begun(events: WorkerEvents<'_>, task: &Task) -> Vec<EventDraft> {
+    match task {
+        Task::Run { command, .. } => vec![events.tool_call(terminal::TOOL, command)],
+        Task::Search { words } => vec![events.tool_call(researcher::TOOL, &words.join(" "))],
+        Task::Write { path, summary, .. } => {
+            let document = DocumentEvents {
+                turn: events.turn,
+                now: events.now,
+                path,
+                version: 0,
+            };
+            vec![document.started(), document.progress(summary)]
+        }
+    }
+}
+
+fn not_ours(worker: Capability, turn: &TurnContext) -> Outcome {
+    let (own, wanted) = (worker.name(), turn.task.capability().name());
+    let summary = format!("the {own} does not do the {wanted}'s work");
+    Outcome {
+        status: WorkerStatus::Blocked,
+        failure: Some(FailureKind::Unknown),
+        progress: summary.clone(),
+        summary,
+        findings: Vec::new(),
+        events: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

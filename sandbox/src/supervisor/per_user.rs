@@ -1,0 +1,142 @@
+//! A supervisor with one child of one kind for each user.
+//!
+//! Lives here: starting a child for whoever asks first, and forgetting one that has ended, so that
+//! the next request starts its successor. Must never live here: what a child does.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use reprise_types::UserId;
+
+use crate::actors::RunError;
+
+/// How long a child may take to finish what it does.
+const DRAIN: Duration = Duration::from_mins(2);
+
+/// The actor type.
+#[derive(Debug, Default)]
+pub struct PerUserSupervisor<A>(PhantomData<A>);
+
+/// Makes what a user's child starts from; may block.
+pub type ArgumentsOf<A> =
+    Arc<dyn Fn(&UserId) -> Result<<A as Actor>::Arguments, RunError> + Send + Sync>;
+
+/// What a supervisor of users' children understands.
+pub enum PerUserMsg<M> {
+    /// The child of a user, started where there is none.
+    GetOrCreate {
+        /// Whose.
+        user_id: UserId,
+        /// Its address.
+        reply: RpcReplyPort<Result<ActorRef<M>, RunError>>,
+    },
+}
+
+impl<M> std::fmt::Debug for PerUserMsg<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self::GetOrCreate { user_id, .. } = self;
+        write!(f, "GetOrCreate({user_id})")
+    }
+}
+
+/// The running children.
+pub struct PerUserState<A: Actor> {
+    arguments_of: ArgumentsOf<A>,
+    children: BTreeMap<UserId, ActorRef<A::Msg>>,
+}
+
+impl<A: Actor> std::fmt::Debug for PerUserState<A> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let users = self.children.keys();
+        f.debug_set().entries(users).finish()
+    }
+}
+
+impl<A: Actor + Default> PerUserState<A> {
+    async fn get_or_create(
+        &mut self,
+        myself: &ActorRef<PerUserMsg<A::Msg>>,
+        user: UserId,
+    ) -> Result<ActorRef<A::Msg>, RunError> {
+        if let Some(child) = self.children.get(&user) {
+            return Ok(child.clone());
+        }
+        let failed = |message: String| RunError::Gone {
+            who: "worker",
+            message,
+        };
+        let (make, of) = (Arc::clone(&self.arguments_of), user.clone());
+        let arguments = tokio::task::spawn_blocking(move || make(&of)).await;
+        let arguments = arguments.map_err(|error| failed(error.to_string()))??;
+        let spawned = A::spawn_linked(None, A::default(), arguments, myself.get_cell()).await;
+        let (child, _) = spawned.map_err(|error| failed(error.to_string()))?;
+        self.children.insert(user, child.clone());
+        Ok(child)
+    }
+}
+
+#[async_trait::async_trait]
+impl<A: Actor + Default> Actor for PerUserSupervisor<A> {
+    type Msg = PerUserMsg<A::Msg>;
+    type State = PerUserState<A>;
+    type Arguments = ArgumentsOf<A>;
+
+    async fn pre_start(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        arguments_of: Self::Arguments,
+    ) -> Result<Self::State, ActorProcessingErr> {
+        Ok(PerUserState {
+            arguments_of,
+            children: BTreeMap::new(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<Self::Msg>,
+        message: Self::Msg,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let PerUserMsg::GetOrCreate { user_id, reply } = message;
+        let child = state.get_or_create(&myself, user_id).await;
+        let _gone = reply.send(child).is_err();
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        event: SupervisionEvent,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        let ended = match event {
+            SupervisionEvent::ActorFailed(who, error) => {
+                tracing::warn!(%error, "a worker failed; the next request starts another");
+                who
+            }
+            SupervisionEvent::ActorTerminated(who, _, _) => who,
+            _ => return Ok(()),
+        };
+        state
+            .children
+            .retain(|_, child| child.get_id() != ended.get_id());
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _myself: ActorRef<Self::Msg>,
+        state: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        for (user, child) in std::mem::take(&mut state.children) {
+            if let Err(error) = child.drain_and_wait(Some(DRAIN)).await {
+                tracing::debug!(%user, %error, "a worker had ended, or did not end in time");
+            }
+        }
+        Ok(())
+    }
+}

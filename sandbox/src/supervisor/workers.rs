@@ -1,0 +1,209 @@
+//! The supervisors of the conductors and their workers, and the way from a conductor to a worker.
+//!
+//! Lives here: what each starts its children from. Must never live here: what they do.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorCell, ActorId, ActorRef, SpawnErr, call_t};
+use reprise_types::limits::RECALL_BUDGET_MS;
+use reprise_types::{Clock, MemoryProvider, UserId};
+
+use super::per_user::{ArgumentsOf, PerUserMsg, PerUserSupervisor};
+use crate::actors::{
+    Capability, CommandLimits, ConductorActor, ConductorArguments, ConductorMsg, Emitter,
+    ModelGateway, RunError, TurnContext, WorkerActor, WorkerArguments, WorkerMsg, WorkerReport,
+    Workspace,
+};
+use crate::event_store::EventStoreMsg;
+
+/// How long a worker may take: longer than any command may run.
+const WORKER_MS: u64 = 15 * 60 * 1_000;
+/// How long a supervisor may take to start one.
+const START_MS: u64 = 30_000;
+/// How long a supervisor's children may take to end.
+const DRAIN: Duration = Duration::from_mins(2);
+
+/// One conductor for each user: their desktop.
+pub type DesktopSupervisor = PerUserSupervisor<ConductorActor>;
+/// One terminal, researcher or writer for each user; each kind has a supervisor of its own.
+pub type WorkerSupervisor = PerUserSupervisor<WorkerActor>;
+
+/// What conductors and workers start from.
+#[derive(Clone)]
+pub struct WorkersConfig {
+    /// The workers' directory, made where missing.
+    pub workspace: PathBuf,
+    /// Makes the plans.
+    pub gateway: Arc<dyn ModelGateway>,
+    /// What a command may use.
+    pub commands: CommandLimits,
+    /// How long memory may take, a call.
+    pub memory_budget: Duration,
+}
+
+impl WorkersConfig {
+    /// The defaults, with this directory and this planner.
+    #[must_use]
+    pub fn new(workspace: PathBuf, gateway: Arc<dyn ModelGateway>) -> Self {
+        Self {
+            workspace,
+            gateway,
+            commands: CommandLimits::default(),
+            memory_budget: Duration::from_millis(RECALL_BUDGET_MS),
+        }
+    }
+}
+
+impl std::fmt::Debug for WorkersConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkersConfig")
+            .field("workspace", &self.workspace)
+            .field("memory_budget", &self.memory_budget)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The memory of a user, where there is one.
+pub(crate) type MemoryOf = Arc<dyn Fn(&UserId) -> Option<Arc<dyn MemoryProvider>> + Send + Sync>;
+
+/// What is the same for every conductor and worker of a session.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) config: WorkersConfig,
+    pub(crate) store: ActorRef<EventStoreMsg>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) memory: MemoryOf,
+}
+
+/// The supervisors of the workers: how a conductor reaches them.
+#[derive(Debug, Clone)]
+pub struct Workers {
+    terminal: ActorRef<PerUserMsg<WorkerMsg>>,
+    researcher: ActorRef<PerUserMsg<WorkerMsg>>,
+    writer: ActorRef<PerUserMsg<WorkerMsg>>,
+}
+
+impl Workers {
+    /// One turn of the user's worker for this work.
+    pub async fn call(&self, user: &UserId, turn: TurnContext) -> Result<WorkerReport, RunError> {
+        let capability = turn.task.capability();
+        let supervisor = match capability {
+            Capability::Terminal => &self.terminal,
+            Capability::Researcher => &self.researcher,
+            Capability::Writer => &self.writer,
+        };
+        let gone = |message: String| RunError::Gone {
+            who: capability.name(),
+            message,
+        };
+        let user_id = user.clone();
+        let get = |reply| PerUserMsg::GetOrCreate { user_id, reply };
+        let worker =
+            call_t!(supervisor, get, START_MS).map_err(|error| gone(error.to_string()))??;
+        let report = call_t!(worker, |reply| WorkerMsg::Run { turn, reply }, WORKER_MS);
+        Ok(report.map_err(|error| gone(error.to_string()))??)
+    }
+}
+
+/// The running supervisors of conductors and workers.
+#[derive(Debug)]
+pub(crate) struct WorkerTree {
+    pub(crate) desktop: ActorRef<PerUserMsg<ConductorMsg>>,
+    workers: Workers,
+}
+
+impl WorkerTree {
+    pub(crate) async fn start(
+        shared: Shared,
+        session: Option<ActorCell>,
+    ) -> Result<Self, SpawnErr> {
+        let worker = |capability| {
+            let shared = shared.clone();
+            let arguments: ArgumentsOf<WorkerActor> = Arc::new(move |user| {
+                Ok(WorkerArguments {
+                    capability,
+                    emitter: shared.emitter(user),
+                    workspace: shared.workspace()?,
+                    commands: Arc::new(shared.config.commands.clone()),
+                    memory_provider: (shared.memory)(user),
+                    memory_budget: shared.config.memory_budget,
+                })
+            });
+            spawn::<WorkerActor>(arguments, session.clone())
+        };
+        let workers = Workers {
+            terminal: worker(Capability::Terminal).await?,
+            researcher: worker(Capability::Researcher).await?,
+            writer: worker(Capability::Writer).await?,
+        };
+        let reached = workers.clone();
+        let conductor: ArgumentsOf<ConductorActor> = Arc::new(move |user| {
+            Ok(ConductorArguments {
+                emitter: shared.emitter(user),
+                workers: reached.clone(),
+                gateway: Arc::clone(&shared.config.gateway),
+                memory_provider: (shared.memory)(user),
+                memory_budget: shared.config.memory_budget,
+            })
+        });
+        let desktop = spawn::<ConductorActor>(conductor, session).await?;
+        Ok(Self { desktop, workers })
+    }
+
+    pub(crate) fn holds(&self, actor: ActorId) -> bool {
+        let Workers {
+            terminal,
+            researcher,
+            writer,
+        } = &self.workers;
+        let workers = [terminal, researcher, writer];
+        self.desktop.get_id() == actor || workers.iter().any(|one| one.get_id() == actor)
+    }
+
+    /// Ends the conductors, and then the workers that they need until then.
+    pub(crate) async fn shut_down(self) {
+        let Workers {
+            terminal,
+            researcher,
+            writer,
+        } = self.workers;
+        let supervisors = [
+            self.desktop.get_cell(),
+            terminal.get_cell(),
+            researcher.get_cell(),
+            writer.get_cell(),
+        ];
+        for supervisor in supervisors {
+            if let Err(error) = supervisor.drain_and_wait(Some(DRAIN)).await {
+                tracing::warn!(%error, "a supervisor of workers did not end in time");
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn emitter(&self, user: &UserId) -> Emitter {
+        Emitter::new(self.store.clone(), Arc::clone(&self.clock), user.clone())
+    }
+
+    fn workspace(&self) -> Result<Workspace, RunError> {
+        Workspace::new(&self.config.workspace).map_err(|error| RunError::Gone {
+            who: "worker",
+            message: error.to_string(),
+        })
+    }
+}
+
+async fn spawn<A: Actor + Default>(
+    arguments: ArgumentsOf<A>,
+    parent: Option<ActorCell>,
+) -> Result<ActorRef<PerUserMsg<A::Msg>>, SpawnErr> {
+    let supervisor = PerUserSupervisor::<A>::default();
+    let spawned = match parent {
+        Some(parent) => PerUserSupervisor::spawn_linked(None, supervisor, arguments, parent).await,
+        None => PerUserSupervisor::spawn(None, supervisor, arguments).await,
+    };
+    spawned.map(|(actor, _)| actor)
+}
