@@ -118,6 +118,8 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-store",
             "reprise-embed",
             "reprise-sandbox",
+            // Its integration tests' kit.
+            "reprise-tests",
         ],
     },
     Room {
@@ -135,7 +137,7 @@ pub(super) const FENCES: &[Fence] = &[
     Fence {
         outside: &["rvf-types", "rvf-wire", "rvf-runtime"],
         rooms: &["reprise-store"],
-        tests_of: &[],
+        tests_of: &["reprise"],
     },
     Fence {
         outside: &["multiversion", "rust-stemmers", "rvf-index"],

@@ -60,10 +60,23 @@ fn target_roots(manifest: &Manifest, by_path: &BTreeMap<&str, &Source>) -> Vec<S
     roots.extend(
         named_targets(&manifest.toml)
             .iter()
-            .map(|path| format!("{folder}/{path}")),
+            .map(|path| joined(folder, path)),
     );
     roots.retain(|path| by_path.contains_key(path.as_str()));
     roots
+}
+
+/// `path` as seen from `folder`, without `..`.
+fn joined(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').collect();
+    for part in path.split('/') {
+        if part == ".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts.join("/")
 }
 
 fn named_targets(toml: &toml::Table) -> Vec<String> {
