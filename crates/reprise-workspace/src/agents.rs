@@ -115,7 +115,9 @@ impl Workspace {
             commit: tip.to_string(),
             ahead,
             behind,
-            needs_approval: paths.iter().any(|(_, class)| *class == Class::Prd),
+            needs_approval: paths
+                .iter()
+                .any(|(_, class)| matches!(class, Class::Prd | Class::Rules)),
             paths,
         })
     }

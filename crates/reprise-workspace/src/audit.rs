@@ -4,11 +4,13 @@
 //! Must never live here: the order of a transaction.
 
 use chrono::{DateTime, Utc};
+use git2::Oid;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Result, WorkspaceError};
 use crate::files;
+use crate::git::Git;
 use crate::path::RepoPath;
 
 /// Where it is.
@@ -54,6 +56,10 @@ pub struct AuditLine {
     pub action: Action,
     /// Who.
     pub actor: String,
+    /// Who stands behind a person's name, by what the machine knows: git's identity here, or whose
+    /// token the daemon was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     /// The rules that decided.
     #[serde(default)]
     pub rules: Vec<String>,
@@ -130,6 +136,24 @@ fn contains(line: &[u8], word: &[u8]) -> bool {
     word.is_empty() || line.windows(word.len()).any(|window| window == word)
 }
 
+/// Approvals by people that a tree's trail holds, oldest first; those of its newest archived part,
+/// too, since the trail may have been begun anew after one.
+pub(crate) fn approvals(git: &Git, tree: Option<Oid>) -> Result<Vec<AuditLine>> {
+    let mut bytes = Vec::new();
+    if let Some((_, newest)) = git.list(tree, ARCHIVE)?.pop() {
+        bytes = git.bytes(newest.id)?;
+    }
+    let present = git.content_at(tree, &RepoPath::known(AUDIT))?;
+    bytes.extend(present.unwrap_or_default());
+    let query = AuditQuery {
+        action: Some(Action::Approve),
+        ..AuditQuery::default()
+    };
+    let (mut lines, _) = search(&bytes, &query);
+    lines.retain(|line| line.actor.starts_with("human:"));
+    Ok(lines)
+}
+
 /// The trail, its archived parts first.
 pub(crate) fn read_all(root: &std::path::Path) -> Result<Vec<u8>> {
     let mut parts = Vec::new();
@@ -188,6 +212,7 @@ mod tests {
             ts: reprise_types::parse_timestamp("2026-02-16T09:46:08Z").unwrap(),
             action: Action::Write,
             actor: actor.to_owned(),
+            identity: None,
             rules: vec!["core-prd".to_owned()],
             paths: vec![path.to_owned()],
             branch: "main".to_owned(),

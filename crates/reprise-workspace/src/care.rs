@@ -166,16 +166,11 @@ impl Workspace {
                 changes.insert(path, Some(bytes));
             }
             Ok(Draft {
-                actor: actor.clone(),
-                action: Action::Prune,
-                act: None,
                 changes,
                 title: "Put old snapshots, events and scratch away".to_owned(),
-                message: String::new(),
-                other_parent: None,
-                approved: false,
                 topic: Some("Workspace_Pruned"),
                 details: json!(pruned),
+                ..Draft::new(actor, Action::Prune)
             })
         })?;
         Ok(())

@@ -128,6 +128,11 @@ pub(crate) fn look(path: &Path) -> Result<Option<fs::Metadata>> {
     }
 }
 
+/// Whether its owner may run it: the one bit of a mode that git keeps.
+pub(crate) fn is_executable(found: &fs::Metadata) -> bool {
+    found.mode() & 0o100 != 0
+}
+
 fn is_absent(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -13,13 +13,11 @@ use ulid::Ulid;
 use crate::actor::Actor;
 use crate::audit::{Action, AuditLine};
 use crate::error::{Result, WorkspaceError};
-use crate::git::{Git, Head};
+use crate::git::Git;
 use crate::governor::{Act, Ask};
 use crate::graph::Upstream;
-use crate::path::RepoPath;
-use crate::transaction::TRAILER;
-use crate::validate;
-use crate::workspace::main_of;
+use crate::path::{Class, RepoPath};
+use crate::transaction::{TRAILER, View};
 
 /// Most commits that are looked at: who brings a long history tells it in one line.
 const COMMITS_MAX: usize = 256;
@@ -27,7 +25,8 @@ const COMMITS_MAX: usize = 256;
 const PATHS_MAX: usize = 64;
 
 /// A line for each commit since the last transaction of this branch, oldest first.
-pub(crate) fn lines(git: &Git, head: &Head, at: DateTime<Utc>) -> Result<Vec<AuditLine>> {
+pub(crate) fn lines(view: &View<'_>, at: DateTime<Utc>) -> Result<Vec<AuditLine>> {
+    let (git, head) = (view.git, view.head);
     let (mut ahead, mut seen, mut found) =
         (Vec::from_iter(head.commit), BTreeSet::new(), Vec::new());
     let mut has_ours = false;
@@ -56,7 +55,7 @@ pub(crate) fn lines(git: &Git, head: &Head, at: DateTime<Utc>) -> Result<Vec<Aud
     found.reverse();
     let mut lines = Vec::new();
     for id in found {
-        lines.push(line(git, head, id, at)?);
+        lines.push(line(view, id, at)?);
     }
     Ok(lines)
 }
@@ -76,7 +75,8 @@ pub(crate) fn transaction_of(commit: &Commit<'_>) -> Option<String> {
     named.next().map(|tx| tx.trim().to_owned())
 }
 
-fn line(git: &Git, head: &Head, id: Oid, at: DateTime<Utc>) -> Result<AuditLine> {
+fn line(view: &View<'_>, id: Oid, at: DateTime<Utc>) -> Result<AuditLine> {
+    let (git, head) = (view.git, view.head);
     let commit = git
         .repo
         .find_commit(id)
@@ -84,7 +84,7 @@ fn line(git: &Git, head: &Head, id: Oid, at: DateTime<Utc>) -> Result<AuditLine>
     let author = commit.author();
     let name = author.name().unwrap_or("unknown").to_owned();
     let paths = changed(git, &commit)?;
-    let violated = violations(git, head, &name, &paths)?;
+    let violated = violations(view, &name, &paths)?;
     let when = commit.time().seconds();
     // The commit's own hash makes the id, so that two who see it write the same line.
     let random = id.as_bytes()[..10]
@@ -96,6 +96,10 @@ fn line(git: &Git, head: &Head, id: Oid, at: DateTime<Utc>) -> Result<AuditLine>
         ts: DateTime::from_timestamp(when, 0).unwrap_or(at),
         action: Action::Git,
         actor: format!("human:{name}"),
+        identity: author
+            .email()
+            .ok()
+            .map(|address| format!("{name} <{address}>")),
         rules: violated.clone(),
         paths: paths.iter().map(ToString::to_string).collect(),
         branch: head.branch().to_owned(),
@@ -121,12 +125,13 @@ pub(crate) fn changed(git: &Git, commit: &Commit<'_>) -> Result<Vec<RepoPath>> {
 }
 
 /// The rules that would have refused it.
-fn violations(git: &Git, head: &Head, name: &str, paths: &[RepoPath]) -> Result<Vec<String>> {
+fn violations(view: &View<'_>, name: &str, paths: &[RepoPath]) -> Result<Vec<String>> {
+    let head = view.head;
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let Ok(actor) = Actor::human(&plain).or_else(|_| Actor::human("unknown")) else {
         return Ok(Vec::new());
     };
-    let mut governor = validate::governor(git, head.tree)?;
+    let mut governor = view.in_force.rules.governor(view.git)?;
     let upstream = Upstream {
         named: true,
         ..Upstream::default()
@@ -138,14 +143,15 @@ fn violations(git: &Git, head: &Head, name: &str, paths: &[RepoPath]) -> Result<
             act: Act::Append,
             path,
             branch: head.branch(),
-            on_main: head.branch() == main_of(git),
+            on_main: view.on_main,
             owners: &[],
             approved: false,
             shortens: false,
             upstream: &upstream,
         };
         let verdict = governor.judge(&ask)?;
-        if verdict.refusal.is_some() {
+        let waits = view.on_main && view.in_force.is_pending && path.class() == Class::Rules;
+        if waits || verdict.refusal.is_some() {
             rules.insert(verdict.rule);
         }
     }

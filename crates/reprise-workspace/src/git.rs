@@ -21,7 +21,7 @@ use crate::path::RepoPath;
 /// A regular file's mode in a tree.
 pub(crate) const FILE: i32 = 0o100_644;
 /// An executable file's mode in a tree.
-const EXECUTABLE: i32 = 0o100_755;
+pub(crate) const EXECUTABLE: i32 = 0o100_755;
 /// A folder's mode in a tree.
 const FOLDER: i32 = 0o040_000;
 
@@ -84,6 +84,14 @@ impl Git {
         }
         let root = root.to_owned();
         Ok(Self { repo, root })
+    }
+
+    /// Whom git's configuration names as the author of what is done here; nothing where nobody.
+    pub(crate) fn identity(&self) -> Option<String> {
+        let config = self.repo.config().and_then(|mut all| all.snapshot()).ok()?;
+        let name = config.get_str("user.name").ok()?;
+        let address = config.get_str("user.email").unwrap_or_default();
+        Some(format!("{name} <{address}>"))
     }
 
     /// The root of the working tree.
@@ -189,12 +197,19 @@ impl Git {
             return Ok(Vec::new());
         };
         let tree = self.tree(tree)?;
-        let id = match tree.get_path(Path::new(folder)) {
-            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => entry.id(),
-            _ => return Ok(Vec::new()),
+        match tree.get_path(Path::new(folder)) {
+            Ok(entry) if entry.kind() == Some(ObjectType::Tree) => self.entries(Some(entry.id())),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The files that a tree holds itself, by name.
+    pub(crate) fn entries(&self, tree: Option<Oid>) -> Result<Vec<(String, Blob)>> {
+        let Some(tree) = tree else {
+            return Ok(Vec::new());
         };
         let mut found = Vec::new();
-        for entry in &self.tree(id)? {
+        for entry in &self.tree(tree)? {
             if let (Ok(name), Some(ObjectType::Blob)) = (entry.name(), entry.kind()) {
                 let (id, mode) = (entry.id(), entry.filemode());
                 found.push((name.to_owned(), Blob { id, mode }));

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use git2::{Repository, RepositoryInitOptions};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::actor::Actor;
 use crate::audit::{self, AUDIT};
@@ -127,16 +126,10 @@ impl Workspace {
             let changes = Changes::from([(ignore, Some(wanted))]);
             let receipt = workspace.transact(&mut stage, &tx, &mut |_| {
                 Ok(Draft {
-                    actor: Actor::orchestrator(),
-                    action: audit::Action::Init,
-                    act: None,
                     changes: changes.clone(),
                     title: "Make a workspace (ADR-008)".to_owned(),
-                    message: String::new(),
-                    other_parent: None,
-                    approved: false,
                     topic: Some("Workspace_Created"),
-                    details: Value::Null,
+                    ..Draft::new(&Actor::orchestrator(), audit::Action::Init)
                 })
             })?;
             Some(receipt)

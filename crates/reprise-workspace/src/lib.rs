@@ -26,6 +26,7 @@ mod path;
 mod project;
 mod recover;
 mod rollback;
+mod rules;
 mod schema;
 mod snapshot;
 mod stage;

@@ -10,7 +10,7 @@ pub(crate) use plan::{Meeting, Merging, differing, merging};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
-use crate::audit::{self, Action, AuditQuery};
+use crate::audit::{self, Action};
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::git::Git;
@@ -44,16 +44,10 @@ impl Workspace {
         self.transact(&mut stage, &tx, &mut |view| {
             let tip = resolve(view.git, name)?;
             Ok(Draft {
-                actor: human.clone(),
-                action: Action::Approve,
-                act: None,
-                changes: Changes::new(),
                 title: format!("Approve {name} at {tip:.10}"),
-                message: String::new(),
-                other_parent: None,
-                approved: false,
                 topic: Some("Merge_Approved"),
                 details: json!({ "ref": name, "commit": tip.to_string() }),
+                ..Draft::new(human, Action::Approve)
             })
         })
     }
@@ -70,7 +64,7 @@ impl Workspace {
             let Some(meeting) = meeting else {
                 return Ok(nothing(actor, name));
             };
-            validate_sides(view.git, &meeting, name)?;
+            validate_sides(view, &meeting, name)?;
             let merging = merging(view.git, &meeting)?;
             if !merging.contradictions.is_empty() {
                 let error = refusal(name, &tx, &merging);
@@ -79,10 +73,9 @@ impl Workspace {
             }
             losers.clone_from(&merging.losers);
             Ok(Draft {
-                actor: actor.clone(),
-                action: Action::Merge,
                 act: Some(Act::Merge),
                 changes: merging.changes,
+                modes: merging.modes,
                 title: format!("Merge {name}"),
                 message: text.clone(),
                 other_parent: Some(meeting.theirs),
@@ -96,6 +89,7 @@ impl Workspace {
                     "losers": merging.losers,
                     "re_embed": merging.re_embed,
                 }),
+                ..Draft::new(actor, Action::Merge)
             })
         });
         drop(stage);
@@ -143,16 +137,11 @@ impl Workspace {
             "theirs": meeting.theirs.to_string() });
         self.transact(&mut stage, &own, &mut |_| {
             Ok(Draft {
-                actor: actor.clone(),
-                action: Action::Merge,
-                act: None,
                 changes: Changes::from([(path.clone(), Some(text.clone().into_bytes()))]),
                 title: format!("Report why {name} was not merged"),
-                message: String::new(),
-                other_parent: None,
-                approved: false,
                 topic: Some("Merge_Rejected"),
                 details: details.clone(),
+                ..Draft::new(actor, Action::Merge)
             })
         })?;
         Ok(())
@@ -161,16 +150,9 @@ impl Workspace {
 
 fn nothing(actor: &Actor, name: &str) -> Draft {
     Draft {
-        actor: actor.clone(),
-        action: Action::Merge,
         act: Some(Act::Merge),
-        changes: Changes::new(),
         title: format!("Merge {name}"),
-        message: String::new(),
-        other_parent: None,
-        approved: false,
-        topic: None,
-        details: Value::Null,
+        ..Draft::new(actor, Action::Merge)
     }
 }
 
@@ -222,25 +204,17 @@ fn refusal(name: &str, tx: &str, merging: &Merging) -> WorkspaceError {
 }
 
 /// Whether the trail of the branch merged into holds a person's approval of this very commit.
-fn is_approved(view: &View<'_>, tip: Oid) -> Result<bool> {
-    let trail = RepoPath::known(audit::AUDIT);
-    let bytes = view
-        .git
-        .content_at(view.head.tree, &trail)?
-        .unwrap_or_default();
-    let query = AuditQuery {
-        action: Some(Action::Approve),
-        ..AuditQuery::default()
-    };
-    let (lines, _) = audit::search(&bytes, &query);
-    let tip = tip.to_string();
-    Ok(lines.iter().any(|line| {
-        line.actor.starts_with("human:") && line.details.get("commit") == Some(&json!(tip))
-    }))
+pub(crate) fn is_approved(view: &View<'_>, tip: Oid) -> Result<bool> {
+    let tip = json!(tip.to_string());
+    let lines = audit::approvals(view.git, view.head.tree)?;
+    Ok(lines
+        .iter()
+        .any(|line| line.details.get("commit") == Some(&tip)))
 }
 
 /// Both sides must be in order by themselves (W12).
-fn validate_sides(git: &Git, meeting: &Meeting, name: &str) -> Result<()> {
+fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> {
+    let (git, rules) = (view.git, view.in_force.rules);
     for (side, commit) in [
         ("the branch merged into", meeting.ours),
         (name, meeting.theirs),
@@ -250,16 +224,16 @@ fn validate_sides(git: &Git, meeting: &Meeting, name: &str) -> Result<()> {
             let Some(bytes) = git.content_at(tree, &path)? else {
                 continue;
             };
-            schema::check(&path, &bytes, &|own| git.content_at(tree, own)).map_err(|error| {
-                match error {
+            schema::check(&path, &bytes, &|own| rules.schema(git, own)).map_err(
+                |error| match error {
                     WorkspaceError::Invalid { rule, path, why } => WorkspaceError::Invalid {
                         rule,
                         path,
                         why: format!("on {side} {why}"),
                     },
                     other => other,
-                }
-            })?;
+                },
+            )?;
         }
     }
     Ok(())

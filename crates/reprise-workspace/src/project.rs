@@ -90,16 +90,11 @@ impl Workspace {
                 }
             }
             Ok(Draft {
-                actor: Actor::orchestrator(),
-                action: Action::Write,
                 act: Some(crate::governor::Act::Write),
                 changes,
                 title: format!("Project {written} records"),
-                message: String::new(),
-                other_parent: None,
-                approved: false,
                 topic: Some("Memory_Projected"),
-                details: Value::Null,
+                ..Draft::new(&Actor::orchestrator(), Action::Write)
             })
         })?;
         projection.written = written;

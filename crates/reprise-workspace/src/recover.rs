@@ -181,7 +181,15 @@ impl Workspace {
         );
         let found = files::look(&to)?;
         let there = blob_id_of_file(&to)?;
-        if there == after && found.is_some() == after.is_some() {
+        let blob = git.blob_at(tree, path)?;
+        let is_executable = blob.is_some_and(|blob| blob.mode != crate::git::FILE);
+        let has_mode = |found: &std::fs::Metadata| {
+            blob.is_none() || files::is_executable(found) == is_executable
+        };
+        if there == after
+            && found.as_ref().is_none_or(has_mode)
+            && found.is_some() == after.is_some()
+        {
             return Ok(Placed::Done);
         }
         if there != before || found.is_some() != before.is_some() {
@@ -203,9 +211,6 @@ impl Workspace {
         }
         stage.put(path, &bytes)?;
         stage.unsynced.sync()?;
-        let is_executable = git
-            .blob_at(tree, path)?
-            .is_some_and(|blob| blob.mode != crate::git::FILE);
         let placed = match stage.take(path, is_executable)? {
             Some(from) => files::place(&from, &to, mark)?,
             None => Placed::Done,

@@ -2,6 +2,7 @@
 //!
 //! Must never live here: how the new commit is made.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use git2::MergeOptions;
@@ -64,7 +65,7 @@ fn draft(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<Draft
             Some(&options),
         )
         .map_err(read())?;
-    let mut changes = Changes::new();
+    let (mut changes, mut modes) = (Changes::new(), BTreeMap::new());
     for path in differing(git, parent.id(), id)? {
         if path.merge_rule() == MergeRule::Lines {
             continue;
@@ -75,6 +76,11 @@ fn draft(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<Draft
             return Err(invalid("rollback-conflict", path.as_str(), why));
         }
         let entry = index.get_path(at, 0);
+        modes.extend(
+            entry
+                .iter()
+                .map(|entry| (path.clone(), entry.mode.cast_signed())),
+        );
         let content = entry.map(|entry| git.bytes(entry.id)).transpose()?;
         changes.insert(path, content);
     }
@@ -88,19 +94,17 @@ fn draft(view: &View<'_>, actor: &Actor, name: &str, text: &str) -> Result<Draft
     let subject = String::from_utf8_lossy(commit.summary_bytes().unwrap_or_default()).into_owned();
     let reason = format!("This reverts commit {id}.");
     Ok(Draft {
-        actor: actor.clone(),
-        action: Action::Rollback,
         act: Some(Act::Rollback),
         changes,
+        modes,
         title: format!("Revert \"{subject}\""),
         message: if text.is_empty() {
             reason
         } else {
             format!("{text}\n\n{reason}")
         },
-        other_parent: None,
-        approved: false,
         topic: Some("Artifact_Rolled_Back"),
         details: json!({ "commit": id.to_string() }),
+        ..Draft::new(actor, Action::Rollback)
     })
 }

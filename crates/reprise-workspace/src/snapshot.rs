@@ -19,11 +19,13 @@ use crate::actor::Actor;
 use crate::audit::{AUDIT, Action};
 use crate::error::{Result, WorkspaceError};
 use crate::files;
-use crate::git::{Git, signature};
+use crate::git::{EXECUTABLE, FILE, Git, signature};
 use crate::lines::Lines;
-use crate::path::{MergeRule, RepoPath};
+use crate::merge::is_approved;
+use crate::path::{Class, MergeRule, RepoPath};
+use crate::rules;
 use crate::stage::Stage;
-use crate::transaction::{Changes, Draft, Receipt};
+use crate::transaction::{Changes, Draft, Receipt, View};
 use crate::workspace::{Workspace, invalid};
 
 const FOLDER: &str = ".sdlc_ide/snapshots";
@@ -176,30 +178,34 @@ impl Workspace {
                     changes.insert(path, None);
                 }
             }
-            for (path, bytes) in &content {
+            let mut modes = BTreeMap::new();
+            for (path, Packed { bytes, mode }) in &content {
+                modes.insert(path.clone(), *mode);
+                let blob = view.git.blob_at(view.head.tree, path)?;
                 let present = view.git.content_at(view.head.tree, path)?;
                 let bytes = match (path.merge_rule(), &present) {
                     (MergeRule::Lines, Some(present)) => joined(bytes, present),
                     _ => bytes.clone(),
                 };
-                if path.as_str() != AUDIT && present.as_ref() != Some(&bytes) {
+                let is_there =
+                    present.as_ref() == Some(&bytes) && blob.is_some_and(|blob| blob.mode == *mode);
+                if path.as_str() != AUDIT && !is_there {
                     changes.insert(path.clone(), Some(bytes));
                 }
             }
-            Ok(recording(
-                actor,
-                "Restore a snapshot",
-                "Snapshot_Restored",
-                changes,
-                &details,
-            ))
+            refuse_rules(view, actor, &manifest, &changes)?;
+            let title = "Restore a snapshot";
+            Ok(Draft {
+                modes,
+                ..recording(actor, title, "Snapshot_Restored", changes, &details)
+            })
         })?;
         self.prove(&content)?;
         Ok(receipt)
     }
 
     /// What an archive holds, every hash compared.
-    fn proven(&self, id: &str) -> Result<(SnapshotManifest, BTreeMap<RepoPath, Vec<u8>>)> {
+    fn proven(&self, id: &str) -> Result<(SnapshotManifest, BTreeMap<RepoPath, Packed>)> {
         let unknown = || WorkspaceError::Unknown {
             what: "snapshot",
             name: id.to_owned(),
@@ -219,7 +225,7 @@ impl Workspace {
         let content = unpack(&archive).map_err(|why| damaged(&why))?;
         let hashes: BTreeMap<String, String> = content
             .iter()
-            .map(|(path, bytes)| (path.to_string(), files::sha256(bytes)))
+            .map(|(path, packed)| (path.to_string(), files::sha256(&packed.bytes)))
             .collect();
         if hashes != manifest.files {
             return Err(damaged(
@@ -230,8 +236,10 @@ impl Workspace {
     }
 
     /// What stands in the tree now is what the snapshot holds; logs hold at least that.
-    fn prove(&self, content: &BTreeMap<RepoPath, Vec<u8>>) -> Result<()> {
-        for (path, bytes) in content.iter().filter(|(path, _)| path.as_str() != AUDIT) {
+    fn prove(&self, content: &BTreeMap<RepoPath, Packed>) -> Result<()> {
+        for (path, Packed { bytes, .. }) in
+            content.iter().filter(|(path, _)| path.as_str() != AUDIT)
+        {
             let there = files::read(&self.root().join(path.as_str()))?;
             let is_there = match (path.merge_rule(), &there) {
                 (MergeRule::Lines, Some(there)) => joined(bytes, there).len() == there.len(),
@@ -247,6 +255,41 @@ impl Workspace {
     }
 }
 
+/// A file of an archive, with its mode in git's trees.
+struct Packed {
+    bytes: Vec<u8>,
+    mode: i32,
+}
+
+/// The project's rules come back by a person, or where one approved that very commit.
+fn refuse_rules(
+    view: &View<'_>,
+    actor: &Actor,
+    manifest: &SnapshotManifest,
+    changes: &Changes,
+) -> Result<()> {
+    let Some(path) = changes.keys().find(|path| path.class() == Class::Rules) else {
+        return Ok(());
+    };
+    if view.on_main && view.in_force.is_pending {
+        return Err(rules::refuse_while_pending(actor, path));
+    }
+    let commit = Oid::from_str(&manifest.commit).map_err(WorkspaceError::git("read a hash"))?;
+    if actor.is_human() || is_approved(view, commit)? {
+        return Ok(());
+    }
+    Err(WorkspaceError::Refused {
+        rule: "project-rules".to_owned(),
+        actor: actor.to_string(),
+        act: "restore",
+        path: path.to_string(),
+        why:
+            "the snapshot would change the project's rules; a person restores it, or approves its \
+              commit first"
+                .to_owned(),
+    })
+}
+
 fn recording(
     actor: &Actor,
     title: &str,
@@ -255,16 +298,11 @@ fn recording(
     details: &Value,
 ) -> Draft {
     Draft {
-        actor: actor.clone(),
-        action: Action::Snapshot,
-        act: None,
         changes,
         title: title.to_owned(),
-        message: String::new(),
-        other_parent: None,
-        approved: false,
         topic: Some(topic),
         details: details.clone(),
+        ..Draft::new(actor, Action::Snapshot)
     }
 }
 
@@ -339,7 +377,7 @@ fn pack(git: &Git, commit: Oid, tree: Oid) -> Result<(Vec<u8>, BTreeMap<String, 
     Ok((bytes, hashes))
 }
 
-fn unpack(archive: &[u8]) -> std::result::Result<BTreeMap<RepoPath, Vec<u8>>, String> {
+fn unpack(archive: &[u8]) -> std::result::Result<BTreeMap<RepoPath, Packed>, String> {
     let limited = GzDecoder::new(archive).take(CONTENT_BYTES_MAX);
     let mut content = BTreeMap::new();
     let mut archive = tar::Archive::new(limited);
@@ -348,11 +386,13 @@ fn unpack(archive: &[u8]) -> std::result::Result<BTreeMap<RepoPath, Vec<u8>>, St
         let mut entry = entry.map_err(|error| format!("its archive is damaged: {error}"))?;
         let name = entry.path().map_err(|error| error.to_string())?;
         let path = RepoPath::new(&name.to_string_lossy()).map_err(|error| error.to_string())?;
+        let is_executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
+        let mode = if is_executable { EXECUTABLE } else { FILE };
         let mut bytes = Vec::new();
         entry
             .read_to_end(&mut bytes)
             .map_err(|error| error.to_string())?;
-        content.insert(path, bytes);
+        content.insert(path, Packed { bytes, mode });
     }
     Ok(content)
 }

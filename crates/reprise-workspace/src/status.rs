@@ -14,6 +14,7 @@ use crate::foreign;
 use crate::git::Git;
 use crate::graph::{Artifacts, Node};
 use crate::path::{Class, RepoPath};
+use crate::rules;
 use crate::transaction::Changes;
 use crate::wal;
 use crate::workspace::{Workspace, main_of};
@@ -34,6 +35,9 @@ pub struct Status {
     pub commit: Option<String>,
     /// Files that git keeps, by class.
     pub artifacts: BTreeMap<Class, usize>,
+    /// The project's rules were changed by plain git and wait for a person's approval; those from
+    /// before are in force.
+    pub rules_pending: bool,
     /// What people have changed and not committed.
     pub edited: Vec<Edited>,
     /// Transactions that a crash left open; `recover` ties them up.
@@ -73,6 +77,7 @@ impl Workspace {
     pub fn status(&self) -> Result<Status> {
         let git = Git::open(self.root())?;
         let head = git.head().ok();
+        let tip = head.as_ref().and_then(|head| head.commit);
         let mut artifacts = BTreeMap::new();
         let index = git.read_index()?;
         for entry in index.iter() {
@@ -94,6 +99,7 @@ impl Workspace {
             main: main_of(&git),
             commit: head.and_then(|head| head.commit).map(|id| id.to_string()),
             artifacts,
+            rules_pending: rules::in_force(&git, tip)?.is_pending,
             edited: edited(&git)?,
             loose_ends: wal::open_in(self.root())?,
             agents,

@@ -4,6 +4,7 @@ mod agreement;
 mod basics;
 mod crash;
 mod crowd;
+mod governing;
 mod merging;
 mod projecting;
 mod snapshots;

@@ -22,6 +22,7 @@ use crate::git::{Git, Head, blob_id};
 use crate::governor::Act;
 use crate::lock;
 use crate::path::RepoPath;
+use crate::rules::{self, InForce};
 use crate::stage::{STAGES, Stage};
 use crate::workspace::{Workspace, main_of};
 
@@ -102,6 +103,8 @@ pub(crate) struct Draft {
     /// What is done to each path; `None` asks no rule (the Orchestrator's own records).
     pub(crate) act: Option<Act>,
     pub(crate) changes: Changes,
+    /// Modes in git's trees, where they are to be others than those that are there.
+    pub(crate) modes: BTreeMap<RepoPath, i32>,
     /// First line of the commit.
     pub(crate) title: String,
     pub(crate) message: String,
@@ -113,11 +116,31 @@ pub(crate) struct Draft {
     pub(crate) details: Value,
 }
 
+impl Draft {
+    /// One that changes nothing and asks no rule.
+    pub(crate) fn new(actor: &Actor, action: audit::Action) -> Self {
+        Self {
+            actor: actor.clone(),
+            action,
+            act: None,
+            changes: Changes::new(),
+            modes: BTreeMap::new(),
+            title: String::new(),
+            message: String::new(),
+            other_parent: None,
+            approved: false,
+            topic: None,
+            details: Value::Null,
+        }
+    }
+}
+
 /// What a maker of drafts sees.
 pub(crate) struct View<'a> {
     pub(crate) git: &'a Git,
     pub(crate) head: &'a Head,
     pub(crate) on_main: bool,
+    pub(crate) in_force: InForce,
 }
 
 impl Workspace {
@@ -145,16 +168,18 @@ impl Workspace {
                 git: &git,
                 head: &head,
                 on_main: head.branch() == main_of(&git),
+                in_force: rules::in_force(&git, head.commit)?,
             };
             let draft = make(&view)?;
             let run = Run {
                 workspace: self,
+                view: &view,
                 git: &git,
                 head: &head,
                 tx,
                 at: self.now(),
             };
-            match run.attempt(stage, &view, &draft, held)? {
+            match run.attempt(stage, &draft, held)? {
                 Some(receipt) => return Ok(receipt),
                 None => lock::pause(attempt as u32),
             }
@@ -173,13 +198,18 @@ pub(crate) fn effective(
     git: &Git,
     tree: Option<Oid>,
     root: &std::path::Path,
-    changes: &Changes,
+    draft: &Draft,
 ) -> Result<Changes> {
     let mut effective = Changes::new();
-    for (path, content) in changes {
+    for (path, content) in &draft.changes {
         let after = content.as_ref().map(|bytes| blob_id(bytes)).transpose()?;
         let before = if path.class().is_versioned() || path.as_str() == AUDIT {
-            git.blob_at(tree, path)?.map(|blob| blob.id)
+            let there = git.blob_at(tree, path)?;
+            let mode = draft.modes.get(path);
+            if there.is_some_and(|blob| after.is_some() && mode.is_some_and(|m| *m != blob.mode)) {
+                effective.insert(path.clone(), content.clone());
+            }
+            there.map(|blob| blob.id)
         } else {
             crate::git::blob_id_of_file(&root.join(path.as_str()))?
         };

@@ -11,10 +11,11 @@ use crate::audit::AUDIT;
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::git::Git;
-use crate::governor::{Act, Ask, Governor, POLICIES};
+use crate::governor::{Act, Ask};
 use crate::graph::{Artifacts, Node, Upstream, is_hash_of};
 use crate::lines::Lines;
 use crate::path::{Class, MergeRule, RepoPath};
+use crate::rules;
 use crate::schema;
 use crate::transaction::{Changes, Draft, View, effective};
 use crate::workspace::Workspace;
@@ -34,18 +35,6 @@ pub(crate) struct Passed {
     pub(crate) downstream: Vec<String>,
 }
 
-/// The rules in force at a tree: what is not committed is not in force.
-pub(crate) fn governor(git: &Git, tree: Option<Oid>) -> Result<Governor> {
-    let mut policies = Vec::new();
-    for (name, blob) in git.list(tree, POLICIES)? {
-        let path = RepoPath::known(format!("{POLICIES}/{name}"));
-        if path.ends_with(".rego") {
-            policies.push((path, blob.id));
-        }
-    }
-    Governor::ready(policies, |id| git.bytes(id))
-}
-
 /// Checks a draft whole.
 pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> Result<Passed> {
     let (git, tree) = (view.git, view.head.tree);
@@ -61,8 +50,9 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
         tree,
         changes: &draft.changes,
     };
-    let mut governor = governor(git, tree)?;
-    let mut rules = BTreeSet::new();
+    let in_force = view.in_force;
+    let mut governor = in_force.rules.governor(git)?;
+    let mut allowed_by = BTreeSet::new();
     for (path, content) in &draft.changes {
         // Both trails were brought together by the Orchestrator; nobody asked for it.
         if act == Act::Merge && path.as_str() == AUDIT {
@@ -70,6 +60,9 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
         }
         files::refuse_detours(workspace.root(), path)?;
         refuse_twin(git, tree, &draft.changes, path, content.is_some())?;
+        if path.class() == Class::Rules && view.on_main && in_force.is_pending {
+            return Err(rules::refuse_while_pending(&draft.actor, path));
+        }
         let before = before(workspace, git, tree, path)?;
         let shortens = shortens(path, before.as_deref(), content.as_deref());
         let upstream = match content {
@@ -97,17 +90,17 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
                 why,
             });
         }
-        rules.insert(verdict.rule);
+        allowed_by.insert(verdict.rule);
         if let Some(bytes) = content {
-            schema::check(path, bytes, &|own| git.content_at(tree, own))?;
+            schema::check(path, bytes, &|own| in_force.rules.schema(git, own))?;
             if path.class().is_core() {
                 artifacts.refuse_cycle(path, bytes)?;
             }
         }
     }
-    let changes = effective(git, tree, workspace.root(), &draft.changes)?;
+    let changes = effective(git, tree, workspace.root(), draft)?;
     let mut passed = Passed {
-        rules: rules.into_iter().collect(),
+        rules: allowed_by.into_iter().collect(),
         details: draft.details.clone(),
         changes,
         downstream: Vec::new(),

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use git2::Repository;
 use reprise_types::{Clock, system_entropy};
-use serde_json::Value;
 use ulid::Ulid;
 
 use crate::actor::Actor;
@@ -40,6 +39,7 @@ pub struct Workspace {
     root: PathBuf,
     clock: Arc<dyn Clock>,
     watcher: Option<Watcher>,
+    identity: Option<String>,
 }
 
 impl fmt::Debug for Workspace {
@@ -89,6 +89,7 @@ impl Workspace {
             root,
             clock,
             watcher: None,
+            identity: None,
         }
     }
 
@@ -97,6 +98,18 @@ impl Workspace {
     pub fn watched(mut self, watcher: Watcher) -> Self {
         self.watcher = Some(watcher);
         self
+    }
+
+    /// The same workspace for somebody whom the caller knows: that stands in the trail beside a
+    /// person's name, instead of git's identity on this machine.
+    #[must_use]
+    pub fn identified(mut self, identity: String) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    pub(crate) fn identity(&self, git: &Git) -> Option<String> {
+        self.identity.clone().or_else(|| git.identity())
     }
 
     /// The root of its tree.
@@ -171,16 +184,11 @@ impl Workspace {
         };
         self.transact(&mut stage, &tx, &mut |_| {
             Ok(Draft {
-                actor: request.actor.clone(),
-                action: audit::Action::Write,
                 act: Some(Act::Write),
                 changes: changes.clone(),
                 title: title.clone(),
                 message: message.clone(),
-                other_parent: None,
-                approved: false,
-                topic: None,
-                details: Value::Null,
+                ..Draft::new(&request.actor, audit::Action::Write)
             })
         })
     }

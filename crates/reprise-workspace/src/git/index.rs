@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use git2::{Index, IndexEntry, IndexTime, Oid};
 
 use super::reference::{LockFile, make_token};
-use super::{Blob, Git, blob_id_of_file};
+use super::{Blob, FILE, Git, blob_id_of_file};
 use crate::error::{Result, WorkspaceError};
 use crate::files::{self, Mark};
 use crate::path::RepoPath;
@@ -52,6 +52,14 @@ impl Git {
         ))
     }
 
+    fn keeps_modes(&self) -> bool {
+        let told = self
+            .repo
+            .config()
+            .and_then(|all| all.get_bool("core.filemode"));
+        told.unwrap_or(true)
+    }
+
     /// Refuses a path that a person is at work on: commit, index and working tree must agree.
     /// Returns the mark of the file that stands there.
     pub(crate) fn refuse_edited(
@@ -80,11 +88,14 @@ impl Git {
             (None, Some(_)) => refuse("somebody has deleted it and not committed that"),
             (Some(_), None) => refuse("a file that git does not know stands there"),
             (Some(found), Some(entry)) => {
-                if found.is_file() && blob_id_of_file(&file)? == Some(entry.id) {
-                    Ok(Some(Mark::of(&found)))
-                } else {
-                    refuse("it has an edit that nobody has committed")
+                if !found.is_file() || blob_id_of_file(&file)? != Some(entry.id) {
+                    return refuse("it has an edit that nobody has committed");
                 }
+                let is_executable = committed.is_some_and(|blob| blob.mode != FILE);
+                if files::is_executable(&found) != is_executable && self.keeps_modes() {
+                    return refuse("its mode was changed and nobody has committed that");
+                }
+                Ok(Some(Mark::of(&found)))
             }
         }
     }

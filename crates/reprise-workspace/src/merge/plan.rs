@@ -2,7 +2,7 @@
 //!
 //! Must never live here: carrying it out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use git2::{Index, MergeFileOptions, MergeOptions, Oid};
@@ -29,6 +29,8 @@ pub(crate) struct Contradiction {
 /// What a merge would be.
 pub(crate) struct Merging {
     pub(crate) changes: Changes,
+    /// The mode of each of them that is left.
+    pub(crate) modes: BTreeMap<RepoPath, i32>,
     pub(crate) contradictions: Vec<Contradiction>,
     /// Checkpoints that lost, whole.
     pub(crate) losers: Vec<Value>,
@@ -84,6 +86,7 @@ pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
         .map_err(merge())?;
     let mut found = Merging {
         changes: Changes::new(),
+        modes: BTreeMap::new(),
         contradictions: Vec::new(),
         losers: Vec::new(),
         re_embed: Vec::new(),
@@ -93,7 +96,12 @@ pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
         let at = |tree| git.blob_at(tree, &path);
         let (b, o, t) = (at(base)?, at(ours)?, at(theirs)?);
         let id = |blob: Option<Blob>| blob.map(|blob| blob.id);
+        let mode = merged_mode(b, o, t);
+        found.modes.extend(mode.map(|mode| (path.clone(), mode)));
         if id(o) == id(t) {
+            if let Some(o) = o.filter(|o| Some(o.mode) != mode) {
+                found.changes.insert(path, Some(git.bytes(o.id)?));
+            }
             continue;
         }
         // Logs only ever grow, so a side that lost lines takes none away.
@@ -117,6 +125,16 @@ pub(crate) fn merging(git: &Git, meeting: &Meeting) -> Result<Merging> {
     }
     contradictions(git, &index, &settled, &mut found)?;
     Ok(found)
+}
+
+/// The mode that a file has after a merge: whoever changed it since the base decides, and where
+/// both made the file one that may be run stays so.
+fn merged_mode(base: Option<Blob>, ours: Option<Blob>, theirs: Option<Blob>) -> Option<i32> {
+    match (base, ours, theirs) {
+        (Some(base), Some(ours), Some(theirs)) if theirs.mode == base.mode => Some(ours.mode),
+        (Some(_), _, Some(theirs)) => Some(theirs.mode),
+        (_, ours, theirs) => ours.into_iter().chain(theirs).map(|blob| blob.mode).max(),
+    }
 }
 
 /// What libgit2 could not bring together, but for what our own rules settled.

@@ -42,7 +42,7 @@ reasons := {
 	"adr": "an agent merges only what it may write itself; rollbacks are the Governor's and people's",
 	"kb": "an agent merges only what it may write itself; rollbacks are the Governor's and people's",
 	"extensions": "an extension is written by the agent of its name, the Governor and people, or as the project's policy allows",
-	"rules": "policies and schemas are the people's",
+	"rules": "policies and schemas are the people's; merging a change to them needs a person's approval (`reprise workspace approve`)",
 	"long_term": "long-term logs are appended to, never shortened or rewritten",
 	"agent_state": "a checkpoint is written by the agent whose it is",
 	"episodic": "scratch is no subject of merges and rollbacks",
@@ -142,7 +142,9 @@ allow if {
 }
 
 # Merging: the Governor, the Orchestrator and people bring in what passes validation, an agent what
-# it may write itself. PRDs need a person's review.
+# it may write itself. PRDs and the project's own rules need a person's review.
+needs_approval if input.class in {"prd", "rules"}
+
 may_merge if input.actor.role in {"governor", "orchestrator", "human"}
 
 may_merge if {
@@ -163,14 +165,14 @@ mergeable if input.class in {
 allow if {
 	input.act == "merge"
 	mergeable
-	input.class != "prd"
+	not needs_approval
 	may_merge
 	not inconsistent
 }
 
 allow if {
 	input.act == "merge"
-	input.class == "prd"
+	needs_approval
 	may_merge
 	input.approved
 }

@@ -4,7 +4,6 @@
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
-use serde_json::Value;
 
 use super::{Changes, Draft, Receipt, Step, TRAILER, View};
 use crate::actor::Actor;
@@ -15,7 +14,8 @@ use crate::files::{self, Mark, Placed};
 use crate::foreign;
 use crate::git::index::IndexLock;
 use crate::git::{Blob, FILE, Git, Head, Written};
-use crate::path::RepoPath;
+use crate::path::{Class, RepoPath};
+use crate::rules::Rules;
 use crate::stage::{STAGES, Stage};
 use crate::validate;
 use crate::wal::{self, Entry, Hashes};
@@ -24,6 +24,7 @@ use crate::workspace::Workspace;
 /// One run of a transaction.
 pub(super) struct Run<'a> {
     pub(super) workspace: &'a Workspace,
+    pub(super) view: &'a View<'a>,
     pub(super) git: &'a Git,
     pub(super) head: &'a Head,
     pub(super) tx: &'a str,
@@ -46,11 +47,10 @@ impl Run<'_> {
     pub(super) fn attempt(
         &self,
         stage: &mut Stage,
-        view: &View<'_>,
         draft: &Draft,
         held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
-        let verdict = validate::changes(self.workspace, view, draft);
+        let verdict = validate::changes(self.workspace, self.view, draft);
         let passed = match verdict {
             Err(error @ WorkspaceError::Refused { .. }) => {
                 // Where the branch has moved the whole is asked again, so that each refusal is on
@@ -77,6 +77,7 @@ impl Run<'_> {
             ts: self.at,
             action: draft.action,
             actor: draft.actor.to_string(),
+            identity: self.identity(draft),
             rules: passed.rules.clone(),
             paths: names(&passed.changes),
             branch: self.head.branch().to_owned(),
@@ -98,6 +99,11 @@ impl Run<'_> {
             downstream: passed.downstream.clone(),
         };
         self.carry_out(stage, draft, passed.changes, &line, event, held)
+    }
+
+    fn identity(&self, draft: &Draft) -> Option<String> {
+        let is_person = draft.actor.is_human();
+        is_person.then(|| self.workspace.identity(self.git))?
     }
 
     /// A refusal is on record, too.
@@ -123,6 +129,7 @@ impl Run<'_> {
             ts: self.at,
             action: audit::Action::Violation,
             actor: draft.actor.to_string(),
+            identity: self.identity(draft),
             rules: vec![rule.clone()],
             paths: vec![path.clone()],
             branch: self.head.branch().to_owned(),
@@ -141,16 +148,8 @@ impl Run<'_> {
             downstream: Vec::new(),
         };
         let own = Draft {
-            actor: Actor::governor(),
-            action: audit::Action::Violation,
-            act: None,
-            changes: Changes::new(),
             title: format!("Refuse {} {act} of {path}", draft.actor),
-            message: String::new(),
-            other_parent: None,
-            approved: false,
-            topic: None,
-            details: Value::Null,
+            ..Draft::new(&Actor::governor(), audit::Action::Violation)
         };
         self.carry_out(stage, &own, Changes::new(), &line, event, held)
     }
@@ -170,7 +169,7 @@ impl Run<'_> {
             || draft.act.is_none()
             || changes.keys().any(|path| path.class().is_versioned());
         if has_commit {
-            let mut lines = foreign::lines(self.git, self.head, self.at)?;
+            let mut lines = foreign::lines(self.view, self.at)?;
             lines.push(line.clone());
             let trail = RepoPath::known(AUDIT);
             let present = match changes.remove(&trail).flatten() {
@@ -185,7 +184,7 @@ impl Run<'_> {
             changes.insert(trail, Some(bytes));
             changes.extend(archived.map(|(path, bytes)| (path, Some(bytes))));
         }
-        let mut items = self.stage_all(stage, &changes)?;
+        let mut items = self.stage_all(stage, draft, &changes)?;
         let commit = has_commit
             .then(|| self.write_objects(stage, draft, &changes, &items, line))
             .transpose()?;
@@ -233,7 +232,7 @@ impl Run<'_> {
         }))
     }
 
-    fn stage_all(&self, stage: &mut Stage, changes: &Changes) -> Result<Vec<Item>> {
+    fn stage_all(&self, stage: &mut Stage, draft: &Draft, changes: &Changes) -> Result<Vec<Item>> {
         let mut items = Vec::with_capacity(changes.len());
         for (path, content) in changes {
             // The trail is the one ledger that git keeps.
@@ -247,7 +246,8 @@ impl Run<'_> {
                 .as_ref()
                 .map(|bytes| stage.put(path, bytes))
                 .transpose()?;
-            let mode = there.map_or(FILE, |blob| blob.mode);
+            let mode = draft.modes.get(path).copied();
+            let mode = mode.unwrap_or_else(|| there.map_or(FILE, |blob| blob.mode));
             items.push(Item {
                 path: path.clone(),
                 blob: after.filter(|_| is_versioned).map(|id| Blob { id, mode }),
@@ -286,7 +286,16 @@ impl Run<'_> {
             .into_iter()
             .chain(draft.other_parent)
             .collect();
-        let message = message_of(draft, line);
+        let mut message = message_of(draft, line);
+        if self.view.on_main {
+            let changes_rules = items.iter().any(|item| item.path.class() == Class::Rules);
+            let rules = if changes_rules {
+                Rules::of_tree(self.git, Some(tree))?
+            } else {
+                self.view.in_force.rules
+            };
+            message = format!("{message}{}\n", rules.trailer());
+        }
         let commit = self.git.write_commit(
             &draft.actor,
             self.at,

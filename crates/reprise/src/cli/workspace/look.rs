@@ -85,6 +85,10 @@ fn status(context: &Context, status: &Status) -> anyhow::Result<Exit> {
             class.as_str().unwrap_or_default()
         )?;
     }
+    if status.rules_pending {
+        let what = "wait for approval; the earlier ones are in force";
+        writeln!(out, "  policies, schemas  {what}")?;
+    }
     for edited in &status.edited {
         writeln!(out, "  {:<18} {}", edited.how, edited.path)?;
     }
