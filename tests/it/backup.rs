@@ -6,7 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use reprise_server::{Call, WriteReport};
+use reprise_operations::WriteReport;
+use reprise_server::Call;
 use reprise_tests::{Finished, finish};
 use serde_json::{Value, json};
 

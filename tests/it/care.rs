@@ -7,7 +7,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reprise_server::{Call, WriteReport};
+use reprise_operations::WriteReport;
+use reprise_server::Call;
 use reprise_tests::{Finished, finish};
 use serde_json::{Value, json};
 

@@ -11,7 +11,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reprise_server::{Call, TokenFile, WriteReport};
+use reprise_operations::WriteReport;
+use reprise_server::{Call, TokenFile};
 use reprise_tests::finish;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -398,7 +399,7 @@ fn a_lesson_is_kept_corrected_and_walked_from_the_command_line_without_a_daemon(
     assert_eq!(shown["records"][0]["title"], "Protoc first");
     assert_eq!(run(&["related", &second])["related"][0]["id"], json!(new));
     assert_eq!(run(&["tags"])["tags"][0]["tag"], "build");
-    assert_eq!(run(&["delete", &new])["deleted"], json!([new, first]));
+    assert_eq!(run(&["delete", &new])["forgotten"], json!([new, first]));
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use reprise_server::{Call, Client, WriteReport};
+use reprise_operations::WriteReport;
+use reprise_server::{Call, Client};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 

@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use reprise_store::LogStats;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::observe::name_of;
 
 /// One store in numbers.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct EngineStats {
     /// Records that can be recalled.
     pub live: u32,

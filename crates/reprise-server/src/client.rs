@@ -4,6 +4,7 @@
 //! end of patience with a daemon that hangs. Must never live here: a second protocol, or a way to
 //! the files past the daemon.
 
+mod operation;
 mod start;
 
 use std::fmt::Write;
@@ -24,7 +25,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::place::Place;
-use crate::problem::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind};
 
 pub use start::Starter;
 

@@ -23,8 +23,8 @@ use tokio::task::JoinSet;
 
 use crate::http::{self, App, Door, Metrics, Rates};
 use crate::place::{Place, PlaceError};
-use crate::surface::{Surface, TagRules};
 use crate::tokens::TokenFile;
+use reprise_operations::{Catalogue, Memories, TagRules};
 
 use accept::Entrance;
 pub use life::Ended;
@@ -52,6 +52,8 @@ pub struct DaemonOptions {
     pub requests_per_second: Option<NonZeroU32>,
     /// What the configuration says of tags.
     pub tags: TagRules,
+    /// What can be asked of it.
+    pub catalogue: Catalogue,
 }
 
 /// The daemon could not run.
@@ -120,6 +122,7 @@ impl Daemon {
             patience,
             requests_per_second,
             tags,
+            catalogue,
         } = options;
         place.prepare()?;
         let lock = LifeLock::take(&place, replace, patience).await?;
@@ -139,7 +142,8 @@ impl Daemon {
             let _unset = life.http.set(tcp.local_addr()?).is_ok();
         }
         let app = App {
-            surface: Surface::new(service, clock).with_tags(tags),
+            memories: Memories::new(service, clock).with_tags(tags),
+            catalogue,
             life: Arc::new(life),
             metrics: Arc::new(Metrics::default()),
             tokens,
@@ -161,8 +165,8 @@ impl Daemon {
 
     /// What it serves.
     #[must_use]
-    pub fn surface(&self) -> &Surface {
-        &self.app.surface
+    pub fn memories(&self) -> &Memories {
+        &self.app.memories
     }
 
     /// Serves until it is told to end (a signal, a request) or nobody has asked for long enough,
@@ -192,7 +196,7 @@ impl Daemon {
             _ = interrupt.recv() => Ended::Signal,
             () = life.until_told() => Ended::Asked,
             () = life.until_idle() => Ended::Idle,
-            () = app.surface.ended() => Ended::Failed,
+            () = app.memories.ended() => Ended::Failed,
         };
         life.end();
         // From here on a new client finds no socket, starts a successor, and that one waits for the
@@ -209,7 +213,7 @@ impl Daemon {
         if tokio::time::timeout(DRAIN, drained).await.is_err() {
             tracing::warn!("some connections were still open and are cut");
         }
-        app.surface.shut_down().await;
+        app.memories.shut_down().await;
         Ok(ended)
     }
 }

@@ -1,11 +1,10 @@
-//! The HTTP surface: one router, behind the Unix socket and behind TCP.
+//! HTTP: one router, behind the Unix socket and behind TCP.
 //!
-//! Lives here: routes, extraction, statuses. Must never live here: what an operation does (the
-//! surface). A web page gets its place beside `/v1`.
+//! What operations there are is the catalogue's; here are the routes that are none, the guard of the
+//! doors, extraction and statuses.
 
 mod answers;
-mod choiros;
-mod custody;
+mod catalogue;
 mod extract;
 mod guard;
 mod intake;
@@ -13,8 +12,8 @@ mod metrics;
 mod openapi;
 mod rate;
 mod service;
+mod streams;
 mod tools;
-mod users;
 
 use std::sync::Arc;
 
@@ -22,15 +21,15 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 
+use reprise_operations::{Catalogue, Memories, Profile};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::daemon::Life;
-use crate::mcp::{McpFace, Profile};
-use crate::surface::Surface;
+use crate::mcp::McpFace;
 use crate::tokens::TokenFile;
 
-pub(crate) use choiros::user_of;
+pub(crate) use extract::user_of;
 pub(crate) use guard::Door;
 pub(crate) use metrics::Metrics;
 pub(crate) use rate::Rates;
@@ -41,7 +40,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What every handler can reach. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct App {
-    pub(crate) surface: Surface,
+    pub(crate) memories: Memories,
+    pub(crate) catalogue: Catalogue,
     pub(crate) life: Arc<Life>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tokens: Arc<TokenFile>,
@@ -54,11 +54,12 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .route("/health/live", get(service::live))
         .route("/health/ready", get(service::ready))
         .route("/metrics", get(service::metrics))
-        .route("/openapi.json", get(openapi::document))
+        .route("/openapi.json", get(openapi::serve))
         .route("/v1/status", get(service::status))
         .route("/v1/shutdown", post(service::shut_down))
-        .nest("/v1/users/{user}", users::router())
-        .nest("/api/memory", choiros::router())
+        .merge(catalogue::router(&app.catalogue))
+        .nest("/v1/users/{user}", streams::router())
+        .route("/v1/users/{user}/tools/{tool}", post(tools::call))
         .route_service("/mcp", mcp(app))
         .fallback(service::no_route)
         .method_not_allowed_fallback(service::no_method)
@@ -75,7 +76,12 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
 
 /// MCP over HTTP. Host and Origin are checked before it is reached.
 fn mcp(app: &App) -> StreamableHttpService<McpFace, LocalSessionManager> {
-    let face = McpFace::here(app.surface.clone(), None, Profile::Default);
+    let face = McpFace::here(
+        app.memories.clone(),
+        app.catalogue.clone(),
+        None,
+        Profile::Default,
+    );
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(Vec::<String>::new())
         .with_max_request_body_bytes(BODY_BYTES_MAX)

@@ -6,7 +6,7 @@
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::tokens::sha256_hex;
+use reprise_operations::sha256_hex;
 
 /// The longest path of a socket that every Unix takes, in bytes.
 const SOCKET_PATH_MAX: usize = 100;

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use crate::client::Client;
 use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 use crate::place::Place;
-use crate::surface::TagRules;
+use reprise_operations::{Catalogue, TagRules};
 
 /// A daemon of this test's own.
 pub(crate) struct Running {
@@ -46,6 +46,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         patience: crate::client::PATIENCE,
         requests_per_second: None,
         tags: TagRules::default(),
+        catalogue: Catalogue::default(),
     }
 }
 

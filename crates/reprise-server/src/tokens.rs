@@ -11,9 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use reprise_operations::sha256_hex;
 use reprise_types::UserId;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// Begins every token, so that scanners for leaked secrets know it.
 const PREFIX: &str = "rpr_";
@@ -315,11 +315,6 @@ fn fresh_token() -> Result<String, TokenError> {
 
 fn hash(token: &str) -> String {
     sha256_hex(token.as_bytes())
-}
-
-/// SHA-256 in hex.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    hex(Sha256::digest(bytes).into())
 }
 
 fn hex(bytes: [u8; 32]) -> String {

@@ -4,6 +4,7 @@
 //! kept, how it is searched.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
@@ -46,7 +47,7 @@ impl Annotation {
 }
 
 /// A link as seen from one of its two records.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Link {
     /// The record at the other end.
     pub record: RecordId,
@@ -59,7 +60,7 @@ pub struct Link {
 }
 
 /// A record that can be reached over links.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Related {
     /// The link over which it was reached first.
     pub link: Link,

@@ -1,12 +1,13 @@
 //! Memories as text for a prompt, within a budget of tokens.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{RecallId, RecordId};
 use crate::recall::{Degraded, Verdict};
 
 /// The most useful text that fits a budget, with the receipt of the recall behind it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextBlock {
     /// A frame of quoted memory: sessions, best first; in each the memories, oldest first, with
     /// date, id and reason. Empty where nothing was found or nothing fits.
@@ -31,7 +32,7 @@ pub struct ContextBlock {
 }
 
 /// What a token is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TokensBy {
     /// A token of the embedding model's own tokeniser.

@@ -1,11 +1,14 @@
 //! Embedding spaces and the check every vector passes before it may be stored or compared.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::limits::{DIMENSIONS_MAX, UNIT_NORM_TOLERANCE};
 
 /// The coordinate system of a vector. Vectors of different spaces are never compared (C16).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct EmbeddingSpace {
     /// Model name, for example `all-MiniLM-L6-v2`.
     pub model: String,

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A name outside a closed vocabulary.
@@ -82,6 +83,16 @@ macro_rules! vocabulary {
 
             fn try_from(text: String) -> Result<Self, UnknownName> {
                 text.parse()
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "enum": [$($text),*] })
             }
         }
 
@@ -239,7 +250,7 @@ vocabulary! {
 }
 
 /// How long a record stays (C2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Retention {
     /// Session buffers and metrics: purged after so many seconds.

@@ -1,6 +1,7 @@
 //! What a recall asks and what it answers: records, calibrated scores, and the reasons for them.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::calendar::Calendar;
@@ -58,7 +59,7 @@ impl RecallRequest {
 }
 
 /// The answer to one question.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recall {
     /// The receipt: an outcome names it.
     pub recall_id: RecallId,
@@ -102,7 +103,18 @@ impl Recall {
 
 /// What may be made of an answer, read off the score of its best result.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -143,7 +155,7 @@ impl Verdict {
 }
 
 /// One remembered record with its scores (M30).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RetrievedMemory {
     /// The record; its `embedding` is left empty.
     pub record: MemoryRecord,
@@ -157,7 +169,7 @@ pub struct RetrievedMemory {
 }
 
 /// The reasons for one result.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Why {
     /// Each signal with its value, weight and contribution; the contributions add up to the logit
     /// whose logistic function is `score`.
@@ -185,7 +197,7 @@ pub struct Why {
 }
 
 /// An identifier, a name, a phrase in quotes or a time of the question that a record has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MatchedIdentifier {
     /// As the question writes it.
     pub text: String,
@@ -195,7 +207,7 @@ pub struct MatchedIdentifier {
 }
 
 /// One named part of a score.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSignal {
     /// For example `meaning`, `words`, `neighbours`, `session`.
     pub name: String,
@@ -208,7 +220,7 @@ pub struct RankSignal {
 }
 
 /// An adjustment by what past runs taught.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LearnedMove {
     /// What was added to the score.
     pub adjustment: f32,
@@ -221,7 +233,7 @@ pub struct LearnedMove {
 }
 
 /// One past run behind a learned adjustment.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaughtBy {
     /// The run.
     pub run_id: String,
@@ -241,7 +253,9 @@ impl TaughtBy {
 }
 
 /// A part that an answer had to do without.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Degraded {
     /// No model: the query has no vector, words and time answered.
@@ -293,7 +307,7 @@ impl Degraded {
 }
 
 /// Which structure answered the vector part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SearchTier {
     /// No vectors took part.

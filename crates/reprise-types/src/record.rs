@@ -1,6 +1,7 @@
 //! The memory record: the seed's fields (M27), extended and never changed.
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -9,7 +10,7 @@ use crate::id::RecordId;
 use crate::kind::{ConfidenceLevel, Evidence, MemoryKind, MemorySource, Retention, Visibility};
 
 /// One thing that memory keeps. Immutable once kept: a change is a later log entry.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryRecord {
     /// Assigned when the record was kept.
     pub id: RecordId,
@@ -38,6 +39,7 @@ pub struct MemoryRecord {
     /// The ids under which other systems know it; also the key of deduplication.
     pub external_ids: Vec<ExternalId>,
     /// Hash of the text as kept.
+    #[schemars(with = "String")]
     pub content_hash: ContentHash,
     /// Free words.
     pub tags: Vec<String>,
@@ -184,7 +186,9 @@ pub fn json_bytes(value: &impl Serialize) -> usize {
 }
 
 /// A name of a record in another system.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 pub struct ExternalId {
     /// Which system, for example `event` or `batch`.
     pub namespace: String,
@@ -227,7 +231,7 @@ impl<'de> Deserialize<'de> for ContentHash {
 }
 
 /// Where a record came from, in the host's own words.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The run it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

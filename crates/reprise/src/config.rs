@@ -12,7 +12,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
 use reprise_engine::LearnSettings;
-use reprise_server::TagRules;
+use reprise_operations::TagRules;
 use serde::Deserialize;
 
 /// The whole file. What is not there has its default; what is not known is refused.

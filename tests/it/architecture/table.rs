@@ -94,12 +94,24 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &["reprise-types", "reprise-agent"],
     },
     Room {
-        package: "reprise-server",
+        package: "reprise-operations",
+        // What other rooms know and memory does not, they offer as operations here (ADR 0013).
         may_name: &[
             "reprise-types",
             "reprise-redact",
             "reprise-engine",
+            "reprise-knowledge",
             "reprise-agent",
+            "reprise-workspace",
+        ],
+    },
+    Room {
+        package: "reprise-server",
+        may_name: &[
+            "reprise-types",
+            "reprise-redact",
+            "reprise-agent",
+            "reprise-operations",
         ],
     },
     Room {
@@ -111,6 +123,7 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-eval",
             "reprise-knowledge",
             "reprise-agent",
+            "reprise-operations",
             "reprise-server",
             "reprise-workspace",
             // The composition root chooses the disk, the model and, for the demo, the host: ADR
@@ -164,6 +177,7 @@ pub(super) const FENCES: &[Fence] = &[
         rooms: &[
             "reprise-agent",
             "reprise-sandbox",
+            "reprise-operations",
             "reprise-server",
             "reprise",
         ],

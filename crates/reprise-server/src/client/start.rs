@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
 
 use crate::place::Place;
-use crate::problem::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind};
 
 /// How long a daemon may take to accept: a predecessor may have to close its memories first.
 const PATIENCE: Duration = Duration::from_secs(35);

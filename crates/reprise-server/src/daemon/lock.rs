@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::DaemonError;
 use crate::client::Client;
 use crate::place::Place;
-use crate::problem::ProblemKind;
+use reprise_operations::ProblemKind;
 
 /// How long a predecessor may take to close its memories.
 const PREDECESSOR: Duration = Duration::from_secs(30);

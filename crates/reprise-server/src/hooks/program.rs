@@ -4,9 +4,8 @@
 //! Lives here: names and forms, as their documentation and their sources have them (they are cited
 //! in `docs/guide/hooks.md`). Must never live here: a configuration file (the binary has those).
 
+use reprise_operations::{HookAnswer, HookEvent};
 use serde_json::json;
-
-use super::{HookAnswer, HookEvent};
 
 /// A program that runs agents and calls hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! What the programs really send (recorded from them, or from Cursor's documentation), and what
 //! they are answered.
 
+use reprise_operations::HookAnswer;
 use serde_json::{Value, json};
 
 use super::clean::{TEXT_BYTES_MAX, clean};
@@ -9,7 +10,9 @@ use super::verdict::verdict;
 use super::*;
 
 fn of(program: HookProgram, event: HookEvent, input: &Value) -> HookReport {
-    HookReport::of(program, event, &input.to_string()).expect("it is reported")
+    program
+        .report(event, &input.to_string())
+        .expect("it is reported")
 }
 
 #[test]
@@ -56,7 +59,7 @@ fn a_project_can_want_no_memory() {
         (HookProgram::Cursor, cursor.to_string()),
     ];
     for (program, input) in &both {
-        let report = HookReport::of(*program, prompt, input).unwrap();
+        let report = program.report(prompt, input).unwrap();
         assert_eq!(
             (report.project.as_str(), report.text.as_str()),
             ("repo", "hello")
@@ -64,10 +67,10 @@ fn a_project_can_want_no_memory() {
     }
     fs_err::write(folder.path().join("repo").join(IGNORE_FILE), "").unwrap();
     for (program, input) in &both {
-        assert_eq!(HookReport::of(*program, prompt, input), None);
+        assert_eq!(program.report(prompt, input), None);
     }
     let (claude, _) = HookProgram::ALL[0];
-    assert_eq!(HookReport::of(claude, HookEvent::Stop, "not json"), None);
+    assert_eq!(claude.report(HookEvent::Stop, "not json"), None);
 }
 
 #[test]
@@ -130,7 +133,7 @@ fn claude_code_is_understood() {
     );
     // Cursor runs these hooks too, in its own words, and has its own from us.
     let cursor = json!({"conversation_id": "c", "cursor_version": "3.1", "prompt": "hello there"});
-    let report = HookReport::of(program, HookEvent::UserPrompt, &cursor.to_string());
+    let report = program.report(HookEvent::UserPrompt, &cursor.to_string());
     assert_eq!(report, None);
 }
 

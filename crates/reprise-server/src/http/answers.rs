@@ -4,28 +4,39 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::problem::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind};
 
 /// Seconds after which a refused request may be sent again.
 const RETRY_AFTER_SECONDS: &str = "1";
 
-impl IntoResponse for Problem {
+/// A problem on its way to whoever asked.
+#[derive(Debug)]
+pub(super) struct Refusal(Problem);
+
+impl From<Problem> for Refusal {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let status =
-            StatusCode::from_u16(self.kind.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        if self.kind == ProblemKind::Internal {
-            tracing::error!(problem = %self, "a request failed");
+        let Self(problem) = self;
+        let status = StatusCode::from_u16(problem.kind.status())
+            .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        if problem.kind == ProblemKind::Internal {
+            tracing::error!(problem = %problem, "a request failed");
         }
-        let mut response = (status, axum::Json(self.body())).into_response();
+        let mut response = (status, axum::Json(problem.body())).into_response();
         let headers = response.headers_mut();
         headers.insert(
             CONTENT_TYPE,
             HeaderValue::from_static("application/problem+json"),
         );
-        if self.is_passing() {
+        if problem.is_passing() {
             headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
         }
-        if self.kind == ProblemKind::Unauthorized {
+        if problem.kind == ProblemKind::Unauthorized {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

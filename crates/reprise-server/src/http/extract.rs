@@ -1,18 +1,22 @@
 //! From a request to checked values: whose memory, which record, what body.
 
 use axum::body::Bytes;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
+use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use reprise_types::UserId;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::App;
+use super::answers::Refusal;
 use super::guard::Identity;
-use crate::problem::{Problem, ProblemKind};
-use crate::wire::{from_json, hinted};
+use crate::tokens::Scope;
+use reprise_operations::from_json;
+use reprise_operations::{Problem, ProblemKind};
 
+/// Whose memory it is where neither token, header nor query says so.
+const DEFAULT_USER: &str = "default";
 /// Longest name of a request.
 const KEY_BYTES_MAX: usize = 128;
 
@@ -20,7 +24,7 @@ const KEY_BYTES_MAX: usize = 128;
 #[derive(Debug, Clone)]
 pub(super) struct Who(pub(super) UserId);
 
-/// The record that a path names.
+/// The tool that a path names.
 #[derive(Debug, Clone)]
 pub(super) struct Named(pub(super) String);
 
@@ -54,31 +58,32 @@ pub(super) fn admitted(parts: &Parts, user: &str) -> Result<UserId, Problem> {
 }
 
 impl FromRequestParts<App> for Who {
-    type Rejection = Problem;
+    type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
         let user = parameter(parts, app, "user").await?;
-        admitted(parts, &user).map(Self)
+        Ok(Self(admitted(parts, &user)?))
     }
 }
 
 impl FromRequestParts<App> for Named {
-    type Rejection = Problem;
+    type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        parameter(parts, app, "id").await.map(Self)
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        Ok(Self(parameter(parts, app, "tool").await?))
     }
 }
 
 impl FromRequestParts<App> for Key {
-    type Rejection = Problem;
+    type Rejection = Refusal;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
-        key_of(&parts.headers).map(Self)
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Refusal> {
+        Ok(Self(key_of(&parts.headers)?))
     }
 }
 
-fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+/// The request's own name.
+pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get("idempotency-key") else {
         return Ok(None);
     };
@@ -104,26 +109,44 @@ pub(super) fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         .map_err(|said| Problem::invalid(format!("the body is not what this route takes: {said}")))
 }
 
-/// A query string with a field that the route does not have, or that cannot be read.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it stands in `map_err`, which hands over the error"
-)]
-pub(super) fn bad_query(rejection: QueryRejection) -> Problem {
-    Problem::invalid(hinted(rejection.body_text()))
-}
-
 impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
-    type Rejection = Problem;
+    type Rejection = Refusal;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
         let body = bytes(request, app).await?;
         // A list would be read too, its items as the fields in their order.
         if body.trim_ascii_start().first() != Some(&b'{') {
+            let said = "the body is no JSON object; see /openapi.json for its fields";
+            return Err(Problem::invalid(said).into());
+        }
+        Ok(Self(json(&body)?))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct UserQuery {
+    user: Option<String>,
+}
+
+/// Whose memory a request means whose path names nobody.
+pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
+    // One that cannot be read is refused: taken for none, it would open somebody else's memory.
+    let header = parts.headers.get("x-reprise-user");
+    let header = header.map(|user| user.to_str().map(str::to_owned));
+    let header = header.transpose().map_err(Problem::invalid)?;
+    let query = Query::<UserQuery>::try_from_uri(&parts.uri).map_err(Problem::invalid)?;
+    let identity = parts.extensions.get::<Identity>();
+    let own = identity.and_then(|identity| match &identity.scope {
+        Scope::User(user) => Some(user.to_string()),
+        Scope::All => None,
+    });
+    let named = match (query.0.user, header) {
+        (Some(query), Some(header)) if query != header => {
             return Err(Problem::invalid(
-                "the body is no JSON object; see /openapi.json for its fields",
+                "`user` and X-Reprise-User name different users; send one of them",
             ));
         }
-        json(&body).map(Self)
-    }
+        (query, header) => query.or(header).or(own),
+    };
+    admitted(parts, named.as_deref().unwrap_or(DEFAULT_USER))
 }

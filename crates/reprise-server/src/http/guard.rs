@@ -13,9 +13,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::App;
+use super::answers::Refusal;
 use crate::daemon::Asker;
-use crate::problem::{Problem, ProblemKind};
 use crate::tokens::{Scope, TokenEntry};
+use reprise_operations::{Problem, ProblemKind};
 
 /// The way a request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(super) async fn check(
         Err(problem) => {
             // The path may hold nothing secret; the token is never named.
             tracing::warn!(path = request.uri().path(), %problem, "a request was refused");
-            problem.into_response()
+            Refusal::from(problem).into_response()
         }
     }
 }
@@ -170,11 +171,8 @@ pub(super) async fn admit(
         return next.run(request).await;
     }
     let Some(share) = app.life.requests.take(&identity.asker) else {
-        return Problem::new(
-            ProblemKind::Overloaded,
-            "the daemon serves as many requests of yours as it can; try again in a moment",
-        )
-        .into_response();
+        let said = "the daemon serves as many requests of yours as it can; try again in a moment";
+        return Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response();
     };
     app.life.touch();
     let response = next.run(request).await;

@@ -12,10 +12,11 @@ use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
+use super::answers::Refusal;
 use super::guard::Identity;
 use super::{App, BODY_BYTES_MAX};
 use crate::daemon::{Asker, Share};
-use crate::problem::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind};
 
 /// A body has this long to come.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -44,7 +45,7 @@ pub(super) async fn read(
             drop(place);
             response
         }
-        Err(problem) => problem.into_response(),
+        Err(problem) => Refusal::from(problem).into_response(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counters of the surface and of the service, as Prometheus reads them.
+//! Counters of requests and of the service, as Prometheus reads them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,7 +21,7 @@ const BUCKETS: [f64; 14] = [
     0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0,
 ];
 
-/// What the surface has counted.
+/// What the daemon has counted.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics(Mutex<BTreeMap<Series, Histogram>>);
 

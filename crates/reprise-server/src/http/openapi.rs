@@ -1,76 +1,260 @@
-//! `/openapi.json`: the surface described for programs, in version 3.1 of that format.
-//!
-//! The document is the file beside this one; the test walks every path of it, and
-//! `tests/clients/schemathesis.sh` holds the answers against it. Must never live here: a route that
-//! does not exist.
+//! `/openapi.json`: the routes described for programs, in version 3.1 of that format. Those of the
+//! catalogue are read from it; the few others are described in `openapi/others.rs`.
+
+mod others;
+
+use std::collections::BTreeMap;
 
 use axum::Json;
-use serde_json::{Value, json};
+use axum::extract::State;
+use reprise_operations::{Callers, Catalogue, Effect, Entry, Method, ProblemKind};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
 
-use crate::problem::{Problem, ProblemKind};
+use super::App;
 
-const DOCUMENT: &str = include_str!("openapi.json");
+/// What every request may be answered with.
+const ANY: [ProblemKind; 8] = [
+    ProblemKind::Invalid,
+    ProblemKind::Unauthorized,
+    ProblemKind::Forbidden,
+    ProblemKind::NotFound,
+    ProblemKind::Method,
+    ProblemKind::Overloaded,
+    ProblemKind::Internal,
+    ProblemKind::Unavailable,
+];
 
-/// The document, with the version of this program.
-pub(super) async fn document() -> Result<Json<Value>, Problem> {
-    let read: Result<Value, _> = serde_json::from_str(DOCUMENT);
-    let mut document = read.map_err(|error| {
-        Problem::new(
-            ProblemKind::Internal,
-            format!("the description cannot be read ({error}); report this"),
-        )
-    })?;
-    document["info"]["version"] = json!(env!("CARGO_PKG_VERSION"));
-    Ok(Json(document))
+pub(super) async fn serve(State(app): State<App>) -> Json<Value> {
+    Json(document(&app.catalogue))
+}
+
+/// The document of a catalogue.
+pub(super) fn document(catalogue: &Catalogue) -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut taken = settings.clone().for_deserialize().into_generator();
+    let mut given = settings.for_serialize().into_generator();
+    let mut paths: BTreeMap<String, Map<String, Value>> = others::paths();
+    for entry in catalogue.entries() {
+        for (place, (method, path)) in entry.spec.paths().into_iter().enumerate() {
+            let described = described(entry, place, (method, &path), &mut taken, &mut given);
+            let methods = paths.entry(path).or_default();
+            methods.insert(method.name().to_lowercase(), described);
+        }
+    }
+    let mut schemas = taken.take_definitions(true);
+    schemas.extend(given.take_definitions(true));
+    schemas.insert("Problem".to_owned(), problem());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Reprise",
+            "description": "Episodic memory for AI agents. Problems are RFC 9457 JSON. MCP is at `POST /mcp`.",
+            "version": env!("CARGO_PKG_VERSION"),
+            "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
+        },
+        "servers": [{ "url": "/", "description": "This daemon" }],
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "parameters": parameters(),
+            "responses": responses(),
+            "schemas": schemas,
+        },
+    })
+}
+
+/// An operation at one of its routes.
+fn described(
+    entry: &Entry,
+    place: usize,
+    (method, path): (Method, &str),
+    taken: &mut SchemaGenerator,
+    given: &mut SchemaGenerator,
+) -> Value {
+    let spec = &entry.spec;
+    let mut arguments = entry.arguments_schema(taken).to_value();
+    let mut parameters = Vec::new();
+    let mut in_path = Vec::new();
+    for name in path.split('/').filter_map(|part| part.strip_prefix('{')) {
+        let name = name.trim_end_matches('}');
+        if name == "user" {
+            parameters.push(json!({ "$ref": "#/components/parameters/user" }));
+            continue;
+        }
+        in_path.push(name.to_owned());
+        parameters.push(parameter(&mut arguments, name, "path"));
+    }
+    if !path.contains("{user}") {
+        parameters.push(json!({ "$ref": "#/components/parameters/whose" }));
+    }
+    if spec.effect != Effect::Reads {
+        parameters.push(json!({ "$ref": "#/components/parameters/key" }));
+    }
+    if !method.has_body() {
+        let properties = arguments["properties"].as_object().into_iter().flatten();
+        let names: Vec<String> = properties.map(|(name, _)| name.clone()).collect();
+        for name in names {
+            parameters.push(parameter(&mut arguments, &name, "query"));
+        }
+    }
+    let id = match place {
+        0 => spec.name.to_owned(),
+        place => format!("{}_{}", spec.name, place + 1),
+    };
+    let mut summary = spec.summary.trim_end_matches('.').to_owned();
+    if spec.callers == Callers::Machine {
+        summary.push_str("; over the socket only");
+    }
+    let mut kinds = ANY.to_vec();
+    kinds.push(ProblemKind::TimedOut);
+    let mut described = json!({
+        "operationId": id,
+        "summary": summary,
+        "parameters": parameters,
+    });
+    if method.has_body() {
+        kinds.extend([ProblemKind::BodyLate, ProblemKind::TooLarge]);
+        described["requestBody"] = body(entry, &arguments);
+    }
+    if spec.effect != Effect::Reads {
+        kinds.push(ProblemKind::Conflict);
+    }
+    let mut answers = answers(&kinds);
+    let schema = entry.answer_schema(given);
+    answers["200"] = json!({
+        "description": "Done",
+        "content": { "application/json": { "schema": schema } },
+    });
+    described["responses"] = answers;
+    described
+}
+
+fn body(entry: &Entry, arguments: &Value) -> Value {
+    let properties = arguments["properties"].as_object();
+    let is_needed = arguments.get("required").is_some();
+    let Some(name) = entry.spec.bare_body else {
+        return json!({
+            "required": is_needed || properties.is_some_and(|fields| !fields.is_empty()),
+            "content": { "application/json": { "schema": arguments } },
+        });
+    };
+    let bare = arguments["properties"][name].clone();
+    json!({
+        "required": true,
+        "content": {
+            "application/json": { "schema": { "anyOf": [bare, arguments] } },
+            "application/x-ndjson": { "schema": { "type": "string" } },
+        },
+    })
+}
+
+/// Takes a property out of the arguments and makes it a parameter.
+fn parameter(arguments: &mut Value, name: &str, place: &str) -> Value {
+    let required = arguments.get_mut("required").and_then(Value::as_array_mut);
+    let required = required.is_some_and(|required| {
+        let before = required.len();
+        required.retain(|other| other != name);
+        required.len() < before
+    });
+    let properties = arguments
+        .get_mut("properties")
+        .and_then(Value::as_object_mut);
+    let mut schema = properties
+        .and_then(|all| all.remove(name))
+        .unwrap_or_else(|| json!({}));
+    let description = schema
+        .as_object_mut()
+        .and_then(|schema| schema.remove("description"));
+    let mut parameter = json!({
+        "name": name,
+        "in": place,
+        "required": required || place == "path",
+        "schema": schema,
+    });
+    if let Some(description) = description {
+        parameter["description"] = description;
+    }
+    parameter
+}
+
+/// References to the problems of these kinds.
+fn answers(kinds: &[ProblemKind]) -> Value {
+    let answers = kinds.iter().map(|kind| {
+        let status = kind.status().to_string();
+        let answer = json!({ "$ref": format!("#/components/responses/{status}") });
+        (status, answer)
+    });
+    Value::Object(answers.collect())
+}
+
+fn responses() -> Value {
+    let responses = ProblemKind::ALL.iter().map(|kind| {
+        let problem = json!({ "schema": { "$ref": "#/components/schemas/Problem" } });
+        let mut response = json!({
+            "description": kind.title(),
+            "content": { "application/problem+json": problem },
+        });
+        let header = match kind {
+            ProblemKind::Unauthorized => Some("WWW-Authenticate"),
+            ProblemKind::Overloaded | ProblemKind::Unavailable | ProblemKind::TimedOut => {
+                Some("Retry-After")
+            }
+            _ => None,
+        };
+        if let Some(header) = header {
+            let text = json!({ "required": true, "schema": { "type": "string" } });
+            response["headers"] = json!({ header: text });
+        }
+        (kind.status().to_string(), response)
+    });
+    Value::Object(responses.collect())
+}
+
+fn problem() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "type": { "type": "string", "pattern": "^urn:reprise:problem:" },
+            "title": { "type": "string" },
+            "status": { "type": "integer" },
+            "detail": { "type": "string", "description": "What happened, to what, what to do next." },
+        },
+        "required": ["type", "title", "status", "detail"],
+    })
+}
+
+fn parameters() -> Value {
+    let user = json!({ "type": "string", "pattern": "^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$" });
+    json!({
+        "user": {
+            "name": "user",
+            "in": "path",
+            "required": true,
+            "schema": user,
+            "description": "Whose memory; the token must open it.",
+        },
+        "whose": {
+            "name": "user",
+            "in": "query",
+            "required": false,
+            "schema": user,
+            "description": "Whose memory, where the token does not say; X-Reprise-User does the same.",
+        },
+        "key": {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": false,
+            "schema": { "type": "string", "maxLength": 128, "pattern": "^[!-~]*$" },
+            "description": "The request's own name: sent again with it, it changes nothing more.",
+        },
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::client::Call;
-    use crate::testing::run;
-
-    #[tokio::test]
-    async fn every_route_that_is_described_exists() {
-        let running = run().await;
-        let call = Call::get("/openapi.json");
-        let document: Value = running.client.ask(&call).await.unwrap();
-        assert_eq!(document["info"]["version"], env!("CARGO_PKG_VERSION"));
-        let mut walked = 0;
-        for (path, operations) in document["paths"].as_object().unwrap() {
-            // One has no end, one ends the daemon, and one is not JSON's.
-            if path.ends_with("/changes") || path == "/v1/shutdown" || path == "/mcp" {
-                continue;
-            }
-            let there = path.replace("{user}", "ada").replace("{id}", "nobody");
-            let there = there.replace("{tool}", "tags").replace("{event}", "stop");
-            for method in operations.as_object().unwrap().keys() {
-                let empty = json!({});
-                let call = match method.as_str() {
-                    "get" => Call::get(there.clone()),
-                    "post" => Call::post(there.clone(), &empty),
-                    "patch" => Call::patch(there.clone(), &empty),
-                    _ => Call::delete(there.clone()),
-                };
-                if let Err(problem) = running.client.bytes(&call).await {
-                    let known = problem.kind != ProblemKind::Method
-                        && problem.kind != ProblemKind::Internal
-                        && !problem.detail.contains("no such route");
-                    assert!(known, "{method} {there}: {problem}");
-                }
-                walked += 1;
-            }
-        }
-        assert!(walked > 25, "{walked}");
-        running.end().await;
-    }
-
-    #[test]
-    fn whatever_the_document_points_at_is_in_it() {
-        let document: Value = serde_json::from_str(DOCUMENT).unwrap();
-        let named = DOCUMENT.split("\"$ref\": \"#").skip(1);
-        for place in named.filter_map(|rest| rest.split('"').next()) {
-            assert!(document.pointer(place).is_some(), "{place}");
-        }
-    }
-}
+mod tests;

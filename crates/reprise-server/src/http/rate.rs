@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
-use crate::problem::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind};
 
 /// One bucket for each token that has asked; without a limit, none.
 #[derive(Debug, Default)]

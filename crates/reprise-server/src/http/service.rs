@@ -9,8 +9,9 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::App;
+use super::answers::Refusal;
 use super::guard::OverSocket;
-use crate::problem::{Problem, ProblemKind};
+use reprise_operations::{Problem, ProblemKind};
 
 /// Alive: asks nothing of anybody.
 pub(super) async fn live() -> &'static str {
@@ -18,28 +19,27 @@ pub(super) async fn live() -> &'static str {
 }
 
 /// Ready for requests: not while it ends, and not without the service behind it.
-pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Problem> {
+pub(super) async fn ready(State(app): State<App>) -> Result<&'static str, Refusal> {
     if app.life.is_ending() {
         return Err(ending());
     }
-    if !app.surface.is_ready().await {
+    if !app.memories.is_ready().await {
         return Err(Problem::new(
             ProblemKind::Unavailable,
             "the memory service does not answer; run `reprise serve --replace`",
-        ));
+        )
+        .into());
     }
     Ok("ready\n")
 }
 
-fn ending() -> Problem {
-    Problem::new(
-        ProblemKind::Unavailable,
-        "the daemon is ending; the next request starts another",
-    )
+fn ending() -> Refusal {
+    let said = "the daemon is ending; the next request starts another";
+    Problem::new(ProblemKind::Unavailable, said).into()
 }
 
 pub(super) async fn metrics(State(app): State<App>) -> Response {
-    let text = app.metrics.text(&app.surface.service_stats(), &app.life);
+    let text = app.metrics.text(&app.memories.service_stats(), &app.life);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn status(State(app): State<App>) -> Json<Value> {
         "uptime_seconds": life.started.elapsed().as_secs(),
         "idle_exit_seconds": life.idle_exit.map(|idle| idle.as_secs()),
         "requests_served": life.served.load(Ordering::Relaxed),
-        "service": app.surface.service_stats(),
+        "service": app.memories.service_stats(),
     }))
 }
 
@@ -62,24 +62,23 @@ pub(super) async fn status(State(app): State<App>) -> Json<Value> {
 pub(super) async fn shut_down(
     State(app): State<App>,
     Extension(OverSocket(over_socket)): Extension<OverSocket>,
-) -> Result<Json<Value>, Problem> {
+) -> Result<Json<Value>, Refusal> {
     if !over_socket {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "a daemon is ended through its socket only; run `reprise stop` on its machine",
-        ));
+        )
+        .into());
     }
     app.life.end();
     Ok(Json(json!({ "ending": true })))
 }
 
-pub(super) async fn no_route() -> Problem {
-    Problem::not_found("there is no such route; see /openapi.json")
+pub(super) async fn no_route() -> Refusal {
+    Problem::not_found("there is no such route; see /openapi.json").into()
 }
 
-pub(super) async fn no_method() -> Problem {
-    Problem::new(
-        ProblemKind::Method,
-        "the route does not take this method; see /openapi.json",
-    )
+pub(super) async fn no_method() -> Refusal {
+    let said = "the route does not take this method; see /openapi.json";
+    Problem::new(ProblemKind::Method, said).into()
 }

@@ -10,12 +10,13 @@ use tokio::net::TcpStream;
 use crate::client::{Call, Client};
 use crate::daemon::{Daemon, DaemonOptions, Ended};
 use crate::place::Place;
-use crate::problem::{Problem, ProblemKind};
 use crate::testing::{Running, config, options, run, run_in, run_with};
 use crate::tokens::{Scope, TokenFile};
-use crate::wire::{Answer, Listed, OutcomeReport, WriteReport};
+use reprise_operations::operations::list::Listed;
+use reprise_operations::{Answer, OutcomeReport, Problem, ProblemKind, WriteReport};
 
 mod careless;
+mod sessions;
 
 /// Status and body of one request over TCP, head as given.
 async fn raw(running: &Running, head: &str, body: &str) -> (u16, String) {
@@ -145,7 +146,7 @@ async fn a_list_is_walked_page_by_page_and_says_what_is_wrong_with_it() {
         ([("since", "soon")], "RFC 3339"),
         ([("until", "2026-02-30")], "28 days"),
         ([("kind", "gossip")], "memory kind"),
-        ([("page", "2")], "no part of a list"),
+        ([("page", "2")], "no field `page`"),
     ] {
         let refused = client.bytes(&list(&pairs)).await.unwrap_err();
         assert_eq!(refused.kind, ProblemKind::Invalid);

@@ -7,7 +7,7 @@ use rmcp::service::{RoleClient, RunningService};
 use rmcp::{ServiceError, ServiceExt};
 use serde_json::{Value, json};
 
-use super::{INSTRUCTIONS, McpFace, Profile, tools};
+use super::{Catalogue, INSTRUCTIONS, McpFace, Profile, tools};
 use crate::client::Client;
 use crate::testing::{Running, run};
 
@@ -120,7 +120,7 @@ async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
     assert_eq!(call(&session, "outcome", outcome).await.unwrap()["runs"], 1);
 
     let gone = call(&session, "delete", json!({"id": new})).await.unwrap();
-    assert_eq!(gone["deleted"], json!([new, first]));
+    assert_eq!(gone["forgotten"], json!([new, first]));
     let found = call(&session, "recall", json!({"query": "jira transitions"}))
         .await
         .unwrap();
@@ -206,7 +206,7 @@ fn what_every_session_pays_for_is_small() {
         (Profile::Default, 9, 12_000),
         (Profile::Full, 16, 20_000),
     ] {
-        let tools = tools::of(profile);
+        let tools = tools::of(&Catalogue::default(), profile);
         assert_eq!(tools.len(), count);
         for tool in &tools {
             assert!(tool.output_schema.is_some() && tool.annotations.is_some());

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand, ValueEnum};
-use reprise_server::{HookEvent, HookProgram, Lesson, Profile};
+use reprise_operations::{HookEvent, Lesson, Profile};
+use reprise_server::HookProgram;
 use reprise_types::{ConfidenceLevel, Evidence, UserId};
 
 use super::LearnCommand;
@@ -99,7 +100,7 @@ impl LearnArguments {
     pub(crate) fn lesson(&self) -> Lesson {
         let mut lesson = self.lesson.lesson();
         if !self.text.is_empty() {
-            lesson.content = Some(self.text.join(" "));
+            lesson.text = Some(self.text.join(" "));
         }
         lesson
     }
@@ -145,7 +146,7 @@ impl LessonArguments {
         let given = |list: &Vec<String>| (!list.is_empty()).then(|| list.clone());
         Lesson {
             title: self.title.clone(),
-            content: self.content.clone(),
+            text: self.content.clone(),
             tags: given(&self.tags),
             keywords: given(&self.keywords),
             contexts: given(&self.context),

@@ -1,7 +1,8 @@
 //! The arguments of `reprise list`.
 
 use clap::Args;
-use reprise_server::ListBody;
+use reprise_operations::Filter;
+use reprise_operations::operations::list;
 use reprise_types::limits::PAGE_DEFAULT;
 use reprise_types::{MemoryKind, MemorySource, UserId};
 
@@ -47,18 +48,20 @@ pub(crate) struct ListArguments {
 
 impl ListArguments {
     /// What is asked for, but for the number of records.
-    pub(crate) fn body(&self) -> ListBody {
-        ListBody {
-            kind: self.kind.clone(),
-            source: self.source.clone(),
-            tag: self.tag.clone(),
-            since: self.since.clone().or_else(|| self.day.clone()),
-            until: self.until.clone().or_else(|| self.day.clone()),
-            session: self.session.clone(),
-            project: self.project.clone(),
-            author: self.author.clone(),
-            limit: None,
+    pub(crate) fn body(&self) -> list::Arguments {
+        list::Arguments {
+            filter: Filter {
+                kind: self.kind.clone(),
+                source: self.source.clone(),
+                tag: self.tag.clone(),
+                since: self.since.clone().or_else(|| self.day.clone()),
+                until: self.until.clone().or_else(|| self.day.clone()),
+                session: self.session.clone(),
+                project: self.project.clone(),
+                author: self.author.clone(),
+            },
             cursor: self.cursor.clone(),
+            ..list::Arguments::default()
         }
     }
 }

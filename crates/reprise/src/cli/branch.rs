@@ -5,7 +5,8 @@ use std::io::Write;
 
 use anyhow::{Context as _, bail};
 use reprise_engine::{BranchDiff, Engine, Snapshot};
-use reprise_server::{Call, MergeReport, fork_stream};
+use reprise_operations::operations::merge;
+use reprise_server::Call;
 use reprise_store::Verify;
 use reprise_types::{Clock, RecordId, SystemClock, UserId};
 use serde_json::json;
@@ -40,7 +41,7 @@ fn branch_of(target: &BranchTarget) -> anyhow::Result<UserId> {
 /// Opens a branch, and refuses what is none.
 fn open_branch(context: &Context, target: &BranchTarget, access: Access) -> anyhow::Result<Engine> {
     let (engine, _) = store::open(context, &branch_of(target)?, access, Verify::Tail)?;
-    if engine.cursor(&fork_stream(&target.user)).is_none() {
+    if engine.cursor(&merge::fork_stream(&target.user)).is_none() {
         let (user, name) = (&target.user, &target.name);
         bail!("`{user}+{name}` is a memory, but no branch of `{user}`");
     }
@@ -55,7 +56,7 @@ fn fork(
     let (parent, _) = store::open(context, &target.user, Access::Read, Verify::Tail)?;
     let branch = branch_of(target)?;
     let (mut engine, _) = store::open(context, &branch, Access::Create, Verify::Tail)?;
-    let records = parent.fork_into(&mut engine, &fork_stream(&target.user), as_of)?;
+    let records = parent.fork_into(&mut engine, &merge::fork_stream(&target.user), as_of)?;
     engine.close()?;
     if records == 0 && as_of.is_some() {
         super::note("nothing was known at that instant: the branch is empty");
@@ -158,7 +159,7 @@ fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
         let (mut parent, _) = store::open(context, &target.user, Access::Write, Verify::Tail)?;
         let merged = parent.merge(&branch.snapshot(), SystemClock.now())?;
         parent.close()?;
-        MergeReport::from(merged)
+        merge::MergeReport::from(merged)
     };
     let mut out = anstream::stdout().lock();
     if context.json {

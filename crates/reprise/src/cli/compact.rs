@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use reprise_server::{Call, Compacted};
+use reprise_operations::operations::compact;
+use reprise_server::Call;
 use reprise_store::Verify;
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Resul
     Ok(Exit::Success)
 }
 
-fn compacted(context: &Context, arguments: &UserArguments) -> anyhow::Result<Compacted> {
+fn compacted(context: &Context, arguments: &UserArguments) -> anyhow::Result<compact::Compacted> {
     if let Some(daemon) = Daemon::running(context)? {
         let path = Call::path_of(&arguments.user, &["compact"]);
         return Ok(daemon.ask(&Call::post(path, &Value::Null))?);
@@ -39,7 +40,7 @@ fn compacted(context: &Context, arguments: &UserArguments) -> anyhow::Result<Com
     let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Everything)?;
     let report = engine.compact()?;
     engine.close()?;
-    Ok(Compacted {
+    Ok(compact::Compacted {
         bytes_before: report.bytes_before,
         bytes_after: report.bytes_after,
         records: report.records,

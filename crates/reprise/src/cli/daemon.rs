@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use reprise_server::{Call, Client, Problem, Starter};
+use reprise_operations::Problem;
+use reprise_server::{Call, Client, Starter};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 

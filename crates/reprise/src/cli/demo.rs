@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, bail, ensure};
 use reprise_agent::{RelayProgress, ServiceStats};
 use reprise_engine::EngineStats;
+use reprise_operations::Answer;
 use reprise_sandbox::ReplayCounts;
-use reprise_server::Answer;
 use reprise_store::Verify;
 use reprise_types::{Recall, RecallRequest, UserId, parse_timestamp};
 

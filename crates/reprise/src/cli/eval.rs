@@ -14,7 +14,7 @@ use super::store::DIMENSIONS;
 use super::{Context, model};
 use crate::args::{EvalArguments, EvalTarget};
 use crate::exit::Exit;
-use reprise_server::record_of;
+use reprise_operations::record_of;
 
 pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
     let form = match arguments.set {

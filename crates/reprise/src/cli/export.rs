@@ -3,7 +3,7 @@
 
 use std::io::{BufWriter, Write};
 
-use reprise_server::{ExportLine, is_sensitive};
+use reprise_operations::{ExportLine, is_sensitive};
 use reprise_store::Verify;
 
 use super::Context;

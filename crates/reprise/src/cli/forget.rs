@@ -6,7 +6,8 @@ mod erasure;
 use std::io::Write;
 
 use reprise_engine::Engine;
-use reprise_server::{Call, Compacted, ForgetBody};
+use reprise_operations::operations::{compact, forget};
+use reprise_server::Call;
 use reprise_store::Verify;
 use reprise_types::{Clock, RecordId, SystemClock};
 use serde::Deserialize;
@@ -146,7 +147,11 @@ impl<'a> Writer<'a> {
             }
             By::Engine(engine) => {
                 for selector in body.selectors(&calendar()).map_err(anyhow::Error::msg)? {
-                    let gone = engine.forget(&selector, body.reason(), SystemClock.now())?;
+                    let gone = engine.forget(
+                        &selector,
+                        body.reason.as_deref().unwrap_or_default(),
+                        SystemClock.now(),
+                    )?;
                     if !gone.is_empty() {
                         return Ok(gone.iter().map(|gone| gone.id).collect());
                     }
@@ -160,7 +165,7 @@ impl<'a> Writer<'a> {
         match &mut self.by {
             By::Daemon(daemon) => {
                 let path = Call::path_of(&self.arguments.user, &["compact"]);
-                let _done: Compacted = daemon.ask(&Call::post(path, &Value::Null))?;
+                let _done: compact::Compacted = daemon.ask(&Call::post(path, &Value::Null))?;
             }
             By::Engine(engine) => {
                 engine.compact()?;
@@ -177,9 +182,9 @@ impl<'a> Writer<'a> {
     }
 }
 
-fn body(arguments: &ForgetArguments) -> ForgetBody {
+fn body(arguments: &ForgetArguments) -> forget::Arguments {
     let what = &arguments.what;
-    ForgetBody {
+    forget::Arguments {
         id: what.id,
         external_id: what.external_id.clone(),
         session: what.session.clone(),

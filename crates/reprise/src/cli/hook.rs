@@ -4,7 +4,8 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
-use reprise_server::{Call, Client, HookAnswer, HookReport};
+use reprise_operations::HookAnswer;
+use reprise_server::{Call, Client};
 
 use super::{Context, daemon};
 use crate::args::HookArguments;
@@ -46,7 +47,7 @@ async fn ask(context: &Context, arguments: &HookArguments) -> Option<HookAnswer>
         let mut input = String::new();
         let mut stdin = std::io::stdin().lock().take(INPUT_BYTES_MAX);
         stdin.read_to_string(&mut input).ok()?;
-        HookReport::of(program, event, &input)
+        program.report(event, &input)
     });
     let client: Client = daemon::client(context).ok()?;
     let report = read.await.ok()??;

@@ -12,7 +12,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use indicatif::ProgressBar;
 use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
-use reprise_server::{Call, Fate, WriteReport};
+use reprise_operations::{Fate, WriteReport};
+use reprise_server::Call;
 use reprise_types::{Clock, ExternalId, NewRecord, SystemClock, WriteOutcome};
 
 use super::daemon::Daemon;

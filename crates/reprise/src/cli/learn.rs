@@ -6,7 +6,8 @@ use std::io::Write;
 
 use anyhow::{anyhow, bail};
 use reprise_engine::{Engine, question_vector};
-use reprise_server::{Call, LearningAction};
+use reprise_operations::operations::learning::LearningAction;
+use reprise_server::Call;
 use reprise_store::Verify;
 use reprise_types::{Clock, RecallId, SystemClock};
 use serde_json::{Value, json};

@@ -3,9 +3,10 @@
 
 use std::io::Write;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use reprise_agent::MemoryService;
-use reprise_server::{Call, Kept, Surface, ToolAnswer};
+use reprise_operations::{Catalogue, Memories, ToolAnswer};
+use reprise_server::Call;
 use reprise_types::{SystemClock, UserId, unframed};
 use serde_json::{Map, Value, json};
 
@@ -114,10 +115,13 @@ fn by_file(
         // Only what is new needs a vector; the model is not even looked for otherwise.
         config.pool.opens_at_once = is_new;
         let service = MemoryService::start(config, None).await?;
-        let surface = Surface::new(service, std::sync::Arc::new(SystemClock));
-        let surface = surface.with_tags(context.config.tag_rules());
-        let answer = surface.tool(user, tool, arguments, &Kept::default()).await;
-        surface.shut_down().await;
+        let memories = Memories::new(service, std::sync::Arc::new(SystemClock));
+        let memories = memories.with_tags(context.config.tag_rules());
+        let catalogue = Catalogue::default();
+        let tool = catalogue.tool(tool).context("there is no such tool")?;
+        let memory = memories.of(user).on_machine();
+        let answer = tool.call_tool(memory, arguments).await;
+        memories.shut_down().await;
         Ok(answer?)
     })
 }

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use reprise_engine::Snapshot;
-use reprise_server::{Call, ListBody, Listed};
+use reprise_operations::operations::list;
+use reprise_server::Call;
 use reprise_store::Verify;
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{Calendar, parse_timestamp};
@@ -31,7 +32,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     let calendar = calendar();
     let mut out = BufWriter::new(anstream::stdout().lock());
     let mut body = arguments.body();
-    body.tag = context.config.tag_rules().resolve(&body.tag);
+    body.filter.tag = context.config.tag_rules().resolve(&body.filter.tag);
     let (mut left, mut damaged, mut day) = (arguments.limit, 0, None);
     loop {
         body.limit = Some(left.min(PAGE_MAX));
@@ -90,15 +91,16 @@ impl Pages {
     fn page(
         &self,
         arguments: &ListArguments,
-        body: &ListBody,
+        body: &list::Arguments,
         calendar: &Calendar,
-    ) -> anyhow::Result<Listed> {
+    ) -> anyhow::Result<list::Listed> {
         match self {
             Self::Daemon(daemon) => {
-                let path = Call::path_of(&arguments.user, &["records"]);
-                Ok(daemon.ask(&Call::get(path).asking(&body.pairs()))?)
+                Ok(daemon.ask(&Call::of::<list::List>(&arguments.user, body)?)?)
             }
-            Self::File(snapshot) => body.page(snapshot, calendar).map_err(anyhow::Error::msg),
+            Self::File(snapshot) => {
+                list::page(snapshot, body, calendar).map_err(anyhow::Error::msg)
+            }
         }
     }
 }

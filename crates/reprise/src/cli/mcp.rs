@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use reprise_agent::MemoryService;
-use reprise_server::{McpFace, Surface};
+use reprise_operations::{Catalogue, Memories};
+use reprise_server::McpFace;
 use reprise_types::SystemClock;
 
 use super::{Context, daemon, host, serve};
@@ -25,11 +26,11 @@ pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result
             return Ok(McpFace::proxy(client, user, profile).serve_stdio().await?);
         }
         let service = MemoryService::start(serve::config(context)?, None).await?;
-        let surface = Surface::new(service, Arc::new(SystemClock));
-        let surface = surface.with_tags(context.config.tag_rules());
-        let face = McpFace::here(surface.clone(), Some(user), profile);
+        let memories = Memories::new(service, Arc::new(SystemClock));
+        let memories = memories.with_tags(context.config.tag_rules());
+        let face = McpFace::here(memories.clone(), Catalogue::default(), Some(user), profile);
         let served = face.serve_stdio().await;
-        surface.shut_down().await;
+        memories.shut_down().await;
         anyhow::Ok(served?)
     })?;
     // A read of stdin may still be under way on a thread of its own.

@@ -4,7 +4,8 @@
 use std::io::{BufRead, BufReader, Write};
 
 use reprise_engine::{Engine, question_vector};
-use reprise_server::{Call, OutcomeLine, OutcomeReport, ProblemKind, fresh_run_id, run_outcome};
+use reprise_operations::{OutcomeLine, OutcomeReport, ProblemKind, fresh_run_id, run_outcome};
+use reprise_server::Call;
 use reprise_store::Verify;
 use reprise_types::{
     Clock, Embedder, ExternalId, RecordId, RunOutcome, SystemClock, system_entropy,
@@ -84,7 +85,7 @@ fn by_daemon(
     for line in Lines::new(input) {
         let (number, line) = line?;
         let read = line.and_then(|line| {
-            let line: OutcomeLine = reprise_server::from_json(line.as_bytes())?;
+            let line: OutcomeLine = reprise_operations::from_json(line.as_bytes())?;
             serde_json::to_value(line).map_err(|e| e.to_string())
         });
         let path = Call::path_of(&arguments.user, &["outcome"]);

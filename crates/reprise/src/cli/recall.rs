@@ -9,7 +9,9 @@ use std::time::Instant;
 
 use reprise_embed::EmbedderFactory;
 use reprise_engine::{Snapshot, TokenCounter, context_block, context_candidates, question_vector};
-use reprise_server::{Answer, Call, QueryLine, RecallBody};
+use reprise_operations::operations::recall;
+use reprise_operations::{Answer, QueryLine};
+use reprise_server::Call;
 use reprise_store::Verify;
 use reprise_types::{
     Clock, ContextBlock, Embedder, EmbeddingSpace, MemoryFilter, Recall, RecallId, RecallRequest,
@@ -116,7 +118,7 @@ impl Asker<'_> {
             && let Some(daemon) = &self.daemon
         {
             let path = Call::path_of(&self.arguments.user, &["recall"]);
-            let body = serde_json::to_value(RecallBody::of(&request))?;
+            let body = serde_json::to_value(recall::Arguments::of(&request))?;
             let mut answer: Answer = daemon.ask(&Call::post(path, &body))?;
             answer.query_id = query_id;
             return Ok(answer);
@@ -135,9 +137,9 @@ impl Asker<'_> {
         };
         if let Some(daemon) = &self.daemon {
             let path = Call::path_of(&self.arguments.user, &["recall"]);
-            let body = RecallBody {
-                budget: Some(budget),
-                ..RecallBody::of(&request)
+            let body = recall::Arguments {
+                max_tokens: Some(budget),
+                ..recall::Arguments::of(&request)
             };
             return Ok(daemon.ask(&Call::post(path, &serde_json::to_value(body)?))?);
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use reprise_agent::{MemoryConfig, OpenEmbedder};
 use reprise_embed::{EmbedderFactory, Variant};
 use reprise_engine::Engine;
+use reprise_operations::Catalogue;
 use reprise_server::{Daemon, DaemonOptions, Ended};
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
@@ -28,6 +29,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         patience: context.patience,
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
         tags: context.config.tag_rules(),
+        catalogue: Catalogue::default(),
     };
     let ended = host::runtime()?.block_on(async {
         let daemon = Daemon::start(config(context)?, options).await?;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use look::{list, snapshot_line};
-use reprise_server::is_sensitive;
+use reprise_operations::is_sensitive;
 use reprise_store::Verify;
 use reprise_types::{SystemClock, UserId};
 use reprise_workspace::{

@@ -120,10 +120,10 @@ async fn a_slip_in_a_field_is_refused_with_the_name_that_was_meant() {
         ("records", json!({"text": ""}), "text"),
         (
             "records",
-            json!({"records": [], "verbatim": true}),
-            "records",
+            json!({"records": [], "verbatm": true}),
+            "`verbatim`?",
         ),
-        ("recall", json!({"query": "a", "topk": 3}), "`top_k`?"),
+        ("recall", json!({"query": "a", "topk": 3}), "limit"),
         (
             "outcome",
             json!({"query": "a", "qualty": 1, "quality": 1}),

@@ -8,7 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
-use reprise_server::{Answer, Call, Client, Scope, Starter, TokenFile};
+use reprise_operations::Answer;
+use reprise_server::{Call, Client, Scope, Starter, TokenFile};
 use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_server::HookEvent;
+use reprise_operations::HookEvent;
 use serde_json::{Map, Value, json};
 
 use super::hooks::{self, HookForm};

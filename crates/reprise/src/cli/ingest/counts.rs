@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
+use reprise_operations::record_of;
 use reprise_redact::Redactor;
-use reprise_server::record_of;
 use reprise_types::NewRecord;
 use serde_json::json;
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Local, Utc};
 use reprise_engine::{excerpt, matches};
-use reprise_server::{Answer, Hit};
+use reprise_operations::{Answer, Hit};
 use reprise_types::{TaughtBy, Verdict};
 
 use crate::terminal::{self, Page};

@@ -1,0 +1,447 @@
+//! What an operation is, and the catalogue that every face reads: routes, descriptions, tools and
+//! schemas are derived from it.
+//!
+//! # How to add an operation
+//!
+//! 1. Write `operations/NAME.rs`: `Arguments` and `Answer` (serde and schemars; the comments of
+//!    their fields are what callers read; `deny_unknown_fields` on the arguments), a unit struct,
+//!    and its [`Operation`]: a [`Spec`] and `run`. [`crate::operations::stats`] is the shortest.
+//! 2. Add `pub mod NAME;` and `Entry::of::<NAME::Name>()` to `operations.rs`.
+//!
+//! It is then served as `POST /v1/users/{user}/NAME` (or where its `routes` say), described in
+//! `/openapi.json`, and run by `reprise call NAME`. `.tool(..)` makes it a tool of MCP in the
+//! profiles from the one given on: what agents pay for in every session, so say little.
+//!
+//! - In process: `Name::run(&memories.of(user), arguments).await`. From another process: the client
+//!   of `reprise-server`, with the same types.
+//! - Words are those of `wire/filter.rs` and its neighbours: `query`, `text`, `limit`, `kind`,
+//!   `tag`, `session`, `since`, `until`, `max_tokens`. A former name stays as a serde alias.
+//! - What several operations need of memory stands in `memories/`, not in another operation.
+//! - A problem is one sentence: what happened, to what, what to do next.
+
+mod arguments;
+
+use std::borrow::Cow;
+use std::fmt;
+use std::pin::Pin;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::memories::Memory;
+use crate::problem::{Problem, ProblemKind};
+
+pub use arguments::from_pairs;
+
+/// Something that can be asked of one user's memory.
+pub trait Operation: 'static {
+    /// How the faces show it.
+    const SPEC: Spec;
+    /// What it is given: a JSON object.
+    type Arguments: DeserializeOwned + Serialize + JsonSchema + Send;
+    /// What it answers: a JSON object.
+    type Answer: DeserializeOwned + Serialize + JsonSchema + Send;
+
+    /// Does it.
+    fn run(
+        memory: &Memory,
+        arguments: Self::Arguments,
+    ) -> impl Future<Output = Result<Self::Answer, Problem>> + Send;
+
+    /// The answer as an agent or a person reads it; the JSON where nothing shorter says it.
+    fn text(answer: &Self::Answer) -> Cow<'_, str> {
+        serde_json::to_string(answer).unwrap_or_default().into()
+    }
+}
+
+/// What an operation may do to memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    Reads,
+    /// Something is there afterwards that was not before; nothing is lost.
+    Adds,
+    /// Something is gone afterwards.
+    Destroys,
+}
+
+/// Who may ask for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Callers {
+    /// Whoever may open the user's memory.
+    Admitted,
+    /// Programs of this machine: through the socket or in process.
+    Machine,
+}
+
+/// The method of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "HTTP says what they are")]
+pub enum Method {
+    Get,
+    Post,
+    Patch,
+    Delete,
+}
+
+impl Method {
+    /// As HTTP writes it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Whether arguments come in a body; else they stand in the query string.
+    #[must_use]
+    pub fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
+    }
+}
+
+/// Where HTTP serves an operation. `{user}` in the path is whose memory it is; a path without it
+/// leaves that to the request's token or header. Other names in braces are arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Route {
+    /// The method.
+    pub method: Method,
+    /// From the root, with names in braces.
+    pub path: &'static str,
+}
+
+/// Which tools a client of MCP sees: each costs its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Profile {
+    /// What memory is useless without.
+    Lean,
+    /// What most agents need.
+    #[default]
+    Default,
+    /// All, with aliases, rare arguments and administration.
+    Full,
+}
+
+impl FromStr for Profile {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "lean" => Ok(Self::Lean),
+            "default" => Ok(Self::Default),
+            "full" => Ok(Self::Full),
+            _ => Err("the profiles are lean, default and full".to_owned()),
+        }
+    }
+}
+
+/// An operation as a tool of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tool {
+    /// What agents call it.
+    pub name: &'static str,
+    /// Other names, shown in the full profile.
+    pub aliases: &'static [&'static str],
+    /// The smallest profile that shows it.
+    pub profile: Profile,
+    /// JSON of the arguments that hold where an agent does not say.
+    pub presets: &'static str,
+}
+
+/// How the faces show an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spec {
+    /// Its name: one word, or several joined by `_`.
+    pub name: &'static str,
+    /// One line for whoever chooses between operations.
+    pub summary: &'static str,
+    /// What it may do to memory.
+    pub effect: Effect,
+    /// Who may ask for it.
+    pub callers: Callers,
+    /// Where HTTP serves it; empty for `POST /v1/users/{user}/NAME`.
+    pub routes: &'static [Route],
+    /// Its form for agents, if it is one of their tools.
+    pub tool: Option<Tool>,
+    /// The argument that a bare body stands for: a list or one object of it, or a line each.
+    pub bare_body: Option<&'static str>,
+}
+
+/// A route that reads.
+#[must_use]
+pub const fn get(path: &'static str) -> Route {
+    let method = Method::Get;
+    Route { method, path }
+}
+
+/// A route that does something.
+#[must_use]
+pub const fn post(path: &'static str) -> Route {
+    let method = Method::Post;
+    Route { method, path }
+}
+
+/// A route that changes what the path names.
+#[must_use]
+pub const fn patch(path: &'static str) -> Route {
+    let method = Method::Patch;
+    Route { method, path }
+}
+
+/// A route that removes what the path names.
+#[must_use]
+pub const fn delete(path: &'static str) -> Route {
+    let method = Method::Delete;
+    Route { method, path }
+}
+
+impl Spec {
+    const fn new(name: &'static str, effect: Effect, summary: &'static str) -> Self {
+        Self {
+            name,
+            summary,
+            effect,
+            callers: Callers::Admitted,
+            routes: &[],
+            tool: None,
+            bare_body: None,
+        }
+    }
+
+    /// An operation that changes nothing.
+    #[must_use]
+    pub const fn reads(name: &'static str, summary: &'static str) -> Self {
+        Self::new(name, Effect::Reads, summary)
+    }
+
+    /// One that adds and takes nothing away.
+    #[must_use]
+    pub const fn adds(name: &'static str, summary: &'static str) -> Self {
+        Self::new(name, Effect::Adds, summary)
+    }
+
+    /// One that takes something away.
+    #[must_use]
+    pub const fn destroys(name: &'static str, summary: &'static str) -> Self {
+        Self::new(name, Effect::Destroys, summary)
+    }
+
+    /// The same for programs of this machine only.
+    #[must_use]
+    pub const fn for_machine(self) -> Self {
+        let callers = Callers::Machine;
+        Self { callers, ..self }
+    }
+
+    /// The same at these routes.
+    #[must_use]
+    pub const fn at(self, routes: &'static [Route]) -> Self {
+        Self { routes, ..self }
+    }
+
+    /// The same as a tool of this name, from this profile on.
+    #[must_use]
+    pub const fn tool(self, name: &'static str, profile: Profile) -> Self {
+        let tool = Some(Tool {
+            name,
+            aliases: &[],
+            profile,
+            presets: "{}",
+        });
+        Self { tool, ..self }
+    }
+
+    /// The same tool under other names too.
+    #[must_use]
+    pub const fn also(self, aliases: &'static [&'static str]) -> Self {
+        match self.tool {
+            Some(tool) => Self {
+                tool: Some(Tool { aliases, ..tool }),
+                ..self
+            },
+            None => self,
+        }
+    }
+
+    /// The same tool with arguments, as a JSON object, for where an agent does not say.
+    #[must_use]
+    pub const fn presetting(self, presets: &'static str) -> Self {
+        match self.tool {
+            Some(tool) => Self {
+                tool: Some(Tool { presets, ..tool }),
+                ..self
+            },
+            None => self,
+        }
+    }
+
+    /// The same, taking a bare list or object in a body for this argument.
+    #[must_use]
+    pub const fn body_of(self, argument: &'static str) -> Self {
+        let bare_body = Some(argument);
+        Self { bare_body, ..self }
+    }
+
+    /// Where HTTP serves it: method and path, the first of them its own.
+    #[must_use]
+    pub fn paths(&self) -> Vec<(Method, String)> {
+        if self.routes.is_empty() {
+            return vec![(Method::Post, format!("/v1/users/{{user}}/{}", self.name))];
+        }
+        let routes = self.routes.iter();
+        routes
+            .map(|route| (route.method, route.path.to_owned()))
+            .collect()
+    }
+}
+
+/// What a tool answers: the same twice, for a reader and for a program.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolAnswer {
+    /// For a reader.
+    pub text: String,
+    /// For a program.
+    pub structured: Value,
+}
+
+type Running<T> = Pin<Box<dyn Future<Output = Result<T, Problem>> + Send>>;
+
+/// One operation of a catalogue, its types forgotten.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// How the faces show it.
+    pub spec: Spec,
+    arguments: fn(&mut SchemaGenerator) -> Schema,
+    answer: fn(&mut SchemaGenerator) -> Schema,
+    call: fn(Memory, Map<String, Value>) -> Running<Vec<u8>>,
+    tool: fn(Memory, Map<String, Value>) -> Running<ToolAnswer>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec.fmt(f)
+    }
+}
+
+impl Entry {
+    /// The entry of an operation.
+    #[must_use]
+    pub const fn of<O: Operation>() -> Self {
+        Self {
+            spec: O::SPEC,
+            arguments: |generator| O::Arguments::json_schema(generator),
+            answer: |generator| O::Answer::json_schema(generator),
+            call: |memory, arguments| Box::pin(called::<O>(memory, arguments)),
+            tool: |memory, arguments| Box::pin(told::<O>(memory, arguments)),
+        }
+    }
+
+    /// The schema of its arguments.
+    pub fn arguments_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.arguments)(generator)
+    }
+
+    /// The schema of its answer.
+    pub fn answer_schema(&self, generator: &mut SchemaGenerator) -> Schema {
+        (self.answer)(generator)
+    }
+
+    /// Runs it; the answer is JSON.
+    pub async fn call(
+        &self,
+        memory: Memory,
+        arguments: Map<String, Value>,
+    ) -> Result<Vec<u8>, Problem> {
+        (self.call)(memory, arguments).await
+    }
+
+    /// Runs it for an agent.
+    pub async fn call_tool(
+        &self,
+        memory: Memory,
+        mut arguments: Map<String, Value>,
+    ) -> Result<ToolAnswer, Problem> {
+        let presets = self.spec.tool.map_or("{}", |tool| tool.presets);
+        let presets: Map<String, Value> = serde_json::from_str(presets).map_err(unwritable)?;
+        for (name, value) in presets {
+            arguments.entry(name).or_insert(value);
+        }
+        (self.tool)(memory, arguments).await
+    }
+}
+
+async fn ran<O: Operation>(
+    memory: &Memory,
+    arguments: Map<String, Value>,
+) -> Result<O::Answer, Problem> {
+    if O::SPEC.callers == Callers::Machine {
+        memory.refuse_strangers()?;
+    }
+    O::run(memory, arguments::read(O::SPEC.name, arguments)?).await
+}
+
+async fn called<O: Operation>(
+    memory: Memory,
+    arguments: Map<String, Value>,
+) -> Result<Vec<u8>, Problem> {
+    let answer = ran::<O>(&memory, arguments).await?;
+    serde_json::to_vec(&answer).map_err(unwritable)
+}
+
+async fn told<O: Operation>(
+    memory: Memory,
+    arguments: Map<String, Value>,
+) -> Result<ToolAnswer, Problem> {
+    let answer = ran::<O>(&memory, arguments).await?;
+    Ok(ToolAnswer {
+        text: O::text(&answer).into_owned(),
+        structured: serde_json::to_value(&answer).map_err(unwritable)?,
+    })
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands in `map_err`, which hands over the error"
+)]
+fn unwritable(error: serde_json::Error) -> Problem {
+    let said = format!("the answer could not be written as JSON ({error}); report this");
+    Problem::new(ProblemKind::Internal, said)
+}
+
+/// The operations that the faces show. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Catalogue(std::sync::Arc<[Entry]>);
+
+impl Catalogue {
+    /// A catalogue of these entries, in the order in which they are shown.
+    #[must_use]
+    pub fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
+        Self(entries.into_iter().collect())
+    }
+
+    /// Every entry.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.0.iter()
+    }
+
+    /// The operation of this name.
+    #[must_use]
+    pub fn operation(&self, name: &str) -> Option<&Entry> {
+        self.entries().find(|entry| entry.spec.name == name)
+    }
+
+    /// The tool of this name or alias.
+    #[must_use]
+    pub fn tool(&self, name: &str) -> Option<&Entry> {
+        self.entries().find(|entry| {
+            let tool = entry.spec.tool.as_ref();
+            tool.is_some_and(|tool| tool.name == name || tool.aliases.contains(&name))
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! What is reported of a moment in a session of an agent's program, and what is answered.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The moments of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum HookEvent {
+    /// A session begins, or goes on after a compaction.
+    SessionStart,
+    /// The user has said something.
+    UserPrompt,
+    /// A tool has run.
+    PostTool,
+    /// The agent has said something; its turn may go on.
+    Answer,
+    /// The agent has finished its answer.
+    Stop,
+    /// The conversation is about to be shortened.
+    PreCompact,
+    /// The session is over.
+    SessionEnd,
+}
+
+impl HookEvent {
+    /// Every moment with its name on the command line and its name in Claude Code, where a tool
+    /// that has failed is a moment of its own; what that does not have is named as Cursor does.
+    pub const ALL: [(Self, &'static str, &'static str); 8] = [
+        (Self::SessionStart, "session-start", "SessionStart"),
+        (Self::UserPrompt, "user-prompt", "UserPromptSubmit"),
+        (Self::PostTool, "post-tool", "PostToolUse"),
+        (Self::PostTool, "post-tool", "PostToolUseFailure"),
+        (Self::Answer, "answer", "AfterAgentResponse"),
+        (Self::Stop, "stop", "Stop"),
+        (Self::PreCompact, "pre-compact", "PreCompact"),
+        (Self::SessionEnd, "session-end", "SessionEnd"),
+    ];
+
+    /// Its name in an address.
+    #[must_use]
+    pub fn host_name(self) -> &'static str {
+        let named = Self::ALL.iter().find(|(event, ..)| *event == self);
+        named.map_or("", |(_, _, host)| host)
+    }
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let named = Self::ALL.iter().find(|(event, ..)| *event == self);
+        named.map_or("", |(_, own, _)| own)
+    }
+}
+
+impl std::str::FromStr for HookEvent {
+    type Err = String;
+
+    /// Either name.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let named = Self::ALL
+            .iter()
+            .find(|(_, own, host)| text == *own || text == *host);
+        named.map(|(event, ..)| *event).ok_or_else(|| {
+            let mut names: Vec<&str> = Self::ALL.iter().map(|(_, own, _)| *own).collect();
+            names.dedup();
+            format!("the events are {}", names.join(", "))
+        })
+    }
+}
+
+/// What the daemon needs of an event, and nothing else of what the program said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct HookReport {
+    /// The program's session.
+    pub session: String,
+    /// The project's name: the folder that holds its repository.
+    pub project: String,
+    /// What the user, or the agent, said; of a command what failed in it, or what it committed.
+    pub text: String,
+    /// The command that ran, for a tool.
+    pub command: String,
+    /// Whether the command succeeded, or the answer was finished, where that can be told.
+    pub succeeded: Option<bool>,
+    /// Files that a tool has changed, from the project's folder on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+/// What a hook prints.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HookAnswer {
+    /// For the prompt; empty for nothing.
+    pub context: String,
+}

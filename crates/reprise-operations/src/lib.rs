@@ -1,0 +1,27 @@
+//! What can be asked of a memory: one catalogue of operations, a file each, over the memories of
+//! this process. Every face is derived from it or calls it.
+//!
+//! No protocol lives here: HTTP, MCP and the command line read the catalogue from outside.
+
+mod catalogue;
+mod digest;
+mod excerpt;
+mod hook;
+mod memories;
+pub mod operations;
+mod problem;
+mod wire;
+
+pub use catalogue::{
+    Callers, Catalogue, Effect, Entry, Method, Operation, Profile, Route, Spec, Tool, ToolAnswer,
+    delete, from_pairs, get, patch, post,
+};
+pub use digest::sha256_hex;
+pub use hook::{HookAnswer, HookEvent, HookReport};
+pub use memories::{Change, Lesson, Memories, Memory, Parts, TagRules, run_outcome};
+pub use problem::{Problem, ProblemBody, ProblemKind};
+pub use wire::{
+    Answer, ExportLine, Fate, Filter, Hit, IngestLine, OutcomeLine, OutcomeReport, QueryLine,
+    WriteReport, external_id_of, fresh_run_id, from_json, hinted, is_sensitive, record_of,
+    record_of_value,
+};

@@ -1,0 +1,188 @@
+//! The memories of this process: what operations have in common in front of the actors.
+
+mod feed;
+mod lessons;
+mod memory;
+mod outcomes;
+mod reading;
+mod records;
+mod sessions;
+mod spans;
+mod tagging;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_agent::{MemoryService, ServiceStats};
+use reprise_engine::{Engine, Snapshot};
+use reprise_types::{Calendar, Clock, ExternalId, RecordId, UserId, system_entropy};
+use tokio::sync::broadcast;
+
+use crate::problem::{Problem, ProblemKind};
+
+pub use feed::Change;
+pub use lessons::Lesson;
+pub(crate) use lessons::title_of;
+pub use memory::Memory;
+pub use outcomes::run_outcome;
+pub use reading::Parts;
+pub(crate) use records::{MAY_CHANGE, missing};
+pub(crate) use spans::memory as span;
+pub use tagging::TagRules;
+pub(crate) use tagging::{Alike, alike_pairs};
+
+/// Changes that a slow listener may lag behind before it is told that it missed some.
+const CHANGES_MAX: usize = 1_024;
+
+/// Every user's memory. Cheap to clone.
+#[derive(Clone)]
+pub struct Memories {
+    service: MemoryService,
+    clock: Arc<dyn Clock>,
+    changes: broadcast::Sender<Change>,
+    sessions: Arc<sessions::Sessions>,
+    tag_rules: Arc<TagRules>,
+}
+
+impl fmt::Debug for Memories {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memories")
+            .field("service", &self.service)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Memories {
+    /// The memories of a running service.
+    #[must_use]
+    pub fn new(service: MemoryService, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            service,
+            clock,
+            changes: broadcast::Sender::new(CHANGES_MAX),
+            sessions: Arc::default(),
+            tag_rules: Arc::default(),
+        }
+    }
+
+    /// The same with these rules for tags.
+    #[must_use]
+    pub fn with_tags(self, rules: TagRules) -> Self {
+        Self {
+            tag_rules: Arc::new(rules),
+            ..self
+        }
+    }
+
+    /// The service in numbers.
+    #[must_use]
+    pub fn service_stats(&self) -> ServiceStats {
+        self.service.stats()
+    }
+
+    /// Whether requests are answered.
+    pub async fn is_ready(&self) -> bool {
+        self.service.is_ready().await
+    }
+
+    /// Returns once the service has ended, by itself or because it was told to.
+    pub async fn ended(&self) {
+        self.service.ended().await;
+    }
+
+    /// Ends the service; everything accepted is on disk afterwards.
+    pub async fn shut_down(&self) -> Duration {
+        let began = std::time::Instant::now();
+        let report = self.service.shut_down().await;
+        tracing::debug!(?report, "the service has ended");
+        began.elapsed()
+    }
+
+    /// What changes from now on.
+    #[must_use]
+    pub fn listen(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    fn tell(&self, user: &UserId, what: &'static str, ids: Vec<RecordId>) {
+        let user = user.clone();
+        // Nobody may be listening.
+        let _heard = self.changes.send(Change { user, what, ids }).is_ok();
+    }
+
+    /// One user's memory, for a request from another machine.
+    #[must_use]
+    pub fn of(&self, user: &UserId) -> Memory {
+        Memory::new(self.clone(), user.clone())
+    }
+
+    /// A slip in a user's name makes no memory: only what is kept does.
+    fn refuse_unknown(&self, user: &UserId) -> Result<(), Problem> {
+        if self.service.has_memory(user) {
+            return Ok(());
+        }
+        Err(Problem::not_found(format!(
+            "user `{user}` has no memory yet; keep a record first, or name another user"
+        )))
+    }
+
+    /// The present moment of a user's memory, opened where it sleeps.
+    async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, Problem> {
+        self.refuse_unknown(user)?;
+        Ok(self.service.snapshot(user).await?)
+    }
+
+    /// Reads a user's memory as of now, on a thread that may wait for the disk.
+    async fn read<T: Send + 'static>(
+        &self,
+        user: &UserId,
+        read: impl FnOnce(&Snapshot) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let snapshot = self.snapshot(user).await?;
+        let done = tokio::task::spawn_blocking(move || read(&snapshot)).await;
+        done.map_err(|error| {
+            let why = format!("the records could not be read ({error}); run `reprise check`");
+            Problem::new(ProblemKind::Internal, why)
+        })
+    }
+
+    async fn with_engine<T: Send + 'static>(
+        &self,
+        user: &UserId,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.refuse_unknown(user)?;
+        Ok(self.service.with_engine(user, work).await?)
+    }
+
+    /// The days of whoever asks: those of this machine.
+    fn calendar(&self) -> Calendar {
+        Calendar::of_machine(self.clock.now())
+    }
+
+    fn unix_ms(&self) -> u64 {
+        u64::try_from(self.clock.now().timestamp_millis()).unwrap_or_default()
+    }
+
+    fn random() -> u128 {
+        system_entropy()
+    }
+}
+
+/// The live version of the record with this external id or id.
+pub(crate) fn current(engine: &Engine, name: &str) -> Option<RecordId> {
+    let id = resolve(engine, name)?;
+    engine.snapshot().current(id)
+}
+
+/// The record with this external id or id.
+pub(crate) fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
+    let external = [ExternalId::BATCH, ExternalId::EVENT]
+        .iter()
+        .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
+    external.or_else(|| name.parse().ok())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,177 @@
+//! One user's memory, as one request may use it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_engine::{CompactionOutcome, Engine, Snapshot};
+use reprise_types::{
+    Calendar, EmbeddingSpace, QueryVector, Recall, RecallRequest, RecordId, UserId,
+};
+
+use super::Memories;
+use super::records::WriteOptions;
+use crate::problem::{Problem, ProblemKind};
+
+/// What operations run over. Cheap to clone.
+#[derive(Clone)]
+pub struct Memory {
+    pub(super) all: Memories,
+    pub(super) user: UserId,
+    pub(super) options: WriteOptions,
+    is_on_machine: bool,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("user", &self.user)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Memory {
+    pub(super) fn new(all: Memories, user: UserId) -> Self {
+        Self {
+            all,
+            user,
+            options: WriteOptions::default(),
+            is_on_machine: false,
+        }
+    }
+
+    /// The same for a request of this name: sent again, it changes nothing more.
+    #[must_use]
+    pub fn keyed(mut self, key: Option<String>) -> Self {
+        self.options.key = key;
+        self
+    }
+
+    /// The same for a program of this machine.
+    #[must_use]
+    pub fn on_machine(self) -> Self {
+        Self {
+            is_on_machine: true,
+            ..self
+        }
+    }
+
+    /// The same, keeping texts as they are, secrets and all.
+    pub(crate) fn verbatim(&self) -> Result<Self, Problem> {
+        if !self.is_on_machine {
+            return Err(Problem::new(
+                ProblemKind::Forbidden,
+                "records are redacted before they are kept; leave `verbatim` out",
+            ));
+        }
+        let mut memory = self.clone();
+        memory.options.verbatim = true;
+        Ok(memory)
+    }
+
+    /// Refuses requests from another machine.
+    pub(crate) fn refuse_strangers(&self) -> Result<(), Problem> {
+        if self.is_on_machine {
+            return Ok(());
+        }
+        Err(Problem::new(
+            ProblemKind::Forbidden,
+            "whole files are merged and replaced on the daemon's own machine; run `reprise` there",
+        ))
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn user(&self) -> &UserId {
+        &self.user
+    }
+
+    /// Every memory of this process.
+    #[must_use]
+    pub fn all(&self) -> &Memories {
+        &self.all
+    }
+
+    pub(crate) fn key(&self) -> Option<&str> {
+        self.options.key.as_deref()
+    }
+
+    pub(crate) fn now(&self) -> DateTime<Utc> {
+        self.all.clock.now()
+    }
+
+    pub(crate) fn unix_ms(&self) -> u64 {
+        self.all.unix_ms()
+    }
+
+    pub(crate) fn calendar(&self) -> Calendar {
+        self.all.calendar()
+    }
+
+    /// Whether anything was ever kept.
+    pub(crate) fn exists(&self) -> bool {
+        self.all.service.has_memory(&self.user)
+    }
+
+    /// Tells listeners what has changed, after it is on disk.
+    pub(crate) fn tell(&self, what: &'static str, ids: Vec<RecordId>) {
+        self.all.tell(&self.user, what, ids);
+    }
+
+    /// Each tag as it is kept here.
+    pub(crate) fn resolve_tags(&self, tags: &mut Vec<String>) {
+        *tags = self.all.tag_rules.resolve(tags);
+    }
+
+    /// Reads it as of now, on a thread that may wait for the disk.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Snapshot) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.all.read(&self.user, read).await
+    }
+
+    /// Works on its engine, between commits.
+    pub(crate) async fn with_engine<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        self.all.with_engine(&self.user, work).await
+    }
+
+    /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
+    pub(crate) async fn recall(
+        &self,
+        request: RecallRequest,
+        vector: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> Result<Recall, Problem> {
+        self.all.recall(&self.user, request, vector).await
+    }
+
+    /// The vector of a question that no recall asked; `None` where there is no model for it.
+    pub(crate) async fn query_vector(&self, query: &str) -> Option<QueryVector> {
+        self.all.service.query_vector(query).await
+    }
+
+    /// Its present moment.
+    pub(crate) async fn snapshot(&self) -> Result<Arc<Snapshot>, Problem> {
+        self.all.snapshot(&self.user).await
+    }
+
+    /// A slip in a user's name makes no memory: only what is kept does.
+    pub(crate) fn refuse_missing(&self) -> Result<(), Problem> {
+        self.all.refuse_unknown(&self.user)
+    }
+
+    /// Rewrites its file without what was forgotten.
+    pub(crate) async fn compact(&self) -> Result<CompactionOutcome, Problem> {
+        self.refuse_missing()?;
+        Ok(self.all.service.compact(&self.user).await?)
+    }
+
+    /// Closes its file, so that another program can have it; the next request opens it again.
+    pub(crate) async fn release(&self) -> Result<(), Problem> {
+        Ok(self.all.service.release(&self.user).await?)
+    }
+}

@@ -1,0 +1,98 @@
+//! How runs went: what memory learns from.
+
+use reprise_engine::Engine;
+use reprise_types::{Credit, QueryVector, RecordId, RunBeginning, RunEnding, RunOutcome};
+
+use super::{Memories, Memory, resolve};
+use crate::problem::Problem;
+use crate::wire::{OutcomeLine, OutcomeReport, fresh_run_id};
+
+impl Memory {
+    /// Takes how a run went. A run without a name is named by the request, so that
+    /// a request sent again is not a second run. The outcome of a run that has ended changes
+    /// nothing, and the report says so.
+    pub(crate) async fn outcome(&self, line: OutcomeLine) -> Result<OutcomeReport, Problem> {
+        if line.recall_id.is_none() && line.query.is_none() {
+            return Err(nameless());
+        }
+        let query = match &line.query {
+            Some(query) => self.query_vector(query).await,
+            None => None,
+        };
+        let fallback = self.key().map_or_else(
+            || fresh_run_id(line.query_id.as_deref(), self.unix_ms(), Memories::random()),
+            |key| format!("request {key}"),
+        );
+        let now = self.now();
+        let learn = move |engine: &mut Engine| -> Result<(OutcomeReport, Vec<RecordId>), Problem> {
+            let said = run_outcome(engine, line, query, || fallback)?;
+            let known = match engine.outcome(&said, now) {
+                Err(error) if error.is_repetition() => 1,
+                done => done.map(|()| 0)?,
+            };
+            let status = engine.learning().status();
+            let report = OutcomeReport {
+                learned: 1 - known,
+                known,
+                refused: 0,
+                runs: status.runs,
+                evidence_gate: status.evidence_gate,
+                adapter_gate: status.adapter_gate,
+                cap: status.cap,
+            };
+            Ok((report, said.end.used))
+        };
+        let (report, ids) = self.with_engine(learn).await??;
+        if report.learned > 0 {
+            self.tell("learned", ids);
+        }
+        Ok(report)
+    }
+}
+
+/// What a line says, ready for the engine; `query` is the vector of its question. A run that has no
+/// name, and no recall that names it, is called what `fallback` says.
+pub fn run_outcome(
+    engine: &Engine,
+    line: OutcomeLine,
+    query: Option<QueryVector>,
+    fallback: impl FnOnce() -> String,
+) -> Result<RunOutcome, Problem> {
+    let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));
+    if receipt.is_none() && line.query.is_none() {
+        return Err(match line.recall_id {
+            Some(_) => {
+                Problem::not_found("the recall is not remembered any more; name the query instead")
+            }
+            None => nameless(),
+        });
+    }
+    // A recall of the command line leaves no receipt: then the question stands for it.
+    let remembered = line.recall_id.filter(|_| receipt.is_some());
+    let named = line.run_id;
+    let run_id = named
+        .or_else(|| line.recall_id.map(|id| format!("recall {id}")))
+        .unwrap_or_else(fallback);
+    let used = line.used.iter().map(|name| {
+        let found = resolve(engine, name);
+        found.ok_or_else(|| super::records::missing(name))
+    });
+    Ok(RunOutcome {
+        begin: RunBeginning {
+            run_id: run_id.clone(),
+            query,
+            recall_id: remembered,
+        },
+        end: RunEnding {
+            run_id,
+            used: used.collect::<Result<_, _>>()?,
+            credit: line.credit.unwrap_or(Credit::Explicit),
+            quality: Some(line.quality),
+            fail: line.failure_kind,
+        },
+    })
+}
+
+fn nameless() -> Problem {
+    Problem::invalid("the outcome names neither a query nor a recall; name one of them")
+}

@@ -1,0 +1,119 @@
+//! Recalling, and reading a whole memory part by part.
+
+use reprise_engine::Snapshot;
+use reprise_types::{EmbeddingSpace, MemoryProvider, Recall, RecallId, RecallRequest, UserId};
+use tokio::sync::mpsc;
+use tracing::Instrument;
+
+use super::{Memories, spans};
+use crate::problem::Problem;
+use crate::wire::{ExportLine, is_sensitive};
+
+/// Lines of an export that wait for their reader.
+const EXPORT_LINES_WAITING: usize = 64;
+/// Parts of a backup that wait for their reader, a megabyte each.
+const BACKUP_PARTS_WAITING: usize = 4;
+
+impl Memories {
+    /// What a recall finds, with whole records; `vector` is the question's where the caller has it.
+    pub(super) async fn recall(
+        &self,
+        user: &UserId,
+        request: RecallRequest,
+        vector: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> Result<Recall, Problem> {
+        if !self.service.has_memory(user) {
+            return Ok(Recall::nothing(self.recall_id()));
+        }
+        let span = spans::memory("search_memory", user);
+        let recall = self.found(user, request, vector).instrument(span.clone());
+        let recall = recall.await?;
+        span.record("gen_ai.memory.result.count", recall.results.len());
+        Ok(recall)
+    }
+
+    async fn found(
+        &self,
+        user: &UserId,
+        request: RecallRequest,
+        vector: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> Result<Recall, Problem> {
+        let Some((space, vector)) = vector else {
+            return Ok(self.service.provider(user).recall_request(request).await?);
+        };
+        let id = self.recall_id();
+        self.read(user, move |memory| {
+            let learner = memory.learner();
+            memory.recall(&request, Some((&space, &vector)), id, learner.as_ref())
+        })
+        .await
+    }
+
+    fn recall_id(&self) -> RecallId {
+        RecallId::from_parts(self.unix_ms(), Self::random() >> 48)
+    }
+
+    /// Every live record as a JSON line, read from the disk as fast as the lines are taken; those
+    /// tagged as sensitive only where they are asked for.
+    pub async fn export(&self, user: &UserId, sensitive: bool) -> Result<Parts<String>, Problem> {
+        let snapshot = self.snapshot(user).await?;
+        let (sender, lines) = mpsc::channel(EXPORT_LINES_WAITING);
+        tokio::task::spawn_blocking(move || write_lines(&snapshot, sensitive, &sender));
+        Ok(lines)
+    }
+
+    /// The user's file as of now, read from the disk as fast as it is taken. Writes go on
+    /// meanwhile.
+    pub async fn backup(&self, user: &UserId) -> Result<Parts<Vec<u8>>, Problem> {
+        let snapshot = self.snapshot(user).await?;
+        let (sender, parts) = mpsc::channel(BACKUP_PARTS_WAITING);
+        tokio::task::spawn_blocking(move || {
+            let copied = snapshot.log().copy_to(&mut Sending(&sender));
+            if let Err(error) = copied {
+                let told = sender.blocking_send(Err(std::io::Error::other(error)));
+                tracing::warn!(heard = told.is_ok(), "a backup broke off");
+            }
+        });
+        Ok(parts)
+    }
+}
+
+/// A body in parts, made while it is taken.
+pub type Parts<T> = mpsc::Receiver<Result<T, std::io::Error>>;
+
+/// Hands on whatever is written, part by part.
+struct Sending<'a>(&'a mpsc::Sender<Result<Vec<u8>, std::io::Error>>);
+
+impl std::io::Write for Sending<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let sent = self.0.blocking_send(Ok(bytes.to_vec()));
+        sent.map_err(|_| std::io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_lines(
+    snapshot: &Snapshot,
+    sensitive: bool,
+    lines: &mpsc::Sender<Result<String, std::io::Error>>,
+) {
+    for record in snapshot.records() {
+        let line = match record {
+            Ok(record) if !sensitive && is_sensitive(&record) => continue,
+            Ok(record) => serde_json::to_string(&ExportLine::new(&record))
+                .map(|line| line + "\n")
+                .map_err(std::io::Error::other),
+            Err(error) => {
+                tracing::warn!(%error, "a record was left out of an export");
+                continue;
+            }
+        };
+        if lines.blocking_send(line).is_err() {
+            return;
+        }
+    }
+}

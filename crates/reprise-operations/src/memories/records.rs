@@ -1,0 +1,223 @@
+//! Keeping, showing, correcting and forgetting records.
+
+use reprise_engine::Engine;
+use reprise_redact::Redactor;
+use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome};
+use serde_json::{Map, Value};
+use tracing::Instrument;
+
+use super::{Memory, current, spans};
+use crate::problem::{Problem, ProblemKind};
+use crate::wire::{Fate, REQUEST_NAMESPACE, WriteReport, record_of_value};
+
+/// How a request wants its records kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct WriteOptions {
+    /// The request's own name: sent again with the same name, it changes nothing more.
+    pub(super) key: Option<String>,
+    /// Keep texts as they are, secrets and all: for a caller that has redacted them itself.
+    pub(super) verbatim: bool,
+}
+
+/// Fields of the ingest form that a correction may change.
+pub(crate) const MAY_CHANGE: [&str; 10] = [
+    "text",
+    "source",
+    "kind",
+    "session_id",
+    "metadata",
+    "quality_score",
+    "tags",
+    "confidence",
+    "evidence",
+    "details",
+];
+
+/// A request's name for one record, and the record's text.
+type Named = (ExternalId, String);
+
+fn named(record: &NewRecord) -> Option<Named> {
+    let mut names = record.external_ids.iter();
+    let name = names.find(|name| name.namespace == REQUEST_NAMESPACE)?;
+    Some((name.clone(), record.text.clone()))
+}
+
+/// Most records of one request.
+pub(crate) const RECORDS_MAX: usize = 10_000;
+
+impl Memory {
+    /// Keeps records in their ingest form; a bad one spoils only itself.
+    pub(crate) async fn observe(&self, records: Vec<Value>) -> Result<WriteReport, Problem> {
+        if records.len() > RECORDS_MAX {
+            return Err(Problem::invalid(format!(
+                "{} records are too many for one request; send at most {RECORDS_MAX}",
+                records.len()
+            )));
+        }
+        let read = records.into_iter().map(record_of_value).collect();
+        self.observe_read(read).await
+    }
+
+    pub(super) async fn observe_read(
+        &self,
+        records: Vec<Result<NewRecord, String>>,
+    ) -> Result<WriteReport, Problem> {
+        let mut good = Vec::with_capacity(records.len());
+        let mut fates: Vec<Option<Fate>> = Vec::with_capacity(records.len());
+        for (place, record) in records.into_iter().enumerate() {
+            match record {
+                Ok(mut record) => {
+                    if !self.options.verbatim {
+                        Redactor::new().redact_record(&mut record);
+                    }
+                    record.tags = self.all.tag_rules.resolve(&record.tags);
+                    if let Some(key) = &self.options.key {
+                        let name = format!("{key}/{place}");
+                        let name = ExternalId::new(REQUEST_NAMESPACE, name);
+                        record.external_ids.push(name);
+                    }
+                    good.push(record);
+                    fates.push(None);
+                }
+                Err(why) => fates.push(Some(Fate::Rejected { why })),
+            }
+        }
+        let named: Vec<Named> = match self.key() {
+            Some(_) => good.iter().filter_map(named).collect(),
+            None => Vec::new(),
+        };
+        // Of several none is kept where one is refused; one alone is looked at if it is known.
+        if named.len() > 1 {
+            self.refuse_others(named.clone()).await?;
+        }
+        let outcomes = if good.is_empty() {
+            Vec::new()
+        } else {
+            let span = spans::memory("create_memory", &self.user);
+            self.all
+                .service
+                .observe(&self.user, good)
+                .instrument(span)
+                .await?
+        };
+        if let [WriteOutcome::Duplicate { .. }] = outcomes[..] {
+            self.refuse_others(named).await?;
+        }
+        let mut outcomes = outcomes.into_iter();
+        let mut report = WriteReport::default();
+        for fate in fates {
+            let fate = fate.or_else(|| outcomes.next().map(Fate::from));
+            report.push(fate.unwrap_or(Fate::Rejected {
+                why: "memory gave no answer for it; send it again".to_owned(),
+            }));
+        }
+        let inserted = report.outcomes.iter().filter_map(|fate| match fate {
+            Fate::Inserted { id } => Some(*id),
+            _ => None,
+        });
+        let ids: Vec<RecordId> = inserted.collect();
+        if !ids.is_empty() {
+            self.tell("inserted", ids);
+        }
+        Ok(report)
+    }
+
+    /// A request's name stands for what it first brought: with something else it is refused.
+    async fn refuse_others(&self, named: Vec<Named>) -> Result<(), Problem> {
+        if named.is_empty() || !self.exists() {
+            return Ok(());
+        }
+        let differs = move |engine: &mut Engine| {
+            let snapshot = engine.snapshot();
+            named.iter().any(|(name, text)| {
+                let known = engine.duplicate_of(name).and_then(|id| snapshot.get(id));
+                known.is_some_and(|known| known.is_ok_and(|known| known.text != *text))
+            })
+        };
+        if self.with_engine(differs).await? {
+            return Err(Problem::new(
+                ProblemKind::Conflict,
+                "this Idempotency-Key was used for another body; send this one with a key of its \
+                 own",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The live record with this id or external id: where it has been corrected since, its present
+    /// version.
+    pub(crate) async fn record(&self, name: &str) -> Result<MemoryRecord, Problem> {
+        let by_id = match name.parse::<RecordId>() {
+            Ok(id) => self.read(move |memory| memory.get(id)).await?,
+            Err(_) => None,
+        };
+        if let Some(found) = by_id {
+            return found.map_err(|error| Problem::failed(ProblemKind::Internal, &error));
+        }
+        // A name is looked up and read in one and the same moment: by the next there may be another
+        // version.
+        let wanted = name.to_owned();
+        let find = move |engine: &mut Engine| {
+            let id = current(engine, &wanted)?;
+            engine.snapshot().get(id)
+        };
+        let found = self.with_engine(find).await?;
+        let found = found.ok_or_else(|| missing(name))?;
+        found.map_err(|error| Problem::failed(ProblemKind::Internal, &error))
+    }
+
+    /// Writes a corrected version, which supersedes the old one; `changes` names fields of the
+    /// ingest form. Answers the new record.
+    pub(crate) async fn revise(
+        &self,
+        name: &str,
+        changes: Map<String, Value>,
+    ) -> Result<MemoryRecord, Problem> {
+        if changes.is_empty() {
+            return Err(Problem::invalid(
+                "nothing is to be changed; give the parts that are new",
+            ));
+        }
+        if let Some(other) = changes.keys().find(|k| !MAY_CHANGE.contains(&k.as_str())) {
+            return Err(Problem::invalid(format!(
+                "`{other}` cannot be changed; these can: {}",
+                MAY_CHANGE.join(", ")
+            )));
+        }
+        let old = self.record(name).await?;
+        let line = serde_json::to_value(crate::wire::ExportLine::new(&old));
+        let mut line = match line {
+            Ok(Value::Object(line)) => line,
+            _ => Map::new(),
+        };
+        // The old version keeps its names: the new one answers to its own id.
+        for field in ["id", "external_id", "known_at", "supersedes"] {
+            line.remove(field);
+        }
+        line.extend(changes);
+        let mut record = record_of_value(Value::Object(line)).map_err(Problem::invalid)?;
+        record.supersedes = Some(old.id);
+        record.visibility = old.visibility;
+        record.retention = old.retention;
+        record.provenance = old.provenance.clone();
+        let span = spans::memory("update_memory", &self.user);
+        let id = match self.keep_one(record).instrument(span).await? {
+            Fate::Inserted { id } | Fate::Duplicate { of: id } => id,
+            Fate::Rejected { why } => return Err(Problem::invalid(why)),
+        };
+        self.record(&id.to_string()).await
+    }
+
+    pub(super) async fn keep_one(&self, record: NewRecord) -> Result<Fate, Problem> {
+        let report = self.observe_read(vec![Ok(record)]).await?;
+        let fate = report.outcomes.into_iter().next();
+        fate.ok_or_else(|| Problem::new(ProblemKind::Internal, "memory gave no answer; try again"))
+    }
+}
+
+pub(crate) fn missing(name: &str) -> Problem {
+    let name: String = name.chars().take(64).collect();
+    Problem::not_found(format!(
+        "there is no record `{name}` in this memory; pass an id that a recall returned"
+    ))
+}

@@ -1,0 +1,349 @@
+//! An agent program's sessions: its prompts are answered with memory, what is said in it is kept,
+//! and how its tests went becomes the outcome of what was recalled.
+//!
+//! Lives here: what each moment of a session does. Must never live here: the program's JSON.
+
+mod content;
+mod judges;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use chrono::{DateTime, Utc};
+use reprise_types::{
+    Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallId, RecallRequest, RecordId,
+    UserId, Verdict, normal_tag,
+};
+
+use super::{Memories, Memory};
+use crate::hook::{HookAnswer, HookEvent, HookReport};
+use crate::problem::Problem;
+use crate::wire::{Answer, Hit, OutcomeLine, instant};
+use judges::Ran;
+
+/// Sessions that are remembered between their events; the one idle for longest goes first.
+const SESSIONS_MAX: usize = 1_000;
+/// Memories put into one prompt.
+const INJECTED_MAX: usize = 4;
+/// Looked at for them: others may belong to other projects, or be this session's own.
+const CANDIDATES: usize = 48;
+/// Newest memories that are looked through for a project's.
+const LOOKED_AT: usize = 200;
+/// Characters of one memory in a prompt.
+const INJECTED_CHARS: usize = 400;
+/// Memories that a session is known to have seen, and files that it is known to have edited.
+const SEEN_MAX: usize = 400;
+const EDITED_MAX: usize = 40;
+/// A shorter prompt ("yes", "go on") asks nothing and says nothing.
+const PROMPT_CHARS_MIN: usize = 12;
+/// One minus the cosine up to which a memory speaks to a prompt by itself.
+const NEAR: f32 = 0.5;
+/// Words in common with a prompt from which it does.
+const WORDS_IN_COMMON: usize = 3;
+/// Quality of a finished answer: with tests that passed, with none, with tests that failed.
+const QUALITY: [f32; 3] = [0.9, 0.8, 0.1];
+
+/// What is known of the sessions under way; lost with the daemon, and then taught by nothing.
+#[derive(Debug, Default)]
+pub(super) struct Sessions(Mutex<BTreeMap<(UserId, String), Session>>);
+
+#[derive(Debug, Clone, Default)]
+struct Session {
+    /// The last prompt's recall, and what of it was put into the prompt.
+    recalled: Option<(RecallId, Vec<RecordId>)>,
+    /// How the last test since then went.
+    judged: Option<bool>,
+    /// What was put into its prompts: it stands there already.
+    seen: BTreeSet<RecordId>,
+    /// Files edited since its agent last answered.
+    edited: BTreeSet<String>,
+    /// Counts the touches of all sessions.
+    touched: u64,
+}
+
+impl Session {
+    /// Notes what stands in its prompts now; of too many the oldest records go first.
+    fn see(&mut self, records: &[RecordId]) {
+        self.seen.extend(records);
+        while self.seen.len() > SEEN_MAX {
+            self.seen.pop_first();
+        }
+    }
+}
+
+impl Sessions {
+    fn change<T>(&self, key: (UserId, String), change: impl FnOnce(&mut Session) -> T) -> T {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = sessions.values().map(|s| s.touched).max().unwrap_or(0);
+        if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(&key) {
+            let oldest = sessions.iter().min_by_key(|(_, session)| session.touched);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                sessions.remove(&oldest);
+            }
+        }
+        let session = sessions.entry(key).or_default();
+        session.touched = latest + 1;
+        change(session)
+    }
+}
+
+impl Memory {
+    /// Something happened in a session.
+    pub(crate) async fn hook(
+        &self,
+        event: HookEvent,
+        report: HookReport,
+    ) -> Result<HookAnswer, Problem> {
+        let key = (self.user.clone(), report.session.clone());
+        match event {
+            HookEvent::SessionStart => return self.latest(key, &report.project).await,
+            HookEvent::UserPrompt => return self.prompted(key, report).await,
+            HookEvent::PostTool => self.tool_used(key, &report).await?,
+            HookEvent::Answer => self.answered(&report).await?,
+            HookEvent::PreCompact => {
+                // What stood in the conversation may not stand there any more.
+                self.all
+                    .sessions
+                    .change(key, |session| session.seen.clear());
+                self.answered(&report).await?;
+            }
+            HookEvent::Stop | HookEvent::SessionEnd => {
+                self.answered(&report).await?;
+                let edited = self
+                    .all
+                    .sessions
+                    .change(key.clone(), |session| std::mem::take(&mut session.edited));
+                if !edited.is_empty() {
+                    let files: Vec<String> = edited.into_iter().collect();
+                    let text = format!("Edited {}", files.join(", "));
+                    self.keep_said(&report, text, MemorySource::WorkerResult)
+                        .await?;
+                }
+                let broken_off = report.succeeded == Some(false);
+                self.stopped(key, broken_off).await?;
+            }
+        }
+        Ok(HookAnswer::default())
+    }
+
+    /// The agent's words are kept where they say something.
+    async fn answered(&self, report: &HookReport) -> Result<(), Problem> {
+        if !content::says_something(&report.text) {
+            return Ok(());
+        }
+        let said = report.text.clone();
+        let source = MemorySource::WorkerResult;
+        self.keep_said(report, said, source).await
+    }
+
+    /// Tests and commits are kept as they end, builds where they fail, edits with the answer.
+    async fn tool_used(&self, key: (UserId, String), report: &HookReport) -> Result<(), Problem> {
+        if !report.files.is_empty() {
+            self.all.sessions.change(key, |session| {
+                let room = EDITED_MAX.saturating_sub(session.edited.len());
+                session
+                    .edited
+                    .extend(report.files.iter().take(room).cloned());
+            });
+            return Ok(());
+        }
+        let ran = judges::ran(&report.command);
+        if let (Some(Ran::Tests), Some(succeeded)) = (ran, report.succeeded) {
+            self.all
+                .sessions
+                .change(key, |session| session.judged = Some(succeeded));
+        }
+        let (command, said) = (&report.command, &report.text);
+        let text = match (ran, report.succeeded) {
+            (Some(Ran::Tests), Some(true)) => format!("`{command}` passed"),
+            (Some(Ran::Tests | Ran::Build), Some(false)) if said.is_empty() => {
+                format!("`{command}` failed")
+            }
+            (Some(Ran::Tests | Ran::Build), Some(false)) => format!("`{command}` failed:\n{said}"),
+            (Some(Ran::Commit), went) if went != Some(false) && !said.is_empty() => {
+                format!("Committed {said}")
+            }
+            _ => return Ok(()),
+        };
+        self.keep_said(report, text, MemorySource::WorkerResult)
+            .await
+    }
+
+    /// A prompt is answered with what is known, and kept.
+    async fn prompted(
+        &self,
+        key: (UserId, String),
+        report: HookReport,
+    ) -> Result<HookAnswer, Problem> {
+        let short = report.text.trim().chars().count() < PROMPT_CHARS_MIN;
+        if short || !content::says_something(&report.text) {
+            return Ok(HookAnswer::default());
+        }
+        let seen = self
+            .all
+            .sessions
+            .change(key.clone(), |session| session.seen.clone());
+        let (recall_id, verdict, hits) = self.of_project(&report, &seen).await?;
+        let used: Vec<RecordId> = hits.iter().map(|hit| hit.id).collect();
+        self.all.sessions.change(key, |session| {
+            session.see(&used);
+            session.recalled = Some((recall_id, used));
+            session.judged = None;
+        });
+        let said = report.text.clone();
+        let source = MemorySource::UserInput;
+        self.keep_said(&report, said, source).await?;
+        let found: Vec<_> = hits
+            .into_iter()
+            .map(|hit| (hit.timestamp, hit.id, hit.text))
+            .collect();
+        Ok(injected(&found, verdict, Memories::random()))
+    }
+
+    /// What was recalled for the last prompt learns from how the work went, unless it was broken
+    /// off: then nothing is known of it.
+    async fn stopped(&self, key: (UserId, String), broken_off: bool) -> Result<(), Problem> {
+        let (recalled, judged) = self.all.sessions.change(key, |session| {
+            (session.recalled.take(), session.judged.take())
+        });
+        let taught = |(_, used): &(_, Vec<_>)| !used.is_empty() && !broken_off;
+        let Some((recall_id, used)) = recalled.filter(taught) else {
+            return Ok(());
+        };
+        let [passed, done, failed] = QUALITY;
+        let quality = match judged {
+            Some(true) => passed,
+            None => done,
+            Some(false) => failed,
+        };
+        let line = OutcomeLine {
+            query_id: None,
+            recall_id: Some(recall_id),
+            query: None,
+            used: used.iter().map(RecordId::to_string).collect(),
+            quality,
+            run_id: None,
+            failure_kind: None,
+            credit: Some(Credit::Implicit),
+        };
+        self.outcome(line).await.map(drop)
+    }
+
+    /// What was kept last in a project.
+    async fn latest(&self, key: (UserId, String), project: &str) -> Result<HookAnswer, Problem> {
+        let Some(own) = tag_of(project).filter(|_| self.exists()) else {
+            return Ok(HookAnswer::default());
+        };
+        let session = key.1.clone();
+        let found = self.read(move |memory| -> Vec<_> {
+            let newest = memory.newest(LOOKED_AT).into_iter();
+            // A session that goes on after a compaction has words of its own here.
+            let of_it = newest
+                .filter_map(Result::ok)
+                .filter(|record| record.tags.contains(&own))
+                .filter(|record| session.is_empty() || record.session_id != session);
+            of_it
+                .take(INJECTED_MAX)
+                .map(|record| (record.timestamp, record.id, record.text))
+                .collect()
+        });
+        let found = found.await?;
+        let shown: Vec<RecordId> = found.iter().map(|(_, id, _)| *id).collect();
+        self.all.sessions.change(key, |session| {
+            session.seen.clear();
+            session.see(&shown);
+        });
+        Ok(injected(&found, Verdict::Relevant, Memories::random()))
+    }
+
+    /// What resonates, belongs to this project or to none, and stands in no prompt of the session:
+    /// neither as its own words nor as what memory has put there.
+    async fn of_project(
+        &self,
+        report: &HookReport,
+        seen: &BTreeSet<RecordId>,
+    ) -> Result<(RecallId, Verdict, Vec<Hit>), Problem> {
+        let own = tag_of(&report.project);
+        let session = &report.session;
+        let request = RecallRequest {
+            top_k: CANDIDATES,
+            ..RecallRequest::new(report.text.as_str())
+        };
+        let recall = self.recall(request.heard(&self.calendar()), None).await?;
+        let answer = Answer::new(None, recall, 0.0);
+        let sure = !answer.nothing_relevant;
+        let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
+        let hits = answer.results.into_iter();
+        let hits = hits.filter(|hit| sure || resonates(hit));
+        let hits = hits.filter(|hit| !hit.tags.iter().any(foreign));
+        let hits = hits.filter(|hit| session.is_empty() || hit.session_id != *session);
+        let hits = hits.filter(|hit| !seen.contains(&hit.id));
+        let hits = hits.take(INJECTED_MAX).collect();
+        Ok((answer.recall_id, answer.verdict, hits))
+    }
+
+    async fn keep_said(
+        &self,
+        report: &HookReport,
+        text: String,
+        source: MemorySource,
+    ) -> Result<(), Problem> {
+        if text.chars().count() < PROMPT_CHARS_MIN {
+            return Ok(());
+        }
+        // The same words in the same session are the same thing, however often a hook fires.
+        let words = format!("{}\n{text}", report.session);
+        let key = Some(format!(
+            "hook {}",
+            crate::digest::sha256_hex(words.as_bytes())
+        ));
+        let mut record = NewRecord::new(text, source, MemoryKind::Episode);
+        record.session_id = report.session.clone();
+        record.tags = tag_of(&report.project).into_iter().collect();
+        let memory = self.clone().keyed(key);
+        memory.keep_one(record).await.map(drop)
+    }
+}
+
+/// Near in meaning, or several words in common: in a store of few records the doubt about a whole
+/// answer says little about one of them.
+fn resonates(hit: &Hit) -> bool {
+    let near = hit.why.raw_distance.is_some_and(|far| far <= NEAR);
+    near || hit.why.matched_words.len() >= WORDS_IN_COMMON
+}
+
+fn tag_of(project: &str) -> Option<String> {
+    (!project.is_empty())
+        .then(|| normal_tag(&format!("project:{project}")))
+        .flatten()
+}
+
+fn injected(
+    found: &[(DateTime<Utc>, RecordId, String)],
+    verdict: Verdict,
+    nonce: u128,
+) -> HookAnswer {
+    let sure = match verdict {
+        Verdict::Relevant => "",
+        Verdict::Weak => ", weak matches: check before you rely on one",
+        Verdict::Nothing => ", likely about something else: only the nearest that is known",
+    };
+    let mut memory = QuotedMemory::new(nonce);
+    for (number, (timestamp, id, text)) in found.iter().enumerate() {
+        if number == 0 {
+            let whole = "`get` of the memory server gives the whole of an id.";
+            memory.line(&["From earlier sessions", sure, "; ", whole].concat(), "");
+        }
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let text: String = words.join(" ").chars().take(INJECTED_CHARS).collect();
+        let when = instant(*timestamp);
+        let day = when.get(..10).unwrap_or_default();
+        memory.line(&format!("- [{day}, {id}] "), &text);
+    }
+    HookAnswer {
+        context: memory.into_text(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

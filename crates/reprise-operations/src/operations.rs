@@ -1,0 +1,72 @@
+//! Every operation: a file each, and the list of them in the order in which they are shown.
+
+pub mod brief;
+pub mod checkpoint;
+pub mod compact;
+pub mod delete;
+pub mod episode;
+pub mod episodes;
+pub mod forget;
+pub mod get;
+pub mod hook;
+pub mod host_config;
+pub mod host_stats;
+pub mod learn;
+pub mod learning;
+pub mod link;
+pub mod list;
+pub mod merge;
+pub mod merge_tags;
+pub mod observe;
+pub mod outcome;
+pub mod recall;
+pub mod related;
+pub mod release;
+pub mod resource;
+pub mod revise;
+pub mod search;
+pub mod show;
+pub mod stats;
+pub mod tags;
+pub mod update;
+
+use crate::catalogue::{Catalogue, Entry};
+
+/// Every operation of this program.
+const ALL: &[Entry] = &[
+    Entry::of::<learn::Learn>(),
+    Entry::of::<brief::RecallBriefly>(),
+    Entry::of::<related::Related>(),
+    Entry::of::<link::Link>(),
+    Entry::of::<get::Get>(),
+    Entry::of::<update::Update>(),
+    Entry::of::<delete::Delete>(),
+    Entry::of::<tags::Tags>(),
+    Entry::of::<outcome::Outcome>(),
+    Entry::of::<forget::Forget>(),
+    Entry::of::<merge_tags::MergeTags>(),
+    Entry::of::<stats::Stats>(),
+    Entry::of::<list::List>(),
+    Entry::of::<recall::Recall>(),
+    Entry::of::<observe::Observe>(),
+    Entry::of::<show::Show>(),
+    Entry::of::<revise::Revise>(),
+    Entry::of::<episodes::Episodes>(),
+    Entry::of::<episode::Episode>(),
+    Entry::of::<learning::Learning>(),
+    Entry::of::<compact::Compact>(),
+    Entry::of::<checkpoint::Checkpoint>(),
+    Entry::of::<merge::Merge>(),
+    Entry::of::<release::Release>(),
+    Entry::of::<hook::Hook>(),
+    Entry::of::<resource::Resource>(),
+    Entry::of::<search::Search>(),
+    Entry::of::<host_stats::HostStats>(),
+    Entry::of::<host_config::HostConfig>(),
+];
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self::new(ALL.iter().copied())
+    }
+}

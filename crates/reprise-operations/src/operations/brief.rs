@@ -1,0 +1,131 @@
+//! A recall as agents need it: light results first, `get` for the whole.
+
+mod found;
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use reprise_engine::context_candidates;
+use reprise_types::limits::TOP_K_DEFAULT;
+use reprise_types::{Degraded, RecallId, Verdict, system_entropy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::recall;
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::{Filter, whole};
+use found::Found;
+
+/// A question.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The question or task, in the user's words.
+    #[serde(alias = "text")]
+    pub query: String,
+    /// Most results; 5 by default.
+    #[serde(
+        default,
+        alias = "top_k",
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+    /// Which records may answer.
+    #[serde(flatten)]
+    pub filter: Filter,
+    /// Answer as memory stood at this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub as_of: Option<String>,
+    /// Whole texts at once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub full: bool,
+    /// Most tokens of the answer; the best result is cut to fit.
+    #[serde(
+        default,
+        alias = "budget",
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_tokens: Option<usize>,
+}
+
+/// A light answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Brief {
+    /// The answer as text.
+    #[serde(skip)]
+    pub text: String,
+    /// The receipt: an outcome names it.
+    pub recall_id: RecallId,
+    /// What may be made of the best.
+    pub verdict: Verdict,
+    /// Not even the best is likely to be relevant.
+    pub nothing_relevant: bool,
+    /// What the answer had to do without.
+    pub degraded: Vec<Degraded>,
+    /// How the question or the filter was understood.
+    pub notes: Vec<String>,
+    /// Tokens of the text, four bytes each.
+    pub tokens: usize,
+    /// More was found than fits.
+    pub truncated: bool,
+    /// How long the recall took, in milliseconds.
+    pub elapsed_ms: f64,
+    /// Best first.
+    pub results: Vec<Value>,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct RecallBriefly;
+
+impl Operation for RecallBriefly {
+    const SPEC: Spec = Spec::reads(
+        "brief",
+        "Find what is known about a text, by meaning, words and what helped before. Results are \
+         light; `get` gives the whole.",
+    )
+    .tool("recall", Profile::Lean)
+    .also(&["search"]);
+    type Arguments = Arguments;
+    type Answer = Brief;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Brief, Problem> {
+        let Arguments {
+            full, max_tokens, ..
+        } = arguments;
+        let limit = max_tokens.map_or(TOP_K_DEFAULT, context_candidates);
+        let asked = recall::Arguments {
+            query: arguments.query,
+            limit: Some(arguments.limit.unwrap_or(limit)),
+            filter: arguments.filter,
+            as_of: arguments.as_of,
+            ..recall::Arguments::default()
+        };
+        let began = Instant::now();
+        let found = recall::found(memory, &asked).await?;
+        let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
+        let shown = Found::of(&found, full, max_tokens, system_entropy());
+        Ok(Brief {
+            tokens: found::tokens(shown.text.len()),
+            text: shown.text,
+            recall_id: found.recall_id,
+            verdict: found.verdict,
+            nothing_relevant: found.nothing_relevant,
+            degraded: found.degraded,
+            notes: found.notes,
+            truncated: shown.truncated,
+            elapsed_ms,
+            results: shown.results,
+        })
+    }
+
+    fn text(brief: &Brief) -> Cow<'_, str> {
+        brief.text.as_str().into()
+    }
+}

@@ -1,0 +1,187 @@
+//! What a recall found, as an agent reads it: light results within so many tokens, quoted
+//! under a line that says how far they can be trusted and names the recall.
+//!
+//! Must never live here: what is relevant, or the frame itself.
+
+use reprise_engine::excerpt;
+use reprise_types::{QuotedMemory, Recall, RetrievedMemory, Verdict};
+use serde_json::{Value, json};
+
+use crate::excerpt::short;
+use crate::memories::title_of;
+use crate::wire::instant;
+
+/// Characters that the best memory gets, however few tokens are left for it.
+const LEAST: usize = 60;
+
+/// A recall as text, and the results that stand in it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) text: String,
+    pub(super) results: Vec<Value>,
+    /// More was found, or said, than fits.
+    pub(super) truncated: bool,
+}
+
+impl Found {
+    /// As many of the best as `most` tokens hold; of the best at least a part. `full` is whole
+    /// texts; `nonce` is drawn for this answer alone.
+    pub(super) fn of(recall: &Recall, full: bool, most: Option<usize>, nonce: u128) -> Self {
+        let all = &recall.results;
+        let fits = |text: &str| most.is_none_or(|most| tokens(text.len()) <= most);
+        let render = |shown: &[Value]| {
+            let mut memory = QuotedMemory::new(nonce);
+            for light in shown {
+                quote(&mut memory, light);
+            }
+            let said = headline(recall, shown, most);
+            match shown {
+                [] => said,
+                _ => [&said, "\n", &memory.into_text()].concat(),
+            }
+        };
+        let mut results: Vec<Value> = Vec::with_capacity(all.len());
+        for found in all {
+            results.push(light(found, full));
+            // What comes later is no better: a gap in the middle would hide that.
+            if !fits(&render(&results)) {
+                results.pop();
+                break;
+            }
+        }
+        if let (true, Some(best)) = (results.is_empty(), all.first()) {
+            results.push(cut(best, |light| {
+                fits(&render(std::slice::from_ref(light)))
+            }));
+        }
+        let truncated = results.len() < all.len() || results.iter().any(|one| one["cut"] == true);
+        Self {
+            text: render(&results),
+            results,
+            truncated,
+        }
+    }
+}
+
+/// Tokens of a text of so many bytes, four bytes each.
+pub(super) fn tokens(bytes: usize) -> usize {
+    bytes.div_ceil(4)
+}
+
+/// What the results are good for, how many there are, and what to call the recall.
+fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
+    let (id, found) = (recall.recall_id, recall.results.len());
+    let cut = shown.iter().any(|light| light["cut"] == true);
+    let count = match (shown.len(), most) {
+        (shown, Some(most)) if cut => format!("{shown} of {found}, cut to {most} tokens"),
+        (shown, Some(most)) if shown < found => format!("{shown} of {found} in {most} tokens"),
+        (shown, _) => shown.to_string(),
+    };
+    let said = match recall.verdict {
+        _ if found == 0 => "Nothing comes to mind",
+        Verdict::Nothing => "Not known: nothing here is likely to answer that; nearest",
+        Verdict::Weak => "Weak, may not be what was asked for: check first",
+        Verdict::Relevant => "Found",
+    };
+    let notes = recall.notes.iter().map(|note| format!("\nNote: {note}"));
+    format!("{said} (recall_id {id}): {count}") + &notes.collect::<String>()
+}
+
+/// The best memory as far as it `fits`: its sentences around what matched, else words, at least
+/// [`LEAST`] characters of them.
+fn cut(found: &RetrievedMemory, fits: impl Fn(&Value) -> bool) -> Value {
+    let bare = json!({
+        "id": found.record.id,
+        "text": "",
+        "score": found.sona_score,
+        "kind": found.record.kind,
+        "when": instant(found.record.timestamp),
+        "cut": true,
+    });
+    let words = &found.why.matched_words;
+    let reason = found.why.reason.as_str();
+    let with = |text: &str, reason: &str| {
+        let mut light = bare.clone();
+        light["text"] = json!(text);
+        light["reason"] = json!(reason);
+        light
+    };
+    let text = &found.record.text;
+    for reason in [reason, ""] {
+        if let Some(part) = excerpt(text, words, &|part| fits(&with(part, reason))) {
+            return with(&part, reason);
+        }
+    }
+    let least = excerpt(text, words, &|part| part.chars().count() <= LEAST);
+    let least = least.unwrap_or_else(|| text.chars().take(LEAST).collect());
+    with(&least, "")
+}
+
+/// Enough to decide whether to `get` it.
+fn light(found: &RetrievedMemory, full: bool) -> Value {
+    let record = &found.record;
+    let text = if full {
+        record.text.clone()
+    } else {
+        short(&record.text, &found.why.matched_words)
+    };
+    let mut light = json!({
+        "id": record.id,
+        "title": title_of(record),
+        "text": text,
+        "score": found.sona_score,
+        "reason": found.why.reason,
+        "kind": record.kind,
+        "when": instant(record.timestamp),
+        "tags": record.tags,
+    });
+    if let Some(level) = record.confidence_level() {
+        light["confidence"] = json!(level);
+    }
+    if let Some(evidence) = record.evidence {
+        light["evidence"] = json!(evidence);
+    }
+    for name in ["contexts", "anti_contexts"] {
+        let details = record.details.as_ref();
+        if let Some(words) = details.and_then(|details| details.get(name)) {
+            light[name] = words.clone();
+        }
+    }
+    light
+}
+
+/// One memory on a few lines: day, score, id and title or text; why; where it holds; its text.
+fn quote(memory: &mut QuotedMemory, light: &Value) {
+    let field = |name: &str| light[name].as_str().unwrap_or_default();
+    let (title, text) = (field("title"), field("text"));
+    // A title that is only how the text begins says nothing more.
+    let (first, body) = match text.strip_prefix(title) {
+        _ if title.is_empty() || title.ends_with("...") => (text, ""),
+        Some(body) => (title, body.trim()),
+        None => (title, text),
+    };
+    let day = field("when").get(..10).unwrap_or_default();
+    let score = light["score"].as_f64().unwrap_or_default();
+    let sure = match field("confidence") {
+        "" => String::new(),
+        level => format!(" {level} confidence"),
+    };
+    let label = format!("- {day} {score:.2}{sure} [{}] ", field("id"));
+    memory.line(&label, first);
+    if !field("reason").is_empty() {
+        memory.line("  why: ", field("reason"));
+    }
+    for (name, head) in [
+        ("contexts", "  holds for: "),
+        ("anti_contexts", "  NOT for: "),
+    ] {
+        let words = light[name].as_array().into_iter().flatten();
+        let words: Vec<&str> = words.filter_map(Value::as_str).collect();
+        if !words.is_empty() {
+            memory.line(head, &words.join("; "));
+        }
+    }
+    if !body.is_empty() {
+        memory.line("  ", body);
+    }
+}

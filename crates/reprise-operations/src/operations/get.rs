@@ -1,0 +1,82 @@
+//! Whole records, with their links.
+
+use std::borrow::Cow;
+
+use reprise_types::{QuotedMemory, system_entropy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::{Memory, title_of};
+use crate::problem::Problem;
+use crate::wire::ExportLine;
+
+/// Records of one request.
+const RECORDS_MAX: usize = 50;
+
+/// Which records.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// A record's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Several at once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<String>,
+}
+
+/// The records.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Got {
+    /// Each in its export form, with `title` and `links`.
+    pub records: Vec<Value>,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Get;
+
+impl Operation for Get {
+    const SPEC: Spec = Spec::reads("get", "The whole of records, with links and metadata.")
+        .tool("get", Profile::Lean)
+        .also(&["fetch"]);
+    type Arguments = Arguments;
+    type Answer = Got;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Got, Problem> {
+        let names: Vec<String> = arguments.ids.into_iter().chain(arguments.id).collect();
+        if names.is_empty() || names.len() > RECORDS_MAX {
+            return Err(Problem::invalid(format!(
+                "name 1 to {RECORDS_MAX} records by `id` or `ids`"
+            )));
+        }
+        let mut records = Vec::with_capacity(names.len());
+        for name in &names {
+            let record = memory.record(name).await?;
+            let id = record.id;
+            let links = memory.read(move |memory| memory.links(id)).await?;
+            let mut line = json!(ExportLine::new(&record));
+            line["title"] = json!(title_of(&record));
+            line["links"] = json!(links);
+            records.push(line);
+        }
+        Ok(Got { records })
+    }
+
+    fn text(got: &Got) -> Cow<'_, str> {
+        let mut memory = QuotedMemory::new(system_entropy());
+        for record in &got.records {
+            let part = |name: &str| record[name].as_str().unwrap_or_default();
+            for (number, line) in part("text").lines().enumerate() {
+                let label = match number {
+                    0 => format!("[{}] ", part("id")),
+                    _ => "  ".to_owned(),
+                };
+                memory.line(&label, line);
+            }
+        }
+        memory.into_text().into()
+    }
+}

@@ -1,0 +1,75 @@
+//! Keeping one lesson.
+
+use std::borrow::Cow;
+
+use reprise_types::RecordId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::{Lesson, Memory};
+use crate::problem::Problem;
+use crate::wire::Fate;
+
+/// What became of a lesson.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Learned {
+    /// The record that holds it.
+    pub id: RecordId,
+    /// Whether it is new.
+    pub outcome: Novelty,
+    /// Tags that may be slips.
+    pub warnings: Vec<String>,
+}
+
+/// Whether a lesson is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Novelty {
+    /// It was kept.
+    Inserted,
+    /// It was known, word for word.
+    Duplicate,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Learn;
+
+impl Operation for Learn {
+    const SPEC: Spec = Spec::adds(
+        "learn",
+        "Keep one lesson: something that was unknown, unexpected or took several tries.",
+    )
+    .tool("learn", Profile::Lean)
+    .also(&["remember"]);
+    type Arguments = Lesson;
+    type Answer = Learned;
+
+    async fn run(memory: &Memory, lesson: Lesson) -> Result<Learned, Problem> {
+        let warnings = memory.tag_doubts(lesson.tags.as_deref().unwrap_or_default());
+        let warnings = warnings.await?;
+        let (id, outcome) = match memory.learn(lesson).await? {
+            Fate::Inserted { id } => (id, Novelty::Inserted),
+            Fate::Duplicate { of } => (of, Novelty::Duplicate),
+            Fate::Rejected { why } => return Err(Problem::invalid(why)),
+        };
+        Ok(Learned {
+            id,
+            outcome,
+            warnings,
+        })
+    }
+
+    fn text(learned: &Learned) -> Cow<'_, str> {
+        let outcome = match learned.outcome {
+            Novelty::Inserted => "inserted",
+            Novelty::Duplicate => "duplicate",
+        };
+        let mut text = format!("{outcome} as {}", learned.id);
+        for warning in &learned.warnings {
+            text.push_str(&["; tag ", warning].concat());
+        }
+        text.into()
+    }
+}

@@ -1,0 +1,158 @@
+//! Memory page by page, without a question.
+
+use std::borrow::Cow;
+
+use reprise_engine::Snapshot;
+use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
+use reprise_types::{Calendar, Cursor, ListRequest, MemoryRecord, QuotedMemory, RecordId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::catalogue::{Operation, Profile, Spec, get};
+use crate::excerpt::short;
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::{ExportLine, Filter, whole};
+
+/// What is to be listed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Which records.
+    #[serde(flatten)]
+    pub filter: Filter,
+    /// Records of the page; 50 by default, 1000 at most.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+    /// Go on after the record with this cursor, or with this id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+    /// Only the beginning of each text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub brief: bool,
+}
+
+/// A page: each record in its export form, with the `cursor` of its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Listed {
+    /// The newest first.
+    pub records: Vec<Value>,
+    /// The cursor of the next page; null on the last.
+    pub next: Option<Cursor>,
+    /// Records that the filter admits, on all pages.
+    pub considered: u32,
+    /// Records of this page that are damaged and left out.
+    pub damaged: usize,
+    /// Sentences for a reader: why there is nothing.
+    pub notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ListLine<'a> {
+    #[serde(flatten)]
+    line: ExportLine<'a>,
+    cursor: Cursor,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct List;
+
+impl Operation for List {
+    const SPEC: Spec = Spec::reads(
+        "list",
+        "Look through memory without a question, the newest first, page by page.",
+    )
+    .at(&[get("/v1/users/{user}/records")])
+    .tool("list", Profile::Full)
+    .presetting(r#"{"limit":20,"brief":true}"#);
+    type Arguments = Arguments;
+    type Answer = Listed;
+
+    async fn run(memory: &Memory, mut arguments: Arguments) -> Result<Listed, Problem> {
+        memory.resolve_tags(&mut arguments.filter.tag);
+        let calendar = memory.calendar();
+        let page = memory.read(move |snapshot| page(snapshot, &arguments, &calendar));
+        page.await?.map_err(Problem::invalid)
+    }
+
+    fn text(page: &Listed) -> Cow<'_, str> {
+        let mut text = format!("{} of {} records", page.records.len(), page.considered);
+        for note in &page.notes {
+            text.push_str(&[": ", note].concat());
+        }
+        let mut quoted = QuotedMemory::new(reprise_types::system_entropy());
+        for record in &page.records {
+            let part = |name: &str| record[name].as_str().unwrap_or_default();
+            let label = ["- ", part("timestamp"), " [", part("id"), "] "].concat();
+            quoted.line(&label, part("text"));
+        }
+        text.push_str(&["\n", &quoted.into_text()].concat());
+        if let Some(next) = page.next {
+            text.push_str(&["\nmore with cursor ", &next.to_string()].concat());
+        }
+        text.into()
+    }
+}
+
+/// The page of a snapshot; the error is a sentence about what was asked.
+pub fn page(snapshot: &Snapshot, asked: &Arguments, calendar: &Calendar) -> Result<Listed, String> {
+    let limit = asked.limit.unwrap_or(PAGE_DEFAULT);
+    if !(1..=PAGE_MAX).contains(&limit) {
+        return Err(format!(
+            "a page has 1 to {PAGE_MAX} records, not `{limit}`; take more pages with `cursor`"
+        ));
+    }
+    let after = asked
+        .cursor
+        .as_deref()
+        .map(|cursor| place(snapshot, cursor));
+    let page = snapshot.list(&ListRequest {
+        filter: asked.filter.read(calendar)?,
+        limit,
+        after: after.transpose()?,
+    });
+    let line = |record: &MemoryRecord| {
+        let line = ExportLine::new(record);
+        let cursor = Cursor::of(record);
+        let mut line = serde_json::to_value(ListLine { line, cursor }).map_err(sentence)?;
+        if asked.brief {
+            line["text"] = json!(short(&record.text, &[]));
+        }
+        Ok(line)
+    };
+    Ok(Listed {
+        records: page
+            .records
+            .iter()
+            .map(line)
+            .collect::<Result<_, String>>()?,
+        next: page.next,
+        considered: page.considered,
+        damaged: page.damaged,
+        notes: page.notes,
+    })
+}
+
+/// The place that a cursor or a record's id names.
+fn place(snapshot: &Snapshot, cursor: &str) -> Result<Cursor, String> {
+    let Ok(id) = cursor.parse::<RecordId>() else {
+        return cursor.parse().map_err(sentence);
+    };
+    snapshot.cursor(id).ok_or_else(|| {
+        format!("there is no record `{id}` any more to go on from; pass its `cursor` instead")
+    })
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands in `map_err`, which hands over the error"
+)]
+fn sentence(error: impl ToString) -> String {
+    error.to_string()
+}

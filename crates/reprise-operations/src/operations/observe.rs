@@ -1,0 +1,73 @@
+//! Keeping records in their ingest form.
+
+use schemars::{JsonSchema, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::catalogue::{Operation, Spec, post};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::{Fate, IngestLine, WriteReport};
+
+/// What is to be kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The records; a bad one spoils only itself.
+    pub records: Records,
+    /// Keep texts as they are, secrets and all; for programs of this machine that have redacted
+    /// them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub verbatim: bool,
+}
+
+/// One record, or a list of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Records {
+    /// Each has its fate in the report.
+    Many(Vec<Value>),
+    /// Refused, it is the request that is refused.
+    One(Value),
+}
+
+impl JsonSchema for Records {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Records".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let record = generator.subschema_for::<IngestLine>();
+        json_schema!({ "anyOf": [record, { "type": "array", "items": record, "maxItems": 10_000 }] })
+    }
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Observe;
+
+impl Operation for Observe {
+    const SPEC: Spec = Spec::adds("observe", "Keep a record, or a list of them.")
+        .at(&[post("/v1/users/{user}/records")])
+        .body_of("records");
+    type Arguments = Arguments;
+    type Answer = WriteReport;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<WriteReport, Problem> {
+        let memory = if arguments.verbatim {
+            memory.verbatim()?
+        } else {
+            memory.clone()
+        };
+        match arguments.records {
+            Records::Many(records) => memory.observe(records).await,
+            Records::One(record) => {
+                let report = memory.observe(vec![record]).await?;
+                match report.outcomes.first() {
+                    Some(Fate::Rejected { why }) => Err(Problem::invalid(why)),
+                    _ => Ok(report),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What resonates with a text: records with scores and reasons, or one text for a prompt.
+
+use std::time::Instant;
+
+use reprise_engine::{TokenCounter, context_block, context_candidates};
+use reprise_types::limits::TOP_K_DEFAULT;
+use reprise_types::{
+    Calendar, ContextBlock, EmbeddingSpace, RecallRequest, check_unit_vector, system_entropy,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Spec, post};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::{Answer, Filter, instant, time, whole};
+
+/// A question.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The new input, in the user's words.
+    #[serde(alias = "text")]
+    pub query: String,
+    /// Most results; 5 by default.
+    #[serde(
+        default,
+        alias = "top_k",
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+    /// Which records may answer.
+    #[serde(flatten)]
+    pub filter: Filter,
+    /// Answer as memory stood at this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub as_of: Option<String>,
+    /// Answer with one text for a prompt, at most this many tokens long.
+    #[serde(
+        default,
+        alias = "budget",
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_tokens: Option<usize>,
+    /// The question's unit vector, by callers that embed themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding: Option<Vec<f32>>,
+    /// The space of `embedding`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding_space: Option<EmbeddingSpace>,
+}
+
+/// An answer, or with `max_tokens` a text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Recalled {
+    /// Records, best first.
+    Answer(Box<Answer>),
+    /// A text for a prompt.
+    Context(Box<ContextBlock>),
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Recall;
+
+impl Operation for Recall {
+    const SPEC: Spec =
+        Spec::reads("recall", "Bring back what resonates.").at(&[post("/v1/users/{user}/recall")]);
+    type Arguments = Arguments;
+    type Answer = Recalled;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Recalled, Problem> {
+        Ok(match arguments.max_tokens {
+            Some(most) => Recalled::Context(Box::new(context(memory, &arguments, most).await?)),
+            None => Recalled::Answer(Box::new(answer(memory, &arguments).await?)),
+        })
+    }
+}
+
+/// Records with scores and reasons.
+pub async fn answer(memory: &Memory, asked: &Arguments) -> Result<Answer, Problem> {
+    let began = Instant::now();
+    let recall = found(memory, asked).await?;
+    let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
+    Ok(Answer::new(None, recall, elapsed_ms))
+}
+
+/// One text for a prompt, at most `most` tokens long. The embedder's tokenisers are busy embedding,
+/// so four bytes count as a token here.
+pub async fn context(
+    memory: &Memory,
+    asked: &Arguments,
+    most: usize,
+) -> Result<ContextBlock, Problem> {
+    let asked = Arguments {
+        limit: Some(context_candidates(most)),
+        ..asked.clone()
+    };
+    let recall = found(memory, &asked).await?;
+    let counter = TokenCounter::BytesOverFour;
+    Ok(context_block(&recall, most, counter, system_entropy()))
+}
+
+/// What a recall finds, with whole records.
+pub async fn found(memory: &Memory, asked: &Arguments) -> Result<reprise_types::Recall, Problem> {
+    let mut asked = asked.clone();
+    memory.resolve_tags(&mut asked.filter.tag);
+    let request = asked
+        .request(&memory.calendar())
+        .map_err(Problem::invalid)?;
+    let vector = asked.vector().map_err(Problem::invalid)?;
+    memory.recall(request, vector).await
+}
+
+impl Arguments {
+    /// The arguments of a request.
+    #[must_use]
+    pub fn of(request: &RecallRequest) -> Self {
+        Self {
+            query: request.query.clone(),
+            limit: Some(request.top_k),
+            filter: Filter::from(request.filter.clone()),
+            as_of: request.as_of.map(instant),
+            ..Self::default()
+        }
+    }
+
+    /// The request that it asks for, times as the calendar has them; the error is a sentence about
+    /// it.
+    pub fn request(&self, calendar: &Calendar) -> Result<RecallRequest, String> {
+        let request = RecallRequest {
+            query: self.query.clone(),
+            top_k: self.limit.unwrap_or(TOP_K_DEFAULT),
+            filter: self.filter.read(calendar)?,
+            as_of: time(calendar, self.as_of.as_deref(), Calendar::until)?,
+            when: None,
+        };
+        request.check().map_err(|error| error.to_string())?;
+        Ok(request.heard(calendar))
+    }
+
+    /// The vector handed over with the question; the error is a sentence about it.
+    fn vector(&self) -> Result<Option<(EmbeddingSpace, Vec<f32>)>, String> {
+        match (&self.embedding_space, &self.embedding) {
+            (Some(space), Some(vector)) => {
+                check_unit_vector(vector, usize::from(space.dimensions))
+                    .map_err(|error| error.to_string())?;
+                Ok(Some((space.clone(), vector.clone())))
+            }
+            (None, Some(_)) => Err("an embedding needs its embedding_space".to_owned()),
+            (_, None) => Ok(None),
+        }
+    }
+}

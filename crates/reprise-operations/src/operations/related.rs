@@ -1,0 +1,111 @@
+//! What is linked with a record, step by step.
+
+use std::borrow::Cow;
+
+use reprise_types::{QuotedMemory, RecordId, system_entropy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::{Memory, title_of};
+use crate::problem::Problem;
+use crate::wire::whole;
+
+/// Links to walk where the caller does not say.
+const DEPTH_DEFAULT: usize = 2;
+/// Records of one walk where the caller does not say.
+const LIMIT_DEFAULT: usize = 20;
+
+/// Where to begin, and how far to go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// A record's id.
+    pub id: String,
+    /// Links to walk; 2 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub depth: Option<usize>,
+    /// Most results; 20 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+}
+
+/// What was reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Neighbours {
+    /// Nearest first.
+    pub related: Vec<Neighbour>,
+}
+
+/// A record that was reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Neighbour {
+    /// Its id.
+    pub id: RecordId,
+    /// The line that names it.
+    pub title: String,
+    /// How it is related to the record before it.
+    pub relation: String,
+    /// Whether the link leads to it.
+    pub outgoing: bool,
+    /// Links between it and the record asked about.
+    pub depth: usize,
+    /// The record before it.
+    pub via: RecordId,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Related;
+
+impl Operation for Related {
+    const SPEC: Spec = Spec::reads(
+        "related",
+        "Walk the links of a record, both ways, nearest first.",
+    )
+    .tool("related", Profile::Default);
+    type Arguments = Arguments;
+    type Answer = Neighbours;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Neighbours, Problem> {
+        let id = memory.record(&arguments.id).await?.id;
+        let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT);
+        let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
+        let related = memory.read(move |memory| {
+            let related = memory.related(id, depth, limit).into_iter();
+            let named = related.filter_map(|related| {
+                let link = related.link;
+                let record = memory.get(link.record)?.ok()?;
+                Some(Neighbour {
+                    id: link.record,
+                    title: title_of(&record),
+                    relation: link.relation,
+                    outgoing: link.outgoing,
+                    depth: related.depth,
+                    via: related.via,
+                })
+            });
+            named.collect()
+        });
+        let related = related.await?;
+        Ok(Neighbours { related })
+    }
+
+    fn text(found: &Neighbours) -> Cow<'_, str> {
+        let mut memory = QuotedMemory::new(system_entropy());
+        for one in &found.related {
+            let side = if one.outgoing { "to" } else { "from" };
+            let label = format!("- {side} {} ", one.id);
+            memory.line(&label, &[&one.relation, ": ", &one.title].concat());
+        }
+        format!("{} related\n{}", found.related.len(), memory.into_text()).into()
+    }
+}

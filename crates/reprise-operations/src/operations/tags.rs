@@ -1,0 +1,70 @@
+//! The tags in use.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::{Alike, Memory, alike_pairs};
+use crate::problem::Problem;
+
+/// How to look at them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Name those that may be one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub review: bool,
+}
+
+/// The tags.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tagged {
+    /// The most used first.
+    pub tags: Vec<TagCount>,
+    /// Pairs that may be one, where a review was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alike: Option<Vec<Alike>>,
+}
+
+/// A tag in use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TagCount {
+    /// The tag.
+    pub tag: String,
+    /// Records that have it.
+    pub count: usize,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Tags;
+
+impl Operation for Tags {
+    const SPEC: Spec = Spec::reads("tags", "Every tag with the number of records that have it.")
+        .tool("tags", Profile::Default);
+    type Arguments = Arguments;
+    type Answer = Tagged;
+
+    async fn run(memory: &Memory, Arguments { review }: Arguments) -> Result<Tagged, Problem> {
+        let tags = memory.tags().await?;
+        let alike = review.then(|| alike_pairs(&tags));
+        let tags = tags.into_iter();
+        Ok(Tagged {
+            tags: tags.map(|(tag, count)| TagCount { tag, count }).collect(),
+            alike,
+        })
+    }
+
+    fn text(tagged: &Tagged) -> Cow<'_, str> {
+        let words = tagged.tags.iter();
+        let words = words.map(|one| format!("{} ({})", one.tag, one.count));
+        let mut text = words.collect::<Vec<_>>().join(", ");
+        for pair in tagged.alike.iter().flatten() {
+            let Alike { tag, into } = pair;
+            text.push_str(&["\n`", tag, "` may be `", into, "`: merge the two"].concat());
+        }
+        text.into()
+    }
+}

@@ -1,0 +1,64 @@
+//! Correcting a lesson, or a record as if it were one.
+
+use std::borrow::Cow;
+
+use reprise_types::RecordId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::{Lesson, Memory};
+use crate::problem::Problem;
+
+/// What is to change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The record's id.
+    pub id: String,
+    /// What is new.
+    #[serde(flatten)]
+    pub lesson: Lesson,
+}
+
+/// The record as it is now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Updated {
+    /// Its id.
+    pub id: RecordId,
+    /// The version that it replaces; the record itself has no new one where only its tags change.
+    pub supersedes: Option<RecordId>,
+    /// Whether there is a new version.
+    pub is_new: bool,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Update;
+
+impl Operation for Update {
+    const SPEC: Spec = Spec::adds(
+        "update",
+        "Correct a record: a new version replaces it. What is not given stays.",
+    )
+    .tool("update", Profile::Default);
+    type Arguments = Arguments;
+    type Answer = Updated;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Updated, Problem> {
+        let new = memory.correct(&arguments.id, arguments.lesson).await?;
+        Ok(Updated {
+            is_new: new.id.to_string() != arguments.id,
+            id: new.id,
+            supersedes: new.supersedes,
+        })
+    }
+
+    fn text(updated: &Updated) -> Cow<'_, str> {
+        if updated.is_new {
+            format!("updated; its id is {} now", updated.id).into()
+        } else {
+            "updated".into()
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! What a face answers when it cannot do what was asked: one sentence, and who must act.
+//!
+//! Lives here: the kinds, their HTTP statuses, the way from memory's errors. Must never live here:
+//! a secret: what is said here is logged and sent.
+
+use reprise_engine::EngineError;
+use reprise_types::{ErrorKind, MemoryError};
+use serde::{Deserialize, Serialize};
+
+/// Why something was not done. `Display` is the sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+pub struct Problem {
+    /// What kind of reason.
+    pub kind: ProblemKind,
+    /// What happened, to what, what to do next.
+    pub detail: String,
+}
+
+macro_rules! problem_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $status:literal, $slug:literal, $title:literal;)*) => {
+        /// The kinds of problem, each with its HTTP status.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ProblemKind { $($(#[$doc])* $kind,)* }
+
+        impl ProblemKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
+
+            /// The HTTP status.
+            #[must_use]
+            pub fn status(self) -> u16 {
+                match self { $(Self::$kind => $status,)* }
+            }
+
+            /// The name on the wire: the end of the problem's `type`.
+            #[must_use]
+            pub fn slug(self) -> &'static str {
+                match self { $(Self::$kind => $slug,)* }
+            }
+
+            /// The title on the wire.
+            #[must_use]
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$kind => $title,)* }
+            }
+        }
+    };
+}
+
+problem_kinds! {
+    /// The request cannot be understood or asks for what cannot be.
+    Invalid = 400, "invalid", "The request is not valid";
+    /// No token, or one that is not known.
+    Unauthorized = 401, "unauthorized", "A token is needed";
+    /// A known caller, who may not do this.
+    Forbidden = 403, "forbidden", "Not allowed";
+    /// No such record, route or user.
+    NotFound = 404, "not-found", "There is no such thing";
+    /// Not with this method.
+    Method = 405, "method", "The route has other methods";
+    /// The rest of the request did not come.
+    BodyLate = 408, "body-late", "The body was late";
+    /// What was asked contradicts what stands.
+    Conflict = 409, "conflict", "It contradicts what stands";
+    /// More bytes than are read.
+    TooLarge = 413, "too-large", "The request is too large";
+    /// Too much under way.
+    Overloaded = 429, "overloaded", "Too much is under way";
+    /// A defect, or a damaged store.
+    Internal = 500, "internal", "Memory failed";
+    /// Not running, or ending.
+    Unavailable = 503, "unavailable", "Memory is not running";
+    /// No answer in time.
+    TimedOut = 504, "timed-out", "Memory was late";
+}
+
+const TYPE_PREFIX: &str = "urn:reprise:problem:";
+
+/// The form on the wire (RFC 9457).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ProblemBody {
+    /// The kind, as a URN.
+    #[serde(rename = "type")]
+    pub urn: String,
+    /// The kind, for a reader.
+    #[serde(default)]
+    pub title: String,
+    /// The HTTP status.
+    pub status: u16,
+    /// The sentence.
+    #[serde(default)]
+    pub detail: String,
+}
+
+impl Problem {
+    /// A problem of this kind.
+    pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        Self { kind, detail }
+    }
+
+    /// The request is at fault.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "it stands in `map_err`, which hands over the error"
+    )]
+    pub fn invalid(detail: impl ToString) -> Self {
+        Self::new(ProblemKind::Invalid, detail.to_string())
+    }
+
+    /// There is no such thing.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::NotFound, detail)
+    }
+
+    /// Memory failed, as `error` says. The log has the sentence as it is; whoever asked gets it
+    /// without the paths of this machine.
+    pub fn failed(kind: ProblemKind, error: &impl std::fmt::Display) -> Self {
+        let whole = error.to_string();
+        let said = without_paths(&whole);
+        if said != whole {
+            tracing::error!(error = whole, "memory failed");
+        }
+        Self::new(kind, said)
+    }
+
+    /// Whether the same request may succeed a moment later.
+    #[must_use]
+    pub fn is_passing(&self) -> bool {
+        matches!(
+            self.kind,
+            ProblemKind::Overloaded | ProblemKind::Unavailable | ProblemKind::TimedOut
+        )
+    }
+
+    /// Its form on the wire.
+    #[must_use]
+    pub fn body(&self) -> ProblemBody {
+        ProblemBody {
+            urn: format!("{TYPE_PREFIX}{}", self.kind.slug()),
+            title: self.kind.title().to_owned(),
+            status: self.kind.status(),
+            detail: self.detail.clone(),
+        }
+    }
+
+    /// What another process answered.
+    pub fn from_answer(status: u16, body: &[u8]) -> Self {
+        let said: Option<ProblemBody> = serde_json::from_slice(body).ok();
+        let status = said.as_ref().map_or(status, |said| said.status);
+        let kinds = ProblemKind::ALL.iter().copied();
+        let kind = kinds
+            .into_iter()
+            .find(|kind| kind.status() == status)
+            .unwrap_or(ProblemKind::Internal);
+        let detail = said.map_or_else(
+            || format!("the daemon answered with status {status}"),
+            |said| said.detail,
+        );
+        Self { kind, detail }
+    }
+}
+
+impl From<MemoryError> for Problem {
+    fn from(error: MemoryError) -> Self {
+        let kind = match &error {
+            MemoryError::Overloaded { .. } | MemoryError::WritesFull { .. } => {
+                ProblemKind::Overloaded
+            }
+            MemoryError::TimedOut { .. } => ProblemKind::TimedOut,
+            MemoryError::Unavailable { .. } => ProblemKind::Unavailable,
+            MemoryError::Invalid { .. } => ProblemKind::Invalid,
+            _ => ProblemKind::Internal,
+        };
+        Self::failed(kind, &error)
+    }
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Caller => ProblemKind::Invalid,
+            ErrorKind::Retry => ProblemKind::Unavailable,
+            _ => ProblemKind::Internal,
+        };
+        Self::failed(kind, &error)
+    }
+}
+
+/// A sentence with each absolute path cut to its last part. One in quotes may have blanks.
+fn without_paths(said: &str) -> String {
+    let mut kept = String::with_capacity(said.len());
+    let mut rest = said;
+    let mut before = ' ';
+    while let Some(next) = rest.chars().next() {
+        let quoted = matches!(before, '`' | '\'' | '"');
+        let begins = next == '/' && (quoted || before.is_whitespace() || before == '(');
+        let length = if begins {
+            let ends = |c: char| {
+                c == before || !quoted && (c.is_whitespace() || matches!(c, ',' | ';' | ':' | ')'))
+            };
+            rest.find(ends).unwrap_or(rest.len())
+        } else {
+            next.len_utf8()
+        };
+        let (part, after) = rest.split_at(length);
+        kept.push_str(if begins {
+            part.rsplit('/').next().unwrap_or_default()
+        } else {
+            part
+        });
+        (rest, before) = (after, next);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_survives_the_wire() {
+        for kind in ProblemKind::ALL {
+            let problem = Problem::new(*kind, "the shelf is full; wait");
+            let body = serde_json::to_vec(&problem.body()).unwrap();
+            assert_eq!(Problem::from_answer(599, &body), problem);
+        }
+        assert_eq!(
+            without_paths(
+                "the folder /var/lib/x/ada cannot be made (see /a/b.log), `/my data/m.rvf` is \
+                 damaged: 1/2 of text/plain, http://host/x"
+            ),
+            "the folder ada cannot be made (see b.log), `m.rvf` is damaged: 1/2 of text/plain, \
+             http://host/x"
+        );
+        let foreign = Problem::from_answer(502, b"<html>");
+        assert_eq!(foreign.kind, ProblemKind::Internal);
+    }
+}

@@ -1,0 +1,23 @@
+//! The JSON that crosses a process boundary: the batch contract's lines (DESIGN 10), and the same
+//! things as HTTP bodies. One home, so that a file, a socket and a terminal say the same.
+//!
+//! Must never live here: doing what is asked.
+
+mod answer;
+mod fields;
+mod filter;
+mod outcome;
+mod record;
+
+pub use answer::{Answer, Hit, QueryLine};
+pub use fields::from_json;
+pub use fields::hinted;
+pub(crate) use fields::meant;
+pub use filter::Filter;
+pub(crate) use filter::{time, whole};
+pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
+pub use record::{
+    ExportLine, Fate, IngestLine, WriteReport, external_id_of, is_sensitive, record_of,
+    record_of_value,
+};
+pub(crate) use record::{REQUEST_NAMESPACE, instant};

@@ -1,0 +1,152 @@
+//! Questions and answers.
+
+use chrono::{DateTime, Utc};
+use reprise_types::{
+    Degraded, EmbeddingSpace, MemoryKind, MemorySource, Recall, RecallId, RecordId,
+    RetrievedMemory, SearchTier, Verdict, Why, check_unit_vector,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::fields::{from_json, refuse_slips};
+use super::record::external_id_of;
+
+/// One line of a queries file.
+#[derive(Debug, Deserialize)]
+pub struct QueryLine {
+    /// Given back with the answer.
+    pub query_id: String,
+    /// The question.
+    pub query: String,
+    embedding: Option<Vec<f32>>,
+    embedding_space: Option<EmbeddingSpace>,
+    /// Of the data set's own: passed over.
+    #[serde(flatten)]
+    other: Map<String, Value>,
+}
+
+impl QueryLine {
+    const FIELDS: [&str; 4] = ["query_id", "query", "embedding", "embedding_space"];
+
+    /// Reads one; the error is a sentence about it.
+    pub fn read(line: &str) -> Result<Self, String> {
+        let read: Self = from_json(line.as_bytes())?;
+        refuse_slips(&read.other, &Self::FIELDS)?;
+        Ok(read)
+    }
+
+    /// The vector handed over with the question, by callers that embed themselves; the error is a
+    /// sentence about it.
+    pub fn vector(&self) -> Result<Option<(EmbeddingSpace, Vec<f32>)>, String> {
+        match (&self.embedding_space, &self.embedding) {
+            (Some(space), Some(vector)) => {
+                check_unit_vector(vector, usize::from(space.dimensions))
+                    .map_err(|error| error.to_string())?;
+                Ok(Some((space.clone(), vector.clone())))
+            }
+            (None, Some(_)) => Err("an embedding needs its embedding_space".to_owned()),
+            (_, None) => Ok(None),
+        }
+    }
+}
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Answer {
+    /// Given back from the question.
+    pub query_id: Option<String>,
+    /// The receipt: an outcome names it.
+    pub recall_id: RecallId,
+    /// What the answer had to do without.
+    pub degraded: Vec<Degraded>,
+    /// How long the recall took, in milliseconds.
+    pub elapsed_ms: f64,
+    /// Not even the best is likely to be relevant.
+    pub nothing_relevant: bool,
+    /// What may be made of the best.
+    #[serde(default)]
+    pub verdict: Verdict,
+    /// Sentences for a reader: how the question or the filter was understood.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Live records that the filter admitted.
+    #[serde(default)]
+    pub considered: u32,
+    /// How the vectors were searched.
+    #[serde(default)]
+    pub tier: SearchTier,
+    /// Best first.
+    pub results: Vec<Hit>,
+}
+
+/// One remembered record with its scores.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hit {
+    /// Its id.
+    pub id: RecordId,
+    /// Its caller's id.
+    pub external_id: Option<String>,
+    /// Its session, or empty.
+    pub session_id: String,
+    /// What a person reads.
+    pub text: String,
+    /// Relevance before learning, 0..1.
+    pub score: f32,
+    /// Relevance after learning, 0..1.
+    pub sona_score: f32,
+    /// What it is.
+    pub kind: MemoryKind,
+    /// Who it came from.
+    pub source: MemorySource,
+    /// When it happened.
+    pub timestamp: DateTime<Utc>,
+    /// Free words.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Why it is here, in one line for a reader.
+    #[serde(default)]
+    pub reason: String,
+    /// Where the score comes from.
+    pub why: Why,
+}
+
+impl From<RetrievedMemory> for Hit {
+    fn from(mut found: RetrievedMemory) -> Self {
+        let external_id = external_id_of(&found.record);
+        let record = found.record;
+        Self {
+            id: record.id,
+            external_id,
+            session_id: record.session_id,
+            text: record.text,
+            score: found.score,
+            sona_score: found.sona_score,
+            kind: record.kind,
+            source: record.source,
+            timestamp: record.timestamp,
+            tags: record.tags,
+            reason: std::mem::take(&mut found.why.reason),
+            why: found.why,
+        }
+    }
+}
+
+impl Answer {
+    /// The answer that a recall gives.
+    #[must_use]
+    pub fn new(query_id: Option<String>, recall: Recall, elapsed_ms: f64) -> Self {
+        Self {
+            query_id,
+            recall_id: recall.recall_id,
+            degraded: recall.degraded,
+            elapsed_ms,
+            nothing_relevant: recall.nothing_relevant,
+            verdict: recall.verdict,
+            notes: recall.notes,
+            considered: recall.considered,
+            tier: recall.tier,
+            results: recall.results.into_iter().map(Hit::from).collect(),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Which records are meant: the same words wherever records are chosen.
+
+use chrono::{DateTime, Utc};
+use reprise_types::{Calendar, MemoryFilter, MemoryKind, MemorySource, TimeError};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::record::instant;
+
+/// Every part that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Filter {
+    /// Only these kinds.
+    #[serde(
+        alias = "kinds",
+        deserialize_with = "list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub kind: Vec<MemoryKind>,
+    /// Only these sources.
+    #[serde(
+        alias = "sources",
+        deserialize_with = "list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub source: Vec<MemorySource>,
+    /// Only what has all of these tags.
+    #[serde(
+        alias = "tags",
+        deserialize_with = "list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub tag: Vec<String>,
+    /// Only from this time on: 2026-02-16, 2026-02, 7d, yesterday.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Only up to this time, which belongs to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Only this session.
+    #[serde(alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only this project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Only this author.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+}
+
+impl Filter {
+    /// The filter that it asks for, times as the calendar has them; the error is a sentence about
+    /// it.
+    pub fn read(&self, calendar: &Calendar) -> Result<MemoryFilter, String> {
+        Ok(MemoryFilter {
+            kinds: given(&self.kind),
+            sources: given(&self.source),
+            since: time(calendar, self.since.as_deref(), Calendar::since)?,
+            until: time(calendar, self.until.as_deref(), Calendar::until)?,
+            tags: given(&self.tag),
+            session_id: self.session.clone(),
+            project: self.project.clone(),
+            author: self.author.clone(),
+        })
+    }
+}
+
+impl From<MemoryFilter> for Filter {
+    fn from(filter: MemoryFilter) -> Self {
+        Self {
+            kind: filter.kinds.unwrap_or_default(),
+            source: filter.sources.unwrap_or_default(),
+            tag: filter.tags.unwrap_or_default(),
+            since: filter.since.map(instant),
+            until: filter.until.map(instant),
+            session: filter.session_id,
+            project: filter.project,
+            author: filter.author,
+        }
+    }
+}
+
+/// An empty list asks for all.
+fn given<T: Clone>(list: &[T]) -> Option<Vec<T>> {
+    (!list.is_empty()).then(|| list.to_vec())
+}
+
+/// The instant that a text names; the error is a sentence about it.
+pub(crate) fn time(
+    calendar: &Calendar,
+    text: Option<&str>,
+    read: fn(&Calendar, &str) -> Result<DateTime<Utc>, TimeError>,
+) -> Result<Option<DateTime<Utc>>, String> {
+    let read = text.map(|text| read(calendar, text)).transpose();
+    read.map_err(|error| error.to_string())
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+/// A list, or the one thing in it.
+fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: std::str::FromStr<Err: std::fmt::Display>,
+{
+    let words = match OneOrMore::deserialize(deserializer) {
+        Ok(OneOrMore::One(word)) => vec![word],
+        Ok(OneOrMore::More(words)) => words,
+        Err(_) => {
+            return Err(D::Error::custom(
+                "`kind`, `source` and `tag` are lists of words",
+            ));
+        }
+    };
+    let read = words
+        .iter()
+        .map(|word| word.parse().map_err(D::Error::custom));
+    read.collect()
+}
+
+/// A number without a fraction; 5 and 5.0 are the same to JSON Schema, and to those who write it.
+pub(crate) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<usize>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let text = match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 => format!("{float:.0}"),
+        _ => number.to_string(),
+    };
+    let read = text.parse().map(Some);
+    read.map_err(|_| D::Error::custom(format!("`{number}` is not a whole number from 0 on")))
+}

@@ -1,0 +1,65 @@
+//! How runs went.
+
+use reprise_types::{Credit, FailKind, RecallId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use ulid::Ulid;
+
+/// One line of an outcome file, or the body of an outcome request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OutcomeLine {
+    /// The question's name in a queries file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_id: Option<String>,
+    /// The recall whose answer the run worked with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recall_id: Option<RecallId>,
+    /// The question, where no recall is named or remembered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Ids or external ids of the records that the run used.
+    #[serde(default)]
+    pub used: Vec<String>,
+    /// How it went, 0..1.
+    pub quality: f32,
+    /// The run's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// Why it failed, where it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure_kind: Option<FailKind>,
+    /// Who says that it used them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credit: Option<Credit>,
+}
+
+/// What an outcome left, after it was learned from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OutcomeReport {
+    /// Outcomes accepted.
+    pub learned: u64,
+    /// Outcomes of runs that had ended already: nothing changed.
+    #[serde(default)]
+    pub known: u64,
+    /// Outcomes refused.
+    pub refused: u64,
+    /// Finished runs of this memory.
+    pub runs: u64,
+    /// How far the evidence is believed, 0..1.
+    pub evidence_gate: f32,
+    /// How far the adapter is believed, 0..1.
+    pub adapter_gate: f32,
+    /// The most that learning may move a score now.
+    pub cap: f32,
+}
+
+/// A name for a run that has none. A query may be asked, and go well or badly, any number of times.
+#[must_use]
+pub fn fresh_run_id(query_id: Option<&str>, unix_ms: u64, random: u128) -> String {
+    let ulid = Ulid::from_parts(unix_ms, random);
+    match query_id {
+        Some(id) => format!("query {id} {ulid}"),
+        None => format!("run {ulid}"),
+    }
+}

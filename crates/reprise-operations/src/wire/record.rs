@@ -1,0 +1,377 @@
+//! Records on their way in and out.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use reprise_types::{
+    ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
+    NewRecord, RecordId, RejectReason, WriteOutcome, parse_timestamp,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::fields::refuse_slips;
+
+/// A record as it is sent: one line of an ingest file.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct IngestLine {
+    /// Its sender's id; a second record with it is a duplicate.
+    external_id: Option<Name>,
+    /// What a person reads.
+    #[schemars(regex(pattern = r"\S"))]
+    text: String,
+    /// Who it came from; `user_input` by default.
+    #[serde(default = "user_input")]
+    #[schemars(with = "MemorySource")]
+    source: String,
+    /// What it is; `episode` by default.
+    #[serde(default = "episode")]
+    #[schemars(with = "MemoryKind")]
+    kind: String,
+    /// The session that it belongs to.
+    #[serde(default)]
+    #[schemars(length(max = 512))]
+    session_id: String,
+    /// When it happened, as RFC 3339; now by default.
+    timestamp: Option<String>,
+    /// Whatever else is to be kept.
+    metadata: Option<Map<String, Value>>,
+    /// How its run went.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    quality_score: Option<f32>,
+    /// Free words.
+    #[serde(default)]
+    tags: Vec<String>,
+    /// Typed knowledge, as its writer has it.
+    details: Option<Value>,
+    /// Its unit vector, by callers that embed themselves.
+    embedding: Option<Vec<f32>>,
+    /// The space of `embedding`.
+    embedding_space: Option<EmbeddingSpace>,
+    /// Printed by `export`, ignored on the way back in.
+    #[serde(rename = "id")]
+    #[schemars(skip)]
+    _id: Option<String>,
+    #[serde(rename = "known_at")]
+    #[schemars(skip)]
+    _known_at: Option<String>,
+    /// Fields of nobody's: kept in the metadata, because what was sent is never dropped.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    other: Map<String, Value>,
+}
+
+/// Ids that other systems write as numbers.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Name {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl From<Name> for String {
+    fn from(name: Name) -> Self {
+        match name {
+            Name::Text(text) => text,
+            Name::Number(number) => number.to_string(),
+        }
+    }
+}
+
+fn user_input() -> String {
+    "user_input".to_owned()
+}
+
+fn episode() -> String {
+    "episode".to_owned()
+}
+
+/// The fields that a caller may leave out, and so miss by a slip.
+const OPTIONAL: [&str; 13] = [
+    "external_id",
+    "source",
+    "kind",
+    "session_id",
+    "timestamp",
+    "metadata",
+    "quality_score",
+    "tags",
+    "details",
+    "confidence",
+    "evidence",
+    "embedding",
+    "embedding_space",
+];
+
+/// Reads one ingest line; the error is a sentence about it.
+pub fn record_of(line: &str) -> Result<NewRecord, String> {
+    taken(serde_json::from_str(line).map_err(|error| error.to_string())?)
+}
+
+/// Reads one record of a request; the error is a sentence about it.
+pub fn record_of_value(value: Value) -> Result<NewRecord, String> {
+    taken(serde_json::from_value(value).map_err(|error| error.to_string())?)
+}
+
+/// Deepest nesting of `details` and `metadata`: far less than a reader of JSON takes, because each
+/// answer puts them into something more.
+const NESTED_MAX: usize = 64;
+
+fn depth(value: &Value) -> usize {
+    let inside = match value {
+        Value::Array(items) => items.iter().map(depth).max(),
+        Value::Object(fields) => fields.values().map(depth).max(),
+        _ => return 0,
+    };
+    1 + inside.unwrap_or_default()
+}
+
+fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
+    refuse_slips(&line.other, &OPTIONAL)?;
+    if line.text.trim().is_empty() {
+        // As the engine says, which need not be opened for it.
+        return Err(RejectReason::EmptyText.to_string());
+    }
+    let unknown = |error: reprise_types::UnknownName| error.to_string();
+    let source = line.source.parse().map_err(unknown)?;
+    let kind = line.kind.parse().map_err(unknown)?;
+    let timestamp = line.timestamp.as_deref().map(parse_timestamp).transpose();
+    let embedding = match (line.embedding, line.embedding_space) {
+        (Some(vector), Some(space)) => Some((space, vector)),
+        (None, _) => None,
+        (Some(_), None) => return Err("an embedding needs its embedding_space".to_owned()),
+    };
+    let mut record = NewRecord::new(line.text, source, kind);
+    record.session_id = line.session_id;
+    record.timestamp = timestamp.map_err(|error| error.to_string())?;
+    record.confidence = known(&mut line.other, "confidence", confidence);
+    record.evidence = known(&mut line.other, "evidence", |value| {
+        value.as_str()?.parse::<Evidence>().ok()
+    });
+    record.metadata = line.other;
+    record.metadata.extend(line.metadata.unwrap_or_default());
+    let nested = record.metadata.values().chain(&line.details).map(depth);
+    if let Some(nested) = nested.max().filter(|nested| *nested > NESTED_MAX) {
+        return Err(format!(
+            "the record is nested {nested} deep; send at most {NESTED_MAX} lists and objects in \
+             each other"
+        ));
+    }
+    record.quality_score = line.quality_score;
+    record.tags = line.tags;
+    record.details = line.details;
+    record.embedding = embedding;
+    let external = line
+        .external_id
+        .map(|id| ExternalId::new(ExternalId::BATCH, String::from(id)));
+    record.external_ids = external.into_iter().collect();
+    Ok(record)
+}
+
+/// Takes a field that has a place in the record; one in words of its own stays in the metadata.
+fn known<T>(
+    other: &mut Map<String, Value>,
+    name: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> Option<T> {
+    let read = other.get(name).and_then(read);
+    if read.is_some() {
+        other.remove(name);
+    }
+    read
+}
+
+/// A number of 0..1, or a word for one.
+fn confidence(value: &Value) -> Option<f32> {
+    match value {
+        Value::Number(number) => {
+            let number = number.as_f64().map(|number| number as f32);
+            number.filter(|number| (0.0..=1.0).contains(number))
+        }
+        Value::String(word) => word.parse().ok().map(ConfidenceLevel::centre),
+        _ => None,
+    }
+}
+
+/// What became of the records of one request, in its order.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct WriteReport {
+    /// Records that are on disk and findable now.
+    pub inserted: u64,
+    /// Records that were known already.
+    pub duplicate: u64,
+    /// Records that were refused.
+    pub rejected: u64,
+    /// One fate each.
+    pub outcomes: Vec<Fate>,
+}
+
+/// The fate of one record: `outcome` is `inserted`, `duplicate` or `rejected`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Fate {
+    /// Kept under this id.
+    Inserted {
+        /// The new record.
+        id: RecordId,
+    },
+    /// Known already; nothing changed.
+    Duplicate {
+        /// The record that is the same.
+        of: RecordId,
+    },
+    /// Refused; nothing changed.
+    Rejected {
+        /// A sentence.
+        why: String,
+    },
+}
+
+impl WriteReport {
+    /// Counts one more.
+    pub(crate) fn push(&mut self, fate: Fate) {
+        match fate {
+            Fate::Inserted { .. } => self.inserted += 1,
+            Fate::Duplicate { .. } => self.duplicate += 1,
+            Fate::Rejected { .. } => self.rejected += 1,
+        }
+        self.outcomes.push(fate);
+    }
+}
+
+impl From<WriteOutcome> for Fate {
+    fn from(outcome: WriteOutcome) -> Self {
+        match outcome {
+            WriteOutcome::Inserted { id } => Self::Inserted { id },
+            WriteOutcome::Duplicate { of } => Self::Duplicate { of },
+            WriteOutcome::Rejected { why } => Self::Rejected {
+                why: why.to_string(),
+            },
+        }
+    }
+}
+
+/// Namespace of the names that this house itself gives to a request, so that a repeated one is
+/// kept once. No caller knows them.
+pub(crate) const REQUEST_NAMESPACE: &str = "request";
+
+/// The batch contract's id, else the first of another system.
+#[must_use]
+pub fn external_id_of(record: &MemoryRecord) -> Option<String> {
+    let others = record.external_ids.iter();
+    let mut others = others.filter(|other| other.namespace != REQUEST_NAMESPACE);
+    let batch = record.external_id(ExternalId::BATCH);
+    batch
+        .or_else(|| others.next().map(|other| other.id.as_str()))
+        .map(str::to_owned)
+}
+
+/// An instant as every face prints it.
+pub(crate) fn instant(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
+/// One line of an export: the ingest form plus what the store added.
+#[derive(Debug, Serialize)]
+pub struct ExportLine<'a> {
+    id: RecordId,
+    external_id: Option<String>,
+    text: &'a str,
+    source: &'static str,
+    kind: &'static str,
+    session_id: &'a str,
+    timestamp: String,
+    known_at: String,
+    metadata: &'a Map<String, Value>,
+    quality_score: Option<f32>,
+    tags: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<f32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evidence: Option<Evidence>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    supersedes: Option<RecordId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: &'a Option<Value>,
+}
+
+impl<'a> ExportLine<'a> {
+    /// The line of a record.
+    #[must_use]
+    pub fn new(record: &'a MemoryRecord) -> Self {
+        Self {
+            id: record.id,
+            external_id: external_id_of(record),
+            text: &record.text,
+            source: record.source.name(),
+            kind: record.kind.name(),
+            session_id: &record.session_id,
+            timestamp: instant(record.timestamp),
+            known_at: instant(record.known_at),
+            metadata: &record.metadata,
+            quality_score: record.quality_score,
+            tags: &record.tags,
+            confidence: record.confidence,
+            evidence: record.evidence,
+            supersedes: record.supersedes,
+            details: &record.details,
+        }
+    }
+}
+
+/// Records with this tag are left out of exports unless they are asked for (A35).
+const SENSITIVE: &str = "sensitive";
+
+/// Whether a record is to stay here.
+#[must_use]
+pub fn is_sensitive(record: &MemoryRecord) -> bool {
+    record.tags.iter().any(|tag| tag == SENSITIVE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_was_sent_is_dropped() {
+        let line = r#"{"external_id":7,"text":"a","speaker":"Ada","metadata":{"k":1}}"#;
+        let record = record_of(line).unwrap();
+        assert_eq!(record.external_ids[0].id, "7");
+        assert_eq!(record.metadata["speaker"], "Ada");
+        assert_eq!(record.metadata["k"], 1);
+        let line = r#"{"text":"a","confidence":"high","evidence":"gut feeling"}"#;
+        let record = record_of(line).unwrap();
+        assert_eq!(record.confidence, Some(0.7));
+        assert_eq!(record.metadata["evidence"], "gut feeling");
+        assert!(!record.metadata.contains_key("confidence"));
+    }
+
+    #[test]
+    fn an_ingest_line_says_what_is_wrong_with_it() {
+        assert!(record_of(r#"{"text":"a","source":"UserInput"}"#).is_ok());
+        let deep = format!(
+            r#"{{"text":"a","details":{}{}}}"#,
+            "[".repeat(65),
+            "]".repeat(65)
+        );
+        for (line, expected) in [
+            ("{", "EOF"),
+            (r#"{"external_id":"x"}"#, "text"),
+            (r#"{"text":"a","source":"gossip"}"#, "memory source"),
+            (r#"{"text":"a","kind":"gossip"}"#, "memory kind"),
+            (r#"{"text":"a","timestamp":"soon"}"#, "RFC 3339"),
+            (r#"{"text":"a","embedding":[1.0]}"#, "embedding_space"),
+            (
+                r#"{"text":"a","sesion_id":"s"}"#,
+                "did you mean `session_id`?",
+            ),
+            (
+                r#"{"text":"a","externalId":"s"}"#,
+                "did you mean `external_id`?",
+            ),
+            (deep.as_str(), "nested 65 deep"),
+        ] {
+            let error = record_of(line).unwrap_err();
+            assert!(error.contains(expected), "{line}: {error}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The routes that are no operations: the daemon's own, and what is answered part by part.
+
+use std::collections::BTreeMap;
+
+use reprise_operations::ProblemKind;
+use serde_json::{Map, Value, json};
+
+use super::{ANY, answers};
+
+type Methods = Map<String, Value>;
+
+/// A route: path, method, name, summary, media type of its answer.
+type Other = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+);
+
+const TEXT: &str = "text/plain";
+const JSON: &str = "application/json";
+const OTHERS: [Other; 10] = [
+    (
+        "/health/live",
+        "get",
+        "live",
+        "Whether the daemon lives",
+        TEXT,
+    ),
+    (
+        "/health/ready",
+        "get",
+        "ready",
+        "Whether it takes requests",
+        TEXT,
+    ),
+    (
+        "/metrics",
+        "get",
+        "metrics",
+        "Counters for Prometheus; no user is named",
+        TEXT,
+    ),
+    ("/v1/status", "get", "status", "The daemon in numbers", JSON),
+    (
+        "/v1/shutdown",
+        "post",
+        "shutdown",
+        "End the daemon; over its socket only",
+        JSON,
+    ),
+    (
+        "/mcp",
+        "post",
+        "mcp",
+        "MCP, streamable and stateless: one message of JSON-RPC",
+        JSON,
+    ),
+    (
+        "/v1/users/{user}/export",
+        "get",
+        "export",
+        "Every live record, a JSON line each",
+        "application/x-ndjson",
+    ),
+    (
+        "/v1/users/{user}/backup",
+        "get",
+        "backup",
+        "The whole file, for `reprise restore`",
+        "application/octet-stream",
+    ),
+    (
+        "/v1/users/{user}/changes",
+        "get",
+        "changes",
+        "Changes as server-sent events, without end",
+        "text/event-stream",
+    ),
+    (
+        "/v1/users/{user}/tools/{tool}",
+        "post",
+        "tool",
+        "Run a tool of MCP with its arguments",
+        JSON,
+    ),
+];
+
+pub(super) fn paths() -> BTreeMap<String, Methods> {
+    let mut paths: BTreeMap<String, Methods> = BTreeMap::new();
+    for (path, method, name, summary, media) in OTHERS {
+        let described = described(path, method, name, summary, media);
+        let methods = paths.entry(path.to_owned()).or_default();
+        methods.insert(method.to_owned(), described);
+    }
+    paths
+}
+
+fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -> Value {
+    let schema = match media {
+        JSON => json!({ "type": "object" }),
+        _ => json!({ "type": "string" }),
+    };
+    let mut answers = answers(&ANY);
+    answers["200"] = json!({
+        "description": "Done",
+        "content": { media: { "schema": schema } },
+    });
+    let mut described = json!({ "operationId": name, "summary": summary });
+    let mut parameters = Vec::new();
+    if path.contains("{user}") {
+        parameters.push(json!({ "$ref": "#/components/parameters/user" }));
+    }
+    match name {
+        "live" | "ready" => described["security"] = json!([]),
+        "export" => parameters.push(json!({
+            "name": "sensitive",
+            "in": "query",
+            "required": false,
+            "schema": { "type": "boolean" },
+            "description": "Those tagged `sensitive` too.",
+        })),
+        "tool" => {
+            parameters.push(json!({ "$ref": "#/components/parameters/key" }));
+            parameters.push(json!({
+                "name": "tool",
+                "in": "path",
+                "required": true,
+                "schema": { "type": "string" },
+                "description": "Its name or alias, as MCP lists it.",
+            }));
+            for kind in [ProblemKind::Conflict, ProblemKind::TimedOut] {
+                let status = kind.status().to_string();
+                answers[&status] = json!({ "$ref": format!("#/components/responses/{status}") });
+            }
+        }
+        "mcp" => {
+            parameters.push(json!({ "$ref": "#/components/parameters/whose" }));
+            answers["202"] = json!({ "description": "Taken; a notification has no answer" });
+        }
+        _ => {}
+    }
+    if matches!(name, "mcp" | "tool") {
+        described["requestBody"] = json!({
+            "required": true,
+            "content": { JSON: { "schema": { "type": "object" } } },
+        });
+    }
+    if method == "post" {
+        for kind in [ProblemKind::BodyLate, ProblemKind::TooLarge] {
+            let status = kind.status().to_string();
+            answers[&status] = json!({ "$ref": format!("#/components/responses/{status}") });
+        }
+    }
+    if !parameters.is_empty() {
+        described["parameters"] = json!(parameters);
+    }
+    described["responses"] = answers;
+    described
+}
