@@ -48,6 +48,12 @@ impl Engine {
                 detail: damage.to_string(),
             })
             .collect();
+        if !self.state.keys.is_sound() {
+            findings.push(Finding {
+                what: "index".to_owned(),
+                detail: "the saved keys are damaged; run `reprise check --repair`".to_owned(),
+            });
+        }
         if let Err(error) = self.state.index.load() {
             findings.push(Finding {
                 what: "index".to_owned(),

@@ -89,12 +89,21 @@ impl Engine {
         Ok(left)
     }
 
-    /// Reads the codes that opening left in the file, for this engine and every snapshot of it.
-    /// Where they are damaged the log is folded again, as opening would have done.
+    /// Reads what opening left in the file, for this engine and every snapshot of it. Where it is
+    /// damaged the log is folded again, as opening would have done.
     pub fn load(&mut self) -> Result<(), EngineError> {
         match self.state.index.load() {
-            Ok(()) => Ok(()),
+            Ok(()) => self.know_keys(),
             Err(_) => self.rebuild(),
+        }
+    }
+
+    /// The same for what a write asks first: which external ids are known.
+    pub(crate) fn know_keys(&mut self) -> Result<(), EngineError> {
+        if self.state.keys.is_sound() {
+            Ok(())
+        } else {
+            self.rebuild()
         }
     }
 

@@ -41,6 +41,7 @@ impl Engine {
         reason: &str,
         now: DateTime<Utc>,
     ) -> Result<Vec<Forgotten>, EngineError> {
+        self.know_keys()?;
         let at = self.advance_clock(now);
         let ordinals = self.select(selector);
         let mut entries = Vec::with_capacity(ordinals.len());

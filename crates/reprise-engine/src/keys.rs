@@ -4,27 +4,54 @@
 //! because the hash is not a security boundary.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
+use reprise_index::LeftPart;
 use reprise_types::ExternalId;
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::head::Head;
 
 /// Tag of the part in the file.
 pub(crate) const KEYS_TAG: u8 = 0x47;
-const VERSION: u8 = 2;
-/// The version without a head.
-const VERSION_1: u8 = 1;
+const VERSION: u8 = 3;
 const ROW_BYTES: usize = 20;
+/// Version, length of the head, XXH3-64 of the head and of the rows.
+const FIXED: usize = 1 + 4 + 8 + 8;
+/// No head is longer.
+const HEAD_MAX: usize = 1 << 18;
 
-/// Sorted rows of the last checkpoint, searched where they were read, and what has come since.
+/// Sorted rows of the last checkpoint, left in the file until a key is asked for, and what has come
+/// since.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// The whole part; empty before the first checkpoint.
-    base: Vec<u8>,
-    /// Where its rows begin.
-    rows_from: usize,
+    base: Option<Base>,
     recent: HashMap<u128, u32>,
+}
+
+/// The rows of a part.
+#[derive(Debug)]
+struct Base {
+    part: LeftPart,
+    rows_from: u64,
+    check: u64,
+    /// `None` where they are damaged.
+    rows: OnceLock<Option<Vec<u8>>>,
+}
+
+impl Base {
+    fn rows(&self) -> Option<&[[u8; ROW_BYTES]]> {
+        let read = || {
+            let mut rows = vec![0; self.len() * ROW_BYTES];
+            let whole = (self.part.read)(self.rows_from, &mut rows);
+            (whole && xxh3_64(&rows) == self.check).then_some(rows)
+        };
+        Some(self.rows.get_or_init(read).as_ref()?.as_chunks().0)
+    }
+
+    fn len(&self) -> usize {
+        ((self.part.size - self.rows_from) / ROW_BYTES as u64) as usize
+    }
 }
 
 /// The 128-bit key of an external id.
@@ -37,34 +64,34 @@ pub(crate) fn key_of(id: &ExternalId) -> u128 {
 }
 
 impl Keys {
-    /// The first record that had this key.
+    /// The first record that had this key. Where the rows are damaged it is not known; whoever is
+    /// about to write asks [`Self::is_sound`] first.
     pub(crate) fn get(&self, key: u128) -> Option<u32> {
-        if let Some(ordinal) = self.recent.get(&key) {
-            return Some(*ordinal);
-        }
         let rows = self.rows();
-        let at = rows.binary_search_by_key(&key, |row| row_of(row).0).ok()?;
-        rows.get(at).map(|row| row_of(row).1)
+        match rows.binary_search_by_key(&key, |row| row_of(row).0) {
+            Ok(at) => rows.get(at).map(|row| row_of(row).1),
+            Err(_) => self.recent.get(&key).copied(),
+        }
+    }
+
+    /// Whether the rows in the file are whole. Reads them the first time.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.base.as_ref().is_none_or(|base| base.rows().is_some())
     }
 
     fn rows(&self) -> &[[u8; ROW_BYTES]] {
-        self.base
-            .get(self.rows_from..)
-            .unwrap_or_default()
-            .as_chunks()
-            .0
+        let rows = self.base.as_ref().and_then(Base::rows);
+        rows.unwrap_or_default()
     }
 
     /// Remembers a key; the first record keeps it.
     pub(crate) fn insert(&mut self, key: u128, ordinal: u32) {
-        if self.get(key).is_none() {
-            self.recent.insert(key, ordinal);
-        }
+        self.recent.entry(key).or_insert(ordinal);
     }
 
     /// Number of keys.
     pub(crate) fn len(&self) -> usize {
-        self.rows().len() + self.recent.len()
+        self.sorted().len()
     }
 
     /// The keys of every record, in key order: one pass over all of them.
@@ -79,39 +106,60 @@ impl Keys {
     fn sorted(&self) -> Vec<(u128, u32)> {
         let mut rows: Vec<(u128, u32)> = self.rows().iter().map(row_of).collect();
         rows.extend(self.recent.iter().map(|(key, ordinal)| (*key, *ordinal)));
+        // Of two rows of one key the older comes first, and stays.
         rows.sort_unstable();
+        rows.dedup_by_key(|row| row.0);
         rows
     }
 
-    /// The bytes of the part: version, head, then 20-byte rows in key order.
+    /// The bytes of the part: fixed fields, head, then 20-byte rows in key order.
     pub(crate) fn to_part(&self, head: &Head) -> Vec<u8> {
-        let rows = self.sorted();
-        let mut bytes = Vec::with_capacity(256 + rows.len() * ROW_BYTES);
-        bytes.push(VERSION);
-        head.put(&mut bytes);
-        for (key, ordinal) in rows {
-            bytes.extend_from_slice(&key.to_le_bytes());
-            bytes.extend_from_slice(&ordinal.to_le_bytes());
+        let (mut of_head, mut rows) = (Vec::new(), Vec::new());
+        head.put(&mut of_head);
+        for (key, ordinal) in self.sorted() {
+            rows.extend_from_slice(&key.to_le_bytes());
+            rows.extend_from_slice(&ordinal.to_le_bytes());
         }
+        let mut bytes = Vec::with_capacity(FIXED + of_head.len() + rows.len());
+        bytes.push(VERSION);
+        bytes.extend_from_slice(&(of_head.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&xxh3_64(&of_head).to_le_bytes());
+        bytes.extend_from_slice(&xxh3_64(&rows).to_le_bytes());
+        bytes.extend_from_slice(&of_head);
+        bytes.extend_from_slice(&rows);
         bytes
     }
 
-    /// Takes a part over; `None` for any other bytes, and the caller rebuilds.
-    pub(crate) fn from_part(bytes: Vec<u8>) -> Option<(Self, Head)> {
-        let (version, rest) = bytes.split_first()?;
-        let (head, length) = match *version {
-            VERSION => Head::take(rest)?,
-            VERSION_1 => (Head::default(), 0),
-            _ => return None,
-        };
-        let rows_from = 1 + length;
-        let is_part = (bytes.len() - rows_from).is_multiple_of(ROW_BYTES);
+    /// Takes a part over, its rows where they lie; `None` for any other bytes, and the caller
+    /// rebuilds.
+    pub(crate) fn from_part(part: LeftPart) -> Option<(Self, Head)> {
+        let mut fixed = [0; FIXED];
+        if part.size < FIXED as u64 || !(part.read)(0, &mut fixed) || fixed[0] != VERSION {
+            return None;
+        }
+        let length = u32::from_le_bytes(*fixed.get(1..)?.first_chunk()?) as usize;
+        let head_check = u64::from_le_bytes(*fixed.get(5..)?.first_chunk()?);
+        let check = u64::from_le_bytes(*fixed.get(13..)?.first_chunk()?);
+        let rows_from = (FIXED + length) as u64;
+        let rows = part.size.checked_sub(rows_from)?;
+        if length > HEAD_MAX || !rows.is_multiple_of(ROW_BYTES as u64) {
+            return None;
+        }
+        let mut bytes = vec![0; length];
+        if !(part.read)(FIXED as u64, &mut bytes) || xxh3_64(&bytes) != head_check {
+            return None;
+        }
+        let (head, _) = Head::take(&bytes).filter(|(_, end)| *end == length)?;
         let keys = Self {
-            base: bytes,
-            rows_from,
+            base: Some(Base {
+                part,
+                rows_from,
+                check,
+                rows: OnceLock::new(),
+            }),
             recent: HashMap::new(),
         };
-        is_part.then_some((keys, head))
+        Some((keys, head))
     }
 }
 
@@ -139,7 +187,7 @@ mod tests {
             known_at: reprise_types::parse_timestamp("2026-02-16T09:00:00.123456Z").ok(),
             space: Some(crate::tests::space()),
         };
-        let (read, found) = Keys::from_part(keys.to_part(&head)).unwrap();
+        let (read, found) = Keys::from_part(keys.to_part(&head).into()).unwrap();
         assert_eq!(found, head);
         for keys in [&keys, &read] {
             assert_eq!(keys.get(key_of(&ExternalId::new("batch", "a"))), Some(0));
@@ -152,16 +200,29 @@ mod tests {
     #[test]
     fn other_bytes_are_no_part() {
         let mut part = Keys::default().to_part(&Head::default());
-        let (_, head) = Keys::from_part(part.clone()).unwrap();
+        let (_, head) = Keys::from_part(part.clone().into()).unwrap();
         assert_eq!(head, Head::default());
         part.push(0);
         for end in 0..=part.len() {
             let whole = end + 1 == part.len();
-            assert_eq!(Keys::from_part(part[..end].to_vec()).is_some(), whole);
+            assert_eq!(
+                Keys::from_part(part[..end].to_vec().into()).is_some(),
+                whole
+            );
         }
-        let old = [&[1][..], &[7; 2 * ROW_BYTES]].concat();
-        assert_eq!(Keys::from_part(old).unwrap().0.len(), 2);
-        assert!(Keys::from_part(vec![9]).is_none());
-        assert!(Keys::from_part(Vec::new()).is_none());
+        assert!(Keys::from_part(vec![9].into()).is_none());
+        assert!(Keys::from_part(Vec::new().into()).is_none());
+    }
+
+    #[test]
+    fn damaged_rows_are_noticed_and_not_believed() {
+        let mut keys = Keys::default();
+        keys.insert(7, 3);
+        let mut part = keys.to_part(&Head::default());
+        let last = part.len() - 1;
+        part[last] ^= 1;
+        let (damaged, _) = Keys::from_part(part.into()).unwrap();
+        assert!(keys.is_sound() && !damaged.is_sound());
+        assert_eq!((keys.get(7), damaged.get(7)), (Some(3), None));
     }
 }

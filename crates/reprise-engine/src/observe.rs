@@ -36,6 +36,7 @@ impl Engine {
         cursor: Option<(String, u64)>,
         now: DateTime<Utc>,
     ) -> Result<Vec<WriteOutcome>, EngineError> {
+        self.know_keys()?;
         let known_at = self.advance_clock(now);
         let mut outcomes = Vec::with_capacity(records.len());
         let mut batch = Batch::default();

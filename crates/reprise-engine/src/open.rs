@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use reprise_index::{GRAPH_DOCUMENTS, PART_CODES};
+use reprise_index::{
+    GRAPH_DOCUMENTS, PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS,
+};
 use reprise_learn::LearnSettings;
 use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
 use reprise_types::EmbeddingSpace;
@@ -13,8 +15,19 @@ use reprise_types::EmbeddingSpace;
 use crate::engine::{Engine, GraphGrown};
 use crate::error::EngineError;
 use crate::ids::IdSource;
+use crate::keys::KEYS_TAG;
 use crate::snapshot::Snapshot;
 use crate::state::State;
+
+/// Parts that are read where they lie, or when they are first needed.
+const LEFT: [u8; 6] = [
+    PART_CODES,
+    PART_WORDS,
+    PART_DOCUMENTS,
+    PART_GRAPH,
+    PART_HOT_GRAPH,
+    KEYS_TAG,
+];
 
 /// What the engine is given when it opens.
 #[derive(Debug, Clone)]
@@ -91,7 +104,7 @@ impl Engine {
             create: options.create,
             read_only: options.read_only,
             verify: options.verify,
-            leave: Some(PART_CODES),
+            leave: &LEFT,
         };
         let Opened {
             log,

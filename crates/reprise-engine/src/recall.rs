@@ -105,7 +105,7 @@ impl Snapshot {
             if unembedded {
                 degraded.push(Degraded::UnembeddedRecords);
             }
-            if damaged {
+            if damaged || self.index.is_damaged() {
                 degraded.push(Degraded::DamagedRecords);
             }
             let best = ranked.first().map(|best| explain::logistic(best.logit));

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, NewDoc};
 use reprise_learn::{LearnSettings, Learning};
-use reprise_store::{CommitSeq, DerivedSet, Entry, Log, LogReader};
+use reprise_store::{CommitSeq, DerivedPart, DerivedSet, Entry, Log, LogReader};
 use reprise_types::{EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
 
 use crate::error::EngineError;
@@ -61,21 +61,17 @@ impl State {
         dimensions: usize,
         learn: LearnSettings,
         configured: Option<&EmbeddingSpace>,
-        mut set: DerivedSet,
+        set: DerivedSet,
         log: &LogReader,
     ) -> Option<Self> {
-        let keys = set.parts.iter().position(|part| part.0 == KEYS_TAG)?;
-        let (keys, head) = Keys::from_part(set.parts.swap_remove(keys).1)?;
+        let left: Vec<(u8, LeftPart)> = set.left.into_iter().map(left_part).collect();
+        let keys = left.iter().find(|part| part.0 == KEYS_TAG)?;
+        let (keys, head) = Keys::from_part(keys.1.clone())?;
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
         let learning = Learning::from_part(dimensions, learn, &learning.1)?;
         let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
         let marks = Marks::from_part(&marks.1)?;
-        let part = set.left?;
-        let left = LeftPart {
-            size: part.size(),
-            read: Arc::new(move |at, out| part.read_at(at, out)),
-        };
-        let mut index = IndexWriter::from_left_parts(dimensions, set.parts, &left).ok()?;
+        let mut index = IndexWriter::from_left_parts(dimensions, &left).ok()?;
         let last = || index.last().map_or(DateTime::<Utc>::MIN_UTC, |last| last.1);
         let known_at = head.known_at.unwrap_or_else(last);
         if let Some(space) = configured
@@ -262,6 +258,15 @@ const AHEAD_MAX: TimeDelta = TimeDelta::days(1);
 /// The start of 2026 in Unix time. No memory is older than the format: a clock before that has
 /// lost its battery.
 const OLDEST_SECONDS: i64 = 1_767_225_600;
+
+/// A part that was left in the file, as the index reads it.
+fn left_part((tag, part): (u8, DerivedPart)) -> (u8, LeftPart) {
+    let left = LeftPart {
+        size: part.size(),
+        read: Arc::new(move |at, out| part.read_at(at, out)),
+    };
+    (tag, left)
+}
 
 /// Whether an index holds vectors of another space.
 fn holds_others(index: &IndexSnapshot, log: &LogReader, space: &EmbeddingSpace) -> bool {

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::IndexError;
 
 /// One version byte and the XXH3-64 of everything after it.
-const HEADER_BYTES: usize = 9;
+pub(crate) const HEADER_BYTES: usize = 9;
 
 /// Starts a part; fill it and give it to [`seal`].
 pub(crate) fn open(version: u8, capacity: usize) -> Vec<u8> {
@@ -196,6 +196,13 @@ impl<'a> Reader<'a> {
         let one: &[[u8; 4]] = self.column(1)?;
         one.first()
             .map(|bytes| u32::from_le_bytes(*bytes))
+            .ok_or_else(|| self.damaged("it ends early"))
+    }
+
+    pub(crate) fn u64(&mut self) -> Result<u64, IndexError> {
+        let one: &[[u8; 8]] = self.column(1)?;
+        one.first()
+            .map(|bytes| u64::from_le_bytes(*bytes))
             .ok_or_else(|| self.damaged("it ends early"))
     }
 

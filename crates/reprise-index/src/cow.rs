@@ -1,14 +1,66 @@
-//! A vector in shared chunks: cloning costs a counter per chunk, a change copies one chunk.
+//! A vector in shared chunks: cloning costs a counter per chunk, a change copies one chunk. Chunks
+//! that were saved may be left where they are until somebody asks for one of their elements.
 //!
 //! Must never live here: anything that knows what the elements mean.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 /// Elements per chunk; a power of two so that finding one costs a shift and a mask.
 const CHUNK: usize = 1024;
+/// Elements of a chunk that was left which are fetched together.
+pub(crate) const PAGE: usize = 32;
+
+/// Fetches the elements of one page, [`PAGE`] of them but for the last; what cannot be had is
+/// replaced, so that every other element keeps its place.
+pub(crate) type Fetch<T> = Arc<dyn Fn(usize) -> Vec<T> + Send + Sync>;
 
 #[derive(Debug)]
-struct Chunk<T>(Vec<T>);
+enum Chunk<T> {
+    Own(Vec<T>),
+    Left(LeftChunk<T>),
+}
+
+struct LeftChunk<T> {
+    fetch: Fetch<T>,
+    first_page: usize,
+    len: usize,
+    pages: Box<[OnceLock<Box<[T]>>]>,
+}
+
+impl<T> fmt::Debug for LeftChunk<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeftChunk")
+            .field("first_page", &self.first_page)
+            .field("len", &self.len)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> Chunk<T> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Own(elements) => elements.len(),
+            Self::Left(left) => left.len,
+        }
+    }
+
+    fn get(&self, place: usize) -> Option<&T> {
+        match self {
+            Self::Own(elements) => elements.get(place),
+            Self::Left(left) => left.get(place),
+        }
+    }
+}
+
+impl<T> LeftChunk<T> {
+    fn get(&self, place: usize) -> Option<&T> {
+        let number = place / PAGE;
+        let fetch = || (self.fetch)(self.first_page + number).into_boxed_slice();
+        let page = self.pages.get(number)?.get_or_init(fetch);
+        page.get(place % PAGE)
+    }
+}
 
 /// Append and replace on the writer's side, cheap clones for snapshots.
 #[derive(Debug)]
@@ -36,31 +88,56 @@ impl<T> Clone for CowVec<T> {
 }
 
 impl<T: Clone> CowVec<T> {
+    /// `len` elements that stay where `fetch` finds them.
+    pub(crate) fn left(len: usize, fetch: &Fetch<T>) -> Self {
+        let chunk = |first: usize| {
+            let len = CHUNK.min(len - first);
+            Arc::new(Chunk::Left(LeftChunk {
+                fetch: Arc::clone(fetch),
+                first_page: first / PAGE,
+                len,
+                pages: (0..len.div_ceil(PAGE)).map(|_| OnceLock::new()).collect(),
+            }))
+        };
+        Self {
+            chunks: (0..len).step_by(CHUNK).map(chunk).collect(),
+            len,
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
-        self.chunks.get(index / CHUNK)?.0.get(index % CHUNK)
+        let chunk = self
+            .chunks
+            .get(index / CHUNK)
+            .filter(|_| index < self.len)?;
+        chunk.get(index % CHUNK)
     }
 
     pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         let chunk = self.chunks.get_mut(index / CHUNK)?;
-        own(chunk).0.get_mut(index % CHUNK)
+        own(chunk).get_mut(index % CHUNK)
     }
 
     pub(crate) fn push(&mut self, value: T) {
         if self.len.is_multiple_of(CHUNK) {
-            self.chunks.push(Arc::new(Chunk(Vec::with_capacity(CHUNK))));
+            self.chunks
+                .push(Arc::new(Chunk::Own(Vec::with_capacity(CHUNK))));
         }
         if let Some(chunk) = self.chunks.last_mut() {
-            own(chunk).0.push(value);
+            own(chunk).push(value);
             self.len += 1;
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flat_map(|chunk| chunk.0.iter())
+        let elements = |chunk: &'_ Arc<Chunk<T>>| 0..chunk.len();
+        self.chunks
+            .iter()
+            .flat_map(move |chunk| elements(chunk).filter_map(|place| chunk.get(place)))
     }
 
     /// Bytes of heap that the elements take, shared or not.
@@ -81,25 +158,30 @@ impl<T: Clone> FromIterator<T> for CowVec<T> {
                 return all;
             }
             all.len += chunk.len();
-            all.chunks.push(Arc::new(Chunk(chunk)));
+            all.chunks.push(Arc::new(Chunk::Own(chunk)));
         }
     }
 }
 
-/// The chunk, unshared. A copy gets room for a whole chunk at once, so that the push that follows
-/// does not move it a second time.
-fn own<T: Clone>(chunk: &mut Arc<Chunk<T>>) -> &mut Chunk<T> {
-    if Arc::get_mut(chunk).is_none() {
+/// The elements of a chunk, unshared. A copy gets room for a whole chunk at once, so that the push
+/// that follows does not move it a second time.
+fn own<T: Clone>(chunk: &mut Arc<Chunk<T>>) -> &mut Vec<T> {
+    let is_own = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk, Chunk::Own(_)));
+    if !is_own {
         let mut copy = Vec::with_capacity(CHUNK);
-        copy.extend_from_slice(&chunk.0);
-        *chunk = Arc::new(Chunk(copy));
+        copy.extend((0..chunk.len()).filter_map(|place| chunk.get(place).cloned()));
+        *chunk = Arc::new(Chunk::Own(copy));
     }
-    Arc::make_mut(chunk)
+    match Arc::make_mut(chunk) {
+        Chunk::Own(elements) => elements,
+        Chunk::Left(_) => unreachable!("it was made our own just now"),
+    }
 }
 
 impl<T: Clone> Clone for Chunk<T> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        let elements = (0..self.len()).filter_map(|place| self.get(place).cloned());
+        Self::Own(elements.collect())
     }
 }
 
@@ -129,5 +211,31 @@ mod tests {
         *live.get_mut(1_500).unwrap() = 7;
         let shared = |i: usize| Arc::ptr_eq(&live.chunks[i], &before.chunks[i]);
         assert!(shared(0) && !shared(1) && shared(2));
+    }
+
+    #[test]
+    fn what_was_left_is_fetched_page_by_page_once() {
+        use std::sync::Mutex;
+        let fetched = Arc::new(Mutex::new(Vec::new()));
+        let asked = Arc::clone(&fetched);
+        let fetch: Fetch<u32> = Arc::new(move |page| {
+            asked.lock().unwrap().push(page);
+            let first = (page * PAGE) as u32;
+            (first..2_500.min(first + PAGE as u32)).collect()
+        });
+        let mut live = CowVec::left(2_500, &fetch);
+        assert_eq!((live.len(), live.get(2_500)), (2_500, None));
+        for at in [40, 41, 1_030, 2_499] {
+            assert_eq!(live.get(at), Some(&(at as u32)));
+        }
+        assert_eq!(*fetched.lock().unwrap(), [1, 32, 78]);
+        let before = live.clone();
+        live.push(2_500);
+        *live.get_mut(3).unwrap() = 9;
+        assert!(before.iter().copied().eq(0..2_500));
+        assert_eq!(
+            live.iter().copied().sum::<u32>(),
+            (0..=2_500).sum::<u32>() + 6
+        );
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_types::{MemoryKind, MemorySource, RecordId};
 
+use crate::codec::SharedBytes;
 use crate::cow::CowVec;
 use crate::cues::Cues;
 
@@ -166,25 +167,65 @@ pub(crate) fn micros(instant: DateTime<Utc>) -> i64 {
     instant.timestamp_micros().min(NEVER - 1)
 }
 
-/// Session names, each with a number in order of first appearance.
+/// Session names, each with a number in order of first appearance: those of a saved part where they
+/// stand in it, and what has come since.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sessions {
-    names: CowVec<Arc<str>>,
+    saved: Option<SavedNames>,
+    recent: CowVec<Arc<str>>,
+}
+
+/// Names end to end, and where each ends (u32).
+#[derive(Debug, Clone)]
+struct SavedNames {
+    ends: SharedBytes,
+    names: SharedBytes,
+}
+
+impl SavedNames {
+    fn len(&self) -> usize {
+        self.ends.len() / 4
+    }
+
+    fn get(&self, number: usize) -> Option<&str> {
+        let end = |at: usize| {
+            let four = self.ends.get(at * 4..)?.first_chunk()?;
+            Some(u32::from_le_bytes(*four) as usize)
+        };
+        let start = match number {
+            0 => 0,
+            _ => end(number - 1)?,
+        };
+        std::str::from_utf8(self.names.get(start..end(number)?)?).ok()
+    }
 }
 
 impl Sessions {
-    pub(crate) fn from_names(names: Vec<Arc<str>>) -> Self {
+    /// The names of a saved part; `ends` are ascending.
+    pub(crate) fn saved(ends: SharedBytes, names: SharedBytes) -> Self {
         Self {
-            names: names.into_iter().collect(),
+            saved: Some(SavedNames { ends, names }),
+            recent: CowVec::default(),
         }
     }
 
+    fn saved_len(&self) -> usize {
+        self.saved.as_ref().map_or(0, SavedNames::len)
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.names.len()
+        self.saved_len() + self.recent.len()
     }
 
     pub(crate) fn name(&self, session: u32) -> Option<&str> {
-        self.names.get(session as usize).map(|name| &**name)
+        let number = session as usize;
+        match &self.saved {
+            Some(saved) if number < saved.len() => Some(saved.get(number).unwrap_or_default()),
+            _ => self
+                .recent
+                .get(number - self.saved_len())
+                .map(|name| &**name),
+        }
     }
 
     /// The number of a session, `NO_SESSION` for the empty name, `None` for an unknown one.
@@ -192,46 +233,50 @@ impl Sessions {
         if name.is_empty() {
             return Some(NO_SESSION);
         }
-        self.names
-            .iter()
-            .position(|known| **known == *name)
+        self.iter()
+            .position(|known| *known == *name)
             .map(|position| position as u32)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.names.iter()
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        (0..self.len() as u32).filter_map(|number| self.name(number))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.names.memory_bytes() + self.names.iter().map(|name| name.len() + 16).sum::<usize>()
+        let saved = self.saved.as_ref();
+        saved.map_or(0, |saved| saved.ends.len() + saved.names.len())
+            + self.recent.memory_bytes()
+            + self
+                .recent
+                .iter()
+                .map(|name| name.len() + 16)
+                .sum::<usize>()
     }
 }
 
-/// The writer's way from name to number. Looked up only, never iterated.
+/// The writer's way from name to number, made when a name is first asked for. Looked up only, never
+/// iterated.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
-    numbers: HashMap<Arc<str>, u32>,
+    numbers: Option<HashMap<Arc<str>, u32>>,
 }
 
 impl Interner {
-    pub(crate) fn of(sessions: &Sessions) -> Self {
-        Self {
-            numbers: sessions.iter().cloned().zip(0..).collect(),
-        }
-    }
-
     /// The number of `name`, given to it now if it is new.
     pub(crate) fn intern(&mut self, sessions: &mut Sessions, name: &str) -> u32 {
         if name.is_empty() {
             return NO_SESSION;
         }
-        if let Some(&number) = self.numbers.get(name) {
+        let numbers = self
+            .numbers
+            .get_or_insert_with(|| sessions.iter().map(Arc::from).zip(0..).collect());
+        if let Some(&number) = numbers.get(name) {
             return number;
         }
         let number = sessions.len() as u32;
         let name: Arc<str> = Arc::from(name);
-        sessions.names.push(Arc::clone(&name));
-        self.numbers.insert(name, number);
+        sessions.recent.push(Arc::clone(&name));
+        numbers.insert(name, number);
         number
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! Must never live here: what a graph looks like.
 
-use crate::codec::SharedBytes;
 use crate::error::IndexError;
 use crate::graph::{Graph, GraphScratch};
+use crate::pages::LeftPart;
 use crate::parts::{PART_GRAPH, PART_HOT_GRAPH};
 use crate::writer::IndexWriter;
 
@@ -17,7 +17,7 @@ pub const GRAPH_DOCUMENTS: usize = 100_000;
 pub(crate) struct GraphState {
     graph: Graph,
     /// As it was saved, not yet read.
-    saved: Option<SharedBytes>,
+    saved: Option<LeftPart>,
     /// Documents that got a vector since it was saved.
     moved: Vec<u32>,
     /// Documents from which on it is grown.
@@ -38,9 +38,9 @@ impl Default for GraphState {
 }
 
 impl GraphState {
-    pub(crate) fn saved(bytes: SharedBytes) -> Self {
+    pub(crate) fn saved(part: LeftPart) -> Self {
         Self {
-            saved: Some(bytes),
+            saved: Some(part),
             ..Self::default()
         }
     }
@@ -67,8 +67,9 @@ impl GraphState {
 
     /// Reads the saved graph, where there is one. A damaged one is left out and grown anew.
     fn settle(&mut self, documents: u32) {
-        if let Some(bytes) = self.saved.take() {
-            self.graph = Graph::from_part(&bytes, documents).unwrap_or_default();
+        if let Some(part) = self.saved.take() {
+            let graph = |bytes| Graph::from_part(&bytes, documents).ok();
+            self.graph = part.all().and_then(graph).unwrap_or_default();
             for ordinal in std::mem::take(&mut self.moved) {
                 self.graph.moved(ordinal);
             }

@@ -8,11 +8,11 @@
 //! are touched, and only they are cleaned up afterwards.
 //! Must never live here: how signals are weighed against each other.
 
-use crate::lexicon::Lexicon;
+use crate::lexicon::{Lexicon, Lists};
 use crate::segment::Posting;
 use crate::top::Top;
 use crate::view::View;
-use crate::words::{HEAD_TERMS, Query};
+use crate::words::{HEAD_TERMS, Query, QueryTerm};
 use crate::world::{K1, K1_HEAD, World};
 
 /// Terms that a document's mask can name: the rarest of the question.
@@ -262,21 +262,25 @@ impl LexicalScratch {
             ..=COMMON_FROM => usize::MAX,
             many => (many / COMMON_SHARE) as usize,
         };
-        let common = |stem: &str| lexicon.count_max(stem.as_bytes()) > most;
-        let some_are_rare = query.terms.iter().any(|term| !common(&term.stem));
+        let found: Vec<(&QueryTerm, Lists<'_>)> = query
+            .terms
+            .iter()
+            .map(|term| (term, lexicon.lists(term.stem.as_bytes())))
+            .collect();
+        let some_are_rare = found.iter().any(|(_, lists)| lists.count_max() <= most);
         let live = world.live_count();
         let mut words: Vec<Vec<u8>> = Vec::new();
-        for (position, term) in (0_u32..).zip(&query.terms) {
+        for (position, (term, lists)) in (0_u32..).zip(&found) {
             let start = self.postings.len();
             let stem = term.stem.as_bytes();
-            if some_are_rare && common(&term.stem) {
+            if some_are_rare && lists.count_max() > most {
                 self.terms.push(TermSignal::unread(start));
                 continue;
             }
             if all_live {
-                lexicon.gather(stem, |_| true, &mut self.postings);
+                lists.gather(|_| true, &mut self.postings);
             } else {
-                lexicon.gather(stem, |ordinal| world.is_live(ordinal), &mut self.postings);
+                lists.gather(|ordinal| world.is_live(ordinal), &mut self.postings);
             }
             let found = &self.postings[start..];
             let heads = found.iter().filter(|p| p.head > 0).count() as u32;
@@ -294,9 +298,13 @@ impl LexicalScratch {
                 continue;
             }
             lexicon.longer(stem, LONGER_MAX, &mut words);
-            for word in words.iter().filter(|word| lexicon.count_max(word) <= most) {
+            for word in &words {
+                let lists = lexicon.lists(word);
+                if lists.count_max() > most {
+                    continue;
+                }
                 let start = self.postings.len();
-                lexicon.gather(word, |ordinal| world.is_live(ordinal), &mut self.postings);
+                lists.gather(|ordinal| world.is_live(ordinal), &mut self.postings);
                 let heads = self.postings[start..].iter().filter(|p| p.head > 0).count() as u32;
                 let share = stem.len() as f32 / word.len() as f32;
                 let most = if holding > 0 { own } else { f32::MAX };
@@ -339,11 +347,11 @@ impl LexicalScratch {
         self.sessions_counted.clear();
         for posting in &self.postings[term.postings.0..term.postings.1] {
             let at = posting.ordinal as usize;
-            let (Some(link), Some(cell)) = (world.link(posting.ordinal), self.cells.get_mut(at))
+            let (Some(hot), Some(cell)) = (world.hot(posting.ordinal), self.cells.get_mut(at))
             else {
                 continue;
             };
-            let length = usize::from(link.head_terms).min(HEAD_TERMS);
+            let length = usize::from(hot.head_terms).min(HEAD_TERMS);
             cell.score += match posting.head {
                 0 => weight * TAIL_COUNT / (TAIL_COUNT + norms[length]),
                 1 => once[length],
@@ -351,9 +359,9 @@ impl LexicalScratch {
             };
             cell.terms |= bit;
             self.touched[at / (BLOCK * 64)] |= 1 << (at / BLOCK % 64);
-            if let Some(count) = self.session_counts.get_mut(link.session as usize) {
+            if let Some(count) = self.session_counts.get_mut(hot.session as usize) {
                 if *count == 0 {
-                    self.sessions_counted.push(link.session);
+                    self.sessions_counted.push(hot.session);
                 }
                 *count += u32::from(posting.count);
             }
@@ -374,8 +382,7 @@ impl LexicalScratch {
             let (held, bit) = (own.bit.map_or(0, |bit| 1 << bit), 1 << longer.position);
             for posting in &self.postings[longer.postings.0..longer.postings.1] {
                 let at = posting.ordinal as usize;
-                let (Some(link), Some(cell)) =
-                    (world.link(posting.ordinal), self.cells.get_mut(at))
+                let (Some(hot), Some(cell)) = (world.hot(posting.ordinal), self.cells.get_mut(at))
                 else {
                     continue;
                 };
@@ -383,7 +390,7 @@ impl LexicalScratch {
                     continue;
                 }
                 let head = f32::from(posting.head);
-                let norm = norms[usize::from(link.head_terms).min(HEAD_TERMS)];
+                let norm = norms[usize::from(hot.head_terms).min(HEAD_TERMS)];
                 cell.score += weight * head / (head + norm);
                 cell.longer |= bit;
                 self.touched[at / (BLOCK * 64)] |= 1 << (at / BLOCK % 64);

@@ -3,10 +3,11 @@
 //! Segments cover adjacent ranges of ordinals in order, so a term's postings over all of them are
 //! ascending. Must never live here: statistics, scores.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::segment::{Posting, Segment, SegmentBuilder, merge};
+use crate::segment::{List, Posting, Segment, SegmentBuilder, merge};
 use crate::words::{Analyser, HEAD_TERMS};
 
 /// How many segments of one size become one of the next.
@@ -64,15 +65,17 @@ impl Lexicon {
 
     /// Adds every document that holds `term` and that `keep` admits to `out`, ordinals ascending.
     pub(crate) fn gather(&self, term: &[u8], keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
-        for segment in &self.segments {
-            let postings = segment.find(term);
-            out.reserve(postings.count_max());
-            postings.for_each(|posting| {
-                if keep(posting.ordinal) {
-                    out.push(posting);
-                }
-            });
-        }
+        self.lists(term).gather(keep, out);
+    }
+
+    /// Where the documents that hold `term` are listed.
+    pub(crate) fn lists(&self, term: &[u8]) -> Lists<'_> {
+        Lists(
+            self.segments
+                .iter()
+                .map(|segment| segment.find(term))
+                .collect(),
+        )
     }
 
     /// Fills `out` with up to `most` words that are longer than `stem` and begin with it, sorted.
@@ -80,19 +83,12 @@ impl Lexicon {
         out.clear();
         for segment in &self.segments {
             let words = segment.starting_with(stem).map(|(word, _)| word);
-            let longer = words.filter(|word| *word != stem);
-            out.extend(longer.take(most).map(<[u8]>::to_vec));
+            let longer = words.filter(|word| **word != *stem);
+            out.extend(longer.take(most).map(Cow::into_owned));
         }
         out.sort_unstable();
         out.dedup();
         out.truncate(most);
-    }
-
-    /// A bound on how many documents hold `term`, read off the size of its lists; close where many
-    /// do.
-    pub(crate) fn count_max(&self, term: &[u8]) -> usize {
-        let segments = self.segments.iter();
-        segments.map(|segment| segment.find(term).count_max()).sum()
     }
 
     /// Whether document `ordinal` holds `term`.
@@ -103,6 +99,7 @@ impl Lexicon {
             .is_some_and(|segment| {
                 segment
                     .find(term)
+                    .iter()
                     .find(|posting| posting.ordinal >= ordinal)
                     .is_some_and(|posting| posting.ordinal == ordinal)
             })
@@ -131,7 +128,7 @@ impl Lexicon {
                     continue;
                 };
                 let term = String::from_utf8_lossy(term).into_owned();
-                let ordinals = postings.map(|posting| posting.ordinal);
+                let ordinals = postings.iter().map(|posting| posting.ordinal);
                 found.entry(term).or_default().extend(ordinals);
             }
         }
@@ -141,8 +138,31 @@ impl Lexicon {
     pub(crate) fn memory_bytes(&self) -> usize {
         self.segments
             .iter()
-            .map(|s| s.bytes().len() + size_of::<Segment>())
+            .map(|s| s.size() + size_of::<Segment>())
             .sum()
+    }
+}
+
+/// The documents of one term in every segment, as they are written.
+#[derive(Debug)]
+pub(crate) struct Lists<'a>(Vec<List<'a>>);
+
+impl Lists<'_> {
+    /// A bound on how many documents they list; close where these are many.
+    pub(crate) fn count_max(&self) -> usize {
+        self.0.iter().map(List::count_max).sum()
+    }
+
+    /// Adds every document that `keep` admits to `out`, ordinals ascending.
+    pub(crate) fn gather(&self, keep: impl Fn(u32) -> bool, out: &mut Vec<Posting>) {
+        out.reserve(self.count_max());
+        for list in &self.0 {
+            list.iter().for_each(|posting| {
+                if keep(posting.ordinal) {
+                    out.push(posting);
+                }
+            });
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! A run of documents' terms as immutable bytes: sorted dictionary, postings as varint deltas.
 //!
-//! The form in memory is the form in the file. Reading is bounds-checked throughout: damaged bytes
+//! The form in memory is the form in the file, and what was saved is read where it lies. Reading is bounds-checked throughout: damaged bytes
 //! end a list early, they never panic. Must never live here: statistics, liveness, scores.
 //!
 //! ```text
@@ -13,7 +13,12 @@
 //! The counts' one byte costs more space than a code for "once" would, but its reader has no branch
 //! that the processor guesses wrong.
 
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::codec::{SharedBytes, put_u32, put_varint, take_varint};
+use crate::pages::Pages;
 use crate::words::HEAD_TERMS;
 
 const HEADER_BYTES: usize = 20;
@@ -29,10 +34,52 @@ pub(crate) struct Posting {
     pub(crate) head: u16,
 }
 
+/// Where a segment's bytes are.
+#[derive(Debug, Clone)]
+pub(crate) enum Bytes {
+    Own(SharedBytes),
+    /// In a saved part, from one byte to another.
+    Left(Arc<Pages>, Range<usize>),
+}
+
+impl From<SharedBytes> for Bytes {
+    fn from(bytes: SharedBytes) -> Self {
+        Self::Own(bytes)
+    }
+}
+
+impl Bytes {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Own(bytes) => bytes.len(),
+            Self::Left(_, range) => range.len(),
+        }
+    }
+
+    /// The bytes `from..to`; empty where they are damaged or not there.
+    fn get(&self, from: usize, to: usize) -> Cow<'_, [u8]> {
+        match self {
+            Self::Own(bytes) => Cow::Borrowed(bytes.get(from..to).unwrap_or_default()),
+            Self::Left(pages, range) => {
+                let within = |at: usize| range.start.saturating_add(at);
+                if within(to) > range.end {
+                    return Cow::Borrowed(&[]);
+                }
+                pages.get(within(from), within(to))
+            }
+        }
+    }
+
+    fn u32_at(&self, at: usize) -> Option<u32> {
+        let four = self.get(at, at.checked_add(4)?);
+        Some(u32::from_le_bytes(*four.first_chunk()?))
+    }
+}
+
 /// The terms of documents `first..end`.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    bytes: SharedBytes,
+    bytes: Bytes,
     pub(crate) first: u32,
     pub(crate) end: u32,
     terms: usize,
@@ -42,8 +89,8 @@ pub(crate) struct Segment {
 
 impl Segment {
     /// Takes over bytes that [`SegmentBuilder::finish`] made; `None` where the frame does not hold.
-    pub(crate) fn open(bytes: SharedBytes) -> Option<Self> {
-        let number = |at: usize| u32_at(&bytes, at);
+    pub(crate) fn open(bytes: Bytes) -> Option<Self> {
+        let number = |at: usize| bytes.u32_at(at);
         let (first, end, terms) = (number(0)?, number(4)?, number(8)? as usize);
         let (dictionary_bytes, posting_bytes) = (number(12)? as usize, number(16)? as usize);
         let dictionary = terms.checked_mul(ENTRY_BYTES)?.checked_add(HEADER_BYTES)?;
@@ -59,8 +106,13 @@ impl Segment {
         })
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// All its bytes; empty where some are damaged.
+    pub(crate) fn bytes(&self) -> Cow<'_, [u8]> {
+        self.bytes.get(0, self.bytes.len())
+    }
+
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
     }
 
     /// Documents that it covers.
@@ -69,22 +121,21 @@ impl Segment {
     }
 
     /// The postings of `term`, empty where the segment does not hold it.
-    pub(crate) fn find(&self, term: &[u8]) -> Postings<'_> {
+    pub(crate) fn find(&self, term: &[u8]) -> List<'_> {
         let at = self.place(term);
-        if self.term(at) == term {
-            return self.postings(at);
-        }
-        self.postings(self.terms)
+        let found = at < self.terms && *self.term(at) == *term;
+        self.list(if found { at } else { self.terms })
     }
 
     /// The terms that begin so, in order, with their postings.
     pub(crate) fn starting_with(
         &self,
         prefix: &[u8],
-    ) -> impl Iterator<Item = (&[u8], Postings<'_>)> {
+    ) -> impl Iterator<Item = (Cow<'_, [u8]>, List<'_>)> {
         (self.place(prefix)..self.terms)
-            .map(|at| (self.term(at), self.postings(at)))
+            .map(|at| (self.term(at), at))
             .take_while(move |(term, _)| term.starts_with(prefix))
+            .map(|(term, at)| (term, self.list(at)))
     }
 
     /// The place of the first term that does not sort before this one.
@@ -92,7 +143,7 @@ impl Segment {
         let (mut low, mut high) = (0, self.terms);
         while low < high {
             let middle = low.midpoint(high);
-            if self.term(middle) < term {
+            if *self.term(middle) < *term {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -101,41 +152,85 @@ impl Segment {
         low
     }
 
-    fn term(&self, index: usize) -> &[u8] {
+    fn term(&self, index: usize) -> Cow<'_, [u8]> {
         self.slice(index, 0, self.dictionary, self.postings)
     }
 
-    fn postings(&self, index: usize) -> Postings<'_> {
-        Postings {
-            rest: self.slice(index, 4, self.postings, self.bytes.len()),
-            next: self.first,
+    fn list(&self, index: usize) -> List<'_> {
+        List {
+            bytes: self.slice(index, 4, self.postings, self.bytes.len()),
+            first: self.first,
             end: self.end,
         }
     }
 
     /// What entry `index` of the table (its column at byte `column`) marks within `from..to`.
-    fn slice(&self, index: usize, column: usize, from: usize, to: usize) -> &[u8] {
+    fn slice(&self, index: usize, column: usize, from: usize, to: usize) -> Cow<'_, [u8]> {
         let end_of = |index: usize| {
             if index >= self.terms {
                 return None;
             }
-            u32_at(&self.bytes, HEADER_BYTES + index * ENTRY_BYTES + column).map(|end| end as usize)
+            let end = self
+                .bytes
+                .u32_at(HEADER_BYTES + index * ENTRY_BYTES + column)?;
+            from.checked_add(end as usize).filter(|end| *end <= to)
         };
         let start = match index {
-            0 => Some(0),
+            0 => Some(from),
             _ => end_of(index - 1),
         };
-        let area = self.bytes.get(from..to).unwrap_or_default();
         match (start, end_of(index)) {
-            (Some(start), Some(end)) => area.get(start..end).unwrap_or_default(),
-            _ => &[],
+            (Some(start), Some(end)) => self.bytes.get(start, end),
+            _ => Cow::Borrowed(&[]),
+        }
+    }
+
+    /// The same in bytes of its own, to be gone through from front to back.
+    fn whole(&self) -> Cow<'_, Self> {
+        match &self.bytes {
+            Bytes::Own(_) => Cow::Borrowed(self),
+            Bytes::Left(..) => {
+                let bytes = SharedBytes::from(self.bytes().into_owned());
+                let whole = Self::open(bytes.into());
+                // Damaged bytes hold no term; whoever loads the rest builds the index anew.
+                Cow::Owned(
+                    whole.unwrap_or_else(|| SegmentBuilder::new(self.first, self.end).finish()),
+                )
+            }
         }
     }
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
-    let four = bytes.get(at..)?.first_chunk()?;
-    Some(u32::from_le_bytes(*four))
+impl Clone for Segment {
+    fn clone(&self) -> Self {
+        Self {
+            bytes: self.bytes.clone(),
+            ..*self
+        }
+    }
+}
+
+/// The documents of one term, as they are written.
+#[derive(Debug, Clone)]
+pub(crate) struct List<'a> {
+    bytes: Cow<'a, [u8]>,
+    first: u32,
+    end: u32,
+}
+
+impl List<'_> {
+    pub(crate) fn iter(&self) -> Postings<'_> {
+        Postings {
+            rest: &self.bytes,
+            next: self.first,
+            end: self.end,
+        }
+    }
+
+    /// No list of so many bytes holds more documents.
+    pub(crate) fn count_max(&self) -> usize {
+        self.bytes.len() / 2
+    }
 }
 
 /// Walks the documents of one term, ordinals ascending.
@@ -177,11 +272,6 @@ impl Postings<'_> {
         let count = take_varint(&mut self.rest)?.min(u64::from(u16::MAX));
         let head = take_varint(&mut self.rest)?.min(HEAD_TERMS as u64);
         Some((count as u16, head as u16))
-    }
-
-    /// No list of so many bytes holds more documents.
-    pub(crate) fn count_max(&self) -> usize {
-        self.rest.len() / 2
     }
 }
 
@@ -264,7 +354,7 @@ impl SegmentBuilder {
         bytes.extend_from_slice(&self.dictionary);
         bytes.extend_from_slice(&self.postings);
         Segment {
-            bytes: bytes.into(),
+            bytes: Bytes::Own(bytes.into()),
             first: self.first,
             end: self.end,
             terms,
@@ -280,17 +370,19 @@ pub(crate) fn merge(segments: &[impl AsRef<Segment>], keep: impl Fn(u32) -> bool
     let first = segments.first().map_or(0, |s| s.as_ref().first);
     let end = segments.last().map_or(first, |s| s.as_ref().end);
     let mut builder = SegmentBuilder::new(first, end);
-    let mut cursors: Vec<(&Segment, usize)> = segments.iter().map(|s| (s.as_ref(), 0)).collect();
+    let whole: Vec<Cow<'_, Segment>> = segments.iter().map(|s| s.as_ref().whole()).collect();
+    let mut cursors: Vec<(&Segment, usize)> = whole.iter().map(|s| (&**s, 0)).collect();
     while let Some(term) = cursors
         .iter()
         .filter(|(segment, at)| *at < segment.terms)
         .map(|(segment, at)| segment.term(*at))
         .min()
     {
-        builder.term(term);
+        builder.term(&term);
         for (segment, at) in &mut cursors {
             if *at < segment.terms && segment.term(*at) == term {
-                for posting in segment.postings(*at).filter(|p| keep(p.ordinal)) {
+                let list = segment.list(*at);
+                for posting in list.iter().filter(|p| keep(p.ordinal)) {
                     builder.posting(posting);
                 }
                 *at += 1;

@@ -13,6 +13,7 @@ use crate::docs::{Doc, DocTraits, NEVER, NO_SESSION, Row, Sessions, are_turns, i
 use crate::graph::{Graph, Metric as _};
 use crate::lexical::{LexicalScratch, LexicalSignals, lexical};
 use crate::lexicon::Lexicon;
+use crate::pages::Damage;
 use crate::vectors::{QueryCodes, Sample, VectorScratch, Vectors};
 use crate::view::View;
 use crate::words::{Analyser, Query};
@@ -28,9 +29,17 @@ pub struct IndexSnapshot {
     pub(crate) lexicon: Lexicon,
     pub(crate) world: Arc<World>,
     pub(crate) analyser: Analyser,
+    pub(crate) damage: Damage,
 }
 
 impl IndexSnapshot {
+    /// Whether something that was left in a saved part turned out to be damaged: answers may lack
+    /// what stood there until the index is built anew.
+    #[must_use]
+    pub fn is_damaged(&self) -> bool {
+        self.damage.is_found()
+    }
+
     /// Documents, forgotten ones included: ordinals are `0..len()`.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -53,7 +62,7 @@ impl IndexSnapshot {
     #[must_use]
     pub fn doc(&self, ordinal: u32) -> Option<Doc> {
         let row = self.rows.get(ordinal as usize)?;
-        let link = self.world.link(ordinal)?;
+        let near = self.world.near(ordinal);
         let known = |number| (number != NONE).then_some(number);
         let ever = |micros| (micros != NEVER).then(|| instant(micros));
         Some(Doc {
@@ -69,8 +78,8 @@ impl IndexSnapshot {
             forgotten_at: ever(row.forgotten_at),
             superseded_at: ever(row.superseded_at),
             hole: row.hole,
-            previous: known(link.previous),
-            next: known(link.next),
+            previous: known(near.previous),
+            next: known(near.next),
         })
     }
 
@@ -297,11 +306,8 @@ impl IndexSnapshot {
     /// Up to `limit` living documents without a vector, from ordinal `first` on.
     #[must_use]
     pub fn unembedded(&self, first: u32, limit: usize) -> Vec<u32> {
-        (0_u32..)
-            .zip(self.vectors.scales())
-            .skip(first as usize)
-            .filter(|(ordinal, scale)| *scale == 0.0 && self.world.is_live(*ordinal))
-            .map(|(ordinal, _)| ordinal)
+        (first..self.len() as u32)
+            .filter(|ordinal| !self.vectors.has(*ordinal) && self.world.is_live(*ordinal))
             .take(limit)
             .collect()
     }

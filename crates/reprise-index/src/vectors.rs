@@ -13,11 +13,9 @@ use std::sync::Arc;
 use reprise_types::VectorStore;
 
 pub use query::{QueryCodes, Sample, VectorScratch};
-use saved::Rows;
-pub use saved::{LeftPart, ReadPart};
+use saved::Left;
 pub(crate) use saved::{read, write};
 
-use crate::cow::CowVec;
 use crate::error::IndexError;
 use crate::graph::{Graph, Metric};
 use crate::view::View;
@@ -28,18 +26,22 @@ pub const OVERSAMPLE_DEFAULT: usize = 5;
 /// Documents per shared chunk of codes; small, because an append copies one chunk.
 pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
-/// The codes of one chunk: our own, or still in the part they were saved in.
+/// What a chunk holds: our own, or still in the part it was saved in.
 #[derive(Debug, Clone)]
-enum Codes {
-    Own(Vec<i8>),
-    Left(Arc<Rows>),
+enum Content {
+    Own {
+        codes: Vec<i8>,
+        /// 0 for a document without a vector.
+        scales: Vec<f32>,
+        signs: Vec<u64>,
+    },
+    Left(Arc<Left>),
 }
 
 /// The documents of one chunk.
 #[derive(Debug, Clone)]
 struct Chunk {
-    codes: Codes,
-    signs: Vec<u64>,
+    content: Content,
     /// One bit for each document that has a vector.
     present: [u64; CHUNK_DOCUMENTS / 64],
 }
@@ -47,56 +49,69 @@ struct Chunk {
 impl Chunk {
     fn new(dimensions: usize) -> Self {
         Self {
-            codes: Codes::Own(Vec::with_capacity(CHUNK_DOCUMENTS * dimensions)),
-            signs: vec![0; signs::chunk_words(dimensions)],
+            content: Content::Own {
+                codes: Vec::with_capacity(CHUNK_DOCUMENTS * dimensions),
+                scales: Vec::with_capacity(CHUNK_DOCUMENTS),
+                signs: vec![0; signs::chunk_words(dimensions)],
+            },
             present: [0; CHUNK_DOCUMENTS / 64],
         }
     }
 
-    fn signs(&self) -> &[u64] {
-        &self.signs
+    /// The signs of this chunk, which is the one of this number; read into `spare` where they are
+    /// still in a file, `None` where they are damaged there.
+    fn signs<'a>(&'a self, number: usize, spare: &'a mut Vec<u64>) -> Option<&'a [u64]> {
+        match &self.content {
+            Content::Own { signs, .. } => Some(signs),
+            Content::Left(left) => left.signs(number, spare),
+        }
     }
 
-    /// Codes `vector` (none: zeros) as document `place`; answers its scale.
-    fn put(&mut self, place: usize, dimensions: usize, vector: Option<&[f32]>) -> f32 {
-        let Codes::Own(codes) = &mut self.codes else {
-            return 0.0;
+    /// Codes `vector` (none: zeros) as document `place`.
+    fn put(&mut self, place: usize, dimensions: usize, vector: Option<&[f32]>) {
+        let Content::Own {
+            codes,
+            scales,
+            signs,
+        } = &mut self.content
+        else {
+            return;
         };
         let range = place * dimensions..(place + 1) * dimensions;
-        if codes.len() < range.end {
+        if scales.len() <= place {
             codes.resize(range.end, 0);
+            scales.resize(place + 1, 0.0);
         }
-        let Some(codes) = codes.get_mut(range) else {
-            return 0.0;
+        let (Some(codes), Some(scale)) = (codes.get_mut(range), scales.get_mut(place)) else {
+            return;
         };
         codes.fill(0);
-        let scale = vector.map_or(0.0, |vector| quantise(vector, codes));
-        signs::put(&mut self.signs, place, codes);
+        *scale = vector.map_or(0.0, |vector| quantise(vector, codes));
+        signs::put(signs, place, codes);
         let bit = 1 << (place % 64);
         self.present[place / 64] &= !bit;
-        if scale != 0.0 {
+        if *scale != 0.0 {
             self.present[place / 64] |= bit;
         }
-        scale
     }
 }
 
-/// Codes, signs and scales of every document; a scale of 0 marks a document without a vector.
+/// Codes, signs and scales of every document.
 #[derive(Debug, Clone)]
 pub(crate) struct Vectors {
     dimensions: usize,
+    documents: usize,
     chunks: Vec<Arc<Chunk>>,
-    scales: CowVec<f32>,
     /// What was left in the file when the index was opened.
-    left: Option<Arc<Rows>>,
+    left: Option<Arc<Left>>,
 }
 
 impl Vectors {
     pub(crate) fn new(dimensions: usize) -> Self {
         Self {
             dimensions,
+            documents: 0,
             chunks: Vec::new(),
-            scales: CowVec::default(),
             left: None,
         }
     }
@@ -106,7 +121,7 @@ impl Vectors {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.scales.len()
+        self.documents
     }
 
     /// Whether a vector can be coded: right length, finite, not all zero.
@@ -125,8 +140,8 @@ impl Vectors {
         let vector = vector.filter(|vector| self.is_usable(vector));
         let number = self.len() / CHUNK_DOCUMENTS;
         if let Some(chunk) = self.chunks.last_mut() {
-            let scale = own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
-            self.scales.push(scale);
+            own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
+            self.documents += 1;
         }
     }
 
@@ -134,17 +149,21 @@ impl Vectors {
     pub(crate) fn set(&mut self, ordinal: u32, vector: Option<&[f32]>) {
         let index = ordinal as usize;
         let vector = vector.filter(|vector| self.is_usable(vector));
-        if let (Some(chunk), Some(scale)) = (
-            self.chunks.get_mut(index / CHUNK_DOCUMENTS),
-            self.scales.get_mut(index),
-        ) {
+        if let Some(chunk) = self.chunks.get_mut(index / CHUNK_DOCUMENTS)
+            && index < self.documents
+        {
             let (number, place) = (index / CHUNK_DOCUMENTS, index % CHUNK_DOCUMENTS);
-            *scale = own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
+            own(chunk, number, self.dimensions).put(place, self.dimensions, vector);
         }
     }
 
     pub(crate) fn has(&self, ordinal: u32) -> bool {
-        self.scales.get(ordinal as usize).is_some_and(|s| *s != 0.0)
+        let (number, place) = (
+            ordinal as usize / CHUNK_DOCUMENTS,
+            ordinal as usize % CHUNK_DOCUMENTS,
+        );
+        let chunk = self.chunks.get(number);
+        chunk.is_some_and(|chunk| chunk.present[place / 64] >> (place % 64) & 1 == 1)
     }
 
     /// The `k` documents of `view` nearest to `query`, best first, ties by newer: the best
@@ -180,74 +199,89 @@ impl Vectors {
         exact
     }
 
-    /// The codes of one document, read into `spare` where they are still in a file; `None` where
-    /// they are damaged there. Of a document without a vector they mean nothing.
-    fn codes<'a>(&'a self, ordinal: u32, spare: &'a mut Vec<i8>) -> Option<&'a [i8]> {
+    /// Codes and scale of one document, zeros where it has no vector; `None` where they are damaged
+    /// in their file.
+    fn row(&self, ordinal: u32) -> Option<(&[i8], f32)> {
         let index = ordinal as usize;
-        match &self.chunks.get(index / CHUNK_DOCUMENTS)?.codes {
-            Codes::Own(codes) => {
-                let from = index % CHUNK_DOCUMENTS * self.dimensions;
-                codes.get(from..from + self.dimensions)
+        match &self.chunks.get(index / CHUNK_DOCUMENTS)?.content {
+            Content::Own { codes, scales, .. } => {
+                let place = index % CHUNK_DOCUMENTS;
+                let from = place * self.dimensions;
+                let codes = codes.get(from..from + self.dimensions)?;
+                Some((codes, *scales.get(place)?))
             }
-            Codes::Left(rows) => rows.get(ordinal, spare),
+            Content::Left(left) => left.row(ordinal),
         }
     }
 
     /// Whether some codes are still in a file.
     pub(crate) fn is_left(&self) -> bool {
-        self.left.as_ref().is_some_and(|rows| !rows.is_loaded())
+        self.left.as_ref().is_some_and(|left| !left.is_loaded())
     }
 
     /// Reads the codes that are still in a file, for every snapshot that shares them.
     pub(crate) fn load(&self) -> Result<(), IndexError> {
-        self.left.as_ref().map_or(Ok(()), |rows| rows.load())
-    }
-
-    pub(crate) fn scales(&self) -> impl Iterator<Item = f32> {
-        self.scales.iter().copied()
+        self.left.as_ref().map_or(Ok(()), |left| left.load())
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
         let codes = self.chunks.len() * CHUNK_DOCUMENTS * self.dimensions;
         // With the signs, an eighth of the codes.
-        codes + codes / 8 + self.scales.memory_bytes()
+        codes + codes / 8 + self.documents * size_of::<f32>()
     }
 }
 
 impl Metric for Vectors {
     /// The approximate cosine; 0 where either has no vector.
     fn similarity(&self, a: u32, b: u32) -> f32 {
-        let scale = |ordinal: u32| self.scales.get(ordinal as usize).copied().unwrap_or(0.0);
-        let (mut left, mut right) = (Vec::new(), Vec::new());
-        match (self.codes(a, &mut left), self.codes(b, &mut right)) {
-            (Some(left), Some(right)) => kernels::dot(left, right) as f32 * (scale(a) * scale(b)),
+        match (self.row(a), self.row(b)) {
+            (Some((left, one)), Some((right, other))) => {
+                kernels::dot(left, right) as f32 * (one * other)
+            }
             _ => 0.0,
         }
     }
 }
 
-/// Chunk `number`, to be changed: unshared, its codes our own, with room for all of them.
+/// Chunk `number`, to be changed: unshared, its content our own, with room for all of it.
 fn own(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
-    let is_own = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk.codes, Codes::Own(_)));
+    let is_own =
+        Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk.content, Content::Own { .. }));
     if !is_own {
-        let mut codes = Vec::with_capacity(CHUNK_DOCUMENTS * dimensions);
-        match &chunk.codes {
-            Codes::Own(own) => codes.extend_from_slice(own),
-            Codes::Left(rows) => {
-                let mut spare = Vec::new();
+        let mut all = Vec::with_capacity(CHUNK_DOCUMENTS * dimensions);
+        let mut factors = Vec::with_capacity(CHUNK_DOCUMENTS);
+        let mut words = Vec::new();
+        match &chunk.content {
+            Content::Own {
+                codes,
+                scales,
+                signs,
+            } => {
+                all.extend_from_slice(codes);
+                factors.extend_from_slice(scales);
+                words.clone_from(signs);
+            }
+            Content::Left(left) => {
                 let first = (number * CHUNK_DOCUMENTS) as u32;
-                for ordinal in (first..rows.len()).take(CHUNK_DOCUMENTS) {
-                    match rows.get(ordinal, &mut spare) {
-                        Some(row) => codes.extend_from_slice(row),
-                        // Whoever loads the rest will find the damage and build the index anew.
-                        None => codes.resize(codes.len() + dimensions, 0),
-                    }
+                for ordinal in (first..left.len()).take(CHUNK_DOCUMENTS) {
+                    // Where they are damaged, whoever loads the rest will find it and build the
+                    // index anew.
+                    let (codes, scale) = left.row(ordinal).unwrap_or_default();
+                    all.extend_from_slice(codes);
+                    all.resize((factors.len() + 1) * dimensions, 0);
+                    factors.push(scale);
                 }
+                let mut spare = Vec::new();
+                words.extend_from_slice(left.signs(number, &mut spare).unwrap_or_default());
+                words.resize(signs::chunk_words(dimensions), 0);
             }
         }
         *chunk = Arc::new(Chunk {
-            codes: Codes::Own(codes),
-            signs: chunk.signs.clone(),
+            content: Content::Own {
+                codes: all,
+                scales: factors,
+                signs: words,
+            },
             present: chunk.present,
         });
     }

@@ -116,10 +116,9 @@ impl View {
     /// document without a session.
     #[must_use]
     pub fn neighbours(&self, ordinal: u32) -> (Option<u32>, Option<u32>) {
-        self.world.link(ordinal).map_or((None, None), |link| {
-            let known = |ordinal| (ordinal != crate::world::NONE).then_some(ordinal);
-            (known(link.previous), known(link.next))
-        })
+        let near = self.world.near(ordinal);
+        let known = |ordinal| (ordinal != crate::world::NONE).then_some(ordinal);
+        (known(near.previous), known(near.next))
     }
 
     /// The ordinals that may answer, ascending.

@@ -18,25 +18,19 @@ const B: f32 = 0.75;
 /// "No document" in a link.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A document's place among the living of its session.
+/// What the pass over the words asks of a document.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Link {
+pub(crate) struct Hot {
     pub(crate) session: u32,
-    pub(crate) previous: u32,
-    pub(crate) next: u32,
-    terms: u32,
     pub(crate) head_terms: u8,
-    by_user: bool,
+    pub(crate) by_user: bool,
     pub(crate) live: bool,
 }
 
-impl Link {
+impl Hot {
     fn new(row: &Row, live: bool) -> Self {
         Self {
             session: row.session,
-            previous: NONE,
-            next: NONE,
-            terms: row.terms,
             head_terms: row.head_terms,
             by_user: row.source == MemorySource::UserInput,
             live,
@@ -44,36 +38,51 @@ impl Link {
     }
 }
 
+/// A living document's neighbours among the living of its session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Near {
+    pub(crate) previous: u32,
+    pub(crate) next: u32,
+}
+
+impl Near {
+    pub(crate) const NOBODY: Self = Self {
+        previous: NONE,
+        next: NONE,
+    };
+}
+
 /// Liveness and neighbourhood of every document at one instant.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct World {
-    links: CowVec<Link>,
+    pub(crate) hot: CowVec<Hot>,
+    pub(crate) near: CowVec<Near>,
     /// What is known of each session.
-    tallies: CowVec<Tally>,
-    live: u32,
+    pub(crate) tallies: CowVec<Tally>,
+    pub(crate) live: u32,
     /// One bit per document.
-    live_words: Vec<u64>,
+    pub(crate) live_words: Vec<u64>,
     /// Living documents that are the user's own words.
-    by_user: u32,
+    pub(crate) by_user: u32,
     /// Sessions that hold a living document.
-    live_sessions: u32,
+    pub(crate) live_sessions: u32,
     /// Analysed terms of all living heads, and of all living documents that are in a session.
-    head_terms: u64,
-    session_terms: u64,
+    pub(crate) head_terms: u64,
+    pub(crate) session_terms: u64,
 }
 
 /// The living documents of one session.
 #[derive(Debug, Clone, Copy)]
-struct Tally {
+pub(crate) struct Tally {
     /// The last of them.
-    tail: u32,
-    documents: u32,
+    pub(crate) tail: u32,
+    pub(crate) documents: u32,
     /// Analysed terms of their whole texts.
-    terms: u64,
+    pub(crate) terms: u64,
 }
 
 impl Tally {
-    const EMPTY: Self = Self {
+    pub(crate) const EMPTY: Self = Self {
         tail: NONE,
         documents: 0,
         terms: 0,
@@ -91,14 +100,13 @@ impl World {
         Self::of(rows.map(|row| (row, row.is_live())))
     }
 
-    /// As if each had been pushed, in plain vectors until all are known: opening a store waits for
-    /// it.
+    /// As if each had been pushed, in plain vectors until all are known.
     fn of<'a>(rows: impl Iterator<Item = (&'a Row, bool)>) -> Self {
         let mut world = Self::default();
-        let mut links: Vec<Link> = Vec::new();
+        let (mut all, mut nears): (Vec<Hot>, Vec<Near>) = (Vec::new(), Vec::new());
         let mut tallies: Vec<Tally> = Vec::new();
         for (ordinal, (row, live)) in (0_u32..).zip(rows) {
-            let mut link = Link::new(row, live);
+            let (hot, mut near) = (Hot::new(row, live), Near::NOBODY);
             if ordinal.is_multiple_of(64) {
                 world.live_words.push(0);
             }
@@ -107,34 +115,36 @@ impl World {
                     *word |= 1 << (ordinal % 64);
                 }
                 world.live += 1;
-                world.by_user += u32::from(link.by_user);
-                world.head_terms += u64::from(link.head_terms);
+                world.by_user += u32::from(hot.by_user);
+                world.head_terms += u64::from(hot.head_terms);
                 if row.session != NO_SESSION {
                     let session = row.session as usize;
                     if tallies.len() <= session {
                         tallies.resize(session + 1, Tally::EMPTY);
                     }
                     let tally = &mut tallies[session];
-                    link.previous = std::mem::replace(&mut tally.tail, ordinal);
+                    near.previous = std::mem::replace(&mut tally.tail, ordinal);
                     world.live_sessions += u32::from(tally.documents == 0);
                     tally.documents += 1;
-                    tally.terms += u64::from(link.terms);
-                    world.session_terms += u64::from(link.terms);
-                    if let Some(previous) = links.get_mut(link.previous as usize) {
+                    tally.terms += u64::from(row.terms);
+                    world.session_terms += u64::from(row.terms);
+                    if let Some(previous) = nears.get_mut(near.previous as usize) {
                         previous.next = ordinal;
                     }
                 }
             }
-            links.push(link);
+            all.push(hot);
+            nears.push(near);
         }
-        world.links = links.into_iter().collect();
+        world.hot = all.into_iter().collect();
+        world.near = nears.into_iter().collect();
         world.tallies = tallies.into_iter().collect();
         world
     }
 
     pub(crate) fn push(&mut self, row: &Row, live: bool) {
-        let ordinal = self.links.len() as u32;
-        let mut link = Link::new(row, live);
+        let ordinal = self.hot.len() as u32;
+        let (hot, mut near) = (Hot::new(row, live), Near::NOBODY);
         if ordinal.is_multiple_of(64) {
             self.live_words.push(0);
         }
@@ -143,38 +153,39 @@ impl World {
         }
         if live {
             if let Some(tally) = self.tally_of(row.session) {
-                link.previous = std::mem::replace(&mut tally.tail, ordinal);
+                near.previous = std::mem::replace(&mut tally.tail, ordinal);
             }
-            self.count(&link, true);
-            if let Some(previous) = self.links.get_mut(link.previous as usize) {
+            self.count(hot, row.terms, true);
+            if let Some(previous) = self.near.get_mut(near.previous as usize) {
                 previous.next = ordinal;
             }
         }
-        self.links.push(link);
+        self.hot.push(hot);
+        self.near.push(near);
     }
 
-    /// Takes a document out; its neighbours become each other's.
-    pub(crate) fn kill(&mut self, ordinal: u32) {
-        let Some(link) = self.links.get_mut(ordinal as usize) else {
+    /// Takes a document of so many terms out; its neighbours become each other's.
+    pub(crate) fn kill(&mut self, ordinal: u32, terms: u32) {
+        let Some(hot) = self.hot.get_mut(ordinal as usize) else {
             return;
         };
-        if !std::mem::replace(&mut link.live, false) {
+        if !std::mem::replace(&mut hot.live, false) {
             return;
         }
-        let gone = *link;
-        link.previous = NONE;
-        link.next = NONE;
-        self.count(&gone, false);
+        let gone = *hot;
+        let near = self.near.get_mut(ordinal as usize);
+        let near = near.map_or(Near::NOBODY, |near| std::mem::replace(near, Near::NOBODY));
+        self.count(gone, terms, false);
         if let Some(word) = self.live_words.get_mut(ordinal as usize / 64) {
             *word &= !(1 << (ordinal % 64));
         }
-        if let Some(previous) = self.links.get_mut(gone.previous as usize) {
-            previous.next = gone.next;
+        if let Some(previous) = self.near.get_mut(near.previous as usize) {
+            previous.next = near.next;
         }
-        if let Some(next) = self.links.get_mut(gone.next as usize) {
-            next.previous = gone.previous;
+        if let Some(next) = self.near.get_mut(near.next as usize) {
+            next.previous = near.previous;
         } else if let Some(tally) = self.tallies.get_mut(gone.session as usize) {
-            tally.tail = gone.previous;
+            tally.tail = near.previous;
         }
     }
 
@@ -190,7 +201,7 @@ impl World {
     }
 
     /// Adds a document to every count, or takes it out of them.
-    fn count(&mut self, link: &Link, arrives: bool) {
+    fn count(&mut self, hot: Hot, terms: u32, arrives: bool) {
         let small = |count: &mut u32, by: u32| {
             *count = if arrives { *count + by } else { *count - by };
         };
@@ -198,13 +209,13 @@ impl World {
             *count = if arrives { *count + by } else { *count - by };
         };
         small(&mut self.live, 1);
-        small(&mut self.by_user, u32::from(link.by_user));
-        large(&mut self.head_terms, u64::from(link.head_terms));
-        if let Some(tally) = self.tallies.get_mut(link.session as usize) {
+        small(&mut self.by_user, u32::from(hot.by_user));
+        large(&mut self.head_terms, u64::from(hot.head_terms));
+        if let Some(tally) = self.tallies.get_mut(hot.session as usize) {
             let before = tally.documents;
             small(&mut tally.documents, 1);
-            large(&mut tally.terms, u64::from(link.terms));
-            large(&mut self.session_terms, u64::from(link.terms));
+            large(&mut tally.terms, u64::from(terms));
+            large(&mut self.session_terms, u64::from(terms));
             if before.min(tally.documents) == 0 {
                 small(&mut self.live_sessions, 1);
             }
@@ -212,19 +223,25 @@ impl World {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.links.len()
+        self.hot.len()
     }
 
     pub(crate) fn live_count(&self) -> u32 {
         self.live
     }
 
-    pub(crate) fn link(&self, ordinal: u32) -> Option<&Link> {
-        self.links.get(ordinal as usize)
+    pub(crate) fn hot(&self, ordinal: u32) -> Option<Hot> {
+        self.hot.get(ordinal as usize).copied()
+    }
+
+    pub(crate) fn near(&self, ordinal: u32) -> Near {
+        let near = self.near.get(ordinal as usize);
+        near.copied().unwrap_or(Near::NOBODY)
     }
 
     pub(crate) fn is_live(&self, ordinal: u32) -> bool {
-        self.link(ordinal).is_some_and(|link| link.live)
+        let word = self.live_words.get(ordinal as usize / 64);
+        word.is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
     }
 
     /// One bit per document: whether it is alive.
@@ -265,7 +282,7 @@ impl World {
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.links.memory_bytes() + self.tallies.memory_bytes()
+        self.hot.memory_bytes() + self.near.memory_bytes() + self.tallies.memory_bytes()
     }
 }
 
@@ -306,7 +323,8 @@ mod tests {
         }
         let at_once = World::now(rows.iter());
         let content = |world: &World| {
-            let links: Vec<Link> = world.links.iter().copied().collect();
+            let hot: Vec<Hot> = world.hot.iter().copied().collect();
+            let near: Vec<Near> = world.near.iter().copied().collect();
             let tallies: Vec<Tally> = world.tallies.iter().copied().collect();
             let World {
                 live,
@@ -318,7 +336,7 @@ mod tests {
                 ..
             } = world;
             let counts = (live, by_user, live_sessions, head_terms, session_terms);
-            format!("{links:?} {tallies:?} {live_words:?} {counts:?}")
+            format!("{hot:?} {near:?} {tallies:?} {live_words:?} {counts:?}")
         };
         assert_eq!(content(&at_once), content(&pushed));
     }

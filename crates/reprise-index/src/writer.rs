@@ -12,6 +12,7 @@ use crate::cues::Cues;
 use crate::docs::{Interner, NEVER, Row, Sessions, micros};
 use crate::growth::GraphState;
 use crate::lexicon::{Lexicon, Pending};
+use crate::pages::{Damage, LeftPages};
 use crate::snapshot::IndexSnapshot;
 use crate::vectors::Vectors;
 use crate::words::Analyser;
@@ -54,8 +55,12 @@ pub struct IndexWriter {
     pub(crate) vectors: Vectors,
     pub(crate) graph: GraphState,
     pub(crate) lexicon: Lexicon,
+    pub(crate) world: World,
+    /// Whether a saved part turned out to be damaged.
+    pub(crate) damage: Damage,
+    /// What stayed in the file.
+    pub(crate) left: Option<LeftPages>,
     interner: Interner,
-    world: World,
     pending: Pending,
     analyser: Analyser,
 }
@@ -69,6 +74,7 @@ impl IndexWriter {
             Sessions::default(),
             Vectors::new(dimensions),
             Lexicon::default(),
+            World::default(),
         )
     }
 
@@ -78,10 +84,13 @@ impl IndexWriter {
         sessions: Sessions,
         vectors: Vectors,
         lexicon: Lexicon,
+        world: World,
     ) -> Self {
         Self {
-            interner: Interner::of(&sessions),
-            world: World::now(rows.iter()),
+            interner: Interner::default(),
+            world,
+            damage: Damage::default(),
+            left: None,
             pending: Pending::new(rows.len() as u32),
             analyser: Analyser::default(),
             rows,
@@ -178,7 +187,7 @@ impl IndexWriter {
             && row.forgotten_at == NEVER
         {
             row.forgotten_at = micros(at);
-            self.world.kill(ordinal);
+            self.world.kill(ordinal, row.terms);
         }
     }
 
@@ -188,7 +197,7 @@ impl IndexWriter {
             && row.superseded_at == NEVER
         {
             row.superseded_at = micros(at);
-            self.world.kill(ordinal);
+            self.world.kill(ordinal, row.terms);
         }
     }
 
@@ -203,6 +212,7 @@ impl IndexWriter {
             lexicon: self.lexicon.clone(),
             world: Arc::new(self.world.clone()),
             analyser: Analyser::default(),
+            damage: self.damage.clone(),
         })
     }
 

@@ -70,7 +70,7 @@ fn open(path: &Path, verify: Verify) -> Opened {
         create: true,
         read_only: false,
         verify,
-        leave: None,
+        leave: &[],
     };
     Log::open(Arc::new(RealDisk), path, &options).unwrap()
 }

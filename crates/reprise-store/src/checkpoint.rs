@@ -21,10 +21,10 @@ use crate::frame::{
     TYPE_VECTORS, header_bytes, is_derived, padding, parse_header, put_segment, segment_size,
 };
 use crate::options::{Damage, DerivedPart, DerivedSet};
-use crate::squeeze::{Squeezer, Unsqueezer};
+use crate::squeeze::{Unsqueezer, unpacked};
 
-/// Level for the directory: it is unpacked at every open.
-const LEVEL_DIRECTORY: i32 = 3;
+/// In a directory's encoding: its long lists stand in chunks.
+const IN_CHUNKS: u8 = 4;
 /// rvf-runtime's number of the inner-product metric.
 const METRIC_INNER_PRODUCT: u8 = 1;
 /// Marker of the file identity in rvf-runtime's manifest.
@@ -128,7 +128,7 @@ pub(crate) fn write(
         });
         at += segment_size(payload_size);
     }
-    let body = directory_payload(facts, directory)?;
+    let body = directory_payload(facts, directory);
     let mut bytes = Vec::with_capacity(body.len() + 4096);
     let directory_offset = put_segment(&mut bytes, at, TYPE_DIRECTORY, &body);
     let manifest = manifest_payload(facts, directory);
@@ -155,17 +155,17 @@ pub(crate) fn write(
 /// ```text
 /// preamble | raw size u64 | encoding u8 | stored bytes
 /// ```
-fn directory_payload(facts: &FileFacts, directory: &Directory) -> io::Result<Vec<u8>> {
+fn directory_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
     let raw = directory.encode(facts.stride());
-    let mut squeezer = Squeezer::new(LEVEL_DIRECTORY, facts.file_id)?;
-    let (encoding, stored) = squeezer.squeeze(&raw)?;
+    let raw_size = raw.len() as u64;
+    let (encoding, stored) = unpacked(raw, facts.file_id);
     let preamble = facts.preamble(TYPE_DIRECTORY, 0, directory.seq).bytes();
     let mut payload = Vec::with_capacity(stored.len() + PREAMBLE_SIZE + 9);
     payload.extend_from_slice(&preamble);
-    payload.extend_from_slice(&(raw.len() as u64).to_le_bytes());
-    payload.push(encoding);
+    payload.extend_from_slice(&raw_size.to_le_bytes());
+    payload.push(encoding | IN_CHUNKS);
     payload.extend_from_slice(&stored);
-    Ok(payload)
+    payload
 }
 
 /// rvf-runtime 0.5's manifest: head, segment list, deleted ids, file identity.
@@ -275,46 +275,59 @@ pub(crate) fn load(
     let Some(payload) = read_payload(file, seal.directory, TYPE_DIRECTORY, end)? else {
         return Ok(None);
     };
-    let Some(mut directory) = parse_directory(&payload, facts, seal.seq) else {
+    let Some(mut directory) = parse_directory(payload, facts, seal.seq) else {
         return Ok(None);
     };
     directory.sealed(offset, seal.start, seal_end);
     Ok(Some((seal, directory)))
 }
 
-fn parse_directory(payload: &[u8], facts: &FileFacts, seq: u64) -> Option<Directory> {
+fn parse_directory(payload: Vec<u8>, facts: &FileFacts, seq: u64) -> Option<Directory> {
     let expected = facts.preamble(TYPE_DIRECTORY, 0, seq);
-    Preamble::parse(payload).filter(|p| *p == expected)?;
+    Preamble::parse(&payload).filter(|p| *p == expected)?;
     let mut reader = ByteReader::new(payload.get(PREAMBLE_SIZE..)?);
-    let raw_size = reader.u64().filter(|size| *size <= DIRECTORY_RAW_MAX)?;
+    let raw_size = reader.u64().filter(|size| *size <= DIRECTORY_RAW_MAX)? as usize;
     let encoding = reader.u8()?;
-    let stored = reader.take(reader.remaining())?;
-    let tool = Unsqueezer::default();
-    let raw = tool.unsqueeze(encoding, stored, raw_size as usize, facts.file_id)?;
-    Directory::decode(&raw, facts.stride()).filter(|directory| directory.seq == seq)
+    let stored = payload.len() - reader.remaining();
+    let directory = if encoding == IN_CHUNKS {
+        (reader.remaining() == raw_size).then_some(())?;
+        Directory::decode(payload, stored, facts.stride())
+    } else {
+        let tool = Unsqueezer::default();
+        let stored = payload.get(stored..)?;
+        let raw = tool.unsqueeze(encoding & !IN_CHUNKS, stored, raw_size, facts.file_id)?;
+        if encoding & IN_CHUNKS == 0 {
+            Directory::decode_run(&raw, facts.stride())
+        } else {
+            Directory::decode(raw, 0, facts.stride())
+        }
+    };
+    directory.filter(|directory| directory.seq == seq)
 }
 
-/// The derived blobs of a checkpoint, the one with the tag `leave` left where it is; `Err(damage)`
-/// inside where one of them is not whole.
+/// The derived blobs of a checkpoint, those with a tag in `leave` left where they are;
+/// `Err(damage)` inside where one of them is not whole.
 pub(crate) fn load_derived(
     file: &Arc<dyn DiskFile>,
     facts: &FileFacts,
     seal: &Seal,
     end: u64,
-    leave: Option<u8>,
+    leave: &[u8],
 ) -> io::Result<Result<DerivedSet, Damage>> {
     let mut set = DerivedSet {
         covers: crate::entry::CommitSeq(seal.seq),
         parts: Vec::new(),
-        left: None,
+        left: Vec::new(),
     };
     for part in &seal.parts {
         let trailer = facts.preamble(part.tag, 0, seal.seq).bytes();
         let whole = if !is_derived(part.tag) {
             false
-        } else if leave == Some(part.tag) {
-            set.left = leave_part(file, part, &trailer, end)?;
-            set.left.is_some()
+        } else if leave.contains(&part.tag) {
+            let left = leave_part(file, part, &trailer, end)?;
+            let whole = left.is_some();
+            set.left.extend(left.map(|left| (part.tag, left)));
+            whole
         } else {
             let payload = read_payload(&**file, part.offset, part.tag, end)?;
             let payload = payload.filter(|payload| payload.ends_with(&trailer));

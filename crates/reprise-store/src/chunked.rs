@@ -1,11 +1,17 @@
-//! A growing list that can be snapshotted in constant time: chunks behind `Arc`, copied on write.
+//! A growing list that can be snapshotted in constant time: chunks behind `Arc`, copied on write,
+//! and read out of their saved form when they are first asked for.
 //!
 //! Lives here: the container. Never here: what it contains.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 /// Items per chunk: what one write copies at most while a snapshot is alive.
-const CHUNK: usize = 256;
+pub(crate) const CHUNK: usize = 256;
+
+/// Reads the items of the chunk of this number, which are so many; what makes no sense is replaced,
+/// so that every other item keeps its place.
+pub(crate) type ReadChunk<T> = Arc<dyn Fn(usize, usize) -> Vec<T> + Send + Sync>;
 
 /// Cloning is two words; a write copies the chunk it touches if a clone still shows it.
 #[derive(Debug)]
@@ -14,8 +20,53 @@ const CHUNK: usize = 256;
     reason = "the vectors grow in place while nobody else holds them"
 )]
 pub struct Chunked<T> {
-    chunks: Arc<Vec<Arc<Vec<T>>>>,
+    chunks: Arc<Vec<Arc<Chunk<T>>>>,
     len: usize,
+}
+
+/// One chunk, as items or as the way to them.
+struct Chunk<T> {
+    items: OnceLock<Vec<T>>,
+    saved: Option<Saved<T>>,
+}
+
+struct Saved<T> {
+    read: ReadChunk<T>,
+    number: usize,
+    len: usize,
+}
+
+impl<T> fmt::Debug for Chunk<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chunk").finish_non_exhaustive()
+    }
+}
+
+impl<T: Clone> Clone for Chunk<T> {
+    fn clone(&self) -> Self {
+        Self::of(self.items().clone())
+    }
+}
+
+impl<T> Chunk<T> {
+    fn of(items: Vec<T>) -> Self {
+        Self {
+            items: items.into(),
+            saved: None,
+        }
+    }
+
+    fn items(&self) -> &Vec<T> {
+        self.items.get_or_init(|| {
+            let saved = self.saved.as_ref();
+            saved.map_or_else(Vec::new, |saved| (saved.read)(saved.number, saved.len))
+        })
+    }
+
+    fn items_mut(&mut self) -> Option<&mut Vec<T>> {
+        self.items();
+        self.items.get_mut()
+    }
 }
 
 impl<T> Clone for Chunked<T> {
@@ -37,6 +88,24 @@ impl<T> Default for Chunked<T> {
 }
 
 impl<T: Clone> Chunked<T> {
+    /// `len` items that `read` has.
+    pub(crate) fn saved(len: usize, read: &ReadChunk<T>) -> Self {
+        let chunk = |number: usize| {
+            Arc::new(Chunk {
+                items: OnceLock::new(),
+                saved: Some(Saved {
+                    read: Arc::clone(read),
+                    number,
+                    len: CHUNK.min(len - number * CHUNK),
+                }),
+            })
+        };
+        Self {
+            chunks: Arc::new((0..len.div_ceil(CHUNK)).map(chunk).collect()),
+            len,
+        }
+    }
+
     /// Items in it.
     pub fn len(&self) -> usize {
         self.len
@@ -49,7 +118,11 @@ impl<T: Clone> Chunked<T> {
 
     /// The item at a place.
     pub fn get(&self, index: usize) -> Option<&T> {
-        self.chunks.get(index / CHUNK)?.get(index % CHUNK)
+        let chunk = self
+            .chunks
+            .get(index / CHUNK)
+            .filter(|_| index < self.len)?;
+        chunk.items().get(index % CHUNK)
     }
 
     /// The item at a place, to be changed; its chunk is copied where a clone shows it.
@@ -58,25 +131,33 @@ impl<T: Clone> Chunked<T> {
             return None;
         }
         let chunk = Arc::make_mut(&mut self.chunks).get_mut(index / CHUNK)?;
-        Arc::make_mut(chunk).get_mut(index % CHUNK)
+        Arc::make_mut(chunk).items_mut()?.get_mut(index % CHUNK)
     }
 
     /// Puts an item at the end.
     pub fn push(&mut self, item: T) {
         let chunks = Arc::make_mut(&mut self.chunks);
-        if let Some(last) = chunks.last_mut().filter(|last| last.len() < CHUNK) {
-            Arc::make_mut(last).push(item);
+        let last = chunks
+            .last_mut()
+            .filter(|_| !self.len.is_multiple_of(CHUNK));
+        if let Some(items) = last.and_then(|last| Arc::make_mut(last).items_mut()) {
+            items.push(item);
         } else {
             let mut chunk = Vec::with_capacity(CHUNK);
             chunk.push(item);
-            chunks.push(Arc::new(chunk));
+            chunks.push(Arc::new(Chunk::of(chunk)));
         }
         self.len += 1;
     }
 
     /// The items, from the first on.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter())
+        self.chunks.iter().flat_map(|chunk| chunk.items().iter())
+    }
+
+    /// The items, chunk by chunk.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &[T]> {
+        self.chunks.iter().map(|chunk| chunk.items().as_slice())
     }
 }
 
@@ -96,7 +177,7 @@ impl<T> FromIterator<T> for Chunked<T> {
                 };
             }
             len += chunk.len();
-            chunks.push(Arc::new(chunk));
+            chunks.push(Arc::new(Chunk::of(chunk)));
         }
     }
 }
@@ -120,6 +201,32 @@ mod tests {
             assert!(at_once.iter().eq(pushed.iter()));
             assert_eq!(at_once.get(count as usize), Some(&count));
         }
+    }
+
+    #[test]
+    fn a_saved_list_is_read_chunk_by_chunk_once_and_grows() {
+        use std::sync::Mutex;
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let read: ReadChunk<usize> = Arc::new(move |number, len| {
+            seen.lock().unwrap().push(number);
+            (number * CHUNK..number * CHUNK + len).collect()
+        });
+        let mut list = Chunked::saved(600, &read);
+        assert_eq!(
+            (list.get(300), list.get(301), list.get(600)),
+            (Some(&300), Some(&301), None)
+        );
+        assert_eq!(*asked.lock().unwrap(), [1]);
+        let before = list.clone();
+        list.push(600);
+        *list.get_mut(0).unwrap() = 7;
+        assert!(before.iter().copied().eq(0..600));
+        assert!(list.iter().copied().eq(std::iter::once(7).chain(1..601)));
+        assert_eq!(
+            list.chunks().map(<[usize]>::len).collect::<Vec<_>>(),
+            [256, 256, 89]
+        );
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub fn inspect(disk: &dyn Disk, path: &Path) -> Result<Vec<SegmentInfo>, StoreEr
 pub fn verify(disk: &dyn Disk, path: &Path) -> Result<RecoveryReport, StoreError> {
     let (file, size) = open(disk, path)?;
     let (facts, damage) = read_facts(&file, path, size)?;
-    let found = recover(&file, facts, size, Verify::Everything, None);
+    let found = recover(&file, facts, size, Verify::Everything, &[]);
     let mut report = found.map_err(StoreError::io("read", path))?.report;
     if let Some(damage) = damage
         && report.damage.iter().all(|d| d.offset != damage.offset)

@@ -26,8 +26,8 @@ pub struct OpenOptions {
     pub read_only: bool,
     /// How much of an existing file is hashed before the call returns.
     pub verify: Verify,
-    /// Tag of a derived blob that is not read but handed out as [`DerivedSet::left`].
-    pub leave: Option<u8>,
+    /// Tags of derived blobs that are not read but handed out as [`DerivedSet::left`].
+    pub leave: &'static [u8],
 }
 
 /// How much of an existing file is hashed at open. Nothing is ever served unhashed: records and
@@ -82,8 +82,8 @@ pub struct DerivedSet {
     pub covers: CommitSeq,
     /// Tag (0x41..=0x47, 0x4b) and bytes, as given to `checkpoint`.
     pub parts: Vec<(u8, Vec<u8>)>,
-    /// The blob that was to be left, where there is one.
-    pub left: Option<DerivedPart>,
+    /// The blobs that were to be left, each with its tag.
+    pub left: Vec<(u8, DerivedPart)>,
 }
 
 /// What opening a file met. All empty on an undamaged file.

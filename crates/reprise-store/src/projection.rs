@@ -71,7 +71,7 @@ mod tests {
             create: true,
             read_only: false,
             verify: Verify::Tail,
-            leave: None,
+            leave: &[],
         };
         let path: &Path = &folder.path().join("memory.rvf");
         let log = Log::open(Arc::new(RealDisk), path, &options).unwrap().log;

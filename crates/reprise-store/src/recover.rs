@@ -135,7 +135,7 @@ pub(crate) fn recover(
     facts: FileFacts,
     size: u64,
     verify: Verify,
-    leave: Option<u8>,
+    leave: &[u8],
 ) -> io::Result<Recovered> {
     let mut fold = Fold::new(file, facts, size);
     let mut from = 0;
@@ -371,7 +371,7 @@ impl<'a> Fold<'a> {
         Ok(())
     }
 
-    fn finish(mut self, leave: Option<u8>) -> io::Result<Recovered> {
+    fn finish(mut self, leave: &[u8]) -> io::Result<Recovered> {
         let kept = self.kept;
         self.report.torn_bytes = self.size.saturating_sub(kept);
         self.report.damage.retain(|damage| damage.offset < kept);

@@ -41,17 +41,25 @@ impl Squeezer {
     /// The encoding and the bytes to store, never longer than `raw`.
     pub(crate) fn squeeze(&mut self, raw: &[u8]) -> io::Result<(u8, Vec<u8>)> {
         let packed = self.zstd.compress(raw)?;
-        let (mut encoding, mut bytes) = if packed.len() < raw.len() {
-            (ZSTD, packed)
+        Ok(if packed.len() < raw.len() {
+            masked(ZSTD, packed, &self.mask)
         } else {
-            (0, raw.to_vec())
-        };
-        if bytes.windows(4).any(|window| window == SEGMENT_MAGIC_BYTES) {
-            encoding |= MASKED;
-            apply_mask(&mut bytes, &self.mask);
-        }
-        Ok((encoding, bytes))
+            masked(0, raw.to_vec(), &self.mask)
+        })
     }
+}
+
+/// The encoding and the bytes to store of what is read where it lies, and so not packed.
+pub(crate) fn unpacked(raw: Vec<u8>, file_id: u128) -> (u8, Vec<u8>) {
+    masked(0, raw, &file_id.to_le_bytes())
+}
+
+fn masked(mut encoding: u8, mut bytes: Vec<u8>, mask: &[u8; 16]) -> (u8, Vec<u8>) {
+    if bytes.windows(4).any(|window| window == SEGMENT_MAGIC_BYTES) {
+        encoding |= MASKED;
+        apply_mask(&mut bytes, mask);
+    }
+    (encoding, bytes)
 }
 
 fn apply_mask(bytes: &mut [u8], mask: &[u8; 16]) {

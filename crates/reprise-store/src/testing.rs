@@ -41,7 +41,7 @@ pub fn options(verify: Verify) -> OpenOptions {
         create: true,
         read_only: false,
         verify,
-        leave: None,
+        leave: &[],
     }
 }
 

@@ -176,6 +176,10 @@ impl<'a> Scene<'a> {
 /// Gives each candidate the mean of its session's best standard scores; a missing one counts as the
 /// store's mean. A record without a session is a session of its own.
 fn speak_for_sessions(candidates: &mut [Candidate]) {
+    // A session counts in a dialogue alone.
+    if candidates.iter().all(|candidate| candidate.dialogue == 0.0) {
+        return;
+    }
     let mut order: Vec<u32> = (0..candidates.len() as u32).collect();
     let key = |at: &u32| {
         let candidate = &candidates[*at as usize];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use chrono::DateTime;
-use reprise_types::MemoryFilter;
+use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId};
 
 use super::*;
 use crate::lexical::LexicalScratch;
@@ -115,42 +115,91 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     }
 }
 
+fn left(parts: &[(u8, Vec<u8>)]) -> IndexWriter {
+    let lent = |(tag, bytes): &(u8, Vec<u8>)| (*tag, LeftPart::from(bytes.clone()));
+    let lent: Vec<(u8, LeftPart)> = parts.iter().map(lent).collect();
+    IndexWriter::from_left_parts(4, &lent).unwrap()
+}
+
 #[test]
-fn rows_left_in_the_file_answer_as_loaded_ones_and_damaged_ones_do_not() {
+fn what_is_left_in_the_file_answers_as_if_loaded() {
     let mut writer = sample();
-    let mut parts = writer.to_parts();
-    let (_, codes) = parts.remove(0);
-    let open = |bytes: Vec<u8>| {
-        let left = LeftPart::from(SharedBytes::from(bytes));
-        IndexWriter::from_left_parts(4, parts.clone(), &left).unwrap()
-    };
+    let parts = writer.to_parts();
     let expected = answers(&writer.publish());
-    let mut left = open(codes.clone());
-    assert!(left.vectors.is_left());
-    let snapshot = left.publish();
+    let mut opened = left(&parts);
+    assert!(opened.vectors.is_left());
+    let snapshot = opened.publish();
     assert_eq!(answers(&snapshot), expected);
-    left.load().unwrap();
-    assert!(!left.vectors.is_left());
+    opened.load().unwrap();
+    assert!(!opened.vectors.is_left());
     assert_eq!(answers(&snapshot), expected);
     // What changes meanwhile is read from the file first.
-    let mut left = open(codes.clone());
-    for writer in [&mut writer, &mut left] {
+    let mut opened = left(&parts);
+    for writer in [&mut writer, &mut opened] {
         writer.set_vector(1, &[0.0, 0.0, 0.0, 1.0]);
         writer.push_hole(RecordId::from_parts(90, 0));
     }
-    assert_eq!(answers(&left.publish()), answers(&writer.publish()));
-    assert_eq!(left.to_parts(), writer.to_parts());
-    // One bit of the last row, of document 11.
-    let mut damaged = codes;
-    let last = damaged.len() - 1;
-    damaged[last] ^= 4;
-    let mut left = open(damaged);
-    let snapshot = left.publish();
+    assert_eq!(answers(&opened.publish()), answers(&writer.publish()));
+    assert_eq!(opened.to_parts(), writer.to_parts());
+    assert!(!opened.publish().is_damaged());
+}
+
+#[test]
+fn a_damaged_page_is_noticed_and_never_served() {
+    let parts = sample().to_parts();
+    // One bit of the last row of codes, of document 11, in a page with the three before it.
+    let damage = |part: usize, from_end: usize| {
+        let mut damaged = parts.clone();
+        let at = damaged[part].1.len() - from_end;
+        damaged[part].1[at] ^= 4;
+        left(&damaged)
+    };
+    let mut codes = damage(0, 1);
+    let snapshot = codes.publish();
     let query = snapshot.encode(&[0.6, 0.0, 0.8, 0.0]).unwrap();
-    assert!(snapshot.cosine(&query, 10).is_some());
+    assert!(snapshot.cosine(&query, 7).is_some() && !snapshot.is_damaged());
     assert_eq!(snapshot.cosine(&query, 11), None);
-    assert!(matches!(left.load(), Err(IndexError::Damaged { .. })));
-    assert!(left.vectors.is_left());
+    assert!(snapshot.is_damaged());
+    assert!(matches!(codes.load(), Err(IndexError::Damaged { .. })));
+    assert!(codes.vectors.is_left());
+    let mut rows = damage(2, 1);
+    let snapshot = rows.publish();
+    let doc = snapshot.doc(11).unwrap();
+    assert!(doc.hole && doc.id == RecordId::from_u128(0) && snapshot.is_damaged());
+    assert!(matches!(rows.load(), Err(IndexError::Damaged { .. })));
+}
+
+#[test]
+fn a_damaged_page_of_words_lists_no_document() {
+    let mut writer = IndexWriter::new(4);
+    for number in 0..300_u32 {
+        writer.push(&NewDoc {
+            id: RecordId::from_parts(number.into(), 7),
+            timestamp: DateTime::UNIX_EPOCH,
+            known_at: DateTime::UNIX_EPOCH,
+            kind: MemoryKind::Episode,
+            source: MemorySource::UserInput,
+            session_id: "",
+            speaker: "",
+            text: &format!("word{number} and the zebra"),
+            exact: &[],
+            vector: None,
+        });
+    }
+    let mut parts = writer.to_parts();
+    let listed = |snapshot: &IndexSnapshot| {
+        let query = snapshot.analyse_query("zebra");
+        snapshot.holding_words(&query).unwrap().len()
+    };
+    let snapshot = left(&parts).publish();
+    assert_eq!((listed(&snapshot), snapshot.is_damaged()), (300, false));
+    // The last term's list ends the part.
+    let at = parts[1].1.len() - 9;
+    parts[1].1[at] ^= 1;
+    let mut damaged = left(&parts);
+    let snapshot = damaged.publish();
+    assert_eq!((listed(&snapshot), snapshot.is_damaged()), (0, true));
+    assert!(matches!(damaged.load(), Err(IndexError::Damaged { .. })));
 }
 
 #[test]
@@ -158,15 +207,29 @@ fn damage_under_a_valid_checksum_never_panics() {
     let parts = sample().to_parts();
     let mut refused = 0;
     for part in 0..parts.len() {
-        // Behind the front of the codes stand 12 rows of 4, each with a check of its own.
-        let rows = if parts[part].0 == PART_CODES { 48 } else { 0 };
-        for at in (9..parts[part].1.len() - rows).step_by(if rows > 0 { 7 } else { 1 }) {
+        let whole = &parts[part].1;
+        let front = u32::from_le_bytes(*whole[9..].first_chunk().unwrap()) as usize;
+        let page = match parts[part].0 {
+            PART_WORDS => WORDS_PAGE,
+            PART_DOCUMENTS => whole.len() - front,
+            // Every bit of the codes means something.
+            _ => 0,
+        };
+        let until = if page == 0 { front } else { whole.len() };
+        for at in 9..until {
             for bit in 0..8 {
                 let mut forged = parts.clone();
-                forged[part].1[at] ^= 1 << bit;
-                let left = forged[part].1.split_off(parts[part].1.len() - rows);
-                forged[part].1 = seal(std::mem::take(&mut forged[part].1));
-                forged[part].1.extend(left);
+                let mut bytes = whole.clone();
+                bytes[at] ^= 1 << bit;
+                let mut behind = bytes.split_off(front);
+                if at >= front {
+                    // The checks of the pages stand last in the front.
+                    let checks = behind.len().div_ceil(page) * 8;
+                    bytes.truncate(front - checks);
+                    pages::put_checks(&mut bytes, &behind, page);
+                }
+                forged[part].1 = crate::codec::seal(bytes);
+                forged[part].1.append(&mut behind);
                 match load(&forged) {
                     Ok(snapshot) => drop(answers(&snapshot)),
                     Err(_) => refused += 1,

@@ -27,7 +27,7 @@ fn build(first: u32, end: u32, plain: &Plain) -> Segment {
 fn read(segment: &Segment, plain: &Plain) -> Plain {
     let mut seen = Plain::new();
     for term in plain.keys() {
-        for p in segment.find(term) {
+        for p in segment.find(term).iter() {
             seen.entry(term.clone())
                 .or_default()
                 .insert(p.ordinal, (p.count, p.head));
@@ -49,9 +49,9 @@ proptest! {
     fn what_goes_in_comes_out(plain in plain(), cut in 0_u32..1_000) {
         let whole = build(0, 1_000, &plain);
         prop_assert_eq!(&read(&whole, &plain), &plain);
-        let reopened = Segment::open(whole.bytes().to_vec().into()).unwrap();
+        let reopened = Segment::open(SharedBytes::from(whole.bytes().to_vec()).into()).unwrap();
         prop_assert_eq!(&read(&reopened, &plain), &plain);
-        prop_assert_eq!(whole.find(b"never a term").count(), 0);
+        prop_assert_eq!(whole.find(b"never a term").iter().count(), 0);
         // Two halves merged are byte for byte what one build gives.
         let halves = [Arc::new(build(0, cut, &plain)), Arc::new(build(cut, 1_000, &plain))];
         let merged = merge(&halves, |_| true);
@@ -68,9 +68,9 @@ proptest! {
         if cut {
             bytes.truncate(at);
         }
-        if let Some(segment) = Segment::open(bytes.into()) {
+        if let Some(segment) = Segment::open(SharedBytes::from(bytes).into()) {
             for term in plain.keys() {
-                prop_assert!(segment.find(term).all(|p| p.ordinal < segment.end && p.head <= 64));
+                prop_assert!(segment.find(term).iter().all(|p| p.ordinal < segment.end && p.head <= 64));
             }
         }
     }
@@ -92,6 +92,7 @@ fn a_dropped_document_leaves_no_word_behind() {
     assert_eq!(
         merged
             .find(b"shared")
+            .iter()
             .map(|p| p.ordinal)
             .collect::<Vec<_>>(),
         [4]

@@ -47,6 +47,8 @@ pub struct QueryCodes {
 #[derive(Debug, Default)]
 pub struct VectorScratch {
     close: Closest,
+    /// Signs that are read from a file.
+    signs: Vec<u64>,
     graph: GraphScratch,
     best: Vec<(u32, f32)>,
     tier: SearchTier,
@@ -217,8 +219,8 @@ impl Vectors {
         skip: &Range<u32>,
         scratch: &mut VectorScratch,
     ) {
-        let close = &mut scratch.close;
-        self.close_by_signs(query, wanted, view, skip, close);
+        let VectorScratch { close, signs, .. } = scratch;
+        self.close_by_signs(query, wanted, view, skip, close, signs);
         let ordinals = close.found.iter().map(|(ordinal, _)| *ordinal);
         scratch
             .best
@@ -238,6 +240,7 @@ impl Vectors {
         view: &View,
         skip: &Range<u32>,
         close: &mut Closest,
+        spare: &mut Vec<u64>,
     ) {
         close.start(wanted, query.planes.farthest());
         let mut distances = [[0; LANES]; GROUPS];
@@ -248,7 +251,10 @@ impl Vectors {
             if skip.start <= first && first + CHUNK_DOCUMENTS as u32 <= skip.end {
                 continue;
             }
-            query.planes.distances(chunk.signs(), &mut distances);
+            let Some(signs) = chunk.signs(number, spare) else {
+                continue;
+            };
+            query.planes.distances(signs, &mut distances);
             let distances = distances.as_flattened();
             within(distances, close.bar, &mut near);
             for (part, near) in near.iter().enumerate() {
@@ -269,9 +275,7 @@ impl Vectors {
     }
 
     pub(crate) fn cosine(&self, query: &QueryCodes, ordinal: u32) -> Option<f32> {
-        let scale = self.scales.get(ordinal as usize).filter(|s| **s != 0.0)?;
-        let mut spare = Vec::new();
-        let codes = self.codes(ordinal, &mut spare)?;
+        let (codes, scale) = self.row(ordinal).filter(|(_, scale)| *scale != 0.0)?;
         Some(dot(&query.codes, codes) as f32 * (query.scale * scale))
     }
 

@@ -271,10 +271,10 @@ impl Memory {
         };
         let recall = self.recall(request.heard(&self.calendar()), None).await?;
         let answer = Answer::new(None, recall, 0.0);
-        let sure = !answer.nothing_relevant;
+        let likely = answer.verdict == Verdict::Relevant;
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
         let hits = answer.results.into_iter();
-        let hits = hits.filter(|hit| sure || resonates(hit));
+        let hits = hits.filter(|hit| likely || resonates(hit));
         let hits = hits.filter(|hit| !hit.tags.iter().any(foreign));
         let hits = hits.filter(|hit| session.is_empty() || hit.session_id != *session);
         let hits = hits.filter(|hit| !seen.contains(&hit.id));
@@ -305,8 +305,8 @@ impl Memory {
     }
 }
 
-/// Near in meaning, or several words in common: in a store of few records the doubt about a whole
-/// answer says little about one of them.
+/// Near in meaning, or several words in common: what of a weak answer, or of none, still speaks to
+/// the prompt by itself.
 fn resonates(hit: &Hit) -> bool {
     let near = hit.why.raw_distance.is_some_and(|far| far <= NEAR);
     near || hit.why.matched_words.len() >= WORDS_IN_COMMON

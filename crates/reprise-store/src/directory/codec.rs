@@ -2,8 +2,11 @@
 //!
 //! Lives here: its layout, delta by delta. Never here: the fold itself.
 
+use std::sync::Arc;
+
 use super::{Directory, Slot, SlotState, VectorSegment};
 use crate::bytes::{ByteReader, put_bytes, put_signed, put_varint};
+use crate::chunked::{CHUNK, Chunked, ReadChunk};
 use crate::codec::{put_space, put_tombstone, space, tombstone};
 
 const STATE_BITS: u8 = 0b11;
@@ -41,6 +44,7 @@ fn state_number(state: SlotState) -> u8 {
 
 impl Directory {
     /// The body of the directory segment; `stride` is the distance of vectors within a `VEC_SEG`.
+    /// The long lists stand in chunks that are read one by one.
     pub(crate) fn encode(&self, stride: u64) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.slots.len() * 8 + 256);
         for number in [
@@ -50,6 +54,8 @@ impl Directory {
             self.seal,
             self.checkpoint_bytes,
             self.dead_bytes,
+            self.forgotten.into(),
+            self.lost.into(),
         ] {
             put_varint(&mut out, number);
         }
@@ -66,51 +72,73 @@ impl Directory {
         for tombstone in self.tombstones.iter() {
             put_tombstone(&mut out, tombstone);
         }
-        put_varint(&mut out, self.vectors.len() as u64);
-        let mut last = 0;
-        for segment in self.vectors.iter() {
-            put_varint(&mut out, segment.offset - last);
-            put_varint(&mut out, segment.payload_size);
-            last = segment.offset;
-        }
-        put_varint(&mut out, self.slots.len() as u64);
-        let mut before = NOTHING_BEFORE;
-        for slot in self.slots.iter() {
-            put_slot(&mut out, slot, &mut before, stride);
-        }
+        put_chunks(&mut out, &self.vectors, put_segments);
+        put_chunks(&mut out, &self.slots, |out, slots| {
+            let mut before = NOTHING_BEFORE;
+            for slot in slots {
+                put_slot(out, slot, &mut before, stride);
+            }
+        });
         out
     }
 
-    /// The inverse of [`Self::encode`].
-    pub(crate) fn decode(bytes: &[u8], stride: u64) -> Option<Self> {
-        let r = &mut ByteReader::new(bytes);
+    /// The inverse of [`Self::encode`], of the bytes from `start` on. The long lists are read out of
+    /// them when they are asked for.
+    pub(crate) fn decode(bytes: Vec<u8>, start: usize, stride: u64) -> Option<Self> {
+        let bytes = Arc::new(bytes);
+        let r = &mut ByteReader::new(bytes.get(start..)?);
+        let numbers = [
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+        ];
+        let (forgotten, lost) = (r.varint_u32()?, r.varint_u32()?);
         let mut directory = Self {
-            seq: r.varint()?,
-            horizon: r.varint()?,
-            last_commit: r.varint()?,
-            seal: r.varint()?,
-            checkpoint_bytes: r.varint()?,
-            dead_bytes: r.varint()?,
+            forgotten,
+            lost,
             ..Self::default()
         };
-        let spaces: Vec<_> = (0..count(r)?).map(|_| space(r)).collect::<Option<_>>()?;
-        directory.spaces = spaces.into();
-        for _ in 0..count(r)? {
-            let stream = r.string()?;
-            directory.cursors.insert(stream, r.varint()?);
-        }
-        for _ in 0..count(r)? {
-            directory.tombstones.push(tombstone(r)?);
-        }
+        directory.take_short(numbers, r)?;
+        directory.vectors = chunks(&bytes, r, |bytes, len| {
+            let items = segments(bytes, len).unwrap_or_default();
+            items
+                .into_iter()
+                .chain(std::iter::repeat(NO_SEGMENT))
+                .take(len)
+                .collect()
+        })?;
+        directory.slots = chunks(&bytes, r, move |bytes, len| {
+            let items = slots(bytes, len, stride).unwrap_or_default();
+            let lost = Slot::without_vector(SlotState::Lost, 0, 0, 0);
+            items
+                .into_iter()
+                .chain(std::iter::repeat(lost))
+                .take(len)
+                .collect()
+        })?;
+        r.is_empty().then_some(directory)
+    }
+
+    /// The inverse of what earlier versions wrote: both lists in one run, without counts.
+    pub(crate) fn decode_run(bytes: &[u8], stride: u64) -> Option<Self> {
+        let r = &mut ByteReader::new(bytes);
+        let numbers = [
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+            r.varint()?,
+        ];
+        let mut directory = Self::default();
+        directory.take_short(numbers, r)?;
         let mut last = 0u64;
         for _ in 0..count(r)? {
-            let offset = last.checked_add(r.varint()?)?;
-            let payload_size = r.varint()?;
-            directory.vectors.push(VectorSegment {
-                offset,
-                payload_size,
-            });
-            last = offset;
+            let segment = segment(r, &mut last)?;
+            directory.vectors.push(segment);
         }
         let mut before = NOTHING_BEFORE;
         let slots = count(r)?;
@@ -127,6 +155,99 @@ impl Directory {
         directory.slots = slots?;
         r.is_empty().then_some(directory)
     }
+
+    /// The numbers in their order, then spaces, cursors and tombstones.
+    fn take_short(&mut self, numbers: [u64; 6], r: &mut ByteReader<'_>) -> Option<()> {
+        [
+            self.seq,
+            self.horizon,
+            self.last_commit,
+            self.seal,
+            self.checkpoint_bytes,
+            self.dead_bytes,
+        ] = numbers;
+        let spaces: Vec<_> = (0..count(r)?).map(|_| space(r)).collect::<Option<_>>()?;
+        self.spaces = spaces.into();
+        for _ in 0..count(r)? {
+            let stream = r.string()?;
+            self.cursors.insert(stream, r.varint()?);
+        }
+        for _ in 0..count(r)? {
+            self.tombstones.push(tombstone(r)?);
+        }
+        Some(())
+    }
+}
+
+/// Items, then where each chunk of them ends (u32), then the chunks.
+fn put_chunks<T: Clone>(out: &mut Vec<u8>, list: &Chunked<T>, put: impl Fn(&mut Vec<u8>, &[T])) {
+    put_varint(out, list.len() as u64);
+    let mut body = Vec::with_capacity(list.len() * 8);
+    for chunk in list.chunks() {
+        put(&mut body, chunk);
+        out.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    }
+    out.extend_from_slice(&body);
+}
+
+/// The inverse of [`put_chunks`]; `read` must give as many items as it is told.
+fn chunks<T: Clone>(
+    bytes: &Arc<Vec<u8>>,
+    r: &mut ByteReader<'_>,
+    read: impl Fn(&[u8], usize) -> Vec<T> + Send + Sync + 'static,
+) -> Option<Chunked<T>> {
+    let len = usize::try_from(r.varint().filter(|count| *count <= ITEMS_MAX)?).ok()?;
+    let count = len.div_ceil(CHUNK);
+    let table = r.take(count.checked_mul(4)?)?;
+    let (ends, _) = table.as_chunks::<4>();
+    let ends: Vec<u32> = ends.iter().map(|end| u32::from_le_bytes(*end)).collect();
+    let size = ends.last().map_or(0, |end| *end as usize);
+    let from = bytes.len() - r.remaining();
+    r.take(size)?;
+    // No item takes less than a byte.
+    if !ends.is_sorted() || len > size {
+        return None;
+    }
+    let bytes = Arc::clone(bytes);
+    let read: ReadChunk<T> = Arc::new(move |number, len| {
+        let start = number.checked_sub(1).and_then(|before| ends.get(before));
+        let start = start.map_or(0, |end| *end as usize);
+        let end = ends.get(number).map_or(start, |end| *end as usize);
+        read(bytes.get(from + start..from + end).unwrap_or_default(), len)
+    });
+    Some(Chunked::saved(len, &read))
+}
+
+const NO_SEGMENT: VectorSegment = VectorSegment {
+    offset: 0,
+    payload_size: 0,
+};
+
+fn put_segments(out: &mut Vec<u8>, segments: &[VectorSegment]) {
+    let mut last = 0;
+    for segment in segments {
+        put_varint(out, segment.offset - last);
+        put_varint(out, segment.payload_size);
+        last = segment.offset;
+    }
+}
+
+fn segment(r: &mut ByteReader<'_>, last: &mut u64) -> Option<VectorSegment> {
+    *last = last.checked_add(r.varint()?)?;
+    Some(VectorSegment {
+        offset: *last,
+        payload_size: r.varint()?,
+    })
+}
+
+fn segments(bytes: &[u8], len: usize) -> Option<Vec<VectorSegment>> {
+    let (r, mut last) = (&mut ByteReader::new(bytes), 0);
+    (0..len).map(|_| segment(r, &mut last)).collect()
+}
+
+fn slots(bytes: &[u8], len: usize, stride: u64) -> Option<Vec<Slot>> {
+    let (r, mut before) = (&mut ByteReader::new(bytes), NOTHING_BEFORE);
+    (0..len).map(|_| slot(r, &mut before, stride)).collect()
 }
 
 fn count(reader: &mut ByteReader<'_>) -> Option<u64> {
@@ -271,14 +392,18 @@ mod tests {
             for slot in &slots {
                 directory.slots.push(*slot);
             }
+            directory.forgotten = slots.iter().filter(|s| s.state == SlotState::Forgotten).count() as u32;
+            directory.lost = slots.iter().filter(|s| s.state == SlotState::Lost).count() as u32;
             let bytes = directory.encode(40);
-            let back = Directory::decode(&bytes, 40).unwrap();
+            let behind = [&[1, 2, 3][..], &bytes].concat();
+            let back = Directory::decode(behind, 3, 40).unwrap();
+            prop_assert_eq!((back.forgotten, back.lost), (directory.forgotten, directory.lost));
             prop_assert_eq!(back.slots.iter().copied().collect::<Vec<_>>(), slots);
             prop_assert_eq!(back.encode(40), bytes.clone());
             prop_assert_eq!((back.seq, back.horizon, back.seal), (9, 3, 640));
             prop_assert_eq!(back.cursors.get("events"), Some(&77));
             for cut in (0..bytes.len()).step_by(1 + bytes.len() / 40) {
-                prop_assert!(Directory::decode(&bytes[..cut], 40).is_none());
+                prop_assert!(Directory::decode(bytes[..cut].to_vec(), 0, 40).is_none());
             }
         }
     }

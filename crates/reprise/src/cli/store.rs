@@ -182,7 +182,7 @@ pub(super) fn open_log(path: &Path) -> anyhow::Result<Log> {
         create: false,
         read_only: true,
         verify: Verify::Tail,
-        leave: None,
+        leave: &[],
     };
     Ok(Log::open(Arc::new(RealDisk), path, &options)?.log)
 }

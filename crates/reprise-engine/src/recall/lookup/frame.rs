@@ -1,6 +1,9 @@
 //! Words with which people ask for a record by name: `who wrote`, `the commit`, `show me`. A
 //! question of these and of names asks for nothing else.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 const FRAME: &str = "a about all an and any anything are as at author be bug by change changed \
     changes code commit commits contain containing contains did do does done \
     entries entry error errors every everything exact exit external file files \
@@ -11,12 +14,14 @@ const FRAME: &str = "a about all an and any anything are as at author be bug by 
     show status tell that the there this ticket to tool use used user uses \
     value version was we were what when where which who with wrote";
 
+static WORDS: LazyLock<HashSet<&str>> = LazyLock::new(|| FRAME.split_whitespace().collect());
+
 /// Whether a word only asks, or is none.
 pub(super) fn says_nothing(word: &str) -> bool {
     let word = word
         .trim_matches(|c: char| !c.is_alphanumeric())
         .to_lowercase();
-    word.is_empty() || FRAME.split_whitespace().any(|known| known == word)
+    word.is_empty() || WORDS.contains(word.as_str())
 }
 
 #[cfg(test)]

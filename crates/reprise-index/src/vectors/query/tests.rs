@@ -52,10 +52,11 @@ fn the_close_are_those_that_a_full_sort_finds() {
     let vectors: Vec<Vec<f32>> = (0..2_500).map(|_| random.vector(6)).collect();
     let index = index(&vectors, 6);
     let codes = index.encode(&random.vector(6)).unwrap();
-    let mut sorted: Vec<(u32, u32)> = Vec::new();
+    let (mut sorted, mut spare): (Vec<(u32, u32)>, _) = (Vec::new(), Vec::new());
     for (number, chunk) in index.chunks.iter().enumerate() {
         let mut distances = [[0; LANES]; GROUPS];
-        codes.planes.distances(chunk.signs(), &mut distances);
+        let signs = chunk.signs(number, &mut spare).unwrap();
+        codes.planes.distances(signs, &mut distances);
         let first = number * CHUNK_DOCUMENTS;
         let known = distances.as_flattened().iter().zip(first as u32..2_500);
         sorted.extend(known.map(|(distance, ordinal)| (*distance, ordinal)));
@@ -63,7 +64,14 @@ fn the_close_are_those_that_a_full_sort_finds() {
     sorted.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
     for wanted in [1, 7, 300, 2_500, 3_000] {
         let mut close = Closest::default();
-        index.close_by_signs(&codes, wanted, &everything(2_500), &(0..0), &mut close);
+        index.close_by_signs(
+            &codes,
+            wanted,
+            &everything(2_500),
+            &(0..0),
+            &mut close,
+            &mut spare,
+        );
         let got: Vec<u32> = close.found.iter().map(|found| found.0).collect();
         let mut expected: Vec<u32> = sorted.iter().take(wanted).map(|s| s.1).collect();
         expected.sort_unstable();

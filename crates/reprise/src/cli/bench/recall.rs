@@ -18,6 +18,8 @@ use crate::cli::{Context, model};
 use crate::exit::Exit;
 
 const QUERIES: usize = 200;
+/// How often the store is opened anew; the best time is what it takes where nobody disturbs it.
+const OPENINGS: usize = 15;
 /// How often each question is asked again with its vector given.
 const SEARCH_ROUNDS: usize = 10;
 
@@ -30,16 +32,30 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     engine.checkpoint()?;
     drop(engine);
 
-    let started = Instant::now();
-    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
-    let (mut engine, report) = Engine::open(Arc::new(RealDisk), &path, &options)?;
-    anyhow::ensure!(
-        report.origin == IndexOrigin::Checkpoint,
-        "the checkpoint was not used"
-    );
     let space = Variant::Int8.space();
     let mut dice = Dice(99);
     let query = corpus::vector(&mut dice, 3, usize::from(DIMENSIONS));
+    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
+    let mut open_ms = Vec::with_capacity(OPENINGS);
+    let mut engine = loop {
+        let started = Instant::now();
+        let (engine, report) = Engine::open(Arc::new(RealDisk), &path, &options)?;
+        anyhow::ensure!(
+            report.origin == IndexOrigin::Checkpoint,
+            "the checkpoint was not used"
+        );
+        let first = engine.snapshot().recall(
+            &RecallRequest::new("first answer after opening"),
+            Some((&space, &query)),
+            RecallId::from_u128(1),
+            &Unlearned,
+        );
+        open_ms.push(started.elapsed().as_secs_f64() * 1e3);
+        anyhow::ensure!(!first.results.is_empty(), "the first recall found nothing");
+        if open_ms.len() == OPENINGS {
+            break engine;
+        }
+    };
     let snapshot = engine.snapshot();
     let ask = |text: String, vector: &[f32]| {
         let request = RecallRequest::new(text);
@@ -50,9 +66,6 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
             &Unlearned,
         )
     };
-    let first = ask("first answer after opening".to_owned(), &query);
-    let open_ms = started.elapsed().as_secs_f64() * 1e3;
-    anyhow::ensure!(!first.results.is_empty(), "the first recall found nothing");
     // As an agent does within its first second: what opening left in the file is read.
     engine.load()?;
 
@@ -85,7 +98,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     }
     let times = Times {
         records,
-        open_ms,
+        open_ms: sorted(open_ms),
         embed_ms: sorted(embed_ms),
         recall_ms: sorted(recall_ms),
         search_ms: sorted(search_ms),
@@ -96,7 +109,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
 /// What was measured, in milliseconds, each list ascending.
 struct Times {
     records: usize,
-    open_ms: f64,
+    open_ms: Vec<f64>,
     embed_ms: Vec<f64>,
     recall_ms: Vec<f64>,
     search_ms: Vec<f64>,
@@ -109,7 +122,11 @@ fn sorted(mut times: Vec<f64>) -> Vec<f64> {
 
 impl Times {
     fn print(&self, json: bool) -> anyhow::Result<Exit> {
-        let (records, open_ms) = (self.records, self.open_ms);
+        let records = self.records;
+        let (open_ms, open_best) = (
+            percentile(&self.open_ms, 0.5),
+            percentile(&self.open_ms, 0.0),
+        );
         let (embed, whole) = (
             percentile(&self.embed_ms, 0.5),
             percentile(&self.recall_ms, 0.5),
@@ -119,19 +136,25 @@ impl Times {
             percentile(&self.search_ms, 0.5),
             percentile(&self.search_ms, 0.99),
         );
+        let best = percentile(&self.search_ms, 0.0);
         let ratio = whole / embed;
         let mut out = anstream::stdout().lock();
         if json {
-            let row = json!({ "records": records, "open_to_first_answer_ms": open_ms,
+            let row = json!({ "records": records, "open_to_first_answer_ms": open_ms, "open_to_first_answer_ms_best": open_best,
                 "embed_ms_p50": embed, "recall_ms_p50": whole, "ratio": ratio,
-                "search_ms_p50": p50, "search_ms_p99": p99, "recall_ms_p99": whole_p99 });
+                "search_ms_p50": p50, "search_ms_best": best, "search_ms_p99": p99, "recall_ms_p99": whole_p99 });
             writeln!(out, "{row}")?;
             return Ok(Exit::Success);
         }
         let lines = [
             format!("{records} records, {QUERIES} queries, one thread"),
-            format!("  open to first answer   {open_ms:8.2} ms (checkpoint, file in the cache)"),
-            format!("  recall, vector given   {p50:8.3} ms p50, {p99:.3} ms p99"),
+            format!(
+                "  open to first answer   {open_ms:8.2} ms p50, {open_best:.2} ms best (checkpoint, file \
+                 in the cache)"
+            ),
+            format!(
+                "  recall, vector given   {p50:8.3} ms p50, {best:.3} ms best, {p99:.3} ms p99"
+            ),
             format!("  embedding alone  p50   {embed:8.3} ms"),
             format!("  whole recall     p50   {whole:8.3} ms = {ratio:.2} x its embedding"),
             format!("  whole recall     p99   {whole_p99:8.3} ms"),

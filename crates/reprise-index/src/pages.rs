@@ -1,0 +1,322 @@
+//! Parts that stay in their file: a front that is read and proven at once, and pages behind it that
+//! are read when somebody asks, each proven by a check that stands in the front.
+//!
+//! ```text
+//! version u8 | XXH3-64 of the rest of the front | u32 bytes of the front | ... | the pages
+//! ```
+//! Must never live here: files (whoever opens one lends a function that reads it), or what the
+//! bytes mean.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::codec::{HEADER_BYTES, Reader, SharedBytes, open, put_u32, seal};
+use crate::error::IndexError;
+
+/// Fills the buffer from a place in a part; `false` where it cannot. Called from any thread.
+pub type ReadPart = Arc<dyn Fn(u64, &mut [u8]) -> bool + Send + Sync>;
+
+/// A part that was left where it is.
+#[derive(Clone)]
+pub struct LeftPart {
+    /// Its length in bytes.
+    pub size: u64,
+    /// Reads it.
+    pub read: ReadPart,
+}
+
+impl fmt::Debug for LeftPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeftPart")
+            .field("size", &self.size)
+            .finish_non_exhaustive()
+    }
+}
+
+impl From<Vec<u8>> for LeftPart {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            size: bytes.len() as u64,
+            read: Arc::new(move |at, out| {
+                let from = usize::try_from(at).unwrap_or(usize::MAX);
+                let found = bytes.get(from..).and_then(|rest| rest.get(..out.len()));
+                found.is_some_and(|found| {
+                    out.copy_from_slice(found);
+                    true
+                })
+            }),
+        }
+    }
+}
+
+impl LeftPart {
+    /// All of it.
+    pub(crate) fn all(&self) -> Option<SharedBytes> {
+        let mut bytes = vec![0; usize::try_from(self.size).ok()?];
+        (self.read)(0, &mut bytes).then(|| bytes.into())
+    }
+
+    /// Its front, proven.
+    pub(crate) fn front(&self, part: &'static str, version: u8) -> Result<SharedBytes, IndexError> {
+        let damaged = |what| IndexError::Damaged { part, what };
+        let mut head = [0; HEADER_BYTES + 4];
+        if self.size < head.len() as u64 || !(self.read)(0, &mut head) {
+            return Err(damaged("too short"));
+        }
+        if head[0] != version {
+            let (got, expected) = (head[0], version);
+            return Err(IndexError::Version {
+                part,
+                got,
+                expected,
+            });
+        }
+        let size = head
+            .last_chunk()
+            .map_or(0, |size| u32::from_le_bytes(*size));
+        if u64::from(size) > self.size || (size as usize) < head.len() {
+            return Err(damaged("its front does not fit"));
+        }
+        let mut front = vec![0; size as usize];
+        if !(self.read)(0, &mut front) {
+            return Err(damaged("it cannot be read"));
+        }
+        Ok(front.into())
+    }
+}
+
+/// A reader behind the head of a front that [`LeftPart::front`] read.
+pub(crate) fn front_reader<'a>(
+    part: &'static str,
+    front: &'a SharedBytes,
+    version: u8,
+) -> Result<Reader<'a>, IndexError> {
+    let mut reader = Reader::new(part, front, version)?;
+    reader.u32()?;
+    Ok(reader)
+}
+
+/// A part of a front and what is paged.
+pub(crate) fn write(version: u8, front: &[u8], paged: &[&[u8]]) -> Vec<u8> {
+    let size = HEADER_BYTES + 4 + front.len();
+    let behind: usize = paged.iter().map(|bytes| bytes.len()).sum();
+    let mut bytes = open(version, size + behind);
+    put_u32(&mut bytes, size as u32);
+    bytes.extend_from_slice(front);
+    let mut bytes = seal(bytes);
+    for more in paged {
+        bytes.extend_from_slice(more);
+    }
+    bytes
+}
+
+/// Appends the checks of every page of `paged`.
+pub(crate) fn put_checks(out: &mut Vec<u8>, paged: &[u8], page_bytes: usize) {
+    for page in paged.chunks(page_bytes.max(1)) {
+        out.extend_from_slice(&xxh3_64(page).to_le_bytes());
+    }
+}
+
+/// Whether a page of an open index turned out to be damaged.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Damage(Arc<AtomicBool>);
+
+impl Damage {
+    pub(crate) fn found(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_found(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The pages of a part. None is served whose check was not compared.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    part: LeftPart,
+    /// Where the first of them stands.
+    start: u64,
+    bytes: usize,
+    page_bytes: usize,
+    checks: SharedBytes,
+    /// Those that somebody has asked for.
+    read: Box<[OnceLock<Box<[u8]>>]>,
+    /// All of them, once somebody loaded them.
+    whole: OnceLock<Vec<u8>>,
+    /// Set once all of them were read and found whole.
+    proven: OnceLock<()>,
+    damage: Damage,
+}
+
+impl Pages {
+    /// `bytes` bytes from `start` on, `page_bytes` a page; `None` where these are not as many pages
+    /// as checks, or end beyond the part.
+    pub(crate) fn new(
+        part: &LeftPart,
+        (start, bytes): (u64, usize),
+        page_bytes: usize,
+        checks: SharedBytes,
+        damage: &Damage,
+    ) -> Option<Self> {
+        let count = bytes.div_ceil(page_bytes.max(1));
+        let fits = start.checked_add(bytes as u64)? <= part.size;
+        (fits && count.checked_mul(8)? == checks.len()).then(|| Self {
+            part: part.clone(),
+            start,
+            bytes,
+            page_bytes: page_bytes.max(1),
+            checks,
+            read: (0..count).map(|_| OnceLock::new()).collect(),
+            whole: OnceLock::new(),
+            proven: OnceLock::new(),
+            damage: damage.clone(),
+        })
+    }
+
+    /// Fills `out`, as long as the page, with page `number`; `false` where it is damaged.
+    pub(crate) fn fill(&self, number: usize, out: &mut [u8]) -> bool {
+        let at = self.start + (number * self.page_bytes) as u64;
+        let expected = self
+            .checks
+            .get(number * 8..)
+            .and_then(|rest| rest.first_chunk());
+        let whole = (self.part.read)(at, out)
+            && expected.is_some_and(|check| u64::from_le_bytes(*check) == xxh3_64(out));
+        if !whole {
+            self.damage.found();
+        }
+        whole
+    }
+
+    /// Length of page `number`.
+    fn length(&self, number: usize) -> usize {
+        let left = self.bytes.saturating_sub(number * self.page_bytes);
+        left.min(self.page_bytes)
+    }
+
+    fn page(&self, number: usize) -> Option<&[u8]> {
+        let cell = self.read.get(number)?;
+        if let Some(page) = cell.get() {
+            return Some(page);
+        }
+        let mut page = vec![0; self.length(number)];
+        if !self.fill(number, &mut page) {
+            return None;
+        }
+        Some(cell.get_or_init(|| page.into_boxed_slice()))
+    }
+
+    /// The bytes `from..to`, which no page's end parts; `None` where they are damaged.
+    pub(crate) fn within(&self, from: usize, to: usize) -> Option<&[u8]> {
+        if let Some(whole) = self.whole.get() {
+            return whole.get(from..to);
+        }
+        let number = from / self.page_bytes;
+        let start = number * self.page_bytes;
+        self.page(number)?.get(from - start..to.checked_sub(start)?)
+    }
+
+    /// The bytes `from..to`; empty where some of them are damaged.
+    pub(crate) fn get(&self, from: usize, to: usize) -> Cow<'_, [u8]> {
+        let none = Cow::Borrowed(&[][..]);
+        if to <= from || to > self.bytes {
+            return none;
+        }
+        let (first, last) = (from / self.page_bytes, (to - 1) / self.page_bytes);
+        if first == last || self.whole.get().is_some() {
+            return self.within(from, to).map_or(none, Cow::Borrowed);
+        }
+        let start = first * self.page_bytes;
+        let end = ((last + 1) * self.page_bytes).min(self.bytes);
+        let mut bytes = vec![0; end - start];
+        if !self.fill_all(first, &mut bytes) {
+            return none;
+        }
+        bytes.truncate(to - start);
+        bytes.drain(..from - start);
+        Cow::Owned(bytes)
+    }
+
+    /// Fills `out` with whole pages from `first` on.
+    fn fill_all(&self, first: usize, out: &mut [u8]) -> bool {
+        /// Bytes that are read and proven at a time, while they are in the cache.
+        const AT_ONCE: usize = 128 << 10;
+        let pages = (AT_ONCE / self.page_bytes).max(1);
+        let mut number = first;
+        for piece in out.chunks_mut(pages * self.page_bytes) {
+            let at = self.start + (number * self.page_bytes) as u64;
+            if !(self.part.read)(at, piece) {
+                self.damage.found();
+                return false;
+            }
+            for page in piece.chunks(self.page_bytes) {
+                let check = self
+                    .checks
+                    .get(number * 8..)
+                    .and_then(|rest| rest.first_chunk());
+                if check.map(|check| u64::from_le_bytes(*check)) != Some(xxh3_64(page)) {
+                    self.damage.found();
+                    return false;
+                }
+                number += 1;
+            }
+        }
+        true
+    }
+
+    /// Fills `out`, as long as all of them, with every page.
+    pub(crate) fn read_all(&self, out: &mut [u8]) -> bool {
+        out.len() == self.bytes && self.fill_all(0, out)
+    }
+
+    /// Reads every page and keeps it; `false` where one is damaged.
+    pub(crate) fn load(&self) -> bool {
+        if self.is_loaded() {
+            return true;
+        }
+        let mut bytes = vec![0; self.bytes];
+        let whole = self.read_all(&mut bytes);
+        if whole {
+            // Somebody else may have been quicker, with the same bytes.
+            self.whole.get_or_init(|| bytes);
+        }
+        whole
+    }
+
+    /// Page `number`, read now and not kept; `None` where it is damaged.
+    pub(crate) fn fresh(&self, number: usize) -> Option<Vec<u8>> {
+        let mut page = vec![0; self.length(number)];
+        self.fill(number, &mut page).then_some(page)
+    }
+
+    /// Reads every page, the first time, and keeps none; `false` where one is damaged.
+    pub(crate) fn prove(&self) -> bool {
+        let mut page = vec![0; self.page_bytes];
+        let mut sound = |number| self.fill(number, &mut page[..self.length(number)]);
+        let proven = self.proven.get().is_some() || (0..self.read.len()).all(&mut sound);
+        if proven {
+            self.proven.get_or_init(|| ());
+        }
+        proven
+    }
+
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.whole.get().is_some()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// What stays in the file when an index is opened, beside the codes.
+#[derive(Debug)]
+pub(crate) struct LeftPages {
+    pub(crate) words: Arc<Pages>,
+    pub(crate) rows: Arc<Pages>,
+}
