@@ -14,7 +14,6 @@
 mod data;
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::DateTime;

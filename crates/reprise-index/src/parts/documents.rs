@@ -52,12 +52,15 @@ pub(super) fn write(
         world.by_user,
         world.live_sessions,
     ];
-    counts.iter().for_each(|count| put_u32(&mut front, *count));
+    for count in counts {
+        put_u32(&mut front, count);
+    }
     front.extend_from_slice(&world.head_terms.to_le_bytes());
     front.extend_from_slice(&world.session_terms.to_le_bytes());
     front.extend(world.hot.iter().flat_map(|hot| hot.session.to_le_bytes()));
     front.extend(world.hot.iter().map(|hot| hot.head_terms));
-    let flags = |hot: &Hot| u8::from(hot.live) * LIVING | u8::from(hot.by_user) * BY_USER;
+    let flag = |holds: bool, flag: u8| if holds { flag } else { 0 };
+    let flags = |hot: &Hot| flag(hot.live, LIVING) | flag(hot.by_user, BY_USER);
     front.extend(world.hot.iter().map(flags));
     let ends: Vec<(u32, u8, i64)> = (0_u32..)
         .zip(rows.iter())
@@ -149,7 +152,7 @@ pub(super) fn read(part: &LeftPart, version: u8, damage: &Damage) -> Result<Save
     let living = |flags: &[u8]| {
         let bits = flags.iter().zip(0_u32..);
         bits.fold(0, |word, (flags, bit)| {
-            word | u64::from(flags & LIVING) << bit
+            word | (u64::from(flags & LIVING) << bit)
         })
     };
     world.live_words = flags.chunks(64).map(living).collect();
@@ -297,7 +300,7 @@ fn read_sessions(reader: &mut Reader<'_>) -> Result<(Sessions, Vec<Tally>), Inde
     if !numbers().is_sorted() {
         return Err(reader.damaged("a session's name ends before it begins"));
     }
-    let names = reader.share(numbers().last().unwrap_or(0) as usize)?;
+    let names = reader.share(numbers().next_back().unwrap_or(0) as usize)?;
     if std::str::from_utf8(&names).is_err() {
         return Err(reader.damaged("a session name is not UTF-8"));
     }

@@ -54,9 +54,9 @@ impl Left {
         spare.clear();
         spare.resize(words, 0);
         let whole = self.signs.fill(chunk, bytemuck::cast_slice_mut(spare));
-        spare
-            .iter_mut()
-            .for_each(|word| *word = u64::from_le(*word));
+        for word in spare.iter_mut() {
+            *word = u64::from_le(*word);
+        }
         whole.then_some(spare)
     }
 
@@ -79,9 +79,9 @@ impl Left {
             let (part, what) = (CODES, "a page's check does not match");
             return Err(IndexError::Damaged { part, what });
         }
-        words
-            .iter_mut()
-            .for_each(|word| *word = u64::from_le(*word));
+        for word in &mut words {
+            *word = u64::from_le(*word);
+        }
         self.loaded_signs.get_or_init(|| words);
         Ok(())
     }

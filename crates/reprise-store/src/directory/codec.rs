@@ -85,8 +85,8 @@ impl Directory {
     /// The inverse of [`Self::encode`], of the bytes from `start` on. The long lists are read out of
     /// them when they are asked for.
     pub(crate) fn decode(bytes: Vec<u8>, start: usize, stride: u64) -> Option<Self> {
-        let bytes = Arc::new(bytes);
-        let r = &mut ByteReader::new(bytes.get(start..)?);
+        let bytes = Arc::new(Raw(bytes));
+        let r = &mut ByteReader::new(bytes.0.get(start..)?);
         let numbers = [
             r.varint()?,
             r.varint()?,
@@ -179,6 +179,9 @@ impl Directory {
     }
 }
 
+/// The bytes of a directory, shared by the lists that are read out of them.
+struct Raw(Vec<u8>);
+
 /// Items, then where each chunk of them ends (u32), then the chunks.
 fn put_chunks<T: Clone>(out: &mut Vec<u8>, list: &Chunked<T>, put: impl Fn(&mut Vec<u8>, &[T])) {
     put_varint(out, list.len() as u64);
@@ -192,7 +195,7 @@ fn put_chunks<T: Clone>(out: &mut Vec<u8>, list: &Chunked<T>, put: impl Fn(&mut 
 
 /// The inverse of [`put_chunks`]; `read` must give as many items as it is told.
 fn chunks<T: Clone>(
-    bytes: &Arc<Vec<u8>>,
+    bytes: &Arc<Raw>,
     r: &mut ByteReader<'_>,
     read: impl Fn(&[u8], usize) -> Vec<T> + Send + Sync + 'static,
 ) -> Option<Chunked<T>> {
@@ -202,7 +205,7 @@ fn chunks<T: Clone>(
     let (ends, _) = table.as_chunks::<4>();
     let ends: Vec<u32> = ends.iter().map(|end| u32::from_le_bytes(*end)).collect();
     let size = ends.last().map_or(0, |end| *end as usize);
-    let from = bytes.len() - r.remaining();
+    let from = bytes.0.len() - r.remaining();
     r.take(size)?;
     // No item takes less than a byte.
     if !ends.is_sorted() || len > size {
@@ -213,7 +216,10 @@ fn chunks<T: Clone>(
         let start = number.checked_sub(1).and_then(|before| ends.get(before));
         let start = start.map_or(0, |end| *end as usize);
         let end = ends.get(number).map_or(start, |end| *end as usize);
-        read(bytes.get(from + start..from + end).unwrap_or_default(), len)
+        read(
+            bytes.0.get(from + start..from + end).unwrap_or_default(),
+            len,
+        )
     });
     Some(Chunked::saved(len, &read))
 }
