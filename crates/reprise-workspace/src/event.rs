@@ -3,13 +3,16 @@
 //! Events stand in `.sdlc_ide/logs/events.jsonl` before anybody is told; a reader keeps the id of
 //! the last one it took. Must never live here: who listens.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use crate::durable::Unsynced;
-use crate::error::Result;
+use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::path::{Class, RepoPath};
 
@@ -38,6 +41,62 @@ pub struct WorkspaceEvent {
     /// Artifacts made from what changed, to be looked at again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub downstream: Vec<String>,
+}
+
+impl WorkspaceEvent {
+    /// What happened, as a sentence that a memory keeps.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let what = self.topic.replace('_', " ").to_lowercase();
+        let place = self.paths.join(", ");
+        let mut text = format!("{what} by {}", self.actor);
+        if !place.is_empty() {
+            text = format!("{text}: {place}");
+        }
+        if !self.message.is_empty() {
+            text = format!("{text}. {}", self.message);
+        }
+        text
+    }
+}
+
+/// How far a reader of the events has come.
+#[derive(Debug, Clone, Default)]
+pub struct EventCursor {
+    /// The file that was read; care begins it anew.
+    inode: u64,
+    /// Up to which byte.
+    offset: u64,
+}
+
+impl EventCursor {
+    /// What came since, oldest first, at most `limit`. Where the file was begun anew it is read
+    /// from its beginning, so that events may come again; their ids tell.
+    pub(crate) fn read(&mut self, root: &Path, limit: usize) -> Result<Vec<WorkspaceEvent>> {
+        let path = root.join(EVENTS);
+        let io = || WorkspaceError::io("cannot read", &path);
+        let mut file = match File::open(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => BufReader::new(opened.map_err(io())?),
+        };
+        let found = file.get_ref().metadata().map_err(io())?;
+        if found.ino() != self.inode || found.len() < self.offset {
+            (self.inode, self.offset) = (found.ino(), 0);
+        }
+        file.seek(SeekFrom::Start(self.offset)).map_err(io())?;
+        let (mut events, mut line) = (Vec::new(), Vec::new());
+        while events.len() < limit {
+            line.clear();
+            let size = file.read_until(b'\n', &mut line).map_err(io())?;
+            // A line that is being written is for the next time.
+            if line.last() != Some(&b'\n') {
+                break;
+            }
+            self.offset += size as u64;
+            events.extend(serde_json::from_slice::<WorkspaceEvent>(&line));
+        }
+        Ok(events)
+    }
 }
 
 /// The topic of a plain write: the kind's own where all paths are of one kind.

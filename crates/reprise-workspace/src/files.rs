@@ -92,8 +92,13 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// The SHA-256 of bytes, in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
+    hex(&Sha256::digest(bytes))
+}
+
+/// Bytes in hexadecimal.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
         for nibble in [byte >> 4, byte & 15] {
             text.extend(char::from_digit(u32::from(nibble), 16));
         }

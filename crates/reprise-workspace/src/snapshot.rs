@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::actor::Actor;
 use crate::audit::{AUDIT, Action};
 use crate::error::{Result, WorkspaceError};
+use crate::event::WorkspaceEvent;
 use crate::files;
 use crate::git::{EXECUTABLE, FILE, Git, signature};
 use crate::lines::Lines;
@@ -26,7 +27,7 @@ use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
 use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt, View};
-use crate::workspace::{Workspace, invalid};
+use crate::workspace::{Workspace, invalid, main_of};
 
 const FOLDER: &str = ".sdlc_ide/snapshots";
 /// What no snapshot holds, for whoever has to keep it otherwise.
@@ -37,6 +38,12 @@ const LEFT_OUT: [&str; 5] = [
     ".sdlc_ide/logs/ but for the audit trail",
     "the memory store of each user (`reprise backup`)",
 ];
+/// The events on the shared branch at which a snapshot is taken by itself.
+const POINTS: [&str; 2] = ["TSD_Written", "Branch_Merged"];
+/// How many of those are kept, in git's configuration; 0 takes none.
+const KEPT_KEY: &str = "reprise.snapshots";
+/// How many are kept where nothing is configured.
+const KEPT: usize = 10;
 /// Largest archive that is unpacked, in bytes of content.
 const CONTENT_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
@@ -57,6 +64,9 @@ pub struct SnapshotManifest {
     pub archive_sha256: String,
     /// SHA-256 of each file.
     pub files: BTreeMap<String, String>,
+    /// The event at which it was taken by itself; nothing where somebody asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<String>,
     /// git's tag, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
@@ -75,16 +85,58 @@ impl Workspace {
 
     /// Takes a snapshot of the branch as it is committed; with `is_tagged` git gets a tag, too.
     pub fn snapshot(&self, actor: &Actor, is_tagged: bool) -> Result<SnapshotManifest> {
-        self.make_folders()?;
         let git = Git::open(self.root())?;
-        let head = git.head()?;
-        let (Some(commit), Some(tree)) = (head.commit, head.tree) else {
+        let Some(commit) = git.head()?.commit else {
             return Err(WorkspaceError::repository(
                 "it has no commit yet; run `reprise workspace init`",
             ));
         };
+        self.snapshot_of(&git, actor, commit, is_tagged, None)
+    }
+
+    /// Takes the snapshot that a transaction on the shared branch asks for (W21).
+    pub(crate) fn snapshot_when_due(&self, receipt: &mut Receipt) {
+        let due = |event: &WorkspaceEvent| {
+            let point = POINTS.into_iter().find(|point| *point == event.topic)?;
+            Some((point, event.branch.clone(), event.commit.clone()?))
+        };
+        let Some((point, branch, commit)) = receipt.event.as_ref().and_then(due) else {
+            return;
+        };
+        let taken = || -> Result<Option<String>> {
+            let git = Git::open(self.root())?;
+            let kept = kept(&git);
+            if kept == 0 || branch != main_of(&git) {
+                return Ok(None);
+            }
+            let commit = Oid::from_str(&commit).map_err(WorkspaceError::git("read a hash"))?;
+            let orchestrator = Actor::orchestrator();
+            let taken = self.snapshot_of(&git, &orchestrator, commit, false, Some(point))?;
+            let old = self.snapshots()?;
+            let old: Vec<_> = old.iter().filter(|one| one.point.is_some()).collect();
+            for one in &old[..old.len().saturating_sub(kept)] {
+                self.forget_snapshot(&one.id)?;
+            }
+            Ok(Some(taken.id))
+        };
+        match taken() {
+            Ok(taken) => receipt.snapshot = taken,
+            Err(error) => receipt.snapshot_failed = Some(error.to_string()),
+        }
+    }
+
+    fn snapshot_of(
+        &self,
+        git: &Git,
+        actor: &Actor,
+        commit: Oid,
+        is_tagged: bool,
+        point: Option<&str>,
+    ) -> Result<SnapshotManifest> {
+        self.make_folders()?;
+        let (head, tree) = (git.head()?, git.tree_of(commit)?);
         let id = self.new_id();
-        let (archive, hashes) = pack(&git, commit, tree)?;
+        let (archive, hashes) = pack(git, commit, tree)?;
         let tag = is_tagged.then(|| format!("snapshot/{id}"));
         let manifest = SnapshotManifest {
             id: id.clone(),
@@ -94,6 +146,7 @@ impl Workspace {
             commit: commit.to_string(),
             archive_sha256: files::sha256(&archive),
             files: hashes,
+            point: point.map(str::to_owned),
             tag: tag.clone(),
             left_out: LEFT_OUT.map(str::to_owned).to_vec(),
         };
@@ -118,7 +171,7 @@ impl Workspace {
                 .map_err(tagged())?;
         }
         let details = json!({ "snapshot": id, "commit": manifest.commit,
-            "archive_sha256": manifest.archive_sha256, "tag": tag });
+            "archive_sha256": manifest.archive_sha256, "tag": tag, "point": point });
         self.transact(&mut stage, &id, &mut |_| {
             let changes = Changes::new();
             Ok(recording(
@@ -253,6 +306,11 @@ impl Workspace {
         }
         Ok(())
     }
+}
+
+fn kept(git: &Git) -> usize {
+    let configured = git.repo.config().and_then(|all| all.get_i64(KEPT_KEY));
+    configured.map_or(KEPT, |kept| usize::try_from(kept).unwrap_or_default())
 }
 
 /// A file of an archive, with its mode in git's trees.

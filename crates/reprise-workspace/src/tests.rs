@@ -5,6 +5,7 @@ mod basics;
 mod crash;
 mod crowd;
 mod governing;
+mod looking;
 mod merging;
 mod projecting;
 mod snapshots;

@@ -93,6 +93,12 @@ pub struct Receipt {
     /// What was announced; nothing where nothing changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<WorkspaceEvent>,
+    /// The snapshot that this point asks for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// Why there is none, where one was due: the transaction stands all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot_failed: Option<String>,
 }
 
 /// A transaction as its maker means it, against one state of the branch.
@@ -144,8 +150,20 @@ pub(crate) struct View<'a> {
 }
 
 impl Workspace {
-    /// Carries out what `make` drafts. It is asked again whenever the branch has moved.
+    /// Carries out what `make` drafts, and takes the snapshot that is due then.
     pub(crate) fn transact(
+        &self,
+        stage: &mut Stage,
+        tx: &str,
+        make: &mut dyn FnMut(&View<'_>) -> Result<Draft>,
+    ) -> Result<Receipt> {
+        let mut receipt = self.transact_alone(stage, tx, make)?;
+        self.snapshot_when_due(&mut receipt);
+        Ok(receipt)
+    }
+
+    /// Carries out what `make` drafts. It is asked again whenever the branch has moved.
+    fn transact_alone(
         &self,
         stage: &mut Stage,
         tx: &str,

@@ -14,7 +14,7 @@ use ulid::Ulid;
 use crate::actor::Actor;
 use crate::audit::{self, AuditLine, AuditQuery};
 use crate::error::{Result, WorkspaceError};
-use crate::event::{self, WorkspaceEvent};
+use crate::event::{self, EventCursor, WorkspaceEvent};
 use crate::git::Git;
 use crate::governor::Act;
 use crate::layout::MAIN_KEY;
@@ -197,6 +197,15 @@ impl Workspace {
     pub fn audit(&self, query: &AuditQuery) -> Result<(Vec<AuditLine>, Vec<usize>)> {
         let trail = audit::read_all(&self.root)?;
         Ok(audit::search(&trail, query))
+    }
+
+    /// Events since the reader looked last, oldest first, at most `limit`.
+    pub fn events_since(
+        &self,
+        cursor: &mut EventCursor,
+        limit: usize,
+    ) -> Result<Vec<WorkspaceEvent>> {
+        cursor.read(&self.root, limit)
     }
 
     /// Events after the one with this id, oldest first.

@@ -6,26 +6,52 @@ use std::fs;
 use super::{assert_at_rest, git, try_git, workspace, write};
 use crate::{Action, AuditQuery};
 
-const AGENTS: usize = 16;
-const TRANSACTIONS: usize = 12;
-const ARTIFACTS: usize = 50;
-const PEOPLE: usize = 3;
-const COMMITS: usize = 4;
+/// How many there are, and how much each does.
+struct Crowd {
+    agents: usize,
+    transactions: usize,
+    artifacts: usize,
+    people: usize,
+    commits: usize,
+}
+
 /// A person tries again where git finds the index locked.
 const TRIES_MAX: usize = 2_000;
 
 #[test]
 fn sixteen_agents_and_three_people_lose_nothing() {
+    work(&Crowd {
+        agents: 16,
+        transactions: 12,
+        artifacts: 50,
+        people: 3,
+        commits: 4,
+    });
+}
+
+#[test]
+#[ignore = "minutes: cargo test -p reprise-workspace --lib -- --ignored two_hundred"]
+fn sixteen_agents_with_two_hundred_transactions_each_lose_nothing() {
+    work(&Crowd {
+        agents: 16,
+        transactions: 200,
+        artifacts: 50,
+        people: 3,
+        commits: 60,
+    });
+}
+
+fn work(crowd: &Crowd) {
     let (_folder, workspace) = workspace();
     let root = workspace.root();
     let receipts: Vec<_> = std::thread::scope(|scope| {
-        let agents: Vec<_> = (0..AGENTS)
+        let agents: Vec<_> = (0..crowd.agents)
             .map(|agent| {
                 let workspace = workspace.clone();
                 scope.spawn(move || {
                     let mut receipts = Vec::new();
-                    for turn in 0..TRANSACTIONS {
-                        let artifact = (agent * 7 + turn * 11) % ARTIFACTS;
+                    for turn in 0..crowd.transactions {
+                        let artifact = (agent * 7 + turn * 11) % crowd.artifacts;
                         let path = format!("core/kb/artifact-{artifact}.md");
                         let text = format!("{agent} {turn}\n");
                         let name = format!("agent-{agent}");
@@ -35,9 +61,9 @@ fn sixteen_agents_and_three_people_lose_nothing() {
                 })
             })
             .collect();
-        for person in 0..PEOPLE {
+        for person in 0..crowd.people {
             scope.spawn(move || {
-                for turn in 0..COMMITS {
+                for turn in 0..crowd.commits {
                     let path = format!("core/kb/person-{person}-{turn}.md");
                     fs::write(root.join(&path), format!("{person} {turn}\n")).unwrap();
                     let done = (0..TRIES_MAX).any(|_| {
@@ -53,7 +79,7 @@ fn sixteen_agents_and_three_people_lose_nothing() {
             .flat_map(|agent| agent.join().unwrap())
             .collect()
     });
-    assert_eq!(receipts.len(), AGENTS * TRANSACTIONS);
+    assert_eq!(receipts.len(), crowd.agents * crowd.transactions);
     // The last commits of people come into the trail with the next transaction.
     write(&workspace, "prm", "core/kb/last.md", "last").unwrap();
     let query = AuditQuery::default();
@@ -68,7 +94,7 @@ fn sixteen_agents_and_three_people_lose_nothing() {
         assert!(written.contains(receipt.tx.as_str()));
     }
     let people: BTreeSet<_> = of(Action::Git).map(|line| line.message.as_str()).collect();
-    assert_eq!(people.len(), PEOPLE * COMMITS);
+    assert_eq!(people.len(), crowd.people * crowd.commits);
     // Each transaction's commit holds what it wrote; nobody's commit took it back.
     for receipt in &receipts {
         let (commit, event) = (
@@ -78,10 +104,12 @@ fn sixteen_agents_and_three_people_lose_nothing() {
         let changed = git(root, &["show", "--name-only", "--format=", commit]);
         let mut expected = BTreeSet::from([".sdlc_ide/logs/audit_trail.jsonl"]);
         expected.extend(event.paths.iter().map(String::as_str));
-        assert_eq!(changed.lines().collect::<BTreeSet<_>>(), expected);
+        // Now and then a long trail goes to the archive, too.
+        let changed = changed.lines().filter(|path| !path.contains("/audit/"));
+        assert_eq!(changed.collect::<BTreeSet<_>>(), expected);
     }
-    for person in 0..PEOPLE {
-        for turn in 0..COMMITS {
+    for person in 0..crowd.people {
+        for turn in 0..crowd.commits {
             let text = git(
                 root,
                 &["show", &format!("HEAD:core/kb/person-{person}-{turn}.md")],

@@ -9,7 +9,12 @@ use reprise_types::{
 
 use super::{assert_at_rest, git, workspace};
 
-fn record(number: u128, text: &str, tags: &[&str], visibility: Visibility) -> MemoryRecord {
+pub(super) fn record(
+    number: u128,
+    text: &str,
+    tags: &[&str],
+    visibility: Visibility,
+) -> MemoryRecord {
     let at = parse_timestamp("2026-02-16T09:46:08Z").unwrap();
     MemoryRecord {
         id: RecordId::from_parts(1, number),

@@ -70,6 +70,8 @@ impl Run<'_> {
                 rules: passed.rules,
                 left_alone: Vec::new(),
                 event: None,
+                snapshot: None,
+                snapshot_failed: None,
             }));
         }
         let line = AuditLine {
@@ -229,6 +231,8 @@ impl Run<'_> {
             rules: line.rules.clone(),
             left_alone,
             event: Some(event),
+            snapshot: None,
+            snapshot_failed: None,
         }))
     }
 

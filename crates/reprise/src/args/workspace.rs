@@ -109,6 +109,12 @@ pub(crate) enum WorkspaceCommand {
         #[arg(long)]
         user: UserId,
     },
+    /// Write what the embedding spaces of a user's store hold to embeddings/index; vectors stay out
+    Manifest {
+        /// Whose memory
+        #[arg(long)]
+        user: UserId,
+    },
     /// Work on agents' branches, each in a directory of its own
     #[command(subcommand)]
     Agent(AgentCommand),
@@ -140,6 +146,16 @@ pub(crate) enum LookCommand {
         /// At most so many
         #[arg(long, default_value_t = 30)]
         limit: usize,
+    },
+    /// Show what changed, file by file: what people have not committed, or between two states
+    Diff {
+        /// A branch, a commit or a transaction; the newest commit where none is named
+        from: Option<String>,
+        /// The same; the working tree where none is named
+        to: Option<String>,
+        /// What this one commit or transaction did
+        #[arg(long, value_name = "REF", conflicts_with_all = ["from", "to"])]
+        of: Option<String>,
     },
     /// Tell who changed what, when, under which rule
     Audit(AuditArguments),

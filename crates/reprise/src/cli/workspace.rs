@@ -10,9 +10,9 @@ use anyhow::Context as _;
 use look::{list, snapshot_line};
 use reprise_operations::is_sensitive;
 use reprise_store::Verify;
-use reprise_types::{SystemClock, UserId};
+use reprise_types::{MemoryRecord, SystemClock, UserId};
 use reprise_workspace::{
-    ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, MergeRule, Receipt, RepoPath, Sides,
+    ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, MergeRule, Receipt, RepoPath, Sides, Spaces,
     Workspace, WorkspaceError, WriteRequest, combine,
 };
 use serde_json::json;
@@ -116,6 +116,7 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
             })
         }
         WorkspaceCommand::Project { user } => project(context, &open()?, user),
+        WorkspaceCommand::Manifest { user } => manifest(context, &open()?, user),
         WorkspaceCommand::Agent(command) => agent(context, &open()?, command),
         WorkspaceCommand::MergeDriver {
             rule,
@@ -215,6 +216,9 @@ fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
             terminal::faint(format!("transaction {} under {rules}", receipt.tx))
         )?;
     }
+    if let Some(why) = &receipt.snapshot_failed {
+        super::note(&format!("no snapshot was taken at this point: {why}"));
+    }
     for path in &receipt.left_alone {
         super::note(&format!(
             "`{path}` was edited in that moment: the edit stands, uncommitted"
@@ -223,17 +227,31 @@ fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// The daemon may be writing to the store meanwhile: a reader sees whole records.
-fn project(context: &Context, workspace: &Workspace, user: &UserId) -> anyhow::Result<Exit> {
+/// Every record of a user's store. The daemon may be writing meanwhile: a reader sees whole ones.
+fn each_record(
+    context: &Context,
+    user: &UserId,
+    mut take: impl FnMut(MemoryRecord),
+) -> anyhow::Result<()> {
     let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
-    let snapshot = engine.snapshot();
-    let mut records = Vec::new();
-    for record in snapshot.records() {
+    for record in engine.snapshot().records() {
         match record {
-            Ok(record) => records.push(record),
+            Ok(record) => take(record),
             Err(error) => super::note(&format!("warning: a record was left out: {error}")),
         }
     }
+    Ok(())
+}
+
+fn manifest(context: &Context, workspace: &Workspace, user: &UserId) -> anyhow::Result<Exit> {
+    let mut spaces = Spaces::default();
+    each_record(context, user, |record| spaces.add(&record))?;
+    done(context, &workspace.write_manifest(user, &spaces)?)
+}
+
+fn project(context: &Context, workspace: &Workspace, user: &UserId) -> anyhow::Result<Exit> {
+    let mut records = Vec::new();
+    each_record(context, user, |record| records.push(record))?;
     let projection = workspace.project(records.iter(), is_sensitive)?;
     list(context, &[projection], |projection| {
         format!(

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Context as _;
 use reprise_workspace::{
-    AuditLine, AuditQuery, SnapshotManifest, Status, Workspace, WorkspaceEvent,
+    AuditLine, AuditQuery, FileChange, SnapshotManifest, Status, Workspace, WorkspaceEvent,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,6 +23,13 @@ pub(super) fn run(
     match command {
         LookCommand::Status => status(context, &workspace.status()?),
         LookCommand::Log { limit } => log(context, workspace, *limit),
+        LookCommand::Diff { from, to, of } => {
+            let changes = match of {
+                Some(name) => workspace.diff_of(name)?,
+                None => workspace.diff(from.as_deref(), to.as_deref())?,
+            };
+            list(context, &changes, change_lines)
+        }
         LookCommand::Audit(arguments) => audit(context, workspace, arguments),
         LookCommand::Graph => graph(context, workspace),
         LookCommand::State { agent } => {
@@ -172,6 +179,16 @@ fn audit(
     })
 }
 
+fn change_lines(change: &FileChange) -> String {
+    let counts = format!("+{} -{}", change.lines_added, change.lines_removed);
+    let head = format!("{:<8} {}  {counts}", change.how, change.path);
+    // The first lines of a patch name the file again.
+    let lines = change.patch.lines();
+    let lines = lines.skip_while(|line| !line.starts_with("@@"));
+    let lines: String = lines.map(|line| format!("\n  {line}")).collect();
+    format!("{}{lines}", terminal::title(head))
+}
+
 fn graph(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
     list(context, &workspace.graph()?, |node| {
         if node.above.is_empty() {
@@ -185,12 +202,16 @@ fn graph(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
 
 pub(super) fn snapshot_line(manifest: &SnapshotManifest) -> String {
     format!(
-        "{}  {}  {:.10} of {}, {}",
+        "{}  {}  {:.10} of {}, {}{}",
         manifest.id,
         manifest.ts.format("%Y-%m-%d %H:%M"),
         manifest.commit,
         manifest.branch,
         terminal::count(manifest.files.len(), "file"),
+        manifest
+            .point
+            .as_ref()
+            .map_or_else(String::new, |point| format!(", at {point}")),
     )
 }
 
@@ -223,14 +244,9 @@ fn events(
 
 /// An event as a record to ingest. Its id makes it one memory however often it comes.
 fn record_of(workspace: &Workspace, event: &WorkspaceEvent) -> Value {
-    let what = event.topic.replace('_', " ").to_lowercase();
-    let mut text = format!("{} by {}: {}", what, event.actor, event.paths.join(", "));
-    if !event.message.is_empty() {
-        text = format!("{text}. {}", event.message);
-    }
     json!({
         "external_id": event.event_id,
-        "text": text,
+        "text": event.sentence(),
         "source": "worker_result",
         "kind": "episode",
         "session_id": format!("workspace:{}", workspace.root().display()),
