@@ -11,7 +11,7 @@ mod growth;
 mod late;
 mod single;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use reprise_engine::Engine;
@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
 use crate::handle::{AgentHandle, Job};
-use crate::writer::{self, WriterEnd};
+use crate::writer::{self, Gate, WriterEnd};
 
 use compaction::CompactionByRule;
 pub(crate) use compaction::compact;
@@ -41,7 +41,7 @@ pub struct MemoryAgentArguments {
     pub(crate) pool: EmbedPool,
     pub(crate) handle: AgentHandle,
     pub(crate) jobs: mpsc::Receiver<Job>,
-    pub(crate) gate: Arc<Mutex<()>>,
+    pub(crate) gate: Arc<Gate>,
 }
 
 /// What an agent understands.

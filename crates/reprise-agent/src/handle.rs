@@ -67,6 +67,8 @@ struct Inner {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     snapshot: ArcSwapOption<Snapshot>,
     ready: watch::Sender<Readiness>,
+    /// Before the first look at the file.
+    born: Instant,
     used: Mutex<Instant>,
     /// Held while the file is rewritten.
     compactions: Arc<tokio::sync::Mutex<()>>,
@@ -90,6 +92,7 @@ impl AgentHandle {
             jobs: Mutex::new(Some(sender)),
             snapshot: ArcSwapOption::empty(),
             ready: watch::Sender::new(Readiness::Opening),
+            born: Instant::now(),
             used: Mutex::new(Instant::now()),
             compactions: Arc::default(),
         };
@@ -142,8 +145,20 @@ impl AgentHandle {
         }
     }
 
-    pub(crate) fn set_ready(&self, state: Readiness) {
-        self.0.ready.send_replace(state);
+    /// Whether its file was first looked at before `then`, if not later.
+    pub(crate) fn is_older_than(&self, then: Instant) -> bool {
+        self.0.born < then
+    }
+
+    pub(crate) fn set_open(&self) {
+        self.0.ready.send_replace(Readiness::Open);
+    }
+
+    /// The file could not be opened. Closed first: whoever hears why, and asks again, must not be
+    /// given this one again.
+    pub(crate) fn fail(&self, error: MemoryError) {
+        self.take_no_more();
+        self.0.ready.send_replace(Readiness::Failed(error));
     }
 
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
@@ -157,11 +172,7 @@ impl AgentHandle {
 
     /// Takes nothing new; the writer finishes what is queued and ends.
     pub(crate) fn close(&self) {
-        self.0
-            .jobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.take_no_more();
         self.0.ready.send_if_modified(|state| {
             let waiting = *state == Readiness::Opening;
             if waiting {
@@ -169,6 +180,11 @@ impl AgentHandle {
             }
             waiting
         });
+    }
+
+    fn take_no_more(&self) {
+        let mut jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.take();
     }
 
     /// How long nobody has asked for anything.

@@ -5,16 +5,24 @@
 
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use reprise_engine::{Engine, EngineError, EngineOptions};
 use reprise_types::{MemoryError, NewRecord, WriteOutcome, system_entropy};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
-use crate::handle::{AgentHandle, Job, Observe, Readiness, Work, storage};
+use crate::handle::{AgentHandle, Job, Observe, Work, storage};
 
 /// Bytes of records that share a commit with others: a request that brings more goes alone.
 const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Between two looks at whether a file that was lent is back.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Held by the writer for as long as its file is open. Inside: until when the file is another
+/// program's, where it was lent to one.
+pub(crate) type Gate = Mutex<Option<Instant>>;
 
 /// How a writer thread came to its end. No message at all means that it panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,18 +39,19 @@ pub(crate) fn spawn(
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
     jobs: mpsc::Receiver<Job>,
-    gate: Arc<Mutex<()>>,
+    gate: Arc<Gate>,
 ) -> std::io::Result<oneshot::Receiver<WriterEnd>> {
     let (ended, end) = oneshot::channel();
     let name = format!("reprise-writer-{}", handle.user());
     let spawn = Arc::clone(&config.spawn_thread);
     let work = move || {
-        let _gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
         let mut writer = Writer {
             config,
             handle,
             jobs,
             engine: None,
+            lent_until: gate.take(),
         };
         let how = writer.run();
         // The agent may have been killed; then nobody waits for this.
@@ -57,6 +66,7 @@ struct Writer {
     handle: AgentHandle,
     jobs: mpsc::Receiver<Job>,
     engine: Option<Engine>,
+    lent_until: Option<Instant>,
 }
 
 impl Writer {
@@ -64,11 +74,10 @@ impl Writer {
         if let Err(error) = self.open() {
             // Whoever asks is told; the log of a daemon says it too.
             tracing::warn!(user = %self.handle.user(), %error, "a memory could not be opened");
-            self.handle.set_ready(Readiness::Failed(error));
-            self.handle.close();
+            self.handle.fail(error);
             return WriterEnd::NotOpened;
         }
-        self.handle.set_ready(Readiness::Open);
+        self.handle.set_open();
         let mut next = self.jobs.blocking_recv();
         while let Some(job) = next {
             next = match job {
@@ -108,12 +117,23 @@ impl Writer {
             space: self.config.space.clone(),
             ..EngineOptions::new(self.config.dimensions, system_entropy(), now)
         };
-        let (engine, report) =
-            (self.config.open_engine)(&path, &options).map_err(|error| storage(&error))?;
+        let (engine, report) = loop {
+            match (self.config.open_engine)(&path, &options) {
+                Ok(opened) => break opened,
+                Err(error) if error.is_locked() && self.is_lent() => std::thread::sleep(LOOK),
+                Err(error) => return Err(storage(&error)),
+            }
+        };
         tracing::debug!(user = %self.handle.user(), ?report, "a memory was opened");
         self.handle.publish(engine.snapshot());
         self.engine = Some(engine);
         Ok(())
+    }
+
+    /// Whether the file was lent for a moment, and is waited for.
+    fn is_lent(&self) -> bool {
+        let until = self.lent_until.filter(|until| Instant::now() < *until);
+        until.is_some() && !self.handle.is_closed()
     }
 
     /// The engine; opened anew where the last one's file was replaced by another.
@@ -193,8 +213,8 @@ impl Writer {
         tracing::error!(user = %self.handle.user(), %error, "a write failed");
         match error {
             EngineError::Partly {
-                outcomes, source, ..
-            } => Observed::failed(outcomes, storage(&source)),
+                outcomes, cause, ..
+            } => Observed::failed(outcomes, storage(&cause)),
             error => Observed::failed(Vec::new(), storage(&error)),
         }
     }

@@ -13,14 +13,14 @@ pub enum EngineError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The disk failed on the way through a large write.
-    #[error("{} of {all} records were kept, then: {source}; send the rest again", .outcomes.len())]
+    #[error("{} of {all} records were kept, then: {cause}; send the rest again", .outcomes.len())]
     Partly {
         /// What became of the first records, which are on disk.
         outcomes: Vec<WriteOutcome>,
         /// How many there were.
         all: usize,
         /// Why the others were not kept.
-        source: Box<EngineError>,
+        cause: Box<EngineError>,
     },
     /// The index could not be built from the log, which is a defect.
     #[error("the index could not be built from the log ({0}); run `reprise check` and report this")]
@@ -62,6 +62,12 @@ impl EngineError {
         matches!(self, Self::Learn(LearnError::AlreadyEnded { .. }))
     }
 
+    /// Whether another writer has the file.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Locked { .. }))
+    }
+
     /// Who must act.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -72,7 +78,7 @@ impl EngineError {
             | Self::NoTag
             | Self::Learn(_) => ErrorKind::Caller,
             Self::Store(error) => error.kind(),
-            Self::Partly { source, .. } => source.kind(),
+            Self::Partly { cause, .. } => cause.kind(),
             Self::Index(_) | Self::OutOfStep { .. } => ErrorKind::Bug,
         }
     }

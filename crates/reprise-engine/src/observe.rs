@@ -69,11 +69,11 @@ impl Engine {
         if outcomes.is_empty() {
             return Err(source);
         }
-        let source = Box::new(source);
+        let cause = Box::new(source);
         Err(EngineError::Partly {
             outcomes,
             all,
-            source,
+            cause,
         })
     }
 

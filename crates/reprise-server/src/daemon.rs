@@ -74,12 +74,12 @@ pub enum DaemonError {
         data: String,
     },
     /// An address that cannot be had.
-    #[error("the address {address} cannot be listened on ({source}); choose another --http")]
+    #[error("the address {address} cannot be listened on ({cause}); choose another --http")]
     Address {
         /// Which.
         address: SocketAddr,
         /// The system's reason.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// Reachable from elsewhere, and open to nobody.
     #[error(
@@ -223,7 +223,7 @@ async fn listen(address: SocketAddr, tokens: &TokenFile) -> Result<TcpListener, 
         return Err(DaemonError::NoToken { address });
     }
     let bound = TcpListener::bind(address).await;
-    bound.map_err(|source| DaemonError::Address { address, source })
+    bound.map_err(|cause| DaemonError::Address { address, cause })
 }
 
 fn remove(path: &PathBuf) -> std::io::Result<()> {

@@ -13,14 +13,14 @@ use reprise_types::ErrorKind;
 #[non_exhaustive]
 pub enum StoreError {
     /// The operating system refused.
-    #[error("cannot {action} {}: {source}; {}", .path.display(), advice(.source))]
+    #[error("cannot {action} {}: {cause}; {}", .path.display(), advice(.cause))]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
         /// On which file.
         path: PathBuf,
         /// The system's answer.
-        source: io::Error,
+        cause: io::Error,
     },
     /// No file there and `create` was not asked for.
     #[error("there is no memory at {}; check the path or create it first", .path.display())]
@@ -252,16 +252,16 @@ impl StoreError {
 
     /// Wraps the system's answer to `action` on `path`.
     pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl Fn(io::Error) -> Self {
-        move |source| Self::Io {
+        move |cause| Self::Io {
             action,
             path: path.to_path_buf(),
-            source,
+            cause,
         }
     }
 }
 
-fn advice(source: &io::Error) -> &'static str {
-    match source.kind() {
+fn advice(cause: &io::Error) -> &'static str {
+    match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             "free some space, then try again"
         }

@@ -321,13 +321,13 @@ impl Log {
 
     /// Takes note of a failed write and takes its bytes back where the disk lets us; where it does
     /// not, recovery will find them torn, or whole but never acknowledged.
-    pub(crate) fn poison(&mut self, action: &'static str, source: std::io::Error) -> StoreError {
-        self.poisoned = Some(source.to_string());
+    pub(crate) fn poison(&mut self, action: &'static str, cause: std::io::Error) -> StoreError {
+        self.poisoned = Some(cause.to_string());
         self.take_back();
         StoreError::Io {
             action,
             path: self.path.clone(),
-            source,
+            cause,
         }
     }
 }

@@ -122,12 +122,12 @@ pub(super) enum Verdict<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum TopicTableError {
     /// The file is not there or not readable.
-    #[error("the topic table {path} cannot be read ({source}); pass a copy of the built-in table")]
+    #[error("the topic table {path} cannot be read ({cause}); pass a copy of the built-in table")]
     Read {
         /// Which file.
         path: PathBuf,
         /// The system's words.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// Not TOML, or not this table.
     #[error("the topic table is not valid: {message}")]
@@ -161,9 +161,9 @@ impl TopicTable {
 
     /// A table from a file.
     pub fn from_path(path: &Path) -> Result<Self, TopicTableError> {
-        let text = std::fs::read_to_string(path).map_err(|source| TopicTableError::Read {
+        let text = std::fs::read_to_string(path).map_err(|cause| TopicTableError::Read {
             path: path.to_owned(),
-            source,
+            cause,
         })?;
         Self::parse(&text)
     }

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 
 use super::MemorySupervisorMsg;
 use crate::handle::{AgentHandle, Job, Observe};
+use crate::writer::Gate;
 
 /// How long the supervisor may take to answer; it never waits for a file.
 const ANSWER_MS: u64 = 5_000;
@@ -26,29 +27,43 @@ const DELIVER_LAST: Duration = Duration::from_millis(64);
 /// How long a memory may take to close its file.
 const RELEASE: Duration = Duration::from_secs(10);
 
+/// How long the other program, for which a memory was ended, is waited for.
+const LENT: Duration = Duration::from_secs(10);
+
 /// The addresses of one service.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     supervisor: ArcSwapOption<ActorRef<MemorySupervisorMsg>>,
     agents: Mutex<BTreeMap<UserId, AgentHandle>>,
-    gates: Mutex<BTreeMap<UserId, Arc<Mutex<()>>>>,
+    gates: Mutex<BTreeMap<UserId, Arc<Gate>>>,
 }
 
 impl Directory {
-    /// A running memory of this user with its file open; started where there is none.
+    /// A running memory of this user with its file open; started where there is none. Whoever asks
+    /// is told of no opening that began earlier: the lock that it met may be free by now. One that
+    /// was ended to let go of the file is begun anew.
     pub(crate) async fn agent(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
-        let known = self
-            .agents
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(user)
-            .cloned();
-        let handle = match known.filter(|handle| !handle.is_closed()) {
-            Some(handle) => handle,
-            None => self.ask(user).await?,
-        };
-        handle.ready().await?;
-        Ok(handle)
+        let (asked, mut wait) = (Instant::now(), DELIVER_FIRST);
+        loop {
+            let handle = match self.known(user).filter(|handle| !handle.is_closed()) {
+                Some(handle) => handle,
+                None => self.ask(user).await?,
+            };
+            match handle.ready().await {
+                Ok(()) => return Ok(handle),
+                Err(MemoryError::Unavailable { .. }) if wait <= DELIVER_LAST => {
+                    tokio::time::sleep(wait).await;
+                    wait *= 2;
+                }
+                Err(_) if handle.is_older_than(asked) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn known(&self, user: &UserId) -> Option<AgentHandle> {
+        let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
+        agents.get(user).cloned()
     }
 
     /// Keeps records in one group commit with whatever else is waiting; answered when they are on
@@ -136,19 +151,15 @@ impl Directory {
     }
 
     /// Ends a user's memory and waits until its file is closed. Whoever asks meanwhile starts
-    /// another one, which waits at the gate and is ended too.
+    /// another one, which waits at the gate and is ended too; whoever asks afterwards waits for as
+    /// long as the file is in use elsewhere, though not for ever.
     pub(crate) async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
         let (gate, since) = (self.gate(user), Instant::now());
         loop {
-            let running = {
-                let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
-                agents.get(user).cloned()
-            };
-            if let Some(running) = running {
+            if let Some(running) = self.known(user) {
                 running.close();
             }
-            // Held by the writer for as long as the file is open.
-            if !matches!(gate.try_lock(), Err(TryLockError::WouldBlock)) {
+            if lend(&gate) {
                 return Ok(());
             }
             if since.elapsed() > RELEASE {
@@ -165,13 +176,29 @@ impl Directory {
         agents.values().filter(|held| !held.is_closed()).count()
     }
 
-    /// The gate of a user's file. One that no writer holds is forgotten: whoever was served once
-    /// costs nothing for ever.
-    pub(super) fn gate(&self, user: &UserId) -> Arc<Mutex<()>> {
+    /// The gate of a user's file. One that no writer holds is forgotten, unless the file is lent:
+    /// whoever was served once costs nothing for ever.
+    pub(super) fn gate(&self, user: &UserId) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        gates.retain(|_, gate| Arc::strong_count(gate) > 1);
+        let now = Instant::now();
+        let is_lent = |gate: &Gate| {
+            let until = gate.try_lock().ok().and_then(|until| *until);
+            until.is_some_and(|until| now < until)
+        };
+        gates.retain(|_, gate| Arc::strong_count(gate) > 1 || is_lent(gate));
         Arc::clone(gates.entry(user.clone()).or_default())
     }
+}
+
+/// Lends a file whose writer has closed it; `false` where it has not.
+fn lend(gate: &Gate) -> bool {
+    let mut free = match gate.try_lock() {
+        Ok(free) => free,
+        Err(TryLockError::Poisoned(free)) => free.into_inner(),
+        Err(TryLockError::WouldBlock) => return false,
+    };
+    *free = Some(Instant::now() + LENT);
+    true
 }
 
 fn unavailable(user: &UserId) -> MemoryError {
@@ -180,18 +207,4 @@ fn unavailable(user: &UserId) -> MemoryError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_gate_is_kept_for_as_long_as_a_writer_holds_it() {
-        let directory = Directory::default();
-        let user = |number: u32| format!("user-{number}").parse().unwrap();
-        let held = directory.gate(&user(0));
-        for number in 1..1_000 {
-            drop(directory.gate(&user(number)));
-        }
-        assert!(Arc::ptr_eq(&held, &directory.gate(&user(0))));
-        assert_eq!(directory.gates.lock().unwrap().len(), 1);
-    }
-}
+mod tests;

@@ -11,7 +11,7 @@ use crate::safetensors::WeightsError;
 #[non_exhaustive]
 pub enum ProvisionError {
     /// The file system refused.
-    #[error("cannot {action} {}: {source}; check the disk and its permissions, then run `reprise \
+    #[error("cannot {action} {}: {cause}; check the disk and its permissions, then run `reprise \
         models pull`", path.display())]
     Io {
         /// What was tried, as a verb.
@@ -19,7 +19,7 @@ pub enum ProvisionError {
         /// On what.
         path: PathBuf,
         /// The system's words.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// Neither pip nor curl is on this machine.
     #[error(
@@ -141,10 +141,10 @@ impl ProvisionError {
 
     /// Names the file that an I/O error is about.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io {
+        move |cause| Self::Io {
             action,
             path: path.to_owned(),
-            source,
+            cause,
         }
     }
 }

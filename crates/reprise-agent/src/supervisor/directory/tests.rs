@@ -1,0 +1,128 @@
+//! Files that another program has for a while, and gates that nobody needs any more.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake};
+
+use reprise_engine::{Engine, EngineError, EngineOptions};
+use reprise_store::{RealDisk, StoreError};
+use reprise_types::{MemoryError, SystemClock, WriteOutcome};
+
+use super::Directory;
+use crate::handle::AgentHandle;
+use crate::testing::{Bench, DIMENSIONS, ada, note, until};
+
+/// Whether it still waits, after one more look.
+async fn still_waits<F: Future>(mut future: Pin<&mut F>) -> bool {
+    std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
+}
+
+/// A service's bench whose first opening of a file finds it locked, once it is told to.
+fn locked_at_first(go_on: Receiver<()>) -> (Bench, Arc<AtomicUsize>) {
+    let mut bench = Bench::new();
+    let looks = Arc::new(AtomicUsize::new(0));
+    let (counted, go_on) = (Arc::clone(&looks), Mutex::new(go_on));
+    bench.config.open_engine = Arc::new(move |path, options| {
+        if counted.fetch_add(1, Ordering::SeqCst) == 0 {
+            go_on.lock().unwrap().recv().unwrap();
+            let (path, holder) = (path.to_path_buf(), "process 1".to_owned());
+            return Err(EngineError::Store(StoreError::Locked { path, holder }));
+        }
+        Engine::open(Arc::new(RealDisk), path, options)
+    });
+    (bench, looks)
+}
+
+#[tokio::test]
+async fn a_request_is_told_of_no_opening_that_began_before_it() {
+    let (tell, go_on) = sync_channel(0);
+    let (bench, looks) = locked_at_first(go_on);
+    let service = bench.start().await;
+    let user = ada();
+    let mut first = pin!(service.open(&user));
+    until(async || {
+        let waits = still_waits(first.as_mut()).await;
+        waits && looks.load(Ordering::SeqCst) == 1
+    })
+    .await;
+    let mut joined = pin!(service.observe(&user, vec![note("kept")]));
+    assert!(still_waits(joined.as_mut()).await);
+    tell.send(()).unwrap();
+    let refused = first.await.unwrap_err();
+    assert!(refused.to_string().contains("in use by process 1"));
+    let kept = joined.await.unwrap();
+    assert!(matches!(kept[..], [WriteOutcome::Inserted { .. }]));
+    assert!(service.shut_down().await.is_clean());
+}
+
+/// Notes whether a handle is closed at the moment at which its failure is told.
+struct WhenTold(AgentHandle, AtomicBool);
+
+impl Wake for WhenTold {
+    fn wake(self: Arc<Self>) {
+        self.1.store(self.0.is_closed(), Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn whoever_hears_of_a_failed_opening_is_not_given_it_again() {
+    let (handle, _jobs) = AgentHandle::new(ada(), 1);
+    let told = Arc::new(WhenTold(handle.clone(), AtomicBool::new(false)));
+    let waker = Arc::clone(&told).into();
+    let mut ready = pin!(handle.ready());
+    assert!(
+        ready
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
+    let message = "locked".to_owned();
+    handle.fail(MemoryError::Storage { message });
+    assert!(told.1.load(Ordering::SeqCst));
+}
+
+#[tokio::test]
+async fn a_file_that_was_let_go_of_is_waited_for() {
+    let mut bench = Bench::new();
+    let refused = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&refused);
+    bench.config.open_engine = Arc::new(move |path, options| {
+        let opened = Engine::open(Arc::new(RealDisk), path, options);
+        if opened.is_err() {
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+        opened
+    });
+    let (service, user) = (bench.start().await, ada());
+    service.observe(&user, vec![note("one")]).await.unwrap();
+    service.release(&user).await.unwrap();
+    let options = EngineOptions::new(DIMENSIONS, 7, reprise_types::Clock::now(&SystemClock));
+    let file = bench.config.file_of(&user);
+    let (held, _) = Engine::open(Arc::new(RealDisk), &file, &options).unwrap();
+    let mut write = pin!(service.observe(&user, vec![note("two")]));
+    until(async || {
+        let waits = still_waits(write.as_mut()).await;
+        assert!(waits, "it was refused");
+        refused.load(Ordering::SeqCst) > 2
+    })
+    .await;
+    drop(held);
+    let kept = write.await.unwrap();
+    assert!(matches!(kept[..], [WriteOutcome::Inserted { .. }]));
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[test]
+fn a_gate_is_kept_for_as_long_as_a_writer_holds_it() {
+    let directory = Directory::default();
+    let user = |number: u32| format!("user-{number}").parse().unwrap();
+    let held = directory.gate(&user(0));
+    for number in 1..1_000 {
+        drop(directory.gate(&user(number)));
+    }
+    assert!(Arc::ptr_eq(&held, &directory.gate(&user(0))));
+    assert_eq!(directory.gates.lock().unwrap().len(), 1);
+}
