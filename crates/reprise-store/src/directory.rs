@@ -187,17 +187,45 @@ impl Directory {
     }
 
     fn forget(&mut self, facts: &FileFacts, ordinal: u32, tombstone: Tombstone) {
-        if let Some(slot) = self
-            .slot(ordinal)
-            .filter(|s| s.state != SlotState::Forgotten)
-        {
+        let slot = self.slot(ordinal).copied();
+        if let Some(slot) = slot.filter(|s| s.state != SlotState::Forgotten) {
             let vector = if slot.vector == 0 { 0 } else { facts.stride() };
-            // Its share of a block that may hold others.
+            // At least its share of a block that may hold others; with the last of them the rest.
             let text = u64::from(slot.block_size) / BLOCK_ENTRIES_MAX as u64;
             self.dead_bytes += vector + text;
             let place = self.push_tombstone(tombstone);
             self.mark_forgotten(ordinal as usize, place);
+            if slot.state == SlotState::Live && !self.is_needed(ordinal, slot.place) {
+                let counted = text * self.entries_about(ordinal, slot.index);
+                self.dead_bytes += u64::from(slot.block_size).saturating_sub(counted);
+            }
         }
+    }
+
+    /// Whether the block at `place`, of which `ordinal` is one, holds a record that is not
+    /// forgotten.
+    fn is_needed(&self, ordinal: u32, place: u64) -> bool {
+        let reach = BLOCK_ENTRIES_MAX as u32;
+        let mut near = ordinal.saturating_sub(reach)..ordinal.saturating_add(reach);
+        near.any(|near| {
+            let slot = self.slot(near);
+            slot.is_some_and(|slot| slot.state == SlotState::Live && slot.place == place)
+        })
+    }
+
+    /// How many entries the block has in which `ordinal` is the one of this index: up to the last
+    /// forgotten record of it that is known by its index.
+    fn entries_about(&self, ordinal: u32, index: u16) -> u64 {
+        let mut last = index;
+        for next in ordinal.saturating_add(1).. {
+            match self.slot(next) {
+                Some(slot) if slot.state == SlotState::Forgotten && slot.index > last => {
+                    last = slot.index;
+                }
+                _ => break,
+            }
+        }
+        u64::from(last) + 1
     }
 
     fn mark_forgotten(&mut self, ordinal: usize, place: u64) {

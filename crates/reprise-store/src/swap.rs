@@ -30,6 +30,8 @@ pub fn replace_file(
         disk.remove(&fresh)?;
         disk.link(target, &fresh)?;
         disk.rename(&fresh, aside)?;
+        // Still there where `aside` named the same file already, since an earlier attempt.
+        disk.remove(&fresh)?;
         disk.sync_dir(aside)
     };
     put_aside().map_err(&io)?;

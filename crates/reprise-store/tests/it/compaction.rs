@@ -223,3 +223,46 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
         }
     });
 }
+
+#[test]
+fn what_is_forgotten_counts_as_dead_and_compaction_gives_at_least_that_back() {
+    // Few or many to a block, and from either end.
+    for (length, backwards) in [(20, false), (20, true), (900, false), (900, true)] {
+        let disk = SimDisk::new();
+        let mut log = open(&disk, Verify::Tail).log;
+        let texts = (0..400).map(|seed| {
+            // Nothing that could be squeezed.
+            let words = testing::unit_vector(seed, length).into_iter();
+            words
+                .map(|x| format!("{:06x}", x.to_bits() & 0xff_ffff))
+                .collect::<String>()
+        });
+        let records: Vec<_> = (0..)
+            .zip(texts)
+            .map(|(seed, text)| record(seed, &text))
+            .collect();
+        let step = Step::Commit(records);
+        let mut model = Model::default();
+        testing::apply(&mut log, &step).unwrap();
+        model.step(&step);
+        let held = log.stats().file_bytes;
+        let mut ordinals: Vec<u32> = (0..400).collect();
+        if backwards {
+            ordinals.reverse();
+        }
+        let gone: Vec<_> = ordinals.into_iter().map(|o| model.forget(o)).collect();
+        log.append(&gone).unwrap();
+        let dead = log.stats().bytes_reclaimable;
+        assert!(
+            dead * 10 >= held * 8,
+            "{length}: {dead} of {held} bytes are dead"
+        );
+        let done = log.start_compaction(Vec::new()).unwrap().run().unwrap();
+        let report = log.finish_compaction(done).unwrap();
+        let back = report.bytes_before - report.bytes_after;
+        assert!(
+            back >= dead,
+            "{length}: {back} bytes came back, {dead} were promised"
+        );
+    }
+}

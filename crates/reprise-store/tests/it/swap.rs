@@ -78,6 +78,8 @@ fn a_crash_while_a_memory_is_replaced_leaves_the_old_one_or_the_new_one() {
                 replace_file(&survivor, &file, &target, &aside).unwrap();
                 let now = held(&survivor, &target);
                 assert!(now.is_some_and(|bytes| bytes == new), "{place}");
+                let half_made = named(".before-restore.new");
+                assert!(!survivor.names().contains(&half_made), "{place}");
             }
         }
     }
