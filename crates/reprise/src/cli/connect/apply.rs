@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use crate::cli::note;
+
 /// Ending of the copy of a file as it was before the first change.
 const BACKUP: &str = "before-reprise";
 /// Ending of a file that is about to take another's place.
@@ -87,7 +89,8 @@ pub(super) fn apply(changes: &[Change], watch: Watch<'_>) -> anyhow::Result<()> 
             watch(Step::Drop)?;
             remove(&with_ending(&change.path, BACKUP))?;
         }
-        return clear(changes);
+        clear(changes);
+        return Ok(());
     };
     for change in &done {
         let back = Change {
@@ -103,17 +106,21 @@ pub(super) fn apply(changes: &[Change], watch: Watch<'_>) -> anyhow::Result<()> 
                 format!("`{path}` could not be put back; `reprise disconnect` does it")
             })?;
     }
-    clear(changes)?;
+    clear(changes);
     Err(error).context("nothing was changed")
 }
 
-/// Takes away what was written beside files, by this process or by one that was killed.
-fn clear(changes: &[Change]) -> anyhow::Result<()> {
+/// Takes away what was written beside files, by this process or by one that was killed. What stays
+/// there harms nobody.
+fn clear(changes: &[Change]) {
     for change in changes {
-        remove(&beside(&change.path))?;
-        remove(&with_ending(&with_ending(&change.path, BACKUP), BESIDE))?;
+        let copy = with_ending(&change.path, BACKUP);
+        for left in [beside(&change.path), with_ending(&copy, BESIDE)] {
+            if let Err(error) = remove(&left) {
+                note(&format!("warning: {error:#}; remove it by hand"));
+            }
+        }
     }
-    Ok(())
 }
 
 impl Change {

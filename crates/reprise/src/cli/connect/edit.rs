@@ -82,18 +82,24 @@ pub(super) fn given_back(
     })
 }
 
-/// A server that calls `reprise mcp`.
+/// A server as we write it, whatever our file is called, or one that calls `reprise mcp`.
 fn is_ours(server: &Value) -> bool {
     let command = &server["command"];
-    let program = command.as_str().or_else(|| command[0].as_str());
-    let arguments = if command.is_array() {
-        command
-    } else {
-        &server["args"]
+    let words = |list: &Value| -> Vec<String> {
+        let words = list.as_array().into_iter().flatten();
+        words
+            .map(|word| word.as_str().unwrap_or_default().to_owned())
+            .collect()
     };
-    let named = program.is_some_and(|program| program.ends_with("reprise"));
-    let mut arguments = arguments.as_array().into_iter().flatten();
-    named && arguments.any(|argument| argument == "mcp")
+    let (program, arguments) = match command.as_str() {
+        Some(program) => (program.to_owned(), words(&server["args"])),
+        None => {
+            let mut words = words(command).into_iter();
+            (words.next().unwrap_or_default(), words.collect())
+        }
+    };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Entry::has_written(&arguments) || program.ends_with("reprise") && arguments.contains(&"mcp")
 }
 
 /// A TOML text with our table at its end, between marks.

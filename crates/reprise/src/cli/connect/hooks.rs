@@ -116,7 +116,7 @@ pub(super) fn remove(file: &mut Map<String, Value>, form: HookForm) {
 }
 
 fn is_ours(hook: &Value) -> bool {
-    let command = hook["command"].as_str().unwrap_or_default();
-    let program = command.split(" --data-dir ").next().unwrap_or_default();
-    program.trim_matches('\'').ends_with("reprise") && command.contains(" hook ")
+    hook["command"]
+        .as_str()
+        .is_some_and(Entry::has_written_hook)
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_server::HookProgram;
+use reprise_server::{HookEvent, HookProgram};
 use serde_json::{Value, json};
 
 use super::edit;
@@ -34,6 +34,19 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn arguments(&self) -> [&str; 5] {
         ["--data-dir", &self.data, "mcp", "--user", &self.user]
+    }
+
+    /// Whether these are arguments that an entry gave a server.
+    pub(super) fn has_written(arguments: &[&str]) -> bool {
+        matches!(arguments, ["--data-dir", _, "mcp", "--user", _])
+    }
+
+    /// Whether this is a command that an entry gave a hook.
+    pub(super) fn has_written_hook(command: &str) -> bool {
+        let called = command.split_once(" --data-dir ");
+        let event = called.and_then(|(_, rest)| rest.rsplit_once(" hook "));
+        let event = event.and_then(|(_, rest)| rest.split_once(" --user "));
+        event.is_some_and(|(event, _)| event.parse::<HookEvent>().is_ok())
     }
 
     /// The command of a hook, for a shell.

@@ -87,12 +87,25 @@ fn foreign(target: &Target) -> &'static str {
 
 #[test]
 fn what_is_connected_twice_stands_once_and_disconnect_leaves_no_trace() {
+    leaves_no_trace(&entry());
+}
+
+#[test]
+fn a_program_of_another_name_knows_what_it_wrote() {
+    let renamed = Entry {
+        program: "/opt/memory-1.2".to_owned(),
+        ..entry()
+    };
+    leaves_no_trace(&renamed);
+}
+
+fn leaves_no_trace(entry: &Entry) {
     for program in PROGRAMS {
         for target in targets(program) {
             let before = foreign(&target);
-            let once = target.with(before, &entry()).unwrap();
-            assert!(once.contains("here/reprise"), "{once}");
-            assert_eq!(target.with(&once, &entry()).unwrap(), once, "{program:?}");
+            let once = target.with(before, entry).unwrap();
+            assert!(once.contains(&entry.program), "{once}");
+            assert_eq!(target.with(&once, entry).unwrap(), once, "{program:?}");
             let after = target.without(&once).unwrap();
             if target.path.extension().is_some_and(|e| e == "json") {
                 // Objects are sorted by key when they are written; their content is the same.
@@ -101,7 +114,7 @@ fn what_is_connected_twice_stands_once_and_disconnect_leaves_no_trace() {
                 assert_eq!(after, before);
             }
             assert_eq!(target.without(before).unwrap(), before);
-            let fresh = target.with("", &entry()).unwrap();
+            let fresh = target.with("", entry).unwrap();
             let empty = target.without(&fresh).unwrap();
             assert!(["", "{}"].contains(&empty.trim()), "{empty}");
         }
