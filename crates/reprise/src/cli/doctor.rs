@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use chrono::TimeDelta;
 use reprise_embed::{EmbedderFactory, EngineKind, FileState, Variant};
@@ -165,18 +165,21 @@ fn stores(context: &Context) -> Vec<Finding> {
                     .map_or("never".to_owned(), |at| at.to_rfc3339());
                 let whole = report.recovery.is_whole();
                 findings.extend(oddities(&user, &engine));
-                let open = is_open_to_others(&context.places.file_of(&user));
-                let advice = match (whole, open) {
-                    (false, _) => "; damaged: run `reprise check`",
-                    (true, true) => "; others may read it: run `chmod 600` on its file",
-                    (true, false) => "",
+                let open = open_to_others(&context.places.file_of(&user));
+                let advice = match (whole, &open) {
+                    (false, _) => "; damaged: run `reprise check`".to_owned(),
+                    (true, Some(file)) => {
+                        let file = file.display();
+                        format!("; others may read it: run `chmod go= {file}`")
+                    }
+                    (true, None) => String::new(),
                 };
                 let says = format!(
                     "{user}: {} records, {} waiting for the model, last ingest {last}{advice}",
                     stats.live, stats.unembedded
                 );
                 Finding {
-                    good: whole && !open,
+                    good: whole && open.is_none(),
                     what: "store",
                     says,
                 }
@@ -226,9 +229,17 @@ fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
     findings
 }
 
-/// Whether other users of the machine can read a file: it, and every folder above it, lets them.
-fn is_open_to_others(file: &Path) -> bool {
+/// The first file of a memory's folder that other users of the machine can read: it, and every
+/// folder above it, lets them. Older versions left the events that were replayed so.
+fn open_to_others(memory: &Path) -> Option<PathBuf> {
     let mode = |path: &Path| fs_err::metadata(path).map_or(0, |data| data.permissions().mode());
-    let mut folders = file.ancestors().skip(1);
-    mode(file) & 0o044 != 0 && folders.all(|folder| mode(folder) & 0o011 != 0)
+    let folder = memory.parent()?;
+    let closed = |folder: &Path| mode(folder) & 0o011 == 0;
+    if folder.ancestors().any(closed) {
+        return None;
+    }
+    let mut files: Vec<_> = fs_err::read_dir(folder).ok()?.flatten().collect();
+    files.sort_by_key(fs_err::DirEntry::path);
+    let open = files.into_iter().map(|file| file.path());
+    open.into_iter().find(|path| mode(path) & 0o044 != 0)
 }
