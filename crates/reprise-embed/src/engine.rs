@@ -6,6 +6,7 @@
 pub(crate) mod built_in;
 pub(crate) mod library;
 pub(crate) mod onnx;
+pub(crate) mod weights;
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};

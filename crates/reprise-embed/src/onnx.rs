@@ -1,12 +1,16 @@
-//! Writes the ONNX model files: the bytes of a safetensors file in, the bytes of a graph out.
+//! Writes the ONNX model files: the bytes of a safetensors file in, the bytes of a graph out; and
+//! reads their constants back.
 //!
 //! Pure and deterministic: the same weights give the same bytes on every machine, so the output's
 //! hash can be pinned. No file is touched here and no model is run.
 
+mod constants;
 mod graph;
 mod minilm;
 mod protobuf;
 mod quantize;
+
+pub(crate) use constants::{Constant, Numbers, constants};
 
 use crate::safetensors::{Weights, WeightsError};
 use crate::variant::Variant;

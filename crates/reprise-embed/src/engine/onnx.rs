@@ -2,34 +2,55 @@
 //!
 //! Nothing here loads a library; an `Environment` from `library` proves that one is loaded.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ort::environment::Environment;
 use ort::session::Session;
 use ort::value::TensorRef;
 use reprise_types::EmbedError;
 
+use super::weights::SharedWeights;
 use super::{INPUT_IDS, INPUT_MASK, Inference, OUTPUT, guarded};
 
 /// It fires on quantised BERT graphs and costs more than it saves (40 us against
 /// 14 a layer), so it stays off for every library version to come.
 const DISABLED_OPTIMIZERS: &str = "SkipLayerNormFusion";
 
-/// One session: about 40 MB for int8, 0.1 s to make.
-pub(crate) struct OnnxSession {
-    session: Session,
+/// A model file on a loaded library. What its sessions can share is held as long as one is open.
+pub(crate) struct OnnxModel {
+    environment: Environment,
+    path: PathBuf,
+    weights: Mutex<Weak<SharedWeights>>,
 }
 
-impl OnnxSession {
-    /// Loads a model file.
-    pub(crate) fn load(environment: &Environment, path: &Path) -> Result<Self, EmbedError> {
+/// One single-threaded session, 0.1 s to make.
+pub(crate) struct OnnxSession {
+    session: Session,
+    _weights: Option<Arc<SharedWeights>>,
+}
+
+impl OnnxModel {
+    pub(crate) fn new(environment: Environment, path: PathBuf) -> Self {
+        Self {
+            environment,
+            path,
+            weights: Mutex::default(),
+        }
+    }
+
+    /// A new session.
+    pub(crate) fn session(&self) -> Result<OnnxSession, EmbedError> {
         let unusable = |message: String| EmbedError::Unavailable {
             message: format!(
                 "ONNX Runtime cannot use the model file {} ({message})",
-                path.display()
+                self.path.display()
             ),
         };
-        let session = guarded(|| create(environment, path))
+        let weights = guarded(|| self.weights())
+            .map_err(unusable)?
+            .map_err(unusable)?;
+        let session = guarded(|| create(&self.environment, &self.path, weights.as_deref()))
             .map_err(unusable)?
             .map_err(unusable)?;
         let has_input = |name| session.inputs().iter().any(|input| input.name() == name);
@@ -40,11 +61,32 @@ impl OnnxSession {
         if !has_input(INPUT_IDS) || !has_input(INPUT_MASK) || !has_output {
             return Err(unusable("it is another kind of model".to_owned()));
         }
-        Ok(Self { session })
+        Ok(OnnxSession {
+            session,
+            _weights: weights,
+        })
+    }
+
+    /// The shared tensors; none where ONNX Runtime rewrites them for this processor.
+    fn weights(&self) -> Result<Option<Arc<SharedWeights>>, String> {
+        if may_saturate() {
+            return Ok(None);
+        }
+        let mut held = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(weights) = held.upgrade() {
+            return Ok(Some(weights));
+        }
+        let weights = Arc::new(SharedWeights::read(&self.path)?);
+        *held = Arc::downgrade(&weights);
+        Ok(Some(weights))
     }
 }
 
-fn create(environment: &Environment, path: &Path) -> Result<Session, String> {
+fn create(
+    environment: &Environment,
+    path: &Path,
+    weights: Option<&SharedWeights>,
+) -> Result<Session, String> {
     let text = |error: ort::Error<ort::session::builder::SessionBuilder>| error.to_string();
     let mut builder = Session::builder(environment)
         .map_err(|error| error.to_string())?
@@ -60,6 +102,9 @@ fn create(environment: &Environment, path: &Path) -> Result<Session, String> {
         .map_err(text)?;
     if may_saturate() {
         builder = builder.with_precise_qmm().map_err(text)?;
+    }
+    if let Some(weights) = weights {
+        builder = weights.lend(builder).map_err(text)?;
     }
     builder
         .commit_from_file(path)

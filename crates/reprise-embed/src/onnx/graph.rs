@@ -9,7 +9,7 @@ use super::protobuf::Message;
 
 /// `TensorProto.DataType` of 32-bit floats.
 pub(super) const F32: i64 = 1;
-const I8: i64 = 3;
+pub(super) const I8: i64 = 3;
 const I64: i64 = 7;
 /// `ModelProto.ir_version`: the one that introduced opset 20.
 const IR_VERSION: i64 = 9;

@@ -1,6 +1,6 @@
 //! The part of the protobuf wire format that ONNX needs: varints, 32-bit floats, byte strings.
 //!
-//! Writes only. Field numbers belong to the caller; nothing here knows ONNX.
+//! Field numbers belong to the caller; nothing here knows ONNX.
 
 /// Wire types of the protobuf encoding.
 const VARINT: u64 = 0;
@@ -63,6 +63,59 @@ impl Message {
     }
 }
 
+/// One field of an encoded message.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Field<'a> {
+    /// A number and an integer as it stands there.
+    Int(u64, u64),
+    /// A number and a string, bytes or a message.
+    Bytes(u64, &'a [u8]),
+    /// Of another wire type.
+    Other,
+}
+
+impl<'a> Field<'a> {
+    /// The bytes of the message that has this number.
+    pub(super) fn message(self, number: u64) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(own, bytes) if own == number => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+/// The fields of a message, up to its end or to the first that is no field.
+pub(super) fn fields(mut message: &[u8]) -> impl Iterator<Item = Field<'_>> {
+    std::iter::from_fn(move || {
+        let tag = read_varint(&mut message)?;
+        let (number, wire_type) = (tag >> 3, tag & 7);
+        Some(match wire_type {
+            VARINT => Field::Int(number, read_varint(&mut message)?),
+            LENGTH_DELIMITED => {
+                let length = usize::try_from(read_varint(&mut message)?).ok()?;
+                Field::Bytes(number, message.split_off(..length)?)
+            }
+            FIXED_32 => {
+                message.split_off(..4)?;
+                Field::Other
+            }
+            _ => return None,
+        })
+    })
+}
+
+fn read_varint(message: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *message.split_off_first()?;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte < 0x80 {
+            return Some(value);
+        }
+    }
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +131,23 @@ mod tests {
         assert_eq!(negative, b"\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01");
         let float = Message::default().float(2, 1.0).into_bytes();
         assert_eq!(float, b"\x15\x00\x00\x80\x3f");
+    }
+
+    #[test]
+    fn fields_are_read_up_to_the_first_that_is_cut() {
+        let message = Message::default()
+            .int(1, -1)
+            .float(2, 1.0)
+            .string(3, "testing");
+        let bytes = message.into_bytes();
+        let read: Vec<_> = fields(&bytes).collect();
+        let expected = [
+            Field::Int(1, u64::MAX),
+            Field::Other,
+            Field::Bytes(3, b"testing"),
+        ];
+        assert_eq!(read, expected);
+        let cut: Vec<_> = fields(&bytes[..bytes.len() - 1]).collect();
+        assert_eq!(cut, expected[..2]);
     }
 }
