@@ -428,6 +428,14 @@ pub(crate) enum BenchCommand {
         #[arg(long, default_value_t = 10_000)]
         records: usize,
     },
+    /// Forgetting everything at once, with its proof, and beside a writer
+    Forget {
+        /// Records in the store
+        #[arg(long, default_value_t = 100_000)]
+        records: usize,
+    },
+    /// Resident memory of the model with one session and with more
+    Sessions,
     /// Event ingest: share of the wall time inside the embedding session
     Ingest {
         /// Events to replay

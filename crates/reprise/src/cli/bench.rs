@@ -4,10 +4,12 @@
 mod concurrent;
 mod corpus;
 mod faces;
+mod forget;
 mod ingest;
 mod list;
 mod memory;
 mod recall;
+mod sessions;
 
 use std::path::Path;
 
@@ -22,6 +24,8 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
         BenchCommand::List { records } => list::run(context, *records),
         BenchCommand::Faces { records } => faces::run(context, *records),
         BenchCommand::Ingest { events } => ingest::run(context, *events),
+        BenchCommand::Forget { records } => forget::run(context, *records),
+        BenchCommand::Sessions => sessions::run(context),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),
     }
 }
