@@ -38,6 +38,8 @@ class Home:
         self.folder = Path(tempfile.mkdtemp(prefix="reprise-abuse-"))
         self.data = self.folder / "data"
         self.daemons = []
+        # None: words and time only.
+        self.models = None
         self.env = {n: v for n, v in os.environ.items() if not n.startswith("REPRISE_")}
         self.env |= {
             "HOME": str(self.folder),
@@ -57,20 +59,50 @@ class Home:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def command(self, *arguments):
-        return [REPRISE, "--no-model", "--data-dir", str(self.data), *arguments]
+        model = ["--models-dir", self.models] if self.models else ["--no-model"]
+        return [REPRISE, *model, "--data-dir", str(self.data), *arguments]
 
-    def run(self, *arguments, timeout=60, **more):
-        """Runs a command to its end; its output as text."""
+    def with_model(self):
+        """From now on commands and daemons have the machine's own model, which is brought where it
+        is missing."""
+        cache = os.environ.get("XDG_CACHE_HOME") or Path(os.environ["HOME"]) / ".cache"
+        self.models = str(Path(cache) / "reprise/models")
+        self.done("models", "pull", timeout=150)
+
+    def run(self, *arguments, timeout=60, shim=None, **more):
+        """Runs a command to its end, with these settings of the shim; its output as text."""
+        env = self.env
+        if shim is not None:
+            env = env | {"LD_PRELOAD": self.shim()} | {n: str(v) for n, v in shim.items()}
         return subprocess.run(
             self.command(*arguments),
-            env=self.env, capture_output=True, text=True, timeout=timeout, **more,
+            env=env, capture_output=True, text=True, timeout=timeout, **more,
         )
+
+    def done(self, *arguments, **more):
+        """The same of a command that must succeed; what it printed."""
+        ended = self.run(*arguments, **more)
+        assert ended.returncode == 0, f"`{' '.join(arguments[:2])}` failed: {ended.stderr}"
+        return ended.stdout
+
+    def ingest(self, user, lines):
+        """Keeps records, given as objects of the batch contract."""
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        return self.done("ingest", "--user", user, "--jsonl", "-", input=text)
+
+    def texts(self, user):
+        """What stands in a memory, sorted."""
+        lines = self.done("export", "--user", user).splitlines()
+        return sorted(json.loads(line)["text"] for line in lines)
 
     def start(self, *arguments, **more):
         return subprocess.Popen(self.command(*arguments), env=self.env, **more)
 
-    def serve(self, *arguments, limits=()):
+    def serve(self, *arguments, limits=(), shim=None):
         """A daemon that answers, on a port of its own; `limits` are pairs for setrlimit."""
+        held = self.env
+        if shim is not None:
+            self.env = held | {"LD_PRELOAD": self.shim()} | {n: str(v) for n, v in shim.items()}
 
         def limit():
             for what, values in limits:
@@ -80,6 +112,7 @@ class Home:
             "serve", "--http", "127.0.0.1:0", *arguments,
             preexec_fn=limit, stderr=subprocess.DEVNULL,
         )
+        self.env = held
         self.daemons.append(daemon)
         within(30, lambda: self.status().get("pid") == daemon.pid, "no daemon came up")
         self.port = int(self.status()["http"].rsplit(":", 1)[1])
@@ -88,6 +121,14 @@ class Home:
     def status(self):
         said = self.run("--json", "status").stdout
         return json.loads(said) if said.startswith("{") else {}
+
+    def shim(self):
+        """The library of `shim.c`."""
+        made = self.folder / "shim.so"
+        if not made.exists():
+            source = Path(__file__).with_name("shim.c")
+            subprocess.run(["cc", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+        return str(made)
 
     def token(self, name, *more):
         made = self.run("token", "add", name, *more)

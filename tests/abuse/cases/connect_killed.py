@@ -1,21 +1,17 @@
 #!/usr/bin/env python3
-"""`kill -9` of connect and disconnect at any moment: every file is whole, in the mode it had, and
-`disconnect` gives back what was there, another program's server of our name included."""
+"""connect and disconnect are killed, and fail, at each of their renames and syncs: every file is
+whole, in the mode it had, and `disconnect` gives back what was there, another program's server of
+our name included."""
 
 import json
-import os
-import random
-import signal
 import stat
-import time
 
-from abuse import Home, rounds
+from abuse import Home
 
 SERVERS = '{"mcpServers": {"memory": {"command": "npx", "args": ["server-memory"]}}, "n": 1}\n'
 SETTINGS = '{ "theme": "dark" }\n'
 
 with Home() as home:
-    draw = random.Random(3)
     files = {home.folder / ".claude.json": SERVERS, home.folder / ".claude/settings.json": SETTINGS}
     (home.folder / ".claude").mkdir()
 
@@ -36,28 +32,39 @@ with Home() as home:
     refused = home.run("connect", "claude-code", "--user", "ada")
     assert refused.returncode == 2 and "another program" in refused.stderr, refused.stderr
     is_as_it_was("a refused connect")
-    began = time.monotonic()
     connect = ("connect", "claude-code", "--user", "ada", "--replace")
     assert home.run(*connect).returncode == 0, "connect --replace failed"
-    whole = time.monotonic() - began
     for path in home.folder.rglob("*reprise*"):
         if path.is_file():
             assert mode(path) == 0o600, f"{path.name} has mode {mode(path):o}"
     assert home.run("disconnect", "claude-code").returncode == 0, "disconnect failed"
     is_as_it_was("disconnect")
-    for n in range(rounds(120, 20)):
-        command = connect if n % 3 else ("disconnect", "claude-code")
-        killed = home.start(*command, stdout=-3, stderr=-3)
-        time.sleep(draw.random() * whole * 1.2)
-        os.kill(killed.pid, signal.SIGKILL)
-        killed.wait()
-        for path in files:
-            json.loads(path.read_text())
-        done = home.run("disconnect", "claude-code")
-        assert done.returncode == 0, f"round {n}: {done.stderr}"
-        is_as_it_was(f"round {n}")
-        left = [path.name for path in home.folder.glob(".claude*/*reprise*")]
-        assert not left, f"round {n} left {left}"
+    trace = home.folder / "trace"
+    for command in [connect, ("disconnect", "claude-code")]:
+        if command is not connect:
+            home.done(*connect)
+        trace.write_text("")
+        home.done(*command, shim={"SHIM_TRACE": trace})
+        home.done("disconnect", "claude-code")
+        steps = trace.read_text().splitlines()
+        assert any(step.startswith("rename") for step in steps), steps
+        for number, step in enumerate(steps, 1):
+            for how in ["SHIM_KILL", "SHIM_FAIL"]:
+                when = f"{command[0]}, {how} at {number} ({step})"
+                if command is not connect:
+                    home.done(*connect)
+                ended = home.run(*command, shim={how: number})
+                assert how == "SHIM_FAIL" or ended.returncode == -9, f"{when}: was not killed"
+                assert "panicked" not in ended.stderr, f"{when}: {ended.stderr}"
+                if command is connect and ended.returncode > 0:
+                    is_as_it_was(f"{when}, which was refused")
+                for path in files:
+                    json.loads(path.read_text())
+                home.done("disconnect", "claude-code")
+                is_as_it_was(when)
+                left = [path.name for path in home.folder.glob(".claude*/*reprise*")]
+                left += [path.name for path in home.folder.glob(".claude.json.*")]
+                assert not left, f"{when} left {left}"
     broken = home.folder / ".claude/settings.json"
     broken.write_text("{ broken")
     assert home.run(*connect).returncode == 2, "a broken file was taken"
