@@ -302,7 +302,7 @@ impl Directory {
             .collect()
     }
 
-    /// Bytes that compaction would certainly give back.
+    /// About the bytes that compaction gives back, but for what it writes itself.
     pub(crate) fn reclaimable(&self) -> u64 {
         let framing = segment_size(0) * (self.vectors.len() as u64).saturating_sub(1);
         self.dead_bytes + framing
