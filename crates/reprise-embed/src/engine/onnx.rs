@@ -104,7 +104,7 @@ fn create(
         builder = builder.with_precise_qmm().map_err(text)?;
     }
     if let Some(weights) = weights {
-        builder = weights.lend(builder).map_err(text)?;
+        builder = weights.lend(builder)?;
     }
     builder
         .commit_from_file(path)

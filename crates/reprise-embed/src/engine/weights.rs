@@ -37,15 +37,16 @@ impl SharedWeights {
     }
 
     /// Gives them to a session that is being made.
-    pub(crate) fn lend(
-        &self,
-        builder: SessionBuilder,
-    ) -> Result<SessionBuilder, ort::Error<SessionBuilder>> {
-        let builder = builder.with_prepacked_weights(&self.packed)?;
-        let mut tensors = self.tensors.iter();
-        tensors.try_fold(builder, |builder, (name, tensor)| {
-            builder.with_initializer(name, Arc::clone(tensor))
-        })
+    pub(crate) fn lend(&self, builder: SessionBuilder) -> Result<SessionBuilder, String> {
+        let mut builder = builder
+            .with_prepacked_weights(&self.packed)
+            .map_err(|error| error.to_string())?;
+        for (name, tensor) in &self.tensors {
+            builder = builder
+                .with_initializer(name, Arc::clone(tensor))
+                .map_err(|error| error.to_string())?;
+        }
+        Ok(builder)
     }
 }
 

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use reprise_server::{Call, Client, Place, Starter, WriteReport};
+use reprise_operations::WriteReport;
+use reprise_server::{Call, Client, Place, Starter};
 use reprise_types::{Clock, SystemClock};
 use serde_json::{Value, json};
 

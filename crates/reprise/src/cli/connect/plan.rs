@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_server::{HookEvent, HookProgram};
+use reprise_operations::HookEvent;
+use reprise_server::HookProgram;
 use serde_json::{Value, json};
 
 use super::edit;

@@ -101,12 +101,12 @@ fn a_program_of_another_name_knows_what_it_wrote() {
 
 fn leaves_no_trace(entry: &Entry) {
     // A shell quotes what is before it.
-    let program = entry.program.rsplit('\'').next().unwrap();
+    let called = entry.program.rsplit('\'').next().unwrap();
     for program in PROGRAMS {
         for target in targets(program) {
             let before = foreign(&target);
             let once = target.with(before, entry).unwrap();
-            assert!(once.contains(program), "{once}");
+            assert!(once.contains(called), "{once}");
             assert_eq!(target.with(&once, entry).unwrap(), once, "{program:?}");
             let after = target.without(&once).unwrap();
             if target.path.extension().is_some_and(|e| e == "json") {
