@@ -14,6 +14,7 @@ mod cli;
 mod demo;
 mod evaluation;
 mod faces;
+mod global;
 mod home;
 mod people;
 mod requirements;

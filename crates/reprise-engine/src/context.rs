@@ -184,7 +184,11 @@ fn render(chosen: &[Chosen<'_>], nonce: u128) -> String {
                 "" | NOTHING_SPEAKS => String::new(),
                 reason => format!("; {reason}"),
             };
-            memory.line(&format!("- {date} [{}{reason}] ", record.id), &one.text);
+            let published = one.memory.published.as_ref();
+            let by = published.map_or_else(String::new, |by| {
+                format!("; published by {}, version {}", by.author, by.version)
+            });
+            memory.line(&format!("- {date} [{}{by}{reason}] ", record.id), &one.text);
         }
     }
     memory.into_text()

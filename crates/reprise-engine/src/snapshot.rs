@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use reprise_index::IndexSnapshot;
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
-use reprise_types::{EmbeddingSpace, MemoryRecord, RecordId};
+use reprise_types::{EmbeddingSpace, MemoryRecord, RecordId, VectorStore as _};
 
 use crate::marks::Marks;
 
@@ -79,6 +79,29 @@ impl Snapshot {
             next = record.ok().and_then(|record| record.supersedes);
         }
         versions
+    }
+
+    /// The vector of the live record with this id, in the space in use.
+    #[must_use]
+    pub fn vector(&self, id: RecordId) -> Option<Vec<f32>> {
+        let ordinal = self.ordinal(id)?;
+        let mut vector = vec![0.0; self.reader.dimensions()];
+        let held = self.index.has_vector(ordinal) && self.reader.vector(ordinal, &mut vector);
+        held.then_some(vector)
+    }
+
+    /// A version and all that it corrected, newest first, as far as they are still there.
+    #[must_use]
+    pub fn versions(&self, id: RecordId) -> Vec<MemoryRecord> {
+        let versions = self.corrected(id).into_iter();
+        let places = versions.filter_map(|id| self.index.find(id));
+        let there = places.filter(|ordinal| {
+            let doc = self.index.doc(*ordinal);
+            doc.is_some_and(|doc| doc.forgotten_at.is_none())
+        });
+        there
+            .filter_map(|ordinal| self.record(ordinal, None).ok())
+            .collect()
     }
 
     /// The place of the live record with this id.

@@ -27,6 +27,7 @@ mod spoken;
 mod time;
 mod typed;
 mod user;
+mod way_out;
 mod write;
 
 pub use annotation::{Annotation, Link, Related, normal_tag, normal_tags};
@@ -50,8 +51,8 @@ pub use ports::{
 };
 pub use quote::{QuotedMemory, quoted_lines, unframed, without_quoted};
 pub use recall::{
-    Degraded, LearnedMove, MatchedIdentifier, RankSignal, Recall, RecallRequest, RetrievedMemory,
-    SearchTier, TaughtBy, Verdict, Why,
+    Degraded, LearnedMove, MatchedIdentifier, PublishedBy, RankSignal, Recall, RecallRequest,
+    RecallScope, RetrievedMemory, SearchTier, TaughtBy, Verdict, Why,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, json_bytes};
 pub use run::{
@@ -61,4 +62,5 @@ pub use run::{
 pub use spoken::Spoken;
 pub use time::{SystemClock, TimestampError, parse_timestamp};
 pub use user::{UserId, UserIdError};
+pub use way_out::{WayOut, Withheld};
 pub use write::{RejectReason, WriteOutcome};

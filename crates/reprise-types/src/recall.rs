@@ -1,5 +1,7 @@
 //! What a recall asks and what it answers: records, calibrated scores, and the reasons for them.
 
+use std::str::FromStr;
+
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +13,7 @@ use crate::id::{RecallId, RecordId};
 use crate::limits::TOP_K_DEFAULT;
 use crate::record::MemoryRecord;
 use crate::spoken::Spoken;
+use crate::user::UserId;
 
 /// A question to memory.
 #[derive(Debug, Clone, PartialEq)]
@@ -166,6 +169,59 @@ pub struct RetrievedMemory {
     pub sona_score: f32,
     /// Where the score comes from.
     pub why: Why,
+    /// Who published it, where it comes from the global store; `None` for the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<PublishedBy>,
+}
+
+/// What a reader must know of a result that somebody else published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedBy {
+    /// Its author.
+    pub author: UserId,
+    /// Its version.
+    pub version: String,
+    /// How it has served others, 0..1; 0.5 while too few have said.
+    pub quality: f32,
+}
+
+/// Whose knowledge a question is put to (C19).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+pub enum RecallScope {
+    /// The user's own memory.
+    #[default]
+    #[serde(rename = "local")]
+    Local,
+    /// Both.
+    #[serde(rename = "local+global")]
+    LocalAndGlobal,
+    /// What others published.
+    #[serde(rename = "global")]
+    Global,
+}
+
+impl RecallScope {
+    /// Every scope.
+    pub const ALL: [Self; 3] = [Self::Local, Self::LocalAndGlobal, Self::Global];
+
+    /// The wire name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::LocalAndGlobal => "local+global",
+            Self::Global => "global",
+        }
+    }
+}
+
+impl FromStr for RecallScope {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|scope| scope.name() == text);
+        found.ok_or_else(|| format!("`{text:.32}` is no scope; use local, local+global or global"))
+    }
 }
 
 /// The reasons for one result.
@@ -270,6 +326,8 @@ pub enum Degraded {
     NotExpanded,
     /// The host's second judge gave nothing usable in time.
     NotReranked,
+    /// The global store gave nothing in time.
+    NoGlobal,
 }
 
 impl Degraded {
@@ -283,6 +341,7 @@ impl Degraded {
             Self::DamagedRecords => "damaged_records",
             Self::NotExpanded => "not_expanded",
             Self::NotReranked => "not_reranked",
+            Self::NoGlobal => "no_global",
         }
     }
 
@@ -302,6 +361,9 @@ impl Degraded {
             }
             Self::NotExpanded => "no other wordings came in time: asked as it stands",
             Self::NotReranked => "no second judgement came in time: ranked without one",
+            Self::NoGlobal => {
+                "the global store gave no answer in time: your own memory alone answered"
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ mod backup;
 mod branch;
 mod demo;
 mod faces;
+mod global;
 mod help;
 mod ingest;
 mod learn;
@@ -24,7 +25,8 @@ use clap::{Args, Parser, Subcommand};
 use reprise_eval::Format;
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{
-    Calendar, Clock, MemoryKind, MemorySource, RecordId, SystemClock, TimeError, UserId,
+    Calendar, Clock, MemoryKind, MemorySource, RecallScope, RecordId, SystemClock, TimeError,
+    UserId,
 };
 
 pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreArguments};
@@ -35,6 +37,7 @@ pub(crate) use faces::{
     McpArguments, NamedArguments, RelatedArguments, ServeArguments, TagsArguments, TokenCommand,
     WhoseArguments,
 };
+pub(crate) use global::{PublishArguments, PublishedArguments, UnpublishArguments};
 pub(crate) use help::{command, meant, slip_of_learn};
 pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
@@ -152,6 +155,12 @@ pub(crate) enum Command {
     Branch(BranchCommand),
     /// Change a version-controlled tree together: transactions, rules, audit, rollback (ADR-008)
     Workspace(WorkspaceArguments),
+    /// Let others find records of yours: shows the exact bytes, and asks
+    Publish(PublishArguments),
+    /// Take back what was published, from every answer at once
+    Unpublish(UnpublishArguments),
+    /// List what a user has published
+    Published(PublishedArguments),
     /// Count what a store holds
     Stats(UserArguments),
     /// Verify every hash and prove that the index equals the log
@@ -203,6 +212,9 @@ pub(crate) struct RecallArguments {
     /// One {"query_id","query"} per line; prints one answer per line; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     pub(crate) queries: Option<PathBuf>,
+    /// Whose knowledge: local, local+global or global
+    #[arg(long, default_value = "local", value_parser = scope)]
+    pub(crate) scope: RecallScope,
     /// Most results
     #[arg(long, default_value_t = TOP_K_DEFAULT)]
     pub(crate) top_k: usize,
@@ -246,6 +258,11 @@ impl RecallArguments {
     pub(crate) fn words(&self) -> Option<String> {
         (!self.text.is_empty()).then(|| self.text.join(" "))
     }
+}
+
+/// Whose knowledge is asked.
+fn scope(text: &str) -> Result<RecallScope, String> {
+    text.parse()
 }
 
 /// The calendar of whoever types.

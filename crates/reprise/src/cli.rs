@@ -14,6 +14,7 @@ mod eval;
 mod events;
 mod export;
 mod forget;
+mod global;
 mod hook;
 pub(crate) mod host;
 mod ingest;
@@ -115,6 +116,9 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Stop => status::stop(&context),
         Command::Token(command) => token::run(&context, &command),
         Command::Workspace(arguments) => workspace::run(&context, &arguments),
+        Command::Publish(arguments) => global::publish(&context, &arguments),
+        Command::Unpublish(arguments) => global::unpublish(&context, &arguments),
+        Command::Published(arguments) => global::published(&context, &arguments),
         Command::Stats(arguments) => stats::run(&context, &arguments),
         Command::Check(arguments) => check::run(&context, &arguments),
         Command::Compact(arguments) => compact::run(&context, &arguments),

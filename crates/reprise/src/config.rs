@@ -12,7 +12,9 @@ use std::time::Duration;
 use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
 use reprise_engine::LearnSettings;
+use reprise_global::Caller;
 use reprise_operations::TagRules;
+use reprise_types::UserId;
 use serde::Deserialize;
 
 /// The whole file. What is not there has its default; what is not known is refused.
@@ -23,6 +25,17 @@ pub(crate) struct Config {
     pub(crate) serve: Serve,
     memory: Memory,
     learning: Learning,
+    global: Global,
+}
+
+/// Who belongs together in the global store of a data directory.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Global {
+    /// From an organisation to its members.
+    organisations: BTreeMap<String, Vec<String>>,
+    /// Users of the paid tier.
+    paid: Vec<String>,
 }
 
 /// Tags in one spelling.
@@ -90,6 +103,18 @@ impl Config {
     /// What it says of tags.
     pub(crate) fn tag_rules(&self) -> TagRules {
         TagRules::new(self.tags.aliases.clone(), self.tags.known.clone())
+    }
+
+    /// What it says of a user who asks the global store.
+    pub(crate) fn caller(&self, user: &UserId) -> anyhow::Result<Caller> {
+        let is_named = |members: &Vec<String>| members.iter().any(|name| name == user.as_str());
+        let mut organisations = self.global.organisations.iter();
+        let own = organisations.find(|(_, members)| is_named(members));
+        Ok(Caller {
+            user: user.clone(),
+            org: own.map(|(name, _)| name.parse()).transpose()?,
+            paid: is_named(&self.global.paid),
+        })
     }
 
     fn learn_settings(&self) -> anyhow::Result<LearnSettings> {

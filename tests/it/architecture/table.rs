@@ -76,6 +76,10 @@ pub(super) const ROOMS: &[Room] = &[
         ],
     },
     Room {
+        package: "reprise-global",
+        may_name: &["reprise-types", "reprise-redact", "reprise-engine"],
+    },
+    Room {
         package: "reprise-agent",
         may_name: &[
             "reprise-types",
@@ -101,6 +105,7 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-redact",
             "reprise-engine",
             "reprise-knowledge",
+            "reprise-global",
             "reprise-agent",
             "reprise-workspace",
         ],
@@ -122,6 +127,7 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-engine",
             "reprise-eval",
             "reprise-knowledge",
+            "reprise-global",
             "reprise-agent",
             "reprise-operations",
             "reprise-server",
@@ -176,6 +182,7 @@ pub(super) const FENCES: &[Fence] = &[
         outside: &["tokio"],
         rooms: &[
             "reprise-agent",
+            "reprise-global",
             "reprise-sandbox",
             "reprise-operations",
             "reprise-server",

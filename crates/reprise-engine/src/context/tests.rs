@@ -38,6 +38,7 @@ fn memory(number: u128, session: &str, at: &str, text: &str, score: f32) -> Retr
         score,
         sona_score: score,
         why: Why::default(),
+        published: None,
     }
 }
 

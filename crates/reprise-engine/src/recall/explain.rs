@@ -62,6 +62,7 @@ pub(super) fn run(
                     score,
                     sona_score,
                     why,
+                    published: None,
                 });
             }
             // Forgetting is erasure: not even a question about the past brings it back.

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Degraded, EmbeddingSpace, MemoryKind, MemorySource, Recall, RecallId, RecordId,
-    RetrievedMemory, SearchTier, Verdict, Why, check_unit_vector,
+    Degraded, EmbeddingSpace, MemoryKind, MemorySource, Recall, RecallId, RecallScope, RecordId,
+    RetrievedMemory, SearchTier, UserId, Verdict, Why, check_unit_vector,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,13 +109,30 @@ pub struct Hit {
     pub reason: String,
     /// Where the score comes from.
     pub why: Why,
+    /// Whose knowledge it is, where more than the user's own was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<RecallScope>,
+    /// Who published it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<UserId>,
+    /// Which version of it this is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// How it has served others, 0..1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quality: Option<f32>,
 }
 
 impl From<RetrievedMemory> for Hit {
     fn from(mut found: RetrievedMemory) -> Self {
         let external_id = external_id_of(&found.record);
         let record = found.record;
+        let published = found.published.as_ref();
         Self {
+            scope: published.map(|_| RecallScope::Global),
+            author: published.map(|by| by.author.clone()),
+            version: published.map(|by| by.version.clone()),
+            quality: published.map(|by| by.quality),
             id: record.id,
             external_id,
             session_id: record.session_id,

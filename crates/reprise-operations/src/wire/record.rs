@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use reprise_types::{
     ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
-    NewRecord, RecordId, RejectReason, WriteOutcome, parse_timestamp,
+    NewRecord, RecordId, RejectReason, WayOut, WriteOutcome, parse_timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -318,13 +318,10 @@ impl<'a> ExportLine<'a> {
     }
 }
 
-/// Records with this tag are left out of exports unless they are asked for (A35).
-const SENSITIVE: &str = "sensitive";
-
-/// Whether a record is to stay here.
+/// Whether a record is left out of exports unless it is asked for (A35).
 #[must_use]
 pub fn is_sensitive(record: &MemoryRecord) -> bool {
-    record.tags.iter().any(|tag| tag == SENSITIVE)
+    record.may_leave(WayOut::Export).is_err()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use clap::{Command, CommandFactory};
 use super::Arguments;
 
 /// Every command, in the order in which somebody comes to need it.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Begin",
         &["demo", "connect", "disconnect", "doctor", "models"],
@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Single records",
         &["show", "edit", "delete", "link", "related", "tags"],
     ),
+    ("Shared knowledge", &["publish", "unpublish", "published"]),
     (
         "Programs and agents",
         &[
@@ -44,7 +45,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
 ];
 
 /// Of each command what is typed most.
-const EXAMPLES: [(&str, &[&str]); 15] = [
+const EXAMPLES: [(&str, &[&str]); 16] = [
     (
         "ingest",
         &[
@@ -93,6 +94,13 @@ const EXAMPLES: [(&str, &[&str]); 15] = [
         &[
             "reprise forget --user ada --session s-17 --verify",
             "reprise forget --user ada --before 2025-01-01T00:00:00Z",
+        ],
+    ),
+    (
+        "publish",
+        &[
+            "reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --dry-run",
+            "reprise publish 01JQ8Z3V5N8M6T2R4W7X9YABCD --user ada --title \"Slow builds\"",
         ],
     ),
     ("export", &["reprise export --user ada --format yaml"]),

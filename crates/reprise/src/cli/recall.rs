@@ -19,6 +19,7 @@ use reprise_types::{
 };
 
 use super::daemon::Daemon;
+use super::global::Others;
 use super::store::{self, Access};
 use super::{Context, model};
 use crate::args::{RecallArguments, calendar};
@@ -39,9 +40,10 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
         daemon: Daemon::running(context)?,
         files: None,
         is_new: !store::exists(context, user)?,
+        others: Others::open(context, user, arguments.scope)?,
     };
     let exit = answered(&mut asker)?;
-    if asker.is_new {
+    if asker.is_new && !asker.others.as_ref().is_some_and(Others::is_alone) {
         super::note(&format!(
             "user `{user}` has no memory yet; `reprise ingest` makes one"
         ));
@@ -96,6 +98,8 @@ struct Asker<'a> {
     files: Option<Files>,
     /// The user has no memory yet.
     is_new: bool,
+    /// The global store, where the scope goes beyond the user's own memory.
+    others: Option<Others>,
 }
 
 /// A snapshot and what embeds the questions to it.
@@ -106,8 +110,34 @@ struct Files {
 }
 
 impl Asker<'_> {
-    /// `handed` is the question's vector where the caller has one: the file alone takes that.
+    /// The answer of every tier that the scope names. `handed` is the question's vector where the
+    /// caller has one: the file alone takes that.
     fn answer(
+        &mut self,
+        query_id: Option<String>,
+        text: &str,
+        handed: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> anyhow::Result<Answer> {
+        if self.others.is_none() {
+            return self.own(query_id, text, handed);
+        }
+        let began = Instant::now();
+        let is_alone = self.others.as_ref().is_some_and(Others::is_alone);
+        let own = if is_alone {
+            Answer::new(query_id, Recall::nothing(recall_id()?), 0.0)
+        } else {
+            self.own(query_id, text, handed)?
+        };
+        let Some(others) = &self.others else {
+            return Ok(own);
+        };
+        let mut answer = others.widen(own, text, self.arguments.top_k)?;
+        answer.elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
+        Ok(answer)
+    }
+
+    /// The user's own memory's answer.
+    fn own(
         &mut self,
         query_id: Option<String>,
         text: &str,
@@ -135,7 +165,9 @@ impl Asker<'_> {
             top_k: context_candidates(budget),
             ..request(self.arguments, text)
         };
-        if let Some(daemon) = &self.daemon {
+        if self.others.is_none()
+            && let Some(daemon) = &self.daemon
+        {
             let path = Call::path_of(&self.arguments.user, &["recall"]);
             let body = recall::Arguments {
                 max_tokens: Some(budget),
@@ -143,7 +175,17 @@ impl Asker<'_> {
             };
             return Ok(daemon.ask(&Call::post(path, &serde_json::to_value(body)?))?);
         }
-        let recall = self.found(&request, None)?;
+        let others = self.others.take();
+        let own = if others.as_ref().is_some_and(Others::is_alone) {
+            Recall::nothing(recall_id()?)
+        } else {
+            self.found(&request, None)?
+        };
+        let recall = match &others {
+            Some(others) => others.widen_recall(own, text, request.top_k)?,
+            None => own,
+        };
+        self.others = others;
         let factory = self.files.as_ref().and_then(|files| files.factory.as_ref());
         let count = |text: &str| {
             let counted = factory.and_then(|factory| factory.count_tokens(text).ok());

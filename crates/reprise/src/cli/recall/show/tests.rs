@@ -8,6 +8,10 @@ use super::*;
 
 fn hit(text: &str, words: &[&str]) -> Hit {
     Hit {
+        scope: None,
+        author: None,
+        version: None,
+        quality: None,
         id: RecordId::from_u128(7),
         external_id: Some("note-7".to_owned()),
         session_id: "mon".to_owned(),

@@ -1,0 +1,143 @@
+//! Who asks a global store, and which shelves are open to them.
+//!
+//! Lives here: the one rule of access. Must never live here: a token.
+
+use std::fmt;
+use std::str::FromStr;
+
+use reprise_types::{UserId, UserIdError};
+use serde::{Deserialize, Serialize};
+
+use crate::record::{AccessPolicy, GlobalRecord};
+
+/// An organisation: named as a user is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct OrgId(UserId);
+
+/// Why a text cannot name an organisation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("that is no name of an organisation: {0}")]
+pub struct OrgIdError(UserIdError);
+
+impl OrgId {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl FromStr for OrgId {
+    type Err = OrgIdError;
+
+    fn from_str(text: &str) -> Result<Self, OrgIdError> {
+        text.parse().map(Self).map_err(OrgIdError)
+    }
+}
+
+impl fmt::Display for OrgId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An authenticated user, with what his token says of him at this moment: a membership that was
+/// withdrawn is not in it any more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Who.
+    pub user: UserId,
+    /// Whose member.
+    pub org: Option<OrgId>,
+    /// Whether the paid tier is open.
+    pub paid: bool,
+}
+
+impl Caller {
+    /// A user without organisation or paid tier.
+    #[must_use]
+    pub fn new(user: UserId) -> Self {
+        Self {
+            user,
+            org: None,
+            paid: false,
+        }
+    }
+
+    /// Whether this caller may see a record at all. Its author may, whatever became of the rest.
+    #[must_use]
+    pub fn may_see(&self, record: &GlobalRecord) -> bool {
+        let member = || record.org_id.is_some() && record.org_id == self.org;
+        record.author_id == self.user
+            || match record.publication.access_policy {
+                AccessPolicy::Public => true,
+                AccessPolicy::Org => member(),
+                AccessPolicy::Paid => self.paid,
+            }
+    }
+
+    /// The shelves whose every record this caller may see.
+    #[must_use]
+    pub fn shelves(&self) -> Vec<Shelf> {
+        let mut shelves = vec![Shelf::Public];
+        shelves.extend(self.paid.then_some(Shelf::Paid));
+        shelves.extend(self.org.clone().map(Shelf::Org));
+        shelves
+    }
+}
+
+/// Where a record stands: what the stores partition by, so that no query reads what its caller may
+/// not see.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Shelf {
+    /// For everybody.
+    Public,
+    /// For the paid tier.
+    Paid,
+    /// For the members of one organisation.
+    Org(OrgId),
+}
+
+impl Shelf {
+    /// The shelf of something published by `caller` under `policy`; `None` where he has no
+    /// organisation to publish it to.
+    #[must_use]
+    pub fn of(caller: &Caller, policy: AccessPolicy) -> Option<Self> {
+        match policy {
+            AccessPolicy::Public => Some(Self::Public),
+            AccessPolicy::Paid => Some(Self::Paid),
+            AccessPolicy::Org => caller.org.clone().map(Self::Org),
+        }
+    }
+
+    /// The shelf on which a record stands.
+    #[must_use]
+    pub fn holding(record: &GlobalRecord) -> Self {
+        match (record.publication.access_policy, &record.org_id) {
+            (AccessPolicy::Paid, _) => Self::Paid,
+            (AccessPolicy::Org, Some(org)) => Self::Org(org.clone()),
+            _ => Self::Public,
+        }
+    }
+
+    /// The organisation whose shelf it is.
+    #[must_use]
+    pub fn org(&self) -> Option<&OrgId> {
+        match self {
+            Self::Org(org) => Some(org),
+            Self::Public | Self::Paid => None,
+        }
+    }
+}
+
+impl fmt::Display for Shelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Public => f.write_str("public"),
+            Self::Paid => f.write_str("paid"),
+            // No organisation's name holds a colon.
+            Self::Org(org) => write!(f, "org:{org}"),
+        }
+    }
+}

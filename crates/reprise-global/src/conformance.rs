@@ -1,0 +1,536 @@
+//! What every store must do, as checks that run against any of them: a failed one panics.
+//!
+//! Lives here: the checks, and words as vectors for them. Must never live here: a store.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::too_many_lines,
+    reason = "these are the bodies of tests"
+)]
+
+use std::sync::Arc;
+
+use reprise_types::{EmbeddingSpace, RecordId, hostile_text, normalize};
+
+use crate::caller::Caller;
+use crate::error::GlobalError;
+use crate::record::{AccessPolicy, GlobalContentType, Publication, Version, sha256_hex};
+use crate::store::{Fate, GlobalQuery, GlobalStore, TextVectors, UsageReport};
+
+/// Length of the vectors of [`word_vectors`].
+pub const DIMENSIONS: u16 = 384;
+
+/// The space of [`word_vectors`].
+#[must_use]
+pub fn word_space() -> EmbeddingSpace {
+    EmbeddingSpace {
+        model: "test-words".to_owned(),
+        version: "1".to_owned(),
+        dimensions: DIMENSIONS,
+    }
+}
+
+/// Adds up a direction per word: the same words, the same vector.
+#[must_use]
+pub fn word_vectors() -> TextVectors {
+    Arc::new(|text| {
+        let mut vector = vec![0.001; usize::from(DIMENSIONS)];
+        for word in text.split(|c: char| !c.is_alphanumeric()) {
+            let word = word.to_lowercase();
+            let hash = word.bytes().fold(7_u64, |hash, byte| {
+                hash.wrapping_mul(31).wrapping_add(u64::from(byte))
+            });
+            let place = (hash % u64::from(DIMENSIONS)) as usize;
+            if let Some(number) = vector.get_mut(place).filter(|_| !word.is_empty()) {
+                *number += 1.0;
+            }
+        }
+        normalize(&mut vector);
+        Some((word_space(), vector))
+    })
+}
+
+/// A user of no organisation.
+#[must_use]
+pub fn user(name: &str) -> Caller {
+    Caller::new(name.parse().unwrap())
+}
+
+/// A member of an organisation.
+#[must_use]
+pub fn member(name: &str, org: &str) -> Caller {
+    Caller {
+        org: Some(org.parse().unwrap()),
+        ..user(name)
+    }
+}
+
+/// A user of the paid tier.
+#[must_use]
+pub fn paying(name: &str) -> Caller {
+    Caller {
+        paid: true,
+        ..user(name)
+    }
+}
+
+/// A public document.
+#[must_use]
+pub fn document(title: &str, content: &str) -> Publication {
+    Publication {
+        origin: sha256_hex(title.as_bytes()),
+        content_type: GlobalContentType::Document,
+        title: title.to_owned(),
+        summary: content.chars().take(60).collect(),
+        content: content.to_owned(),
+        tags: vec!["Guide".to_owned()],
+        access_policy: AccessPolicy::Public,
+        licence: "CC-BY-4.0".to_owned(),
+    }
+}
+
+/// The same for other readers.
+#[must_use]
+pub fn for_readers(policy: AccessPolicy, publication: Publication) -> Publication {
+    Publication {
+        access_policy: policy,
+        ..publication
+    }
+}
+
+async fn ids(store: &dyn GlobalStore, caller: &Caller, text: &str) -> Vec<RecordId> {
+    let answer = store.query(caller, &GlobalQuery::new(text, 10)).await;
+    let hits = answer.unwrap().hits;
+    hits.iter().map(|hit| hit.record.id).collect()
+}
+
+fn is_not_found<T>(result: &Result<T, GlobalError>) -> bool {
+    matches!(result, Err(GlobalError::NotFound { .. }))
+}
+
+/// What is published is found by another user, whole, with its author and version.
+pub async fn what_is_published_is_found_by_others(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    assert!(ids(store, &bob, "tokio").await.is_empty());
+    assert!(store.published(&ann).await.unwrap().is_empty());
+    let wanted = document(
+        "Tokio guide",
+        "Never block inside an async handler of tokio.",
+    );
+    let other = document("Bread", "Let the sourdough rest overnight in a cool place.");
+    let published = store.publish(&ann, wanted.clone()).await.unwrap();
+    store.publish(&ann, other).await.unwrap();
+    assert_eq!(published.version, Version(1));
+    assert_eq!(published.bytes, wanted.bytes().len());
+    assert!(!published.unchanged);
+    let answer = store
+        .query(
+            &bob,
+            &GlobalQuery::new("blocking in an async tokio handler", 5),
+        )
+        .await
+        .unwrap();
+    let first = answer.hits.first().unwrap();
+    assert_eq!(first.record.id, published.id);
+    assert_eq!(first.record.author_id, ann.user);
+    assert_eq!(first.record.publication, wanted);
+    assert_eq!(first.record.checksum, wanted.checksum());
+    assert!(first.score > 0.0 && first.score <= 1.0);
+    assert!((first.sona_score - first.score).abs() < f32::EPSILON);
+    let whole = store.get(&bob, published.id, None).await.unwrap();
+    assert_eq!(whole.publication, wanted);
+    assert_eq!(whole.embedding.len(), usize::from(DIMENSIONS));
+    let own = store.published(&ann).await.unwrap();
+    assert_eq!(own.len(), 2);
+    assert_eq!(own.first().unwrap().publication.title, "Bread");
+    let unknown = RecordId::from_parts(1, 1);
+    assert!(is_not_found(&store.get(&bob, unknown, None).await));
+}
+
+/// Only what a question is about is narrowed to: types.
+pub async fn a_question_can_be_narrowed_to_types(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    for (content_type, title) in [
+        (GlobalContentType::Document, "Backups explained"),
+        (GlobalContentType::Agent, "Backups agent"),
+        (GlobalContentType::App, "Backups app"),
+    ] {
+        let publication = Publication {
+            content_type,
+            ..document(title, "Copies the database every night.")
+        };
+        store.publish(&ann, publication).await.unwrap();
+    }
+    let query = GlobalQuery {
+        content_types: vec![GlobalContentType::Agent, GlobalContentType::App],
+        ..GlobalQuery::new("backups of the database", 10)
+    };
+    let hits = store.query(&bob, &query).await.unwrap().hits;
+    let mut types: Vec<_> = hits
+        .iter()
+        .map(|hit| hit.record.publication.content_type.name())
+        .collect();
+    types.sort_unstable();
+    assert_eq!(types, ["agent", "app"]);
+}
+
+/// The same bytes again are the same version; changed ones a new version, which alone is found.
+pub async fn a_change_is_a_new_version(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let first = document("Deploying", "Deploy with blue and green pools.");
+    let one = store.publish(&ann, first.clone()).await.unwrap();
+    let again = store.publish(&ann, first.clone()).await.unwrap();
+    assert!(again.unchanged && again.id == one.id && again.version == Version(1));
+    let second = Publication {
+        content: "Deploy with canaries.".to_owned(),
+        ..first.clone()
+    };
+    let two = store.publish(&ann, second.clone()).await.unwrap();
+    assert_eq!((two.id, two.version), (one.id, Version(2)));
+    assert!(two.overlaps.iter().all(|overlap| overlap.id != one.id));
+    assert_eq!(ids(store, &bob, "deploy pools canaries").await, [one.id]);
+    let newest = store.get(&bob, one.id, None).await.unwrap();
+    assert_eq!(newest.publication, second);
+    let old = store.get(&bob, one.id, Some(Version(1))).await.unwrap();
+    assert_eq!(old.publication, first);
+    assert!(is_not_found(
+        &store.get(&bob, one.id, Some(Version(3))).await
+    ));
+    let versions = store.versions(&bob, one.id).await.unwrap();
+    let numbers: Vec<u32> = versions.iter().map(|record| record.version.0).collect();
+    assert_eq!(numbers, [2, 1]);
+    assert_eq!(store.published(&ann).await.unwrap().len(), 1);
+    // Another author's thing of the same origin is another thing.
+    let theirs = store.publish(&bob, first).await.unwrap();
+    assert!(theirs.id != one.id && theirs.version == Version(1));
+}
+
+/// What is taken back is in no answer, in no version, in no snapshot, and can be published anew.
+pub async fn what_is_taken_back_is_gone(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let first = document("Zebra crossing", "Zebras cross at dawn.");
+    let id = store.publish(&ann, first.clone()).await.unwrap().id;
+    let second = Publication {
+        content: "Zebras cross at dusk.".to_owned(),
+        ..first.clone()
+    };
+    store.publish(&ann, second).await.unwrap();
+    store.snapshot(&ann, "before").await.unwrap();
+    let refused = store.unpublish(&bob, id).await;
+    assert!(matches!(refused, Err(GlobalError::NotAuthor { .. })));
+    let gone = store.unpublish(&ann, id).await.unwrap();
+    assert_eq!((gone.id, gone.versions, gone.verified), (id, 2, true));
+    for caller in [&ann, &bob] {
+        assert!(ids(store, caller, "zebras cross").await.is_empty());
+        assert!(is_not_found(&store.get(caller, id, None).await));
+        assert!(is_not_found(&store.get(caller, id, Some(Version(1))).await));
+        assert!(is_not_found(&store.versions(caller, id).await));
+        assert!(is_not_found(&store.unpublish(caller, id).await));
+        let past = GlobalQuery {
+            snapshot: Some("before".to_owned()),
+            ..GlobalQuery::new("zebras cross", 5)
+        };
+        assert!(store.query(caller, &past).await.unwrap().hits.is_empty());
+    }
+    assert!(store.published(&ann).await.unwrap().is_empty());
+    let anew = store.publish(&ann, first).await.unwrap();
+    assert!(anew.id != id && anew.version == Version(1) && !anew.unchanged);
+    assert_eq!(ids(store, &bob, "zebras cross").await, [anew.id]);
+}
+
+/// A question can be put to the store as it stood.
+pub async fn a_snapshot_answers_as_it_stood(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let first = document("Cache rules", "Caches live for one hour.");
+    let id = store.publish(&ann, first.clone()).await.unwrap().id;
+    let at = store.snapshot(&ann, "monday").await.unwrap();
+    assert!(store.snapshot(&bob, "monday").await.is_err());
+    let second = Publication {
+        content: "Caches live for one day.".to_owned(),
+        ..first.clone()
+    };
+    store.publish(&ann, second.clone()).await.unwrap();
+    let later = document("Cache keys", "Caches are keyed by tenant.");
+    store.publish(&ann, later).await.unwrap();
+    let past = GlobalQuery {
+        snapshot: Some("monday".to_owned()),
+        ..GlobalQuery::new("how long do caches live", 5)
+    };
+    let then = store.query(&bob, &past).await.unwrap().hits;
+    assert_eq!(then.len(), 1, "{at}");
+    let hit = then.first().unwrap();
+    assert_eq!((hit.record.id, hit.record.version), (id, Version(1)));
+    assert_eq!(hit.record.publication, first);
+    assert_eq!(ids(store, &bob, "how long do caches live").await.len(), 2);
+    let unknown = GlobalQuery {
+        snapshot: Some("tuesday".to_owned()),
+        ..past
+    };
+    let refused = store.query(&bob, &unknown).await;
+    assert!(matches!(refused, Err(GlobalError::NoSnapshot { .. })));
+}
+
+/// Policy by caller by operation: exactly who may, may.
+pub async fn each_policy_admits_its_readers_and_nobody_else(store: &dyn GlobalStore) {
+    let owner = Caller {
+        paid: true,
+        ..member("ann", "acme")
+    };
+    let callers = [
+        ("owner", owner.clone()),
+        ("member", member("mia", "acme")),
+        ("stranger", user("sam")),
+        ("other organisation", member("oda", "other")),
+        // Names have case: this is another organisation.
+        ("nearly the same", member("nia", "ACME")),
+        ("paying", paying("pia")),
+        // The owner without membership and tier.
+        ("revoked owner", user("ann")),
+        ("revoked member", user("mia")),
+    ];
+    let admitted = |policy, who: &str| match policy {
+        AccessPolicy::Public => true,
+        AccessPolicy::Org => matches!(who, "owner" | "member" | "revoked owner"),
+        AccessPolicy::Paid => matches!(who, "owner" | "paying" | "revoked owner"),
+    };
+    let author = |who: &str| matches!(who, "owner" | "revoked owner");
+    for policy in [AccessPolicy::Public, AccessPolicy::Org, AccessPolicy::Paid] {
+        let word = format!("secretword{}", policy.name());
+        let thing = document(&format!("About {word}"), &format!("All of {word}."));
+        let thing = for_readers(policy, thing);
+        let id = store.publish(&owner, thing.clone()).await.unwrap().id;
+        let refused = store.publish(&owner, for_readers(other(policy), changed(&thing)));
+        let refused = refused.await;
+        assert!(
+            matches!(refused, Err(GlobalError::PolicyChanged { .. })),
+            "{policy:?}: {refused:?}"
+        );
+        for (who, caller) in &callers {
+            let may = admitted(policy, who);
+            let case = format!("{policy:?}, {who}");
+            let found = ids(store, caller, &word).await.contains(&id);
+            // A shelf is searched by those to whom it is open; its author may besides name it.
+            let searches = may && *who != "revoked owner" || policy == AccessPolicy::Public;
+            assert_eq!(found, searches, "query: {case}");
+            assert_eq!(
+                store.get(caller, id, None).await.is_ok(),
+                may,
+                "get: {case}"
+            );
+            let old = store.get(caller, id, Some(Version(1))).await;
+            assert_eq!(old.is_ok(), may, "get version: {case}");
+            let versions = store.versions(caller, id).await;
+            assert_eq!(versions.is_ok(), may, "versions: {case}");
+            let own = store.published(caller).await.unwrap();
+            let listed = own.iter().any(|record| record.id == id);
+            assert_eq!(listed, author(who), "published: {case}");
+            let rated = store.rate(caller, id, 0.9).await;
+            assert_eq!(rated.is_ok(), may && !author(who), "rate: {case}");
+            if author(who) {
+                assert!(matches!(rated, Err(GlobalError::OwnWork { .. })), "{case}");
+            }
+            let report = UsageReport {
+                id,
+                score: 1.0,
+                count: 1,
+            };
+            let fate = store.report(caller, &[report]).await.unwrap();
+            let expected = match (may, author(who)) {
+                (true, true) => Fate::OwnWork,
+                (true, false) => Fate::Counted,
+                (false, _) => Fate::NotFound,
+            };
+            assert_eq!(fate, [expected], "report: {case}");
+            if !author(who) {
+                let refused = store.unpublish(caller, id).await;
+                let matched = match refused {
+                    Err(GlobalError::NotAuthor { .. }) => may,
+                    Err(GlobalError::NotFound { .. }) => !may,
+                    other => panic!("unpublish: {case}: {other:?}"),
+                };
+                assert!(matched, "unpublish: {case}");
+            }
+        }
+        // M60: at any time, whatever became of the membership.
+        let gone = store.unpublish(&user("ann"), id).await.unwrap();
+        assert!(gone.verified, "{policy:?}");
+        assert!(!ids(store, &owner, &word).await.contains(&id));
+    }
+    let homeless = for_readers(AccessPolicy::Org, document("a", "b"));
+    let refused = store.publish(&user("sam"), homeless).await;
+    assert!(matches!(refused, Err(GlobalError::NoOrganisation { .. })));
+}
+
+fn other(policy: AccessPolicy) -> AccessPolicy {
+    match policy {
+        AccessPolicy::Public => AccessPolicy::Org,
+        AccessPolicy::Org | AccessPolicy::Paid => AccessPolicy::Public,
+    }
+}
+
+fn changed(publication: &Publication) -> Publication {
+    Publication {
+        content: format!("{} And more.", publication.content),
+        ..publication.clone()
+    }
+}
+
+/// What many users' runs say lifts a thing for one who never saw it; a few users say nothing.
+pub async fn what_helps_many_rises_for_everyone(store: &dyn GlobalStore) {
+    let ann = user("ann");
+    let helps = document(
+        "Fixing builds one",
+        "How to fix a slow build of the project.",
+    );
+    let hinders = document(
+        "Fixing builds two",
+        "How to fix a slow build of the project.",
+    );
+    let helps = store.publish(&ann, helps).await.unwrap();
+    let hinders = store.publish(&ann, hinders).await.unwrap();
+    assert_eq!(hinders.overlaps.first().map(|near| near.id), Some(helps.id));
+    let score = |id, score| UsageReport {
+        id,
+        score,
+        count: 1,
+    };
+    let (helps, hinders) = (helps.id, hinders.id);
+    let ask = async || {
+        let newcomer = user("newcomer");
+        let query = GlobalQuery::new("the build of the project is slow", 5);
+        store.query(&newcomer, &query).await.unwrap().hits
+    };
+    for number in 0..4 {
+        let reader = user(&format!("reader-{number}"));
+        let said = [score(helps, 1.0), score(hinders, 0.0)];
+        store.report(&reader, &said).await.unwrap();
+        store.rate(&reader, helps, 1.0).await.unwrap();
+    }
+    for hit in ask().await {
+        assert!((hit.sona_score - hit.score).abs() < f32::EPSILON);
+        assert_eq!(hit.record.quality_metrics.usage_count, 0);
+        assert_eq!(hit.record.quality_metrics.user_rating, None);
+    }
+    for number in 4..40 {
+        let reader = user(&format!("reader-{number}"));
+        let said = [score(helps, 1.0), score(hinders, 0.0)];
+        store.report(&reader, &said).await.unwrap();
+        store.rate(&reader, helps, 1.0).await.unwrap();
+    }
+    let hits = ask().await;
+    let first = hits.first().unwrap();
+    assert_eq!(first.record.id, helps);
+    assert!(first.sona_score > first.score && first.sona_score <= first.score + 0.15 + 1e-6);
+    assert!(first.why.learning.is_some());
+    assert_eq!(first.record.quality_metrics.usage_count, 40);
+    assert!(first.record.quality_metrics.quality() > 0.7);
+    let second = hits.last().unwrap();
+    assert!(second.sona_score < second.score);
+}
+
+/// What no store could keep is refused with one sentence; what looks dangerous is kept as it is.
+pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let good = document("Title", "Content");
+    let bad = [
+        Publication {
+            title: " ".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            title: "a\nb".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            title: "x".repeat(301),
+            ..good.clone()
+        },
+        Publication {
+            content: "\t\n".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            content: "x".repeat(50_000_000),
+            ..good.clone()
+        },
+        Publication {
+            content: "a\0b".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            tags: vec!["t".to_owned(); 65],
+            ..good.clone()
+        },
+        Publication {
+            origin: String::new(),
+            ..good.clone()
+        },
+    ];
+    for publication in bad {
+        let refused = store.publish(&ann, publication).await;
+        assert!(
+            matches!(refused, Err(GlobalError::Invalid { .. })),
+            "{refused:?}"
+        );
+    }
+    assert!(store.published(&ann).await.unwrap().is_empty());
+    let id = store.publish(&ann, good).await.unwrap().id;
+    for rating in [f32::NAN, -0.1, 1.1, f32::INFINITY] {
+        assert!(store.rate(&bob, id, rating).await.is_err());
+        let report = UsageReport {
+            id,
+            score: rating,
+            count: 1,
+        };
+        assert!(store.report(&bob, &[report]).await.is_err());
+    }
+    for name in ["", "a b", "../x", "'; DROP TABLE published; --"] {
+        assert!(store.snapshot(&ann, name).await.is_err(), "{name}");
+    }
+    let injected = "'); DROP TABLE published; -- $1 {} %s \\";
+    let odd = Publication {
+        origin: injected.to_owned(),
+        title: injected.to_owned(),
+        summary: injected.to_owned(),
+        content: format!("{injected} {}", hostile_text(14).replace('\0', "")),
+        tags: vec![injected.to_owned(), "reprise/shelf/paid".to_owned()],
+        licence: injected.to_owned(),
+        ..document("t", "c")
+    };
+    let kept = store.publish(&ann, odd.clone()).await.unwrap();
+    let back = store.get(&bob, kept.id, None).await.unwrap();
+    assert_eq!(back.publication, odd);
+    assert!(ids(store, &bob, injected).await.contains(&kept.id));
+    for text in ["", " ", "\u{0}", &"x ".repeat(100_000)] {
+        assert!(store.query(&bob, &GlobalQuery::new(text, 3)).await.is_ok());
+    }
+    let none = store.query(&bob, &GlobalQuery::new("title", 0)).await;
+    assert!(none.unwrap().hits.is_empty());
+}
+
+/// A test for each check, against a fresh store that `$make` gives with what keeps it alive.
+#[macro_export]
+macro_rules! conformance_suite {
+    ($make:path) => {
+        $crate::conformance_suite!(@ $make,
+            what_is_published_is_found_by_others,
+            a_question_can_be_narrowed_to_types,
+            a_change_is_a_new_version,
+            what_is_taken_back_is_gone,
+            a_snapshot_answers_as_it_stood,
+            each_policy_admits_its_readers_and_nobody_else,
+            what_helps_many_rises_for_everyone,
+            bad_input_is_refused_and_odd_input_is_data,
+        );
+    };
+    (@ $make:path, $($check:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $check() {
+                let (store, _kept) = $make().await;
+                $crate::conformance::$check(&store).await;
+            }
+        )*
+    };
+}

@@ -1,0 +1,249 @@
+//! The coordination loop (M56, M57): what many users' runs say of a published thing, as one bounded
+//! move of its score for everybody.
+//!
+//! In go (id, score, count) by contributor, out come quality and boost. A contributor is one voice,
+//! however often he speaks; nothing is counted of a thing before `users_min` have spoken; voices
+//! fade; who contradicts what broad parts of the community found is heard less; and no boost is
+//! beyond the cap. Pure: time is an argument. Must never live here: who a contributor is, a query,
+//! a text.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::{DateTime, Utc};
+use reprise_types::RecordId;
+
+use crate::record::QualityMetrics;
+
+/// How far the loop goes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CoordinationSettings {
+    /// Contributors below which nothing is told of a thing.
+    pub users_min: usize,
+    /// The most that a score is moved by, ...
+    pub cap: f32,
+    /// ... and the most once so many trusted contributors agree.
+    pub cap_sustained: f32,
+    /// Days after which a voice counts half.
+    pub half_life_days: f32,
+}
+
+impl Default for CoordinationSettings {
+    fn default() -> Self {
+        Self {
+            users_min: 5,
+            cap: 0.05,
+            cap_sustained: 0.15,
+            half_life_days: 90.0,
+        }
+    }
+}
+
+/// Trusted contributors from which on the higher cap holds.
+const SUSTAINED_FROM: f32 = 15.0;
+/// Runs of one contributor with one thing that count as uses.
+const USES_MAX: u32 = 10;
+/// What a contributor counts of whom nothing is known, ...
+const TRUST_UNKNOWN: f32 = 0.2;
+/// ... and how many things that judgement weighs like.
+const TRUST_PRIOR: f32 = 2.0;
+/// This far from what the others found, a voice agrees no more.
+const DISAGREES_AT: f32 = 0.35;
+/// The part of all contributors that must have judged a thing before it can tell who is right: more
+/// than can be expected to conspire.
+const BROAD_SHARE: f32 = 0.15;
+/// The trust that must stand behind a thing before it moves, as a part of all contributors, ...
+const SUPPORT_SHARE: f32 = 0.04;
+/// ... and the most that is asked for.
+const SUPPORT_MAX: f32 = 8.0;
+/// Voices of nobody, which hold a thing to what all are like.
+const PRIOR_VOICES: f32 = 4.0;
+/// Their spread.
+const PRIOR_SPREAD: f32 = 0.25;
+/// This much better than the rest earns the whole cap.
+const ADVANTAGE_WHOLE: f32 = 0.3;
+
+/// One contributor's word on one thing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Voice {
+    /// Mean score of his runs, 0..1.
+    score: f32,
+    /// How many runs.
+    count: u32,
+    /// When he last spoke.
+    at: DateTime<Utc>,
+}
+
+/// What is told of one thing.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Standing {
+    /// Quality, for readers.
+    pub(crate) metrics: QualityMetrics,
+    /// What is added to its score, -cap..cap.
+    pub(crate) boost: f32,
+    /// The cap in force for it.
+    pub(crate) cap: f32,
+    /// How far its evidence is believed, 0..1.
+    pub(crate) gate: f32,
+}
+
+/// Everything that contributors have said.
+#[derive(Debug, Clone, Default)]
+pub struct Coordination {
+    settings: CoordinationSettings,
+    voices: BTreeMap<RecordId, BTreeMap<u128, Voice>>,
+    ratings: BTreeMap<RecordId, BTreeMap<u128, f32>>,
+}
+
+impl Coordination {
+    /// Nothing said yet.
+    #[must_use]
+    pub fn new(settings: CoordinationSettings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// A contributor tells how runs went that used a thing. Scores are 0..1; what is not is passed
+    /// over.
+    pub(crate) fn report(
+        &mut self,
+        id: RecordId,
+        contributor: u128,
+        score: f32,
+        count: u32,
+        at: DateTime<Utc>,
+    ) {
+        if !(0.0..=1.0).contains(&score) || count == 0 {
+            return;
+        }
+        let voices = self.voices.entry(id).or_default();
+        let voice = voices.entry(contributor).or_insert(Voice {
+            score,
+            count: 0,
+            at,
+        });
+        let (old, new) = (voice.count as f32, count as f32);
+        voice.score = (voice.score * old + score * new) / (old + new);
+        voice.count = voice.count.saturating_add(count);
+        voice.at = voice.at.max(at);
+    }
+
+    /// A contributor's rating, 0..1; his last one counts.
+    pub(crate) fn rate(&mut self, id: RecordId, contributor: u128, rating: f32) {
+        if (0.0..=1.0).contains(&rating) {
+            let ratings = self.ratings.entry(id).or_default();
+            ratings.insert(contributor, rating);
+        }
+    }
+
+    /// Nothing was ever said of this thing.
+    pub(crate) fn forget(&mut self, id: RecordId) {
+        self.voices.remove(&id);
+        self.ratings.remove(&id);
+    }
+
+    /// What is told of each thing now; of what is not in it, nothing is.
+    pub(crate) fn standings(&self, now: DateTime<Utc>) -> HashMap<RecordId, Standing> {
+        let trust = self.trust();
+        let believed =
+            |contributor: &u128| trust.get(contributor).copied().unwrap_or(TRUST_UNKNOWN);
+        let weight =
+            |contributor: &u128, voice: &Voice| believed(contributor) * self.fade(voice, now);
+        let all = self.voices.values().flatten();
+        let (sum, total) = all.fold((0.0, 0.0), |(sum, total), (contributor, voice)| {
+            let weight = weight(contributor, voice);
+            (sum + weight * voice.score, total + weight)
+        });
+        let neutral = QualityMetrics::UNKNOWN;
+        let baseline = (sum + PRIOR_VOICES * neutral) / (total + PRIOR_VOICES);
+        let support_min = (SUPPORT_SHARE * trust.len() as f32).min(SUPPORT_MAX);
+        let mut standings = HashMap::new();
+        for (id, voices) in &self.voices {
+            if voices.len() < self.settings.users_min {
+                continue;
+            }
+            let weighed = voices
+                .iter()
+                .map(|(who, voice)| (weight(who, voice), voice));
+            let weighed: Vec<(f32, &Voice)> = weighed.collect();
+            let support: f32 = weighed.iter().map(|(weight, _)| weight).sum();
+            let standing: &mut Standing = standings.entry(*id).or_default();
+            let uses = voices.values().map(|voice| voice.count.min(USES_MAX));
+            standing.metrics.usage_count = uses.map(u64::from).sum();
+            if support < support_min {
+                continue;
+            }
+            let said: f32 = weighed.iter().map(|(w, voice)| w * voice.score).sum();
+            let held = support + PRIOR_VOICES;
+            let mean = (said + PRIOR_VOICES * baseline) / held;
+            let spread: f32 = weighed
+                .iter()
+                .map(|(w, voice)| w * (voice.score - mean).powi(2))
+                .sum();
+            let spread = (spread + PRIOR_VOICES * PRIOR_SPREAD.powi(2)) / held;
+            let advantage = mean - baseline;
+            let t = advantage.abs() / (spread / held).sqrt();
+            let sustained = support >= SUSTAINED_FROM;
+            standing.gate = (t - 1.0).clamp(0.0, 1.0);
+            standing.cap = if sustained {
+                self.settings.cap_sustained
+            } else {
+                self.settings.cap
+            };
+            let part = (advantage / ADVANTAGE_WHOLE).clamp(-1.0, 1.0);
+            standing.boost = standing.cap * standing.gate * part;
+            standing.metrics.avg_trajectory_score = mean.clamp(0.0, 1.0);
+        }
+        for (id, ratings) in &self.ratings {
+            if ratings.len() >= self.settings.users_min {
+                let weighed = ratings.iter().map(|(who, rating)| (believed(who), rating));
+                let (sum, total) = weighed.fold((0.0, 0.0), |(sum, total), (weight, rating)| {
+                    (sum + weight * rating, total + weight)
+                });
+                let standing: &mut Standing = standings.entry(*id).or_default();
+                let rated = (total > 0.0).then(|| (sum / total).clamp(0.0, 1.0));
+                standing.metrics.user_rating = rated;
+            }
+        }
+        standings
+    }
+
+    fn fade(&self, voice: &Voice, now: DateTime<Utc>) -> f32 {
+        let days = (now - voice.at).num_seconds().max(0) as f32 / 86_400.0;
+        0.5_f32.powf(days / self.settings.half_life_days.max(1.0))
+    }
+
+    /// How far each contributor is believed, 0..1: as far as his voices agree with the middle of
+    /// those on things that a broad part of all contributors has judged.
+    fn trust(&self) -> HashMap<u128, f32> {
+        let mut agreed: HashMap<u128, (f32, f32)> = HashMap::new();
+        let mut broad = Vec::new();
+        for voices in self.voices.values() {
+            for contributor in voices.keys() {
+                agreed.entry(*contributor).or_default();
+            }
+            broad.push(voices);
+        }
+        let enough = (BROAD_SHARE * agreed.len() as f32).max(self.settings.users_min as f32);
+        broad.retain(|voices| voices.len() as f32 > enough);
+        for voices in broad {
+            let mut scores: Vec<f32> = voices.values().map(|voice| voice.score).collect();
+            scores.sort_unstable_by(f32::total_cmp);
+            let middle = scores.get(scores.len() / 2).copied().unwrap_or_default();
+            for (contributor, voice) in voices {
+                let apart = (voice.score - middle).abs() / DISAGREES_AT;
+                let entry = agreed.entry(*contributor).or_default();
+                entry.0 += (1.0 - apart).clamp(0.0, 1.0);
+                entry.1 += 1.0;
+            }
+        }
+        let trust =
+            |(sum, count): (f32, f32)| (TRUST_PRIOR * TRUST_UNKNOWN + sum) / (TRUST_PRIOR + count);
+        let known = agreed.into_iter();
+        known.map(|(who, counts)| (who, trust(counts))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

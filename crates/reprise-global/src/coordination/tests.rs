@@ -1,0 +1,98 @@
+//! The loop on communities of known minds.
+
+use chrono::{DateTime, TimeDelta};
+
+use super::*;
+
+fn id(number: u128) -> RecordId {
+    RecordId::from_parts(1, number)
+}
+
+fn said(users: std::ops::Range<u128>, thing: u128, score: f32, into: &mut Coordination) {
+    for user in users {
+        into.report(id(thing), user, score, 1, DateTime::UNIX_EPOCH);
+    }
+}
+
+fn standing(of: &Coordination, thing: u128) -> Standing {
+    let standings = of.standings(DateTime::UNIX_EPOCH);
+    standings.get(&id(thing)).copied().unwrap_or_default()
+}
+
+/// A community in which thing 1 helps and thing 2 does not.
+fn community() -> Coordination {
+    let mut all = Coordination::default();
+    said(0..40, 1, 0.9, &mut all);
+    said(0..40, 2, 0.2, &mut all);
+    all
+}
+
+#[test]
+fn nothing_is_told_before_enough_users_have_spoken() {
+    let mut few = Coordination::default();
+    said(0..4, 1, 1.0, &mut few);
+    assert_eq!(standing(&few, 1), Standing::default());
+    said(4..5, 1, 1.0, &mut few);
+    assert!(standing(&few, 1).metrics.usage_count == 5);
+}
+
+#[test]
+fn what_helps_rises_and_what_does_not_sinks_within_the_cap() {
+    let all = community();
+    let (up, down) = (standing(&all, 1), standing(&all, 2));
+    assert!(up.boost > 0.1 && up.boost <= 0.15, "{up:?}");
+    assert!(down.boost < -0.1 && down.boost >= -0.15, "{down:?}");
+    assert!(up.metrics.quality() > 0.7 && down.metrics.quality() < 0.4);
+}
+
+#[test]
+fn one_user_is_one_voice_however_often_he_speaks() {
+    let mut all = community();
+    let before = standing(&all, 1);
+    for _ in 0..1_000 {
+        all.report(id(1), 39, 0.0, 10_000, DateTime::UNIX_EPOCH);
+    }
+    let after = standing(&all, 1);
+    assert!((before.boost - after.boost).abs() < 0.01, "{after:?}");
+    assert!(after.metrics.usage_count <= before.metrics.usage_count + 9);
+}
+
+#[test]
+fn strangers_who_agree_among_themselves_alone_move_nothing() {
+    let mut all = community();
+    said(40..200, 1, 0.9, &mut all);
+    said(40..200, 2, 0.2, &mut all);
+    // Twenty who praise a thing that nobody else has used.
+    said(1_000..1_020, 3, 1.0, &mut all);
+    let moved = standing(&all, 3);
+    assert!(moved.boost.abs() < f32::EPSILON, "{moved:?}");
+    // And twenty known liars who slander what helps.
+    said(1_000..1_020, 1, 0.0, &mut all);
+    said(1_000..1_020, 2, 1.0, &mut all);
+    assert!(standing(&all, 1).boost > 0.1);
+    assert!(standing(&all, 2).boost < -0.1);
+    assert!(standing(&all, 3).boost.abs() < f32::EPSILON);
+}
+
+#[test]
+fn voices_fade_and_what_is_taken_back_is_forgotten() {
+    let mut all = community();
+    let later = DateTime::UNIX_EPOCH + TimeDelta::days(900);
+    let faded = all.standings(later)[&id(1)];
+    assert!(faded.boost < standing(&all, 1).boost / 2.0, "{faded:?}");
+    all.rate(id(1), 1, 1.0);
+    all.forget(id(1));
+    assert!(!all.standings(later).contains_key(&id(1)));
+}
+
+#[test]
+fn nothing_that_is_no_score_is_heard() {
+    let mut all = community();
+    let before = all.standings(DateTime::UNIX_EPOCH);
+    for score in [f32::NAN, f32::INFINITY, -0.1, 1.1] {
+        all.report(id(1), 77, score, 1, DateTime::UNIX_EPOCH);
+        all.rate(id(1), 77, score);
+    }
+    all.report(id(1), 77, 0.5, 0, DateTime::UNIX_EPOCH);
+    assert_eq!(all.standings(DateTime::UNIX_EPOCH), before);
+}

@@ -1,0 +1,542 @@
+//! The store that needs no set-up: one file of our engine for all who share a data directory, and
+//! beside it a ledger of what was done and said.
+//!
+//! Readers open the file without a lock and look again where it has changed, so every process
+//! answers from what was published last. Must never live here: an algorithm of search, a rule of
+//! access.
+
+mod keep;
+mod ledger;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
+use reprise_types::{Clock, EmbeddingSpace, RecordId, WriteOutcome, check_unit_vector};
+
+use crate::caller::{Caller, Shelf};
+use crate::coordination::CoordinationSettings;
+use crate::error::GlobalError;
+use crate::record::{GlobalRecord, Publication, Version};
+use crate::store::{
+    Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, TextVectors, Unpublished, UsageReport,
+    check_name, check_publication, check_rating, check_reports,
+};
+use keep::Reader;
+use ledger::{Ledger, Line};
+
+/// The file.
+const FILE_NAME: &str = "memory.rvf";
+/// Whoever writes holds it.
+const LOCK_NAME: &str = "writer.lock";
+/// Between two looks at whether the store is free.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How a file is opened: the composition root knows the disk.
+pub type OpenEngine =
+    Arc<dyn Fn(&Path, &EngineOptions) -> Result<(Engine, OpenReport), EngineError> + Send + Sync>;
+
+/// How long the file is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// For each write: several processes share the store.
+    EachWrite,
+    /// From the first write on: a service has it for itself.
+    Always,
+}
+
+/// Where the store is, and what it is lent.
+#[derive(Clone)]
+pub struct EmbeddedOptions {
+    /// A folder of its own; made if it is missing.
+    pub folder: PathBuf,
+    /// Length of every vector.
+    pub dimensions: u16,
+    /// The space of the model in use.
+    pub space: Option<EmbeddingSpace>,
+    /// How its file is opened.
+    pub open: OpenEngine,
+    /// Its vectors.
+    pub vectors: TextVectors,
+    /// Its time.
+    pub clock: Arc<dyn Clock>,
+    /// How long it holds the file.
+    pub hold: Hold,
+    /// How long a writer waits for another.
+    pub patience: Duration,
+    /// How far everybody's runs move what is found.
+    pub coordination: CoordinationSettings,
+}
+
+impl fmt::Debug for EmbeddedOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbeddedOptions")
+            .field("folder", &self.folder)
+            .field("hold", &self.hold)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A global store in a folder. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct EmbeddedStore(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    options: EmbeddedOptions,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Held for writing.
+    engine: Option<Engine>,
+    /// What is read from, as of the stamp of its file.
+    seen: Option<(Stamp, Arc<Snapshot>)>,
+    ledger: Ledger,
+}
+
+/// Tells a changed file: its length, the moment of its last change, its identity.
+type Stamp = (u64, Option<std::time::SystemTime>, u64);
+
+impl EmbeddedStore {
+    /// A store in this folder; nothing is made or opened before it is asked for.
+    #[must_use]
+    pub fn new(options: EmbeddedOptions) -> Self {
+        let state = State {
+            ledger: Ledger::new(&options.folder, options.coordination),
+            ..State::default()
+        };
+        Self(Arc::new(Shared {
+            options,
+            state: Mutex::new(state),
+        }))
+    }
+
+    /// Gives the file back, checkpointed.
+    pub fn close(&self) -> Result<(), GlobalError> {
+        let engine = self.0.lock().engine.take();
+        engine.map_or(Ok(()), Engine::close).map_err(storage)
+    }
+
+    /// Runs work off the async threads.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Shared) -> Result<T, GlobalError> + Send + 'static,
+    ) -> Result<T, GlobalError> {
+        let shared = Arc::clone(&self.0);
+        let done = tokio::task::spawn_blocking(move || work(&shared)).await;
+        done.unwrap_or_else(|error| {
+            tracing::error!(%error, "an operation of the global store failed");
+            Err(GlobalError::Unavailable {
+                message: "its last operation failed; see the log".to_owned(),
+            })
+        })
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it stands in `map_err`, which hands over the error"
+)]
+fn storage(error: EngineError) -> GlobalError {
+    GlobalError::storage(&error)
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.options.folder.join(FILE_NAME)
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.options.clock.now()
+    }
+
+    fn engine(&self, read_only: bool) -> Result<Engine, EngineError> {
+        let entropy = reprise_types::system_entropy();
+        let mut options = EngineOptions::new(self.options.dimensions, entropy, self.now());
+        options.space.clone_from(&self.options.space);
+        options.read_only = read_only;
+        options.create = !read_only;
+        Ok((self.options.open)(&self.file(), &options)?.0)
+    }
+
+    /// The store as it is now; `None` where nothing was ever published.
+    fn reader(&self) -> Result<Option<Reader>, GlobalError> {
+        let mut state = self.lock();
+        state.ledger.refresh(self.now())?;
+        let standings = state.ledger.standings();
+        let snapshots = state.ledger.snapshots();
+        let reader = |snapshot| Reader {
+            snapshot,
+            standings,
+            snapshots,
+        };
+        if let Some(engine) = &state.engine {
+            return Ok(Some(reader(engine.snapshot())));
+        }
+        let Some(stamp) = stamp(&self.file())? else {
+            return Ok(None);
+        };
+        if let Some((seen, snapshot)) = &state.seen
+            && *seen == stamp
+        {
+            return Ok(Some(reader(Arc::clone(snapshot))));
+        }
+        let snapshot = self.engine(true).map_err(storage)?.snapshot();
+        state.seen = Some((stamp, Arc::clone(&snapshot)));
+        Ok(Some(reader(snapshot)))
+    }
+
+    /// A vector of the text that this store can keep.
+    fn vector(&self, text: &str) -> Option<(EmbeddingSpace, Vec<f32>)> {
+        let made = (self.options.vectors)(text);
+        let fits = |made: &(EmbeddingSpace, Vec<f32>)| {
+            let own = self.options.space.as_ref();
+            own.is_none_or(|own| *own == made.0)
+                && check_unit_vector(&made.1, usize::from(self.options.dimensions)).is_ok()
+        };
+        made.filter(fits)
+    }
+
+    /// Writes, alone among all processes.
+    fn write<T>(
+        &self,
+        work: impl FnOnce(&mut Engine, &mut Ledger) -> Result<T, GlobalError>,
+    ) -> Result<T, GlobalError> {
+        let mut state = self.lock();
+        fs_err::create_dir_all(&self.options.folder).map_err(|e| GlobalError::storage(&e))?;
+        let _alone = self.alone()?;
+        state.ledger.refresh(self.now())?;
+        let mut engine = match state.engine.take() {
+            Some(engine) => engine,
+            None => self.engine(false).map_err(storage)?,
+        };
+        let done = work(&mut engine, &mut state.ledger);
+        match self.options.hold {
+            Hold::Always => state.engine = Some(engine),
+            Hold::EachWrite => engine.close().map_err(storage)?,
+        }
+        done
+    }
+
+    /// The lock of all who write here; it goes with its descriptor.
+    fn alone(&self) -> Result<std::fs::File, GlobalError> {
+        let path = self.options.folder.join(LOCK_NAME);
+        let mut options = fs_err::OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let opened = options.open(path).map_err(|e| GlobalError::storage(&e))?;
+        let lock = opened.into_parts().0;
+        let since = std::time::Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => return Ok(lock),
+                Err(std::fs::TryLockError::Error(error)) => {
+                    return Err(GlobalError::storage(&error));
+                }
+                Err(std::fs::TryLockError::WouldBlock)
+                    if since.elapsed() > self.options.patience =>
+                {
+                    return Err(GlobalError::Busy {
+                        message: "another process writes".to_owned(),
+                    });
+                }
+                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            }
+        }
+    }
+
+    fn publish(&self, caller: &Caller, publication: Publication) -> Result<Published, GlobalError> {
+        check_publication(&publication)?;
+        let policy = publication.access_policy;
+        let shelf = Shelf::of(caller, policy).ok_or_else(|| GlobalError::NoOrganisation {
+            user: caller.user.to_string(),
+        })?;
+        let vector = self.vector(&publication.search_text());
+        let at = self.now();
+        let reader = self.reader()?;
+        self.write(|engine, ledger| {
+            let reader = match reader {
+                Some(reader) => reader.at(engine.snapshot()),
+                None => Reader::of(engine.snapshot()),
+            };
+            let bytes = publication.bytes().len();
+            let earlier = reader.by_origin(caller, &publication.origin)?;
+            if let Some(earlier) = &earlier
+                && stands(&earlier.record, &shelf, &publication)?
+            {
+                return Ok(Published {
+                    id: earlier.record.id,
+                    version: earlier.record.version,
+                    bytes,
+                    unchanged: true,
+                    overlaps: Vec::new(),
+                });
+            }
+            let first = earlier.as_ref().map(|earlier| earlier.record.id);
+            let version = earlier.as_ref().map_or(0, |e| e.record.version.0) + 1;
+            let version = Version(version);
+            let overlaps = reader.overlaps(caller, &publication, vector.as_ref(), first)?;
+            let supersedes = earlier.map(|earlier| earlier.kept);
+            let made = keep::Making {
+                caller,
+                shelf: &shelf,
+                version,
+                first,
+                supersedes,
+                at,
+            };
+            let new = made.record(publication, vector)?;
+            let outcomes = engine.observe(vec![new], None, at).map_err(storage)?;
+            let id = match outcomes.into_iter().next() {
+                Some(WriteOutcome::Inserted { id }) => first.unwrap_or(id),
+                Some(WriteOutcome::Rejected { why }) => {
+                    return Err(GlobalError::invalid(why.to_string()));
+                }
+                other => return Err(GlobalError::invalid(format!("not kept: {other:?}"))),
+            };
+            ledger.write(&[Line::Published {
+                at,
+                who: caller.user.clone(),
+                id,
+                version,
+                shelf: shelf.to_string(),
+            }])?;
+            Ok(Published {
+                id,
+                version,
+                bytes,
+                unchanged: false,
+                overlaps,
+            })
+        })
+    }
+
+    fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
+        let what = "unpublish";
+        let reader = self.reader()?.ok_or(GlobalError::NotFound { id })?;
+        reader.authored(caller, id, what)?;
+        let at = self.now();
+        self.write(|engine, ledger| {
+            let reader = Reader::of(engine.snapshot());
+            let newest = reader.authored(caller, id, what)?;
+            let selector = ForgetSelector::Record(newest.kept);
+            let gone = engine.forget(&selector, "unpublished by its author", at);
+            let versions = gone.map_err(storage)?.len() as u32;
+            ledger.write(&[Line::Unpublished {
+                at,
+                who: caller.user.clone(),
+                id,
+                versions,
+            }])?;
+            engine.compact().map_err(storage)?;
+            let after = Reader::of(engine.snapshot());
+            let verified = after.is_gone(engine, &newest)?;
+            Ok(Unpublished {
+                id,
+                versions,
+                verified,
+            })
+        })
+    }
+
+    /// Says something of a thing that the caller may see, in the ledger alone.
+    fn say(
+        &self,
+        work: impl FnOnce(&Reader, &mut Ledger) -> Result<(), GlobalError>,
+    ) -> Result<(), GlobalError> {
+        let empty = || GlobalError::Unavailable {
+            message: "nothing was ever published here".to_owned(),
+        };
+        let reader = self.reader()?.ok_or_else(empty)?;
+        let mut state = self.lock();
+        let _alone = self.alone()?;
+        work(&reader, &mut state.ledger)
+    }
+}
+
+/// Whether the same bytes stand already; another shelf is refused.
+fn stands(
+    earlier: &GlobalRecord,
+    shelf: &Shelf,
+    publication: &Publication,
+) -> Result<bool, GlobalError> {
+    let was = Shelf::holding(earlier);
+    if was != *shelf {
+        return Err(GlobalError::PolicyChanged {
+            id: earlier.id,
+            was: was.to_string(),
+        });
+    }
+    Ok(earlier.checksum == publication.checksum())
+}
+
+fn stamp(file: &Path) -> Result<Option<Stamp>, GlobalError> {
+    use std::os::unix::fs::MetadataExt;
+    match fs_err::metadata(file) {
+        Ok(found) => Ok(Some((found.len(), found.modified().ok(), found.ino()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(GlobalError::storage(&error)),
+    }
+}
+
+#[async_trait]
+impl GlobalStore for EmbeddedStore {
+    async fn publish(
+        &self,
+        caller: &Caller,
+        publication: Publication,
+    ) -> Result<Published, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.publish(&caller, publication))
+            .await
+    }
+
+    async fn get(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        version: Option<Version>,
+    ) -> Result<GlobalRecord, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| {
+            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
+            match version {
+                None => Ok(reader.get(&caller, id)?.record),
+                Some(version) => {
+                    let versions = reader.versions(&caller, id)?;
+                    let mut versions = versions.into_iter();
+                    let found = versions.find(|record| record.version == version);
+                    found.ok_or(GlobalError::NotFound { id })
+                }
+            }
+        })
+        .await
+    }
+
+    async fn versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| {
+            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
+            reader.versions(&caller, id)
+        })
+        .await
+    }
+
+    async fn query(
+        &self,
+        caller: &Caller,
+        query: &GlobalQuery,
+    ) -> Result<GlobalAnswer, GlobalError> {
+        let (caller, query) = (caller.clone(), query.clone());
+        self.blocking(move |store| {
+            let Some(reader) = store.reader()? else {
+                return Ok(GlobalAnswer::default());
+            };
+            let vector = store.vector(&reprise_engine::subject(&query.text));
+            reader.query(&caller, &query, vector.as_ref())
+        })
+        .await
+    }
+
+    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| match store.reader()? {
+            Some(reader) => reader.published(&caller),
+            None => Ok(Vec::new()),
+        })
+        .await
+    }
+
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.unpublish(&caller, id))
+            .await
+    }
+
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
+        check_rating(rating)?;
+        let caller = caller.clone();
+        self.blocking(move |store| {
+            let at = store.now();
+            store.say(|reader, ledger| {
+                let found = reader.get(&caller, id)?;
+                if found.record.author_id == caller.user {
+                    return Err(GlobalError::OwnWork { id });
+                }
+                let by = ledger.contributor(&caller.user)?;
+                ledger.write(&[Line::Rated { at, by, id, rating }])
+            })
+        })
+        .await
+    }
+
+    async fn report(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> Result<Vec<Fate>, GlobalError> {
+        check_reports(reports)?;
+        let (caller, reports) = (caller.clone(), reports.to_vec());
+        self.blocking(move |store| {
+            let at = store.now();
+            let mut fates = Vec::with_capacity(reports.len());
+            store.say(|reader, ledger| {
+                let by = ledger.contributor(&caller.user)?;
+                let mut lines = Vec::new();
+                for UsageReport { id, score, count } in reports {
+                    fates.push(match reader.get(&caller, id) {
+                        Ok(found) if found.record.author_id == caller.user => Fate::OwnWork,
+                        Ok(_) => {
+                            let by = by.clone();
+                            lines.push(Line::Reported {
+                                at,
+                                by,
+                                id,
+                                score,
+                                count,
+                            });
+                            Fate::Counted
+                        }
+                        Err(GlobalError::NotFound { .. }) => Fate::NotFound,
+                        Err(error) => return Err(error),
+                    });
+                }
+                ledger.write(&lines)
+            })?;
+            Ok(fates)
+        })
+        .await
+    }
+
+    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
+        check_name(name)?;
+        let (caller, name) = (caller.clone(), name.to_owned());
+        self.blocking(move |store| {
+            let at = store.now();
+            store.say(|_, ledger| {
+                if ledger.snapshots().contains_key(&name) {
+                    return Err(GlobalError::invalid(format!(
+                        "there is a snapshot `{name}` already; choose another name"
+                    )));
+                }
+                let who = caller.user;
+                ledger.write(&[Line::Snapshot { at, who, name }])
+            })?;
+            Ok(at)
+        })
+        .await
+    }
+}

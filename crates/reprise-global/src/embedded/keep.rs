@@ -1,0 +1,421 @@
+//! How a published thing stands in our file, and how it is found again.
+//!
+//! A version is a record whose text is what is searched and whose `details` are the rest. Tags of
+//! our own, which no author can write, name shelf, author and origin; they narrow every look, and
+//! what is found is held to the rule of access once more. Must never live here: a lock, a file.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, Snapshot};
+use reprise_types::limits::PAGE_MAX;
+use reprise_types::{
+    EmbeddingSpace, LearnedMove, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord,
+    RankSignal, RecallId, RecallRequest, RecordId, Retention, Unlearned, Visibility, normal_tag,
+};
+use serde::{Deserialize, Serialize};
+
+use super::ledger::{Snapshots, Standings};
+use crate::caller::{Caller, Shelf};
+use crate::error::GlobalError;
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
+use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
+
+/// Begins every tag of our own.
+const OWN_TAG: &str = "reprise/";
+/// Beyond what was asked for, so that a boost can lift something into the answer.
+const RESERVE: usize = 20;
+
+/// A published thing as it stands in `details`: without its content, which is the record's text.
+#[derive(Debug, Serialize, Deserialize)]
+struct Details {
+    /// The record of its first version; none in that one itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first: Option<RecordId>,
+    version: Version,
+    /// Where in the text the content begins.
+    content_at: usize,
+    checksum: String,
+    author: reprise_types::UserId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    org: Option<crate::caller::OrgId>,
+    publication: Publication,
+}
+
+/// A version about to be kept.
+pub(super) struct Making<'a> {
+    pub(super) caller: &'a Caller,
+    pub(super) shelf: &'a Shelf,
+    pub(super) version: Version,
+    pub(super) first: Option<RecordId>,
+    /// The record of the version before.
+    pub(super) supersedes: Option<RecordId>,
+    pub(super) at: DateTime<Utc>,
+}
+
+impl Making<'_> {
+    pub(super) fn record(
+        &self,
+        mut publication: Publication,
+        embedding: Option<(EmbeddingSpace, Vec<f32>)>,
+    ) -> Result<NewRecord, GlobalError> {
+        let checksum = publication.checksum();
+        let text = publication.search_text();
+        let content_at = text.len() - publication.content.len();
+        publication.content = String::new();
+        let kind = publication.content_type.kind();
+        let mut new = NewRecord::new(text, MemorySource::WriterRevision, kind);
+        let foreign = |tag: &String| normal_tag(tag).is_some_and(|tag| !tag.starts_with(OWN_TAG));
+        new.tags = publication
+            .tags
+            .iter()
+            .filter(|tag| foreign(tag))
+            .cloned()
+            .collect();
+        // Our own are among them whatever an author brings.
+        new.tags.truncate(reprise_types::limits::LIST_ITEMS_MAX - 4);
+        new.tags.extend([
+            shelf_tag(self.shelf),
+            author_tag(self.caller),
+            origin_tag(&publication.origin),
+            type_tag(publication.content_type),
+        ]);
+        let details = Details {
+            first: self.first,
+            version: self.version,
+            content_at,
+            checksum,
+            author: self.caller.user.clone(),
+            org: self.shelf.org().cloned(),
+            publication,
+        };
+        let details = serde_json::to_value(details);
+        new.details = Some(details.map_err(|error| GlobalError::storage(&error))?);
+        new.timestamp = Some(self.at);
+        new.embedding = embedding;
+        new.visibility = Visibility::Published;
+        new.retention = Retention::Pinned;
+        new.supersedes = self.supersedes;
+        Ok(new)
+    }
+}
+
+/// A tag that no two names share: tags have one spelling, names have case.
+fn own_tag(what: &str, name: &str) -> String {
+    format!("{OWN_TAG}{what}/{}", sha256_hex(name.as_bytes()))
+}
+
+fn shelf_tag(shelf: &Shelf) -> String {
+    own_tag("shelf", &shelf.to_string())
+}
+
+fn author_tag(caller: &Caller) -> String {
+    own_tag("author", caller.user.as_str())
+}
+
+fn origin_tag(origin: &str) -> String {
+    own_tag("origin", origin)
+}
+
+fn type_tag(content_type: GlobalContentType) -> String {
+    own_tag("type", content_type.name())
+}
+
+/// A published thing and the record that holds this version of it.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) record: GlobalRecord,
+    pub(super) kept: RecordId,
+}
+
+/// The store at one moment.
+#[derive(Debug, Clone)]
+pub(super) struct Reader {
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) standings: Standings,
+    pub(super) snapshots: Snapshots,
+}
+
+impl Reader {
+    /// A file alone, without what was said of its things.
+    pub(super) fn of(snapshot: Arc<Snapshot>) -> Self {
+        Self {
+            snapshot,
+            standings: Standings::default(),
+            snapshots: Snapshots::default(),
+        }
+    }
+
+    /// The same at another moment of the file.
+    pub(super) fn at(self, snapshot: Arc<Snapshot>) -> Self {
+        Self { snapshot, ..self }
+    }
+
+    fn found(&self, record: MemoryRecord) -> Result<Found, GlobalError> {
+        let details: Option<Details> = record
+            .details
+            .and_then(|details| serde_json::from_value(details).ok());
+        let details = details.ok_or_else(|| GlobalError::Storage {
+            message: format!(
+                "record {} of the global store is not a published thing; run `reprise check`",
+                record.id
+            ),
+        })?;
+        let id = details.first.unwrap_or(record.id);
+        let mut publication = details.publication;
+        let content = record.text.get(details.content_at..);
+        content
+            .unwrap_or_default()
+            .clone_into(&mut publication.content);
+        let standing = self.standings.get(&id).copied().unwrap_or_default();
+        Ok(Found {
+            kept: record.id,
+            record: GlobalRecord {
+                id,
+                embedding: record.embedding,
+                embedding_space: record.embedding_space,
+                author_id: details.author,
+                org_id: details.org,
+                published_at: record.timestamp,
+                version: details.version,
+                checksum: details.checksum,
+                quality_metrics: standing.metrics,
+                publication,
+            },
+        })
+    }
+
+    /// The newest version, for a caller who may see it.
+    pub(super) fn get(&self, caller: &Caller, id: RecordId) -> Result<Found, GlobalError> {
+        let none = || GlobalError::NotFound { id };
+        let newest = self.snapshot.current(id).ok_or_else(none)?;
+        let record = self.snapshot.get(newest).ok_or_else(none)?;
+        let mut found = self.found(record.map_err(|error| GlobalError::storage(&error))?)?;
+        found.record.embedding = self.snapshot.vector(newest).unwrap_or_default();
+        // A later version's own record is no name of the thing.
+        let seen = found.record.id == id && caller.may_see(&found.record);
+        seen.then_some(found).ok_or_else(none)
+    }
+
+    /// The same, for its author alone.
+    pub(super) fn authored(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        what: &'static str,
+    ) -> Result<Found, GlobalError> {
+        let found = self.get(caller, id)?;
+        if found.record.author_id == caller.user {
+            return Ok(found);
+        }
+        Err(GlobalError::NotAuthor { id, what })
+    }
+
+    pub(super) fn versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let newest = self.get(caller, id)?;
+        let versions = self.snapshot.versions(newest.kept).into_iter();
+        let mut found = Vec::new();
+        for record in versions {
+            let record = self.found(record)?.record;
+            if caller.may_see(&record) {
+                found.push(without_vector(record));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Everything live with these tags.
+    fn tagged(&self, tags: Vec<String>) -> Result<Vec<Found>, GlobalError> {
+        let filter = MemoryFilter {
+            tags: Some(tags),
+            ..MemoryFilter::default()
+        };
+        let mut request = ListRequest {
+            filter,
+            limit: PAGE_MAX,
+            after: None,
+        };
+        let mut all = Vec::new();
+        loop {
+            let page = self.snapshot.list(&request);
+            for record in page.records {
+                all.push(self.found(record)?);
+            }
+            match page.next {
+                Some(next) => request.after = Some(next),
+                None => return Ok(all),
+            }
+        }
+    }
+
+    pub(super) fn by_origin(
+        &self,
+        caller: &Caller,
+        origin: &str,
+    ) -> Result<Option<Found>, GlobalError> {
+        let found = self.tagged(vec![author_tag(caller), origin_tag(origin)])?;
+        let own = |found: &Found| {
+            found.record.author_id == caller.user && found.record.publication.origin == origin
+        };
+        Ok(found.into_iter().find(own))
+    }
+
+    pub(super) fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let found = self.tagged(vec![author_tag(caller)])?.into_iter();
+        let own = found.map(|found| found.record);
+        Ok(own
+            .filter(|record| record.author_id == caller.user)
+            .map(without_vector)
+            .collect())
+    }
+
+    /// Every shelf open to the caller is asked for itself.
+    pub(super) fn query(
+        &self,
+        caller: &Caller,
+        query: &GlobalQuery,
+        vector: Option<&(EmbeddingSpace, Vec<f32>)>,
+    ) -> Result<GlobalAnswer, GlobalError> {
+        let as_of = match &query.snapshot {
+            None => None,
+            Some(name) => {
+                let at = self.snapshots.get(name).copied();
+                Some(at.ok_or_else(|| GlobalError::NoSnapshot { name: name.clone() })?)
+            }
+        };
+        let types: Vec<Option<String>> = match query.content_types.as_slice() {
+            [] => vec![None],
+            types => types.iter().map(|one| Some(type_tag(*one))).collect(),
+        };
+        let mut answer = GlobalAnswer::default();
+        let vector = vector.map(|(space, vector)| (space, vector.as_slice()));
+        for shelf in caller.shelves() {
+            for narrowed in &types {
+                let mut tags = vec![shelf_tag(&shelf)];
+                tags.extend(narrowed.clone());
+                let request = RecallRequest {
+                    top_k: query.top_k + RESERVE,
+                    filter: MemoryFilter {
+                        tags: Some(tags),
+                        ..MemoryFilter::default()
+                    },
+                    as_of,
+                    ..RecallRequest::new(query.text.as_str())
+                };
+                let receipt = RecallId::from_u128(0);
+                let recall = self.snapshot.recall(&request, vector, receipt, &Unlearned);
+                for part in recall.degraded {
+                    if !answer.degraded.contains(&part) {
+                        answer.degraded.push(part);
+                    }
+                }
+                for found in recall.results {
+                    let record = self.found(found.record)?.record;
+                    if !caller.may_see(&record) {
+                        let id = record.id;
+                        tracing::error!(%id, "a shelf held what is not for its readers");
+                        continue;
+                    }
+                    answer.hits.push(self.hit(record, found.score, found.why));
+                }
+            }
+        }
+        answer
+            .hits
+            .sort_by(|a, b| b.sona_score.total_cmp(&a.sona_score));
+        answer.hits.truncate(query.top_k);
+        Ok(answer)
+    }
+
+    /// A hit with what everybody's runs say of it.
+    fn hit(&self, record: GlobalRecord, score: f32, mut why: reprise_types::Why) -> GlobalHit {
+        let standing = self.standings.get(&record.id).copied().unwrap_or_default();
+        if standing.boost != 0.0 {
+            why.learning = Some(LearnedMove {
+                adjustment: standing.boost,
+                cap: standing.cap,
+                evidence_gate: standing.gate,
+                adapter_gate: 0.0,
+            });
+            why.signals.push(RankSignal {
+                name: "coordination".to_owned(),
+                value: standing.boost,
+                weight: 0.0,
+                contribution: 0.0,
+            });
+        }
+        GlobalHit {
+            record: without_vector(record),
+            score,
+            sona_score: (score + standing.boost).clamp(0.0, 1.0),
+            why,
+        }
+    }
+
+    /// What says nearly the same as a new publication, among what its author may see.
+    pub(super) fn overlaps(
+        &self,
+        caller: &Caller,
+        publication: &Publication,
+        vector: Option<&(EmbeddingSpace, Vec<f32>)>,
+        own: Option<RecordId>,
+    ) -> Result<Vec<Overlap>, GlobalError> {
+        if vector.is_none() {
+            return Ok(Vec::new());
+        }
+        let query = GlobalQuery::new(publication.search_text(), OVERLAPS_MAX + 1);
+        let answer = self.query(caller, &query, vector)?;
+        let mut near: Vec<Overlap> = answer
+            .hits
+            .into_iter()
+            .filter_map(|hit| {
+                let similarity = 1.0 - hit.why.raw_distance?;
+                let record = hit.record;
+                let is_near = similarity >= OVERLAP_FROM && Some(record.id) != own;
+                is_near.then_some(Overlap {
+                    id: record.id,
+                    title: record.publication.title,
+                    similarity,
+                })
+            })
+            .collect();
+        near.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
+        near.truncate(OVERLAPS_MAX);
+        Ok(near)
+    }
+
+    /// Whether nothing is left of a thing that was taken back: by its id, by its own words, in the
+    /// log.
+    pub(super) fn is_gone(&self, engine: &Engine, was: &Found) -> Result<bool, GlobalError> {
+        let id = was.record.id;
+        let answers = self.snapshot.current(id).is_some();
+        let author = Caller {
+            user: was.record.author_id.clone(),
+            org: was.record.org_id.clone(),
+            paid: true,
+        };
+        let query = GlobalQuery::new(was.record.publication.title.as_str(), PAGE_MAX / 10);
+        let found = self.query(&author, &query, None)?;
+        let is_found = found.hits.iter().any(|hit| hit.record.id == id);
+        let text = was.record.publication.search_text();
+        let mut others = 0_usize;
+        let mut in_log = 0_usize;
+        engine
+            .logged_texts(&mut |logged| in_log += usize::from(logged == text))
+            .map_err(|error| GlobalError::storage(&error))?;
+        // Somebody else may have published the very same words.
+        for record in self.snapshot.records().flatten() {
+            others += usize::from(record.text == text);
+        }
+        Ok(!answers && !is_found && in_log == others)
+    }
+}
+
+fn without_vector(mut record: GlobalRecord) -> GlobalRecord {
+    record.embedding = Vec::new();
+    record
+}

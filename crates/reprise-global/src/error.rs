@@ -1,0 +1,106 @@
+//! Why a global store did not do what was asked: one sentence, and who must act.
+
+use reprise_types::{ErrorKind, RecordId};
+
+/// A failure of one operation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GlobalError {
+    /// There is none that this caller may see; whether there is another is not said.
+    #[error(
+        "nothing published has the id {id} for you; `reprise published` lists what is yours, a \
+         recall with --scope global finds others'"
+    )]
+    NotFound {
+        /// The id named.
+        id: RecordId,
+    },
+    /// Only its author may.
+    #[error("{id} was published by somebody else; only its author may {what} it")]
+    NotAuthor {
+        /// The id named.
+        id: RecordId,
+        /// What was to be done.
+        what: &'static str,
+    },
+    /// An author's own word does not count.
+    #[error("{id} is yours; others say how it served them")]
+    OwnWork {
+        /// The id named.
+        id: RecordId,
+    },
+    /// Published to an organisation without one.
+    #[error(
+        "user `{user}` is in no organisation, so there is nobody to publish it to; publish with \
+         --policy public, or name the organisation in the configuration or the token"
+    )]
+    NoOrganisation {
+        /// Who.
+        user: String,
+    },
+    /// A new version for other readers.
+    #[error(
+        "{id} was published as {was}; a version cannot change who may see the earlier ones: \
+         unpublish it and publish it anew"
+    )]
+    PolicyChanged {
+        /// Which.
+        id: RecordId,
+        /// Its shelf.
+        was: String,
+    },
+    /// A field that cannot be.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong with it, and what to do.
+        message: String,
+    },
+    /// Nothing of that name.
+    #[error("there is no snapshot `{name}`; `reprise global snapshot {name}` makes one")]
+    NoSnapshot {
+        /// The name.
+        name: String,
+    },
+    /// Somebody else writes, or too many do.
+    #[error("the global store is busy ({message}); try again in a moment")]
+    Busy {
+        /// With what.
+        message: String,
+    },
+    /// It does not answer.
+    #[error("the global store does not answer ({message}); recalls go on with your own memory")]
+    Unavailable {
+        /// Why.
+        message: String,
+    },
+    /// It answers, and cannot do it.
+    #[error("{message}")]
+    Storage {
+        /// Its own sentence.
+        message: String,
+    },
+}
+
+impl GlobalError {
+    /// Who must act.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Busy { .. } | Self::Unavailable { .. } => ErrorKind::Retry,
+            Self::Storage { .. } => ErrorKind::Operator,
+            _ => ErrorKind::Caller,
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid {
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn storage(error: &impl std::fmt::Display) -> Self {
+        Self::Storage {
+            message: error.to_string(),
+        }
+    }
+}

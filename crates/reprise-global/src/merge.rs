@@ -1,0 +1,165 @@
+//! Two answers as one: four buckets, then `sona_score` inside each (C15).
+//!
+//! A pure function of scores. Must never live here: who was asked, or how long that took.
+
+use reprise_types::Verdict;
+
+/// Where one bucket ends and the next begins.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// A local result from this score on comes before everything.
+    pub local_high: f32,
+    /// A published thing from this quality on comes before what is locally less sure.
+    pub global_quality: f32,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            local_high: 0.6,
+            global_quality: 0.7,
+        }
+    }
+}
+
+/// What a merge needs to know of a result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scores {
+    /// Relevance before learning, 0..1.
+    pub score: f32,
+    /// Relevance after, 0..1.
+    pub sona_score: f32,
+    /// Of a published thing, its quality, 0..1; `None` for the user's own.
+    pub quality: Option<f32>,
+}
+
+/// Below this score a result is about something else: it comes after all that is not.
+const RELEVANT_FROM: f32 = Verdict::NOTHING_BELOW;
+
+impl Scores {
+    /// 0: local and high; 1: published, relevant and proven; 2: local and low; 3: published and
+    /// unproven; 4: about something else, wherever from.
+    fn bucket(self, thresholds: Thresholds) -> u8 {
+        match self.quality {
+            _ if self.score < RELEVANT_FROM => 4,
+            None if self.score >= thresholds.local_high => 0,
+            None => 2,
+            Some(quality)
+                if quality >= thresholds.global_quality && self.score >= Verdict::WEAK_BELOW =>
+            {
+                1
+            }
+            Some(_) => 3,
+        }
+    }
+}
+
+/// Puts both answers in one order and keeps the first `top_k`. Of what is equal the user's own
+/// comes first. Where the published would have no place although one of it is likely to answer,
+/// the best of it takes the last place of several: else nothing new would be found, or proven.
+pub fn merged<T>(
+    local: Vec<T>,
+    global: Vec<T>,
+    top_k: usize,
+    thresholds: Thresholds,
+    scores: impl Fn(&T) -> Scores,
+) -> Vec<T> {
+    let mut all: Vec<(u8, Scores, T)> = local
+        .into_iter()
+        .chain(global)
+        .map(|one| {
+            let scores = scores(&one);
+            (scores.bucket(thresholds), scores, one)
+        })
+        .collect();
+    all.sort_by(|a, b| {
+        a.0.cmp(&b.0)
+            .then(b.1.sona_score.total_cmp(&a.1.sona_score))
+            .then(a.1.quality.is_some().cmp(&b.1.quality.is_some()))
+    });
+    let is_global = |one: &(u8, Scores, T)| one.1.quality.is_some();
+    let place = all.iter().position(is_global);
+    if let Some(place) = place.filter(|place| *place >= top_k && top_k > 1)
+        && all
+            .get(place)
+            .is_some_and(|one| one.1.score >= Verdict::WEAK_BELOW)
+    {
+        let best = all.remove(place);
+        all.insert(top_k - 1, best);
+    }
+    all.truncate(top_k);
+    all.into_iter().map(|(_, _, one)| one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type One = (&'static str, f32, Option<f32>);
+
+    fn order(local: &[One], global: &[One], top_k: usize) -> Vec<&'static str> {
+        let scores = |one: &One| Scores {
+            score: one.1,
+            sona_score: one.1,
+            quality: one.2,
+        };
+        let merged = merged(
+            local.to_vec(),
+            global.to_vec(),
+            top_k,
+            Thresholds::default(),
+            scores,
+        );
+        merged.into_iter().map(|one| one.0).collect()
+    }
+
+    #[test]
+    fn the_four_buckets_come_in_their_order() {
+        let local = [
+            ("low", 0.59, None),
+            ("high", 0.6, None),
+            ("off", 0.01, None),
+        ];
+        let global = [
+            ("unproven", 0.99, Some(0.69)),
+            ("proven", 0.3, Some(0.7)),
+            ("proven but weak", 0.1, Some(0.9)),
+            ("off too", 0.02, Some(0.9)),
+        ];
+        assert_eq!(
+            order(&local, &global, 9),
+            [
+                "high",
+                "proven",
+                "low",
+                "unproven",
+                "proven but weak",
+                "off too",
+                "off"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_users_own_comes_first_of_equals() {
+        assert_eq!(
+            order(&[("own", 0.02, None)], &[("other", 0.02, Some(0.5))], 2),
+            ["own", "other"]
+        );
+    }
+
+    #[test]
+    fn a_likely_answer_is_not_crowded_out_and_an_unlikely_one_is() {
+        let local = [("a", 0.3, None), ("b", 0.2, None), ("c", 0.1, None)];
+        assert_eq!(
+            order(&local, &[("new", 0.2, Some(0.5))], 3),
+            ["a", "b", "new"]
+        );
+        assert_eq!(
+            order(&local, &[("new", 0.19, Some(0.5))], 3),
+            ["a", "b", "c"]
+        );
+        assert_eq!(order(&local, &[("new", 0.9, Some(0.5))], 1), ["a"]);
+        assert_eq!(order(&local, &[("new", 0.9, Some(0.5))], 0), [""; 0]);
+    }
+}

@@ -1,0 +1,241 @@
+//! The published record (M47 to M50), extended by what a reader must know before trusting it:
+//! version, licence, checksum.
+//!
+//! Must never live here: who may see it.
+
+use std::fmt;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::caller::OrgId;
+
+/// One published thing, in one of its versions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GlobalRecord {
+    /// The same in every version.
+    pub id: RecordId,
+    /// The unit vector of [`Publication::search_text`], made by the store; empty where it has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub embedding: Vec<f32>,
+    /// The space of `embedding`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embedding_space: Option<EmbeddingSpace>,
+    /// Who published it: the authenticated caller, whatever the text says.
+    pub author_id: UserId,
+    /// The organisation for which it was published, where its policy is [`AccessPolicy::Org`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub org_id: Option<OrgId>,
+    /// When this version was published.
+    pub published_at: DateTime<Utc>,
+    /// Counts from 1.
+    pub version: Version,
+    /// SHA-256 of the bytes that left, in hex.
+    pub checksum: String,
+    /// How it has served, over all versions.
+    pub quality_metrics: QualityMetrics,
+    /// What was published.
+    #[serde(flatten)]
+    pub publication: Publication,
+}
+
+/// What leaves a user's memory when something is published: these fields and no others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Publication {
+    /// An opaque name of what is published, the same for its later versions: a hash.
+    pub origin: String,
+    /// What it is.
+    pub content_type: GlobalContentType,
+    /// One line.
+    pub title: String,
+    /// What a person reads to decide.
+    pub summary: String,
+    /// The thing itself.
+    pub content: String,
+    /// Free words.
+    #[serde(default)]
+    pub tags: Vec<String>,
+    /// Who may use it.
+    pub access_policy: AccessPolicy,
+    /// Under which terms, as SPDX says it; empty where the author did not say.
+    #[serde(default)]
+    pub licence: String,
+}
+
+impl Publication {
+    /// The exact bytes that leave, as JSON.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        // Strings and lists of strings: nothing in it can fail.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// SHA-256 of [`Self::bytes`], in hex.
+    #[must_use]
+    pub fn checksum(&self) -> String {
+        sha256_hex(&self.bytes())
+    }
+
+    /// What it is found by: title and content, each once.
+    #[must_use]
+    pub fn search_text(&self) -> String {
+        if self.content.trim_start().starts_with(self.title.trim()) {
+            return self.content.clone();
+        }
+        format!("{}\n\n{}", self.title, self.content)
+    }
+}
+
+/// SHA-256 in hex.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    let digest: [u8; 32] = Sha256::digest(bytes).into();
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let digit = |digit| char::from_digit(u32::from(digit), 16).unwrap_or_default();
+    digits.map(digit).collect()
+}
+
+/// What can be published (M48).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GlobalContentType {
+    /// A living document or a report.
+    #[default]
+    Document,
+    /// An agent's configuration with its skills.
+    Agent,
+    /// An application package.
+    App,
+    /// A learned pattern without names.
+    Pattern,
+}
+
+impl GlobalContentType {
+    /// The wire name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Document => "document",
+            Self::Agent => "agent",
+            Self::App => "app",
+            Self::Pattern => "pattern",
+        }
+    }
+
+    /// What it is in a memory.
+    #[must_use]
+    pub fn kind(self) -> MemoryKind {
+        match self {
+            Self::Document => MemoryKind::Finding,
+            Self::Agent | Self::App => MemoryKind::Strategy,
+            Self::Pattern => MemoryKind::Pattern,
+        }
+    }
+}
+
+/// Who may use what is published (M50).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessPolicy {
+    /// Every user.
+    #[default]
+    Public,
+    /// The members of the author's organisation.
+    Org,
+    /// Users of the paid tier.
+    Paid,
+}
+
+impl AccessPolicy {
+    /// The wire name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Org => "org",
+            Self::Paid => "paid",
+        }
+    }
+}
+
+/// Number of a version, from 1; a text on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Version(pub u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl From<Version> for String {
+    fn from(version: Version) -> Self {
+        version.0.to_string()
+    }
+}
+
+impl TryFrom<String> for Version {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let number = text.parse::<u32>().ok().filter(|number| *number > 0);
+        number
+            .map(Self)
+            .ok_or_else(|| format!("`{text:.16}` is no version; versions count from 1"))
+    }
+}
+
+/// How a published thing has served (M49), counted from several users on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct QualityMetrics {
+    /// How runs that used it went, 0..1; 0.5 while too few users have said.
+    pub avg_trajectory_score: f32,
+    /// Runs that used it; 0 while too few users have said.
+    pub usage_count: u64,
+    /// What readers gave it, 0..1.
+    pub user_rating: Option<f32>,
+}
+
+impl Default for QualityMetrics {
+    fn default() -> Self {
+        Self {
+            avg_trajectory_score: Self::UNKNOWN,
+            usage_count: 0,
+            user_rating: None,
+        }
+    }
+}
+
+impl QualityMetrics {
+    /// What a thing counts for that nobody has used.
+    pub const UNKNOWN: f32 = 0.5;
+
+    /// One number, 0..1: how runs went; where there are ratings too, they count a third.
+    #[must_use]
+    pub fn quality(&self) -> f32 {
+        match self.user_rating {
+            Some(rating) => (2.0 * self.avg_trajectory_score + rating) / 3.0,
+            None => self.avg_trajectory_score,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_a_text_on_the_wire_and_counts_from_one() {
+        assert_eq!(serde_json::to_string(&Version(7)).unwrap(), "\"7\"");
+        assert_eq!(
+            serde_json::from_str::<Version>("\"12\"").unwrap(),
+            Version(12)
+        );
+        for wrong in ["\"0\"", "\"-1\"", "\"one\"", "1"] {
+            assert!(serde_json::from_str::<Version>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

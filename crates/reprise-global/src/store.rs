@@ -1,0 +1,304 @@
+//! What every global store does.
+//!
+//! Lives here: the seam, its questions and answers, what they may hold. Must never live here: how.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX};
+use reprise_types::{Degraded, EmbeddingSpace, RecordId, Why};
+use serde::{Deserialize, Serialize};
+
+use crate::caller::Caller;
+use crate::error::GlobalError;
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
+
+/// Longest title, in bytes.
+const TITLE_BYTES_MAX: usize = 300;
+/// Longest summary, in bytes.
+const SUMMARY_BYTES_MAX: usize = 2_000;
+/// Most ids in one report.
+const REPORTS_MAX: usize = 1_000;
+/// Most uses that one report counts.
+const COUNT_MAX: u32 = 10_000;
+
+/// A text's unit vector with its space; `None` where there is no model. A store makes its own
+/// vectors: none crosses the wall.
+pub type TextVectors = Arc<dyn Fn(&str) -> Option<(EmbeddingSpace, Vec<f32>)> + Send + Sync>;
+
+/// A store of published knowledge. Every answer holds what its caller may see and nothing else.
+#[async_trait]
+pub trait GlobalStore: Send + Sync {
+    /// Publishes a thing, or a new version of it where the caller has published its `origin`
+    /// before. The same bytes again change nothing and answer what stands.
+    async fn publish(
+        &self,
+        caller: &Caller,
+        publication: Publication,
+    ) -> Result<Published, GlobalError>;
+
+    /// A published thing, in its newest version or in the one named.
+    async fn get(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        version: Option<Version>,
+    ) -> Result<GlobalRecord, GlobalError>;
+
+    /// All its versions, newest first, without vectors.
+    async fn versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> Result<Vec<GlobalRecord>, GlobalError>;
+
+    /// What resonates with a question, newest versions only, best first.
+    async fn query(
+        &self,
+        caller: &Caller,
+        query: &GlobalQuery,
+    ) -> Result<GlobalAnswer, GlobalError>;
+
+    /// What the caller has published, newest first.
+    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError>;
+
+    /// Takes a thing back, in every version and every snapshot. From then on it is in no answer.
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError>;
+
+    /// What a reader gives it, 0..1; the last word of each reader counts.
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError>;
+
+    /// How runs went that used published things: one fate each, in their order.
+    async fn report(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> Result<Vec<Fate>, GlobalError>;
+
+    /// Names this moment, so that a question can be asked of it later. What is taken back leaves
+    /// snapshots too.
+    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError>;
+}
+
+/// What became of a publication.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// Under which id it is found.
+    pub id: RecordId,
+    /// Which version it is.
+    pub version: Version,
+    /// Bytes that left.
+    pub bytes: usize,
+    /// The same bytes stood there already.
+    pub unchanged: bool,
+    /// Published things that say nearly the same, the nearest first.
+    pub overlaps: Vec<Overlap>,
+}
+
+/// A published thing that is near to a new one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Overlap {
+    /// Which.
+    pub id: RecordId,
+    /// Its title.
+    pub title: String,
+    /// Cosine of the two, -1..1.
+    pub similarity: f32,
+}
+
+/// From this cosine on two things say nearly the same.
+pub(crate) const OVERLAP_FROM: f32 = 0.85;
+/// Most overlaps that are told.
+pub(crate) const OVERLAPS_MAX: usize = 5;
+
+/// A question to a global store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GlobalQuery {
+    /// The new input, in the user's words.
+    pub text: String,
+    /// Most results.
+    pub top_k: usize,
+    /// Only these types; empty for all.
+    #[serde(default)]
+    pub content_types: Vec<GlobalContentType>,
+    /// Ask the store as it stood at this snapshot.
+    #[serde(default)]
+    pub snapshot: Option<String>,
+}
+
+impl GlobalQuery {
+    /// A question to the store as it is.
+    pub fn new(text: impl Into<String>, top_k: usize) -> Self {
+        Self {
+            text: text.into(),
+            top_k,
+            content_types: Vec::new(),
+            snapshot: None,
+        }
+    }
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct GlobalAnswer {
+    /// Best first, by `sona_score`.
+    pub hits: Vec<GlobalHit>,
+    /// What was left out.
+    #[serde(default)]
+    pub degraded: Vec<Degraded>,
+}
+
+/// One published thing with its scores.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GlobalHit {
+    /// The thing, without its vector.
+    pub record: GlobalRecord,
+    /// Relevance before learning, 0..1.
+    pub score: f32,
+    /// Relevance after what everybody's runs taught, 0..1.
+    pub sona_score: f32,
+    /// Where the score comes from.
+    pub why: Why,
+}
+
+/// What was taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unpublished {
+    /// Which.
+    pub id: RecordId,
+    /// How many versions of it there were.
+    pub versions: u32,
+    /// The store was asked for it afterwards, by id and by its own words, and had nothing.
+    pub verified: bool,
+}
+
+/// What goes up from a user's runs: these three and nothing else (M57, M59).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UsageReport {
+    /// The published thing.
+    pub id: RecordId,
+    /// How the runs that used it went on average, 0..1.
+    pub score: f32,
+    /// How many runs.
+    pub count: u32,
+}
+
+/// What became of one report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fate {
+    /// It counts.
+    Counted,
+    /// It is about the caller's own work, which others judge.
+    OwnWork,
+    /// There is no such thing for this caller.
+    NotFound,
+}
+
+/// Refuses a publication that no store could keep, with what to change.
+pub(crate) fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
+    let title = publication.title.trim();
+    if title.is_empty() {
+        return Err(GlobalError::invalid(
+            "the title is empty; name what is published in a line",
+        ));
+    }
+    if title.chars().any(char::is_control) {
+        return Err(GlobalError::invalid(
+            "the title holds control characters; write it as one plain line",
+        ));
+    }
+    if publication.content.trim().is_empty() {
+        return Err(GlobalError::invalid(
+            "the content is empty; publish what others can use",
+        ));
+    }
+    let texts = [
+        ("title", &publication.title, TITLE_BYTES_MAX),
+        ("summary", &publication.summary, SUMMARY_BYTES_MAX),
+        ("licence", &publication.licence, IDENTIFIER_BYTES_MAX),
+        ("origin", &publication.origin, IDENTIFIER_BYTES_MAX),
+    ];
+    let tags = publication.tags.iter();
+    let tags = tags.map(|tag| ("tag", tag, IDENTIFIER_BYTES_MAX));
+    for (field, text, limit) in texts.into_iter().chain(tags) {
+        within(field, text, limit)?;
+        if text.contains('\0') {
+            return Err(GlobalError::invalid(format!(
+                "the {field} holds a zero byte; take it out"
+            )));
+        }
+    }
+    // Both together are kept as one text.
+    let room = TEXT_BYTES_MAX - publication.title.len() - 2;
+    within("content", &publication.content, room)?;
+    if publication.content.contains('\0') {
+        return Err(GlobalError::invalid(
+            "the content holds a zero byte; publish text",
+        ));
+    }
+    if publication.origin.is_empty() {
+        return Err(GlobalError::invalid(
+            "the origin is empty; name it by a hash of where it comes from",
+        ));
+    }
+    if publication.tags.len() > LIST_ITEMS_MAX {
+        let got = publication.tags.len();
+        return Err(GlobalError::invalid(format!(
+            "there are {got} tags, the limit is {LIST_ITEMS_MAX}; keep the telling ones"
+        )));
+    }
+    Ok(())
+}
+
+fn within(field: &str, text: &str, limit: usize) -> Result<(), GlobalError> {
+    if text.len() <= limit {
+        return Ok(());
+    }
+    let got = text.len();
+    Err(GlobalError::invalid(format!(
+        "the {field} has {got} bytes, the limit is {limit}; publish a part of it"
+    )))
+}
+
+pub(crate) fn check_rating(rating: f32) -> Result<(), GlobalError> {
+    if (0.0..=1.0).contains(&rating) {
+        return Ok(());
+    }
+    Err(GlobalError::invalid(format!(
+        "the rating is {rating}, it must be between 0 and 1"
+    )))
+}
+
+pub(crate) fn check_reports(reports: &[UsageReport]) -> Result<(), GlobalError> {
+    if reports.len() > REPORTS_MAX {
+        let got = reports.len();
+        return Err(GlobalError::invalid(format!(
+            "there are {got} reports, the limit is {REPORTS_MAX}; send the rest in another"
+        )));
+    }
+    for report in reports {
+        let UsageReport { id, score, count } = report;
+        if !(0.0..=1.0).contains(score) {
+            return Err(GlobalError::invalid(format!(
+                "the score of {id} is {score}, it must be between 0 and 1"
+            )));
+        }
+        if !(1..=COUNT_MAX).contains(count) {
+            return Err(GlobalError::invalid(format!(
+                "the count of {id} is {count}, it must be between 1 and {COUNT_MAX}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A name for a snapshot: as a user is named.
+pub(crate) fn check_name(name: &str) -> Result<(), GlobalError> {
+    name.parse::<crate::caller::OrgId>()
+        .map(drop)
+        .map_err(|_| GlobalError::invalid("the name is none; use letters, digits and . _ - @ +"))
+}

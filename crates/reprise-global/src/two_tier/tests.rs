@@ -1,0 +1,288 @@
+//! Two tiers, one of which stands still, fails and comes back.
+
+use std::sync::atomic::AtomicUsize;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{Credit, FailKind, SearchTier, UserId, Why};
+
+use super::*;
+use crate::record::{AccessPolicy, GlobalRecord, Publication, QualityMetrics, Version};
+use crate::store::{Fate, Published, Unpublished};
+
+/// A memory that answers at once, and writes down what it is told of runs.
+#[derive(Default)]
+struct Own {
+    told: Mutex<Vec<RunEnding>>,
+}
+
+fn found(number: u128, score: f32) -> RetrievedMemory {
+    RetrievedMemory {
+        record: MemoryRecord {
+            id: RecordId::from_parts(1, number),
+            text: format!("What I know, part {number}."),
+            ..RetrievedMemory::from(hit(number, score)).record
+        },
+        score,
+        sona_score: score,
+        why: Why::default(),
+        published: None,
+    }
+}
+
+fn hit(number: u128, score: f32) -> GlobalHit {
+    GlobalHit {
+        record: GlobalRecord {
+            id: RecordId::from_parts(2, number),
+            embedding: Vec::new(),
+            embedding_space: None,
+            author_id: "ann".parse().unwrap(),
+            org_id: None,
+            published_at: DateTime::UNIX_EPOCH,
+            version: Version(3),
+            checksum: String::new(),
+            quality_metrics: QualityMetrics::default(),
+            publication: Publication {
+                origin: "o".to_owned(),
+                content_type: crate::record::GlobalContentType::Document,
+                title: "Title".to_owned(),
+                summary: String::new(),
+                content: "What others know.".to_owned(),
+                tags: Vec::new(),
+                access_policy: AccessPolicy::Public,
+                licence: String::new(),
+            },
+        },
+        score,
+        sona_score: score,
+        why: Why::default(),
+    }
+}
+
+#[async_trait]
+impl MemoryProvider for Own {
+    async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
+        let mut recall = Recall::nothing(RecallId::from_u128(7));
+        recall.tier = SearchTier::Scan;
+        recall.results = vec![found(1, 0.9), found(2, 0.1)];
+        recall.results.truncate(request.top_k);
+        Ok(recall)
+    }
+
+    async fn end_run(&self, run: RunEnding) -> Result<(), MemoryError> {
+        self.told.lock().unwrap().push(run);
+        Ok(())
+    }
+
+    async fn context_block(&self, _: &str, _: usize) -> Result<ContextBlock, MemoryError> {
+        unreachable!("the two tiers make their own")
+    }
+}
+
+/// A store that answers, stands still or fails, as told.
+#[derive(Default)]
+struct Others {
+    stands_still: AtomicBool,
+    fails: AtomicBool,
+    asked: AtomicUsize,
+    reported: Mutex<Vec<(UserId, UsageReport)>>,
+}
+
+#[async_trait]
+impl GlobalStore for Others {
+    async fn query(&self, _: &Caller, query: &GlobalQuery) -> Result<GlobalAnswer, GlobalError> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        if self.fails.load(Ordering::SeqCst) {
+            return Err(GlobalError::Unavailable {
+                message: "down".to_owned(),
+            });
+        }
+        if self.stands_still.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        let mut hits = vec![hit(1, 0.5)];
+        hits.truncate(query.top_k);
+        Ok(GlobalAnswer {
+            hits,
+            degraded: Vec::new(),
+        })
+    }
+
+    async fn report(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> Result<Vec<Fate>, GlobalError> {
+        let mut reported = self.reported.lock().unwrap();
+        reported.extend(reports.iter().map(|report| (caller.user.clone(), *report)));
+        Ok(Vec::new())
+    }
+
+    async fn publish(&self, _: &Caller, _: Publication) -> Result<Published, GlobalError> {
+        unreachable!()
+    }
+
+    async fn get(
+        &self,
+        _: &Caller,
+        _: RecordId,
+        _: Option<Version>,
+    ) -> Result<GlobalRecord, GlobalError> {
+        unreachable!()
+    }
+
+    async fn versions(&self, _: &Caller, _: RecordId) -> Result<Vec<GlobalRecord>, GlobalError> {
+        unreachable!()
+    }
+
+    async fn published(&self, _: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+        unreachable!()
+    }
+
+    async fn unpublish(&self, _: &Caller, _: RecordId) -> Result<Unpublished, GlobalError> {
+        unreachable!()
+    }
+
+    async fn rate(&self, _: &Caller, _: RecordId, _: f32) -> Result<(), GlobalError> {
+        unreachable!()
+    }
+
+    async fn snapshot(&self, _: &Caller, _: &str) -> Result<DateTime<Utc>, GlobalError> {
+        unreachable!()
+    }
+}
+
+struct Bench {
+    own: Arc<Own>,
+    others: Arc<Others>,
+    memory: TwoTierMemory,
+}
+
+fn bench() -> Bench {
+    let (own, others) = (Arc::new(Own::default()), Arc::new(Others::default()));
+    let memory = TwoTierMemory::new(
+        Arc::<Own>::clone(&own),
+        Arc::<Others>::clone(&others),
+        Caller::new("bob".parse().unwrap()),
+        Arc::new(reprise_types::SystemClock),
+        TwoTierOptions {
+            // Long, so that no slow machine makes a store late that is not.
+            deadline: Duration::from_mins(1),
+            ..TwoTierOptions::default()
+        },
+    );
+    Bench {
+        own,
+        others,
+        memory,
+    }
+}
+
+async fn ids(memory: &TwoTierMemory, top_k: usize) -> (Vec<u128>, Vec<Degraded>) {
+    let request = RecallRequest {
+        top_k,
+        ..RecallRequest::new("what")
+    };
+    let recall = memory.recall_request(request).await.unwrap();
+    let ids = recall.results.iter().map(|found| {
+        let tier = if found.published.is_some() { 200 } else { 100 };
+        tier + (found.record.id.to_u128() & 0xff)
+    });
+    (ids.collect(), recall.degraded)
+}
+
+#[tokio::test]
+async fn both_tiers_answer_as_one_and_the_scope_says_which() {
+    let bench = bench();
+    let both = ids(&bench.memory, 5).await;
+    assert_eq!(both, (vec![101, 102, 201], vec![]));
+    let local = bench.memory.scoped(RecallScope::Local);
+    assert_eq!(ids(&local, 5).await.0, [101, 102]);
+    assert_eq!(bench.others.asked.load(Ordering::SeqCst), 1);
+    let global = bench.memory.scoped(RecallScope::Global);
+    assert_eq!(ids(&global, 5).await.0, [201]);
+    let block = bench.memory.context_block("what", 400).await.unwrap();
+    assert!(
+        block.text.contains("published by ann, version 3"),
+        "{}",
+        block.text
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_stands_still_or_fails_costs_its_part_alone() {
+    let bench = bench();
+    bench.others.stands_still.store(true, Ordering::SeqCst);
+    let began = tokio::time::Instant::now();
+    let alone = (vec![101, 102], vec![Degraded::NoGlobal]);
+    assert_eq!(ids(&bench.memory, 5).await, alone);
+    let first = began.elapsed();
+    // From now on nobody waits for it beyond a grace.
+    for _ in 0..ASKED_MAX * 2 {
+        let began = tokio::time::Instant::now();
+        assert_eq!(ids(&bench.memory, 5).await, alone);
+        assert!(began.elapsed() <= GRACE * 2, "{:?}", began.elapsed());
+    }
+    assert!(first >= Duration::from_secs(59));
+    // No more are under way than may be.
+    assert!(bench.others.asked.load(Ordering::SeqCst) <= ASKED_MAX);
+}
+
+#[tokio::test]
+async fn a_store_that_comes_back_is_used_again() {
+    let bench = bench();
+    bench.others.fails.store(true, Ordering::SeqCst);
+    assert_eq!(ids(&bench.memory, 5).await.1, [Degraded::NoGlobal]);
+    let global = bench.memory.scoped(RecallScope::Global);
+    let error = global.recall_request(RecallRequest::new("x")).await;
+    assert!(matches!(error, Err(MemoryError::Storage { .. })));
+    bench.others.fails.store(false, Ordering::SeqCst);
+    for _ in 0..1_000 {
+        if ids(&bench.memory, 5).await.1.is_empty() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("it stayed degraded");
+}
+
+fn ending(used: &[RecordId], quality: Option<f32>, fail: Option<FailKind>) -> RunEnding {
+    RunEnding {
+        run_id: "run".to_owned(),
+        used: used.to_vec(),
+        credit: Credit::Explicit,
+        quality,
+        fail,
+    }
+}
+
+#[tokio::test]
+async fn a_run_reports_published_things_up_and_its_own_to_its_own_memory() {
+    let bench = bench();
+    ids(&bench.memory, 5).await;
+    let (own, published) = (RecordId::from_parts(1, 1), RecordId::from_parts(2, 1));
+    for (quality, fail, expected) in [
+        (Some(0.9), None, Some(0.9)),
+        (None, None, Some(COMPLETED)),
+        (None, Some(FailKind::Task), Some(0.0)),
+        // An outage says nothing of what was used.
+        (None, Some(FailKind::Network), None),
+    ] {
+        let run = ending(&[own, published], quality, fail);
+        bench.memory.end_run(run).await.unwrap();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let told = std::mem::take(&mut *bench.own.told.lock().unwrap());
+        assert_eq!(told, [ending(&[own], quality, fail)]);
+        let reported = std::mem::take(&mut *bench.others.reported.lock().unwrap());
+        let expected: Vec<_> = expected
+            .map(|score| {
+                let id = published;
+                let count = 1;
+                ("bob".parse().unwrap(), UsageReport { id, score, count })
+            })
+            .into_iter()
+            .collect();
+        assert_eq!(reported, expected);
+    }
+}

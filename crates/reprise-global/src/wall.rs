@@ -1,0 +1,123 @@
+//! The wall: how a record of a user's memory becomes a publication, or stays.
+//!
+//! Whether it may leave at all is said by `MemoryRecord::may_leave`; here secrets are taken out
+//! once more, and the exact bytes that would leave are made. Must never live here: a store.
+
+use reprise_redact::{Redactor, without_elements};
+use reprise_types::{MemoryRecord, UserId, WayOut, Withheld};
+
+use crate::error::GlobalError;
+use crate::record::{AccessPolicy, GlobalContentType, Publication, sha256_hex};
+use crate::store::check_publication;
+
+/// Characters of a title that is taken from the text.
+const TITLE_CHARS: usize = 80;
+/// Characters of a summary that is taken from the text.
+const SUMMARY_CHARS: usize = 280;
+
+/// How its owner wants a record to be published.
+#[derive(Debug, Clone, Default)]
+pub struct Proposal {
+    /// What it is.
+    pub content_type: GlobalContentType,
+    /// Its title; else the text's first line.
+    pub title: Option<String>,
+    /// Its summary; else the text's beginning.
+    pub summary: Option<String>,
+    /// Who may use it.
+    pub access_policy: AccessPolicy,
+    /// Under which terms.
+    pub licence: String,
+}
+
+/// What would leave, byte by byte.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Leaving {
+    /// The publication.
+    pub publication: Publication,
+    /// Secrets that were taken out of it.
+    pub redacted: u32,
+}
+
+/// Why nothing leaves.
+#[derive(Debug, thiserror::Error)]
+pub enum WallError {
+    /// Its owner has said so.
+    #[error("record {id} stays: {why}; take the mark off first if it is to be published")]
+    Withheld {
+        /// Which.
+        id: reprise_types::RecordId,
+        /// The mark.
+        why: Withheld,
+    },
+    /// Nothing that others could use is left of it.
+    #[error("record {id} cannot be published: {why}")]
+    Unfit {
+        /// Which.
+        id: reprise_types::RecordId,
+        /// What is wrong.
+        why: GlobalError,
+    },
+}
+
+/// What of `record` would leave; `origin` is the first version of it that was published, else its
+/// own id. Of its metadata, sessions, sources and ids nothing does.
+pub fn leave(
+    user: &UserId,
+    record: &MemoryRecord,
+    origin: reprise_types::RecordId,
+    proposal: &Proposal,
+) -> Result<Leaving, WallError> {
+    let id = record.id;
+    record
+        .may_leave(WayOut::Publication)
+        .map_err(|why| WallError::Withheld { id, why })?;
+    let mut redacted = 0;
+    let mut clean = |text: &str| {
+        let kept = without_elements(text, &["private"]);
+        redacted += u32::from(kept != text);
+        let clean = Redactor::new().redact_text(&kept);
+        redacted += clean.count;
+        clean.text
+    };
+    let content = clean(&record.text);
+    let first_line = || {
+        let line = content.lines().find(|line| !line.trim().is_empty());
+        cut(line.unwrap_or_default(), TITLE_CHARS)
+    };
+    let title = match &proposal.title {
+        Some(title) => clean(title),
+        None => first_line(),
+    };
+    let summary = match &proposal.summary {
+        Some(summary) => clean(summary),
+        None => cut(&content, SUMMARY_CHARS),
+    };
+    let tags = record.tags.iter().map(|tag| clean(tag)).collect();
+    let licence = clean(&proposal.licence);
+    let publication = Publication {
+        origin: sha256_hex(format!("{user}/{origin}").as_bytes()),
+        content_type: proposal.content_type,
+        title,
+        summary,
+        content,
+        tags,
+        access_policy: proposal.access_policy,
+        licence,
+    };
+    check_publication(&publication).map_err(|why| WallError::Unfit { id, why })?;
+    Ok(Leaving {
+        publication,
+        redacted,
+    })
+}
+
+/// The beginning of a text on one line, without control characters.
+fn cut(text: &str, chars: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    line.chars()
+        .filter(|c| !c.is_control())
+        .take(chars)
+        .collect()
+}

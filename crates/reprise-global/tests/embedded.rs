@@ -1,0 +1,201 @@
+//! The embedded store under the suite that every store passes, and what is its own: several
+//! processes, a torn ledger, bytes that are gone.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
+
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_engine::Engine;
+use reprise_global::conformance::{DIMENSIONS, document, user, word_space, word_vectors};
+use reprise_global::{
+    CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold,
+};
+use reprise_store::RealDisk;
+use reprise_types::Clock;
+use tempfile::TempDir;
+
+/// A clock that goes on by a second with each look.
+struct Ticking(std::sync::Mutex<DateTime<Utc>>);
+
+impl Clock for Ticking {
+    fn now(&self) -> DateTime<Utc> {
+        let mut now = self.0.lock().unwrap();
+        *now += TimeDelta::seconds(1);
+        *now
+    }
+}
+
+fn options(folder: &TempDir, hold: Hold) -> EmbeddedOptions {
+    let start = DateTime::from_timestamp(1_771_000_000, 0).unwrap();
+    EmbeddedOptions {
+        folder: folder.path().join(".global"),
+        dimensions: DIMENSIONS,
+        space: Some(word_space()),
+        open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+        vectors: word_vectors(),
+        clock: Arc::new(Ticking(std::sync::Mutex::new(start))),
+        hold,
+        patience: Duration::from_mins(1),
+        coordination: CoordinationSettings::default(),
+    }
+}
+
+mod shared {
+    use super::*;
+
+    fn store() -> Ready<(EmbeddedStore, TempDir)> {
+        let folder = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+        ready((store, folder))
+    }
+
+    reprise_global::conformance_suite!(store);
+}
+
+mod held {
+    use super::*;
+
+    fn store() -> Ready<(EmbeddedStore, TempDir)> {
+        let folder = tempfile::tempdir().unwrap();
+        ready((EmbeddedStore::new(options(&folder, Hold::Always)), folder))
+    }
+
+    reprise_global::conformance_suite!(store);
+}
+
+async fn titles(store: &EmbeddedStore, text: &str) -> Vec<String> {
+    let query = GlobalQuery::new(text, 10);
+    let answer = store.query(&user("reader"), &query).await.unwrap();
+    let hits = answer.hits.into_iter();
+    hits.map(|hit| hit.record.publication.title).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_process_sees_what_was_published_and_taken_back_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let two = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    assert!(titles(&two, "otters").await.is_empty());
+    let published = one
+        .publish(&user("ann"), document("Otters", "Otters hold hands."))
+        .await
+        .unwrap();
+    assert_eq!(titles(&two, "otters").await, ["Otters"]);
+    two.publish(
+        &user("bob"),
+        document("More otters", "Otters sleep afloat."),
+    )
+    .await
+    .unwrap();
+    assert_eq!(titles(&one, "otters").await.len(), 2);
+    one.unpublish(&user("ann"), published.id).await.unwrap();
+    assert_eq!(titles(&two, "otters").await, ["More otters"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn writers_at_the_same_time_lose_and_double_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let stores: Vec<_> = (0..4)
+        .map(|_| EmbeddedStore::new(options(&folder, Hold::EachWrite)))
+        .collect();
+    let mut tasks = Vec::new();
+    for (number, store) in stores.iter().enumerate() {
+        let store = store.clone();
+        tasks.push(tokio::spawn(async move {
+            for thing in 0..5 {
+                // Each thing is published by two of them, as by a client that asks again.
+                let title = format!("Thing {} {thing}", number / 2);
+                let content = format!("Content {} {thing}", number / 2);
+                store
+                    .publish(&user("ann"), document(&title, &content))
+                    .await
+                    .unwrap();
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let own = stores[0].published(&user("ann")).await.unwrap();
+    let mut found: Vec<_> = own
+        .iter()
+        .map(|record| (record.publication.title.clone(), record.version.0))
+        .collect();
+    found.sort();
+    let expected: Vec<_> = (0..2)
+        .flat_map(|who| (0..5).map(move |thing| (format!("Thing {who} {thing}"), 1)))
+        .collect();
+    assert_eq!(found, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_taken_back_is_in_none_of_the_stores_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let secret = "xylophonequartz";
+    let published = store
+        .publish(
+            &user("ann"),
+            document("A title", &format!("About {secret}.")),
+        )
+        .await
+        .unwrap();
+    store
+        .publish(&user("ann"), document("Stays", "About the weather."))
+        .await
+        .unwrap();
+    store.unpublish(&user("ann"), published.id).await.unwrap();
+    for entry in std::fs::read_dir(folder.path().join(".global")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let found = bytes.windows(secret.len()).any(|w| w == secret.as_bytes());
+        assert!(!found, "{}", path.display());
+    }
+    assert_eq!(titles(&store, "weather").await, ["Stays"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_torn_line_of_the_ledger_costs_that_line_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let ann = user("ann");
+    let id = store
+        .publish(&ann, document("Otters", "Otters hold hands."))
+        .await
+        .unwrap()
+        .id;
+    let ledger = folder.path().join(".global/ledger.jsonl");
+    let mut text = std::fs::read_to_string(&ledger).unwrap();
+    text.push_str("{\"what\":\"rep");
+    std::fs::write(&ledger, text).unwrap();
+    for number in 0..5 {
+        let reader = user(&format!("reader-{number}"));
+        store.rate(&reader, id, 1.0).await.unwrap();
+    }
+    let fresh = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let record = fresh.get(&ann, id, None).await.unwrap();
+    assert_eq!(record.quality_metrics.user_rating, Some(1.0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_ledger_names_authors_and_no_reader() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let published = store
+        .publish(&user("ann"), document("Otters", "Otters hold hands."))
+        .await
+        .unwrap();
+    store
+        .rate(&user("zacharias"), published.id, 0.5)
+        .await
+        .unwrap();
+    let ledger = std::fs::read_to_string(folder.path().join(".global/ledger.jsonl")).unwrap();
+    assert!(
+        ledger.contains("ann") && !ledger.contains("zacharias"),
+        "{ledger}"
+    );
+    assert!(!ledger.contains("hold hands"), "{ledger}");
+}

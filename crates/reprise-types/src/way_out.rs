@@ -1,0 +1,156 @@
+//! The wall around a user's memory: which record may leave it by which way.
+//!
+//! Every way out asks here. Must never live here: what is taken out of a text that may leave
+//! (`reprise-redact`).
+
+use serde_json::Value;
+
+use crate::kind::Visibility;
+use crate::record::MemoryRecord;
+
+/// A way out of a user's own memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WayOut {
+    /// Into a file in the user's own hands.
+    Export,
+    /// Into the user's versioned workspace, which others read.
+    Projection,
+    /// Into the prompt of a model behind an address.
+    Endpoint,
+    /// Into the global store, by the user's own act.
+    Publication,
+}
+
+/// Why a record stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Withheld {
+    /// Tagged so, or said so in its metadata.
+    #[error("it is marked sensitive")]
+    Sensitive,
+    /// Tagged so, said so in its metadata, or never said to be for the workspace.
+    #[error("it is private")]
+    Private,
+}
+
+/// The tag and the metadata field of what is sensitive (A35).
+const SENSITIVE: &str = "sensitive";
+/// The tag of what is private beyond the default, and such a value of `visibility` in the metadata.
+const PRIVATE: &str = "private";
+
+impl MemoryRecord {
+    /// Whether this record may leave by this way (C3, M58). What is sensitive leaves by none. What
+    /// is marked private leaves only into its owner's hands. What nobody marked is private by
+    /// default: to publish it is the explicit act that raises that, and no projection takes it.
+    pub fn may_leave(&self, way: WayOut) -> Result<(), Withheld> {
+        let says = |key: &str, word: &str| match self.metadata.get(key) {
+            Some(Value::Bool(yes)) => key == word && *yes,
+            Some(Value::String(text)) => text.trim().eq_ignore_ascii_case(word),
+            _ => false,
+        };
+        let tagged = |word: &str| {
+            self.tags
+                .iter()
+                .any(|tag| tag.trim().eq_ignore_ascii_case(word))
+        };
+        if tagged(SENSITIVE) || says(SENSITIVE, SENSITIVE) || says("visibility", SENSITIVE) {
+            return Err(Withheld::Sensitive);
+        }
+        let marked = tagged(PRIVATE) || says(PRIVATE, PRIVATE) || says("visibility", PRIVATE);
+        let stays = match way {
+            WayOut::Export => false,
+            WayOut::Endpoint | WayOut::Publication => marked,
+            WayOut::Projection => marked || self.visibility != Visibility::Workspace,
+        };
+        if stays {
+            return Err(Withheld::Private);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        ContentHash, MemoryKind, MemorySource, Provenance, RecordId, Retention, Visibility,
+    };
+
+    fn record() -> MemoryRecord {
+        MemoryRecord {
+            id: RecordId::from_parts(1, 1),
+            text: "a".to_owned(),
+            source: MemorySource::UserInput,
+            kind: MemoryKind::Finding,
+            quality_score: None,
+            session_id: String::new(),
+            timestamp: DateTime::UNIX_EPOCH,
+            known_at: DateTime::UNIX_EPOCH,
+            metadata: serde_json::Map::new(),
+            embedding: Vec::new(),
+            embedding_space: None,
+            external_ids: Vec::new(),
+            content_hash: ContentHash::default(),
+            tags: Vec::new(),
+            confidence: None,
+            evidence: None,
+            visibility: Visibility::Private,
+            retention: Retention::Normal,
+            supersedes: None,
+            provenance: Provenance::default(),
+            details: None,
+        }
+    }
+
+    const WAYS: [WayOut; 4] = [
+        WayOut::Export,
+        WayOut::Projection,
+        WayOut::Endpoint,
+        WayOut::Publication,
+    ];
+
+    #[test]
+    fn the_sensitive_leaves_by_no_way_and_the_private_only_into_its_owners_hands() {
+        let marks = |word: &str| {
+            let mut tagged = record();
+            tagged.tags.push(word.to_uppercase());
+            let mut said = record();
+            said.metadata.insert(word.to_owned(), json!(true));
+            let mut visibility = record();
+            visibility
+                .metadata
+                .insert("visibility".to_owned(), json!(word));
+            [tagged, said, visibility]
+        };
+        for mut sensitive in marks("sensitive") {
+            sensitive.visibility = Visibility::Workspace;
+            for way in WAYS {
+                assert_eq!(sensitive.may_leave(way), Err(Withheld::Sensitive));
+            }
+        }
+        for mut private in marks("private") {
+            private.visibility = Visibility::Workspace;
+            for way in WAYS {
+                let expected = match way {
+                    WayOut::Export => Ok(()),
+                    _ => Err(Withheld::Private),
+                };
+                assert_eq!(private.may_leave(way), expected, "{way:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_nobody_marked_is_published_by_an_act_and_projected_by_its_visibility() {
+        let mut plain = record();
+        plain
+            .metadata
+            .insert("sensitive".to_owned(), json!("not at all"));
+        assert_eq!(plain.may_leave(WayOut::Publication), Ok(()));
+        assert_eq!(plain.may_leave(WayOut::Projection), Err(Withheld::Private));
+        plain.visibility = Visibility::Workspace;
+        assert_eq!(plain.may_leave(WayOut::Projection), Ok(()));
+    }
+}

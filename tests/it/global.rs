@@ -1,0 +1,216 @@
+//! Published knowledge through the real binary: shown, refused, found by others, taken back.
+
+use std::fs;
+use std::path::Path;
+
+use reprise_tests::{Finished, finish, reprise};
+use serde_json::Value;
+
+fn run(data: &Path, arguments: &[&str]) -> Finished {
+    let mut command = reprise(data).expect("reprise is built");
+    command.args(["--no-model", "--json"]).args(arguments);
+    finish(&mut command).expect("reprise runs")
+}
+
+fn done(data: &Path, arguments: &[&str]) -> Value {
+    let finished = run(data, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")
+}
+
+/// The sentence of a command that did nothing.
+fn refused(data: &Path, arguments: &[&str]) -> String {
+    let finished = run(data, arguments);
+    assert_eq!(finished.code, Some(2), "{arguments:?}: {}", finished.stdout);
+    assert_eq!(finished.stdout, "", "{arguments:?}");
+    finished.stderr
+}
+
+fn ingest(data: &Path, user: &str, lines: &[Value]) {
+    let file = data.join("lines.jsonl");
+    fs::create_dir_all(data).expect("a data directory");
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    fs::write(&file, lines.join("\n")).expect("lines are written");
+    let path = file.to_string_lossy();
+    done(
+        data,
+        &["ingest", "--user", user, "--verbatim", "--jsonl", &path],
+    );
+}
+
+fn recall(data: &Path, user: &str, scope: &str, query: &str) -> Vec<Value> {
+    let answer = done(data, &["recall", "--user", user, "--scope", scope, query]);
+    answer["results"].as_array().cloned().unwrap_or_default()
+}
+
+const KEY: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+
+fn data(folder: &tempfile::TempDir) -> std::path::PathBuf {
+    let data = folder.path().join("data");
+    ingest(
+        &data,
+        "ann",
+        &[
+            serde_json::json!({"external_id": "tokio", "text": format!(
+                "Blocking inside an async handler starves tokio. My key is {KEY}. \
+                 <private>Ann's diary</private>"), "tags": ["rust"]}),
+            serde_json::json!({"external_id": "salary", "text": "My salary is low",
+                "tags": ["sensitive"]}),
+            serde_json::json!({"external_id": "diary", "text": "Dear diary",
+                "visibility": "private"}),
+        ],
+    );
+    ingest(
+        &data,
+        "bob",
+        &[serde_json::json!({"external_id": "1", "text": "The lift is broken"})],
+    );
+    data
+}
+
+#[test]
+fn what_is_published_is_shown_first_found_by_others_and_taken_back() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let shown = done(&data, &["publish", "--user", "ann", "tokio", "--dry-run"]);
+    let exact = shown["exact"].as_str().expect("the bytes");
+    assert!(exact.contains("starves tokio"), "{exact}");
+    assert!(!exact.contains(KEY) && !exact.contains("diary"), "{exact}");
+    assert!(!exact.contains("ann"), "{exact}");
+    assert_eq!(shown["bytes"], exact.len());
+    assert!(recall(&data, "bob", "global", "tokio").is_empty());
+
+    let said = refused(&data, &["publish", "--user", "ann", "tokio"]);
+    assert!(
+        said.contains("--yes") && said.contains("--dry-run"),
+        "{said}"
+    );
+    let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let thing = &published["published"][0];
+    assert_eq!(
+        (&thing["version"], &thing["bytes"]),
+        (&"1".into(), &shown["bytes"])
+    );
+    let id = thing["id"].as_str().expect("an id").to_owned();
+
+    let found = recall(&data, "bob", "global", "tokio handler");
+    assert_eq!(found[0]["id"], id);
+    assert_eq!(found[0]["scope"], "global");
+    assert_eq!(
+        (&found[0]["author"], &found[0]["version"]),
+        (&"ann".into(), &"1".into())
+    );
+    assert_eq!(found[0]["quality"], 0.5);
+    let both = recall(&data, "bob", "local+global", "tokio handler lift");
+    let scopes: Vec<&str> = both
+        .iter()
+        .filter_map(|hit| hit["scope"].as_str())
+        .collect();
+    assert!(
+        scopes.contains(&"local") && scopes.contains(&"global"),
+        "{both:?}"
+    );
+    let local = recall(&data, "bob", "local", "tokio handler");
+    assert!(local.iter().all(|hit| hit["id"] != id), "{local:?}");
+    // A user who has no memory yet finds what others published.
+    assert_eq!(
+        recall(&data, "new", "local+global", "tokio handler")[0]["id"],
+        id
+    );
+    let block = done(
+        &data,
+        &[
+            "recall",
+            "--user",
+            "bob",
+            "--scope",
+            "global",
+            "--budget",
+            "200",
+            "tokio handler",
+        ],
+    );
+    let text = block["text"].as_str().expect("a text");
+    assert!(text.contains("published by ann, version 1"), "{text}");
+
+    // The receipt is in Ann's own log, and says nothing of the content.
+    let receipt = published["receipt"].as_str().expect("a receipt");
+    let receipt = done(&data, &["show", "--user", "ann", receipt]).to_string();
+    assert!(
+        receipt.contains(&id) && !receipt.contains("starves"),
+        "{receipt}"
+    );
+
+    let again = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    assert_eq!(again["published"][0]["id"], id);
+    assert_eq!(again["published"][0]["unchanged"], true);
+
+    let said = refused(&data, &["unpublish", "--user", "bob", &id]);
+    assert!(said.contains("only its author"), "{said}");
+    let gone = done(&data, &["unpublish", "--user", "ann", &id]);
+    assert_eq!(
+        (&gone["unpublished"], &gone["verified"]),
+        (&id.as_str().into(), &true.into())
+    );
+    assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
+    let left = done(&data, &["published", "--user", "ann"]);
+    assert_eq!(left["published"].as_array().map(Vec::len), Some(0));
+    refused(&data, &["unpublish", "--user", "ann", &id]);
+}
+
+#[test]
+fn a_corrected_record_becomes_a_new_version() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let id = published["published"][0]["id"].clone();
+    let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
+    done(
+        &data,
+        &["edit", "--user", "ann", "tokio", "--content", corrected],
+    );
+    let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let thing = &published["published"][0];
+    assert_eq!((&thing["id"], &thing["version"]), (&id, &"2".into()));
+    let found = recall(&data, "bob", "global", "tokio handler");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["version"], "2");
+}
+
+#[test]
+fn what_is_marked_stays_and_a_policy_needs_its_readers() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    for (record, word) in [
+        ("salary", "sensitive"),
+        ("diary", "private"),
+        ("none", "no record"),
+    ] {
+        for yes in ["--yes", "--dry-run"] {
+            let said = refused(&data, &["publish", "--user", "ann", record, yes]);
+            assert!(said.contains(word), "{said}");
+            // Nothing of the others leaves either.
+            refused(&data, &["publish", "--user", "ann", "tokio", record, yes]);
+        }
+    }
+    assert!(recall(&data, "bob", "global", "salary diary tokio").is_empty());
+    let to_org = [
+        "publish", "--user", "ann", "tokio", "--policy", "org", "--yes",
+    ];
+    let said = refused(&data, &to_org);
+    assert!(said.contains("no organisation"), "{said}");
+    let config = folder.path().join("config.toml");
+    fs::write(
+        &config,
+        "[global.organisations]\nacme = [\"ann\", \"mia\"]\n",
+    )
+    .expect("written");
+    let config = config.to_string_lossy().into_owned();
+    let with = |arguments: &[&str]| done(&data, &[&["--config", &config], arguments].concat());
+    with(&to_org);
+    for (user, found) in [("mia", 1), ("bob", 0)] {
+        let answer = with(&["recall", "--user", user, "--scope", "global", "tokio"]);
+        let results = answer["results"].as_array().map_or(0, Vec::len);
+        assert_eq!(results, found, "{user}");
+    }
+}
