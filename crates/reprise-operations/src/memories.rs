@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reprise_agent::{MemoryService, ServiceStats};
-use reprise_engine::{Engine, Snapshot};
+use reprise_engine::{Engine, EngineError, Snapshot};
 use reprise_types::{Calendar, Clock, ExternalId, RecordId, UserId, system_entropy};
 use tokio::sync::broadcast;
 
@@ -97,6 +97,17 @@ impl Memories {
         let report = self.service.shut_down().await;
         tracing::debug!(?report, "the service has ended");
         began.elapsed()
+    }
+
+    /// Does at once what an agent does while nobody asks: fits the adapter where that is due.
+    pub async fn settle(&self, user: &UserId) -> Result<(), Problem> {
+        let settle = |engine: &mut Engine| -> Result<(), EngineError> {
+            if let Some(job) = engine.start_consolidation() {
+                engine.finish_consolidation(job.run())?;
+            }
+            engine.refresh_sona().map(drop)
+        };
+        Ok(self.with_engine(user, settle).await??)
     }
 
     /// What changes from now on.

@@ -25,6 +25,7 @@ use crate::http::{self, App, Door, Metrics, Rates};
 use crate::place::{Place, PlaceError};
 use crate::tokens::TokenFile;
 use reprise_operations::{Catalogue, Memories, TagRules};
+use reprise_types::UserId;
 
 use accept::Entrance;
 pub use life::Ended;
@@ -54,6 +55,8 @@ pub struct DaemonOptions {
     pub tags: TagRules,
     /// What can be asked of it.
     pub catalogue: Catalogue,
+    /// Whose memory it is where a request does not say; `None` for `default`'s.
+    pub user: Option<UserId>,
 }
 
 /// The daemon could not run.
@@ -123,6 +126,7 @@ impl Daemon {
             requests_per_second,
             tags,
             catalogue,
+            user,
         } = options;
         place.prepare()?;
         let lock = LifeLock::take(&place, replace, patience).await?;
@@ -144,6 +148,7 @@ impl Daemon {
         let app = App {
             memories: Memories::new(service, clock).with_tags(tags),
             catalogue,
+            user,
             life: Arc::new(life),
             metrics: Arc::new(Metrics::default()),
             tokens,

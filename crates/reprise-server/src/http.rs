@@ -22,6 +22,7 @@ use axum::routing::{get, post};
 use axum::{Router, middleware};
 
 use reprise_operations::{Catalogue, Memories, Profile};
+use reprise_types::UserId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
@@ -42,6 +43,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub(crate) struct App {
     pub(crate) memories: Memories,
     pub(crate) catalogue: Catalogue,
+    /// Whose memory it is where a request does not say.
+    pub(crate) user: Option<UserId>,
     pub(crate) life: Arc<Life>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tokens: Arc<TokenFile>,

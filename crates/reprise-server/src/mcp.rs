@@ -60,10 +60,15 @@ pub struct McpFace {
 impl McpFace {
     /// A thin proxy in front of the daemon.
     #[must_use]
-    pub fn proxy(client: Arc<Client>, user: UserId, profile: Profile) -> Self {
+    pub fn proxy(
+        client: Arc<Client>,
+        catalogue: Catalogue,
+        user: UserId,
+        profile: Profile,
+    ) -> Self {
         Self {
             backend: Backend::There(client),
-            catalogue: Catalogue::default(),
+            catalogue,
             user: Some(user),
             profile,
         }

@@ -47,6 +47,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         requests_per_second: None,
         tags: TagRules::default(),
         catalogue: Catalogue::default(),
+        user: None,
     }
 }
 

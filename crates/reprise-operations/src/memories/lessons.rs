@@ -20,35 +20,38 @@ use crate::wire::{Fate, REQUEST_NAMESPACE};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Lesson {
-    /// One line that names it.
+    /// A line that names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// What was learned: one thing.
     #[serde(default, alias = "content", skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Free words; each is kept in one spelling.
+    /// Free words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Words that it should be found by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub keywords: Option<Vec<String>>,
     /// Where it holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contexts: Option<Vec<String>>,
-    /// Where it does not hold.
+    /// Where not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub anti_contexts: Option<Vec<String>>,
-    /// How sure its author is, in a word.
+    /// How sure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<ConfidenceLevel>,
-    /// What it rests on.
+    /// Its ground.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// Where that can be looked up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub source_notes: Option<String>,
     /// The session that taught it.
     #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub session: Option<String>,
 }
 

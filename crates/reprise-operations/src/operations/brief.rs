@@ -41,10 +41,10 @@ pub struct Arguments {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub as_of: Option<String>,
-    /// Whole texts at once.
+    /// Whole texts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
-    /// Most tokens of the answer; the best result is cut to fit.
+    /// Of the answer.
     #[serde(
         default,
         alias = "budget",
@@ -87,8 +87,7 @@ pub struct RecallBriefly;
 impl Operation for RecallBriefly {
     const SPEC: Spec = Spec::reads(
         "brief",
-        "Find what is known about a text, by meaning, words and what helped before. Results are \
-         light; `get` gives the whole.",
+        "Find what is known about a text. Results are light; `get` gives the whole.",
     )
     .tool("recall", Profile::Lean)
     .also(&["search"]);

@@ -16,10 +16,11 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The record's id or external id.
+    /// A record's id.
     pub id: String,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub reason: Option<String>,
 }
 

@@ -39,7 +39,7 @@ pub struct Got {
 pub struct Get;
 
 impl Operation for Get {
-    const SPEC: Spec = Spec::reads("get", "The whole of records, with links and metadata.")
+    const SPEC: Spec = Spec::reads("get", "Whole records, with links and metadata.")
         .tool("get", Profile::Lean)
         .also(&["fetch"]);
     type Arguments = Arguments;

@@ -37,12 +37,9 @@ pub enum Novelty {
 pub struct Learn;
 
 impl Operation for Learn {
-    const SPEC: Spec = Spec::adds(
-        "learn",
-        "Keep one lesson: something that was unknown, unexpected or took several tries.",
-    )
-    .tool("learn", Profile::Lean)
-    .also(&["remember"]);
+    const SPEC: Spec = Spec::adds("learn", "Keep one lesson.")
+        .tool("learn", Profile::Lean)
+        .also(&["remember"]);
     type Arguments = Lesson;
     type Answer = Learned;
 

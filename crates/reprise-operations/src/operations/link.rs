@@ -17,13 +17,13 @@ const RELATION_DEFAULT: &str = "related_to";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The record that the link leads from.
+    /// A record's id.
     #[serde(alias = "from_id")]
     pub from: String,
-    /// The record that it leads to.
+    /// Another's.
     #[serde(alias = "to_id")]
     pub to: String,
-    /// In a word; `related_to` by default.
+    /// Such as `derived_from`, `contradicts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<String>,
 }
@@ -40,11 +40,7 @@ pub struct Linked {
 pub struct Link;
 
 impl Operation for Link {
-    const SPEC: Spec = Spec::adds(
-        "link",
-        "Connect two records, for example by derived_from or contradicts.",
-    )
-    .tool("link", Profile::Default);
+    const SPEC: Spec = Spec::adds("link", "Connect two records.").tool("link", Profile::Default);
     type Arguments = Arguments;
     type Answer = Linked;
 

@@ -12,12 +12,9 @@ use crate::wire::{OutcomeLine, OutcomeReport};
 pub struct Outcome;
 
 impl Operation for Outcome {
-    const SPEC: Spec = Spec::adds(
-        "outcome",
-        "Say how a task went that used a recall; what helped comes first next time.",
-    )
-    .at(&[post("/v1/users/{user}/outcome")])
-    .tool("outcome", Profile::Lean);
+    const SPEC: Spec = Spec::adds("outcome", "Say how a task went that used a recall.")
+        .at(&[post("/v1/users/{user}/outcome")])
+        .tool("outcome", Profile::Lean);
     type Arguments = OutcomeLine;
     type Answer = OutcomeReport;
 

@@ -28,6 +28,7 @@ pub struct Arguments {
         deserialize_with = "whole",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(extend("x-rare" = true))]
     pub depth: Option<usize>,
     /// Most results; 20 by default.
     #[serde(
@@ -35,6 +36,7 @@ pub struct Arguments {
         deserialize_with = "whole",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(extend("x-rare" = true))]
     pub limit: Option<usize>,
 }
 
@@ -67,11 +69,8 @@ pub struct Neighbour {
 pub struct Related;
 
 impl Operation for Related {
-    const SPEC: Spec = Spec::reads(
-        "related",
-        "Walk the links of a record, both ways, nearest first.",
-    )
-    .tool("related", Profile::Default);
+    const SPEC: Spec =
+        Spec::reads("related", "Walk the links of a record.").tool("related", Profile::Default);
     type Arguments = Arguments;
     type Answer = Neighbours;
 

@@ -15,6 +15,7 @@ use crate::problem::Problem;
 pub struct Arguments {
     /// Name those that may be one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("x-rare" = true))]
     pub review: bool,
 }
 
@@ -42,8 +43,8 @@ pub struct TagCount {
 pub struct Tags;
 
 impl Operation for Tags {
-    const SPEC: Spec = Spec::reads("tags", "Every tag with the number of records that have it.")
-        .tool("tags", Profile::Default);
+    const SPEC: Spec =
+        Spec::reads("tags", "Every tag with its number of records.").tool("tags", Profile::Default);
     type Arguments = Arguments;
     type Answer = Tagged;
 

@@ -14,7 +14,7 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The record's id.
+    /// A record's id.
     pub id: String,
     /// What is new.
     #[serde(flatten)]

@@ -18,6 +18,7 @@ pub struct Filter {
         deserialize_with = "list",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(extend("x-rare" = true))]
     pub kind: Vec<MemoryKind>,
     /// Only these sources.
     #[serde(
@@ -25,28 +26,33 @@ pub struct Filter {
         deserialize_with = "list",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(extend("x-rare" = true))]
     pub source: Vec<MemorySource>,
-    /// Only what has all of these tags.
+    /// Only what has all of these.
     #[serde(
         alias = "tags",
         deserialize_with = "list",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub tag: Vec<String>,
-    /// Only from this time on: 2026-02-16, 2026-02, 7d, yesterday.
+    /// From this time on: 2026-02-16, 7d, yesterday.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
-    /// Only up to this time, which belongs to it.
+    /// Up to this time, which belongs to it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub until: Option<String>,
     /// Only this session.
     #[serde(alias = "session_id", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub session: Option<String>,
     /// Only this project.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub project: Option<String>,
     /// Only this author.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub author: Option<String>,
 }
 

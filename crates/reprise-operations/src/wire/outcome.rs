@@ -11,26 +11,30 @@ use ulid::Ulid;
 pub struct OutcomeLine {
     /// The question's name in a queries file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub query_id: Option<String>,
-    /// The recall whose answer the run worked with.
+    /// Of the recall that was used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recall_id: Option<RecallId>,
-    /// The question, where no recall is named or remembered.
+    /// The task, where there was no recall.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
-    /// Ids or external ids of the records that the run used.
+    /// Ids of records that helped or misled.
     #[serde(default)]
     pub used: Vec<String>,
-    /// How it went, 0..1.
+    /// 0 failed, 1 approved.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub quality: f32,
     /// The run's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub run_id: Option<String>,
-    /// Why it failed, where it did.
+    /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure_kind: Option<FailKind>,
     /// Who says that it used them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
     pub credit: Option<Credit>,
 }
 

@@ -1,6 +1,6 @@
 //! The catalogue's operations, asked of the daemon.
 
-use reprise_operations::{Method, Operation, Problem};
+use reprise_operations::{Method, Operation, Problem, Spec};
 use reprise_types::UserId;
 use serde_json::{Map, Value};
 
@@ -20,11 +20,18 @@ impl Client {
 impl Call {
     /// The request of an operation, at the first of its routes.
     pub fn of<O: Operation>(user: &UserId, arguments: &O::Arguments) -> Result<Self, Problem> {
-        let mut arguments = match serde_json::to_value(arguments).map_err(Problem::invalid)? {
-            Value::Object(arguments) => arguments,
-            _ => Map::new(),
-        };
-        let (method, path) = O::SPEC.paths().swap_remove(0);
+        Ok(
+            match serde_json::to_value(arguments).map_err(Problem::invalid)? {
+                Value::Object(arguments) => Self::operation(&O::SPEC, user, arguments),
+                _ => Self::operation(&O::SPEC, user, Map::new()),
+            },
+        )
+    }
+
+    /// The request of an operation whose types are not known.
+    #[must_use]
+    pub fn operation(spec: &Spec, user: &UserId, mut arguments: Map<String, Value>) -> Self {
+        let (method, path) = spec.paths().swap_remove(0);
         let parts = path.split('/').map(|part| {
             let name = part
                 .strip_prefix('{')
@@ -38,10 +45,10 @@ impl Call {
         let path = parts.collect::<Vec<_>>().join("/");
         if method.has_body() {
             let body = Value::Object(arguments);
-            return Ok(match method {
+            return match method {
                 Method::Patch => Self::patch(path, &body),
                 _ => Self::post(path, &body),
-            });
+            };
         }
         let mut pairs = Vec::new();
         for (name, value) in &arguments {
@@ -55,7 +62,7 @@ impl Call {
             Method::Delete => Self::delete(path),
             _ => Self::get(path),
         };
-        Ok(call.asking(&pairs))
+        call.asking(&pairs)
     }
 }
 

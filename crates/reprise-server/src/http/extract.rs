@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::App;
 use super::answers::Refusal;
-use super::guard::Identity;
+use super::guard::{DefaultUser, Identity};
 use crate::tokens::Scope;
 use reprise_operations::from_json;
 use reprise_operations::{Problem, ProblemKind};
@@ -148,5 +148,8 @@ pub(crate) fn user_of(parts: &Parts) -> Result<UserId, Problem> {
         }
         (query, header) => query.or(header).or(own),
     };
+    let configured = parts.extensions.get::<DefaultUser>();
+    let configured = configured.and_then(|DefaultUser(user)| user.as_ref());
+    let named = named.or_else(|| configured.map(ToString::to_string));
     admitted(parts, named.as_deref().unwrap_or(DEFAULT_USER))
 }

@@ -17,6 +17,7 @@ use super::answers::Refusal;
 use crate::daemon::Asker;
 use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
+use reprise_types::UserId;
 
 /// The way a request came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,6 +65,10 @@ impl Identity {
     }
 }
 
+/// Whose memory it is where a request does not say; `None` for `default`'s.
+#[derive(Debug, Clone)]
+pub(super) struct DefaultUser(pub(super) Option<UserId>);
+
 /// Whether the request came in over the socket.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OverSocket(pub(super) bool);
@@ -80,6 +85,7 @@ pub(super) async fn check(
     match identity {
         Ok(identity) => {
             let extensions = request.extensions_mut();
+            extensions.insert(DefaultUser(app.user.clone()));
             extensions.insert(identity);
             extensions.insert(OverSocket(door == Door::Socket));
             next.run(request).await

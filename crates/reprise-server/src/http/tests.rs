@@ -15,6 +15,7 @@ use crate::tokens::{Scope, TokenFile};
 use reprise_operations::operations::list::Listed;
 use reprise_operations::{Answer, OutcomeReport, Problem, ProblemKind, WriteReport};
 
+mod added;
 mod careless;
 mod sessions;
 

@@ -31,16 +31,14 @@ fn tool(entry: &Entry, name: &'static str, profile: Profile) -> Tool {
         SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let input = entry.arguments_schema(&mut settings.clone().for_deserialize().into_generator());
     let output = entry.answer_schema(&mut settings.for_serialize().into_generator());
-    let effect = entry.spec.effect;
-    // What is the default of MCP need not be said.
-    let annotations = match effect {
+    let annotations = match entry.spec.effect {
         Effect::Reads => ToolAnnotations::new().read_only(true),
         Effect::Adds => ToolAnnotations::new().destructive(false),
-        Effect::Destroys => ToolAnnotations::new(),
+        Effect::Destroys => ToolAnnotations::new().destructive(true),
     };
     Tool::new(name, entry.spec.summary, input_of(input.into(), profile))
-        .with_raw_output_schema(output_of(&output.into()))
-        .with_annotations(annotations.open_world(false))
+        .with_raw_output_schema(output_of(&output.into(), profile))
+        .with_annotations(annotations)
 }
 
 fn object(value: Value) -> Arc<JsonObject> {
@@ -66,20 +64,19 @@ fn input_of(mut schema: Value, profile: Profile) -> Arc<JsonObject> {
     if let Some(required) = schema.get("required") {
         input["required"] = required.clone();
     }
-    input["additionalProperties"] = json!(false);
     object(input)
 }
 
-/// The answer: names and types of its parts alone.
-fn output_of(schema: &Value) -> Arc<JsonObject> {
-    let mut shown = JsonObject::new();
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    for (name, property) in properties {
-        shown.insert(name.clone(), json!({ "type": kind_of(property) }));
-    }
-    let mut output = json!({ "type": "object", "properties": shown });
+/// The answer: the names of its parts, and in the full profile their types.
+fn output_of(schema: &Value, profile: Profile) -> Arc<JsonObject> {
+    let mut output = json!({ "type": "object" });
     if let Some(required) = schema.get("required") {
         output["required"] = required.clone();
+    }
+    if profile == Profile::Full {
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let types = properties.map(|(name, part)| (name.clone(), json!({ "type": kind_of(part) })));
+        output["properties"] = Value::Object(types.collect());
     }
     object(output)
 }
@@ -92,10 +89,10 @@ fn plain(property: &Value) -> Value {
         .and_then(|options| options.first())
         .unwrap_or(property);
     let words = words_of(given);
-    if !words.is_empty() {
-        plain.insert("enum".to_owned(), json!(words));
-    } else {
+    if words.is_empty() {
         plain.insert("type".to_owned(), json!(kind_of(given)));
+    } else {
+        plain.insert("enum".to_owned(), json!(words));
     }
     if let Some(items) = given.get("items") {
         plain.insert("items".to_owned(), self::plain(items));

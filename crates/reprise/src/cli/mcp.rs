@@ -23,7 +23,8 @@ pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result
     runtime.block_on(async {
         if !context.no_daemon {
             let client = Arc::new(daemon::client(context)?);
-            return Ok(McpFace::proxy(client, user, profile).serve_stdio().await?);
+            let face = McpFace::proxy(client, Catalogue::default(), user, profile);
+            return Ok(face.serve_stdio().await?);
         }
         let service = MemoryService::start(serve::config(context)?, None).await?;
         let memories = Memories::new(service, Arc::new(SystemClock));
