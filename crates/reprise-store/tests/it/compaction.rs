@@ -235,7 +235,8 @@ fn what_is_forgotten_counts_as_dead_however_many_records_a_block_has() {
             let words = testing::unit_vector(seed, length).into_iter();
             words
                 .map(|x| format!("{:06x}", x.to_bits() & 0xff_ffff))
-                .collect::<String>()
+                .collect::<Vec<_>>()
+                .concat()
         });
         let records: Vec<_> = (0..)
             .zip(texts)
