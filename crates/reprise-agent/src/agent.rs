@@ -1,32 +1,39 @@
-//! The actor of one user's memory: it starts the writer, keeps house while nobody asks, and ends
-//! both.
+//! The actor of one user's memory: it starts the writer, hands requests on, keeps house while
+//! nobody asks, and ends.
 //!
-//! Lives here: the life of one memory - checkpoint when idle, passivation when long idle, texts
-//! embedded late, the search graph grown, the file rewritten. Must never live here: reads (they use
-//! the snapshot and never wait for a mailbox), or anything that blocks.
+//! Lives here: which request goes where, and the life of one memory - checkpoint when idle,
+//! passivation when long idle. Must never live here: what a request does (`agent/requests`), a
+//! chore (the other files of `agent`), or anything that blocks or waits.
 
 mod compaction;
 mod consolidation;
 mod growth;
 mod late;
+mod requests;
 mod single;
 
 use std::sync::Arc;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use reprise_engine::Engine;
+use reprise_engine::{Engine, EngineError};
+use reprise_types::MemoryError;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::admission::Permit;
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
-use crate::handle::{AgentHandle, Job};
-use crate::writer::{self, Gate, WriterEnd};
+use crate::handle::AgentHandle;
+use crate::job::{Job, Reply, of_a_run, storage};
+use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
+use crate::stages::Stages;
+use crate::supervisor::Directory;
+use crate::writer::{self, Gate};
 
-use compaction::CompactionByRule;
-pub(crate) use compaction::compact;
+use compaction::{CompactionByRule, compact};
 use consolidation::Consolidation;
 use growth::GraphGrowth;
 use late::LateEmbedding;
+use requests::Requests;
 
 /// Ticks from one look to the next once a memory is idle and saved.
 const IDLE_TICKS: u32 = 20;
@@ -42,25 +49,16 @@ pub struct MemoryAgentArguments {
     pub(crate) handle: AgentHandle,
     pub(crate) jobs: mpsc::Receiver<Job>,
     pub(crate) gate: Arc<Gate>,
+    pub(crate) stages: Arc<Stages>,
+    pub(crate) directory: Arc<Directory>,
 }
-
-/// What an agent understands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemoryAgentMsg {
-    /// Looks whether there is something to do while nobody asks; sent by a timer.
-    KeepHouse,
-    /// The writer thread came to its end; `None` means that it panicked.
-    NoteWriterEnd(Option<WriterEnded>),
-}
-
-/// A writer's orderly end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WriterEnded(WriterEnd);
 
 /// The agent's own state; everything else is in the file.
 pub struct MemoryAgentState {
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
+    directory: Arc<Directory>,
+    requests: Requests,
     late: LateEmbedding,
     growth: GraphGrowth,
     consolidation: Consolidation,
@@ -108,7 +106,7 @@ impl MemoryAgentState {
         if idle >= self.config.limits.checkpoint_after {
             let handle = self.handle.clone();
             tokio::spawn(async move {
-                match handle.housekeeping(Engine::checkpoint).await {
+                match handle.run(Engine::checkpoint).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => tracing::warn!(%error, "a checkpoint failed"),
                     Err(error) => tracing::debug!(%error, "no checkpoint: the agent has ended"),
@@ -122,8 +120,123 @@ impl MemoryAgentState {
             1
         };
         let tick = self.config.limits.tick * ticks;
-        let _timer = myself.send_after(tick, || MemoryAgentMsg::KeepHouse);
+        let _timer = myself.send_after(tick, || own(OwnMsg::KeepHouse));
     }
+}
+
+impl MemoryAgentState {
+    /// Hands a request on; works and waits for nothing.
+    fn take(&self, request: MemoryAgentMsg) {
+        self.handle.touch();
+        if !self.handle.is_serving() {
+            // Still opening, or closed already: whoever serves next gets it.
+            let (directory, user) = (Arc::clone(&self.directory), self.handle.user().clone());
+            tokio::spawn(async move { directory.deliver(&user, request).await });
+            return;
+        }
+        let now = self.config.clock.now();
+        match request {
+            MemoryAgentMsg::Recall {
+                request,
+                permit,
+                reply,
+            } => self.answer(reply, self.requests.clone().recall(request, permit)),
+            MemoryAgentMsg::Ingest {
+                records,
+                permit,
+                reply,
+            } => self.answer(reply, self.requests.clone().ingest(records, permit)),
+            MemoryAgentMsg::Compact { permit, reply } => {
+                let handle = self.handle.clone();
+                self.answer(reply, async move {
+                    let _permit = permit;
+                    compact(&handle).await
+                });
+            }
+            MemoryAgentMsg::Snapshot { permit, reply } => {
+                let _left = reply.send(self.handle.snapshot()).is_err();
+                drop(permit);
+            }
+            MemoryAgentMsg::BeginTrajectory { run, permit, reply } => {
+                self.tell(permit, reply, move |engine| engine.begin_run(&run, now));
+            }
+            MemoryAgentMsg::AddTrajectoryStep {
+                run_id,
+                action,
+                used,
+                permit,
+                reply,
+            } => self.tell(permit, reply, move |engine| {
+                engine.step_run(&run_id, &action, &used, now)
+            }),
+            MemoryAgentMsg::EndTrajectory { run, permit, reply } => {
+                self.tell(permit, reply, move |engine| engine.end_run(&run, now));
+            }
+            MemoryAgentMsg::Revise {
+                run_id,
+                revision,
+                quality,
+                permit,
+                reply,
+            } => self.tell(permit, reply, move |engine| {
+                engine.revise_run(&run_id, revision, quality, now)
+            }),
+            MemoryAgentMsg::Forget {
+                selector,
+                reason,
+                permit,
+                reply,
+            } => self.queue(Job::answering(permit, reply, move |engine| {
+                let forgotten = engine.forget(&selector, &reason, now);
+                forgotten.map_err(|error| storage(&error))
+            })),
+            MemoryAgentMsg::Stats { permit, reply } => {
+                self.queue(Job::answering(permit, reply, |engine| Ok(engine.stats())));
+            }
+            MemoryAgentMsg::Work(EngineWork(job)) => self.queue(job),
+            MemoryAgentMsg::Own(_) => {}
+        }
+    }
+
+    /// Answers by a task of its own.
+    fn answer<T: Send + 'static>(
+        &self,
+        reply: Reply<T>,
+        work: impl Future<Output = Result<T, MemoryError>> + Send + 'static,
+    ) {
+        tokio::spawn(async move {
+            let _left = reply.send(work.await).is_err();
+        });
+    }
+
+    /// Says something of a run to the writer.
+    fn tell(
+        &self,
+        permit: Permit,
+        reply: Reply<()>,
+        what: impl FnOnce(&mut Engine) -> Result<(), EngineError> + Send + 'static,
+    ) {
+        let work = |engine: &mut Engine| what(engine).map_err(of_a_run);
+        self.queue(Job::answering(permit, reply, work));
+    }
+
+    /// Hands a job to the writer, by a task where its queue is full.
+    fn queue(&self, job: Job) {
+        let Err(job) = self.handle.try_send(job) else {
+            return;
+        };
+        let (handle, directory) = (self.handle.clone(), Arc::clone(&self.directory));
+        tokio::spawn(async move {
+            if let Err(undone) = handle.send(job).await {
+                // Closed meanwhile: its successor gets it.
+                directory.work(handle.user(), undone).await;
+            }
+        });
+    }
+}
+
+fn own(message: OwnMsg) -> MemoryAgentMsg {
+    MemoryAgentMsg::Own(Own(message))
 }
 
 #[async_trait::async_trait]
@@ -143,7 +256,17 @@ impl Actor for MemoryAgent {
             handle,
             jobs,
             gate,
+            stages,
+            directory,
         } = arguments;
+        handle.set_actor(myself.clone());
+        let requests = Requests {
+            config: Arc::clone(&config),
+            pool: pool.clone(),
+            stages,
+            handle: handle.clone(),
+            directory: Arc::clone(&directory),
+        };
         let late = LateEmbedding::new(pool, handle.clone());
         let growth = GraphGrowth::new(handle.clone());
         let consolidation = Consolidation::new(handle.clone());
@@ -152,15 +275,17 @@ impl Actor for MemoryAgent {
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();
         tokio::spawn(async move {
-            let how = end.await.ok().map(WriterEnded);
+            let panicked = end.await.is_err();
             let _gone = ended_sender.send(()).is_err();
             // Refused where the agent itself has ended, which is then why the writer has.
-            let _gone = agent.cast(MemoryAgentMsg::NoteWriterEnd(how)).is_err();
+            let _gone = agent.cast(own(OwnMsg::NoteWriterEnd { panicked })).is_err();
         });
-        let _timer = myself.send_after(config.limits.tick, || MemoryAgentMsg::KeepHouse);
+        let _timer = myself.send_after(config.limits.tick, || own(OwnMsg::KeepHouse));
         Ok(MemoryAgentState {
             config,
             handle,
+            directory,
+            requests,
             late,
             growth,
             consolidation,
@@ -176,18 +301,22 @@ impl Actor for MemoryAgent {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            MemoryAgentMsg::KeepHouse => {
+            MemoryAgentMsg::Own(Own(OwnMsg::KeepHouse)) => {
                 state.keep_house(&myself);
                 Ok(())
             }
             // Not opened: the asker has been told; an agent without a file has no reason to stay,
             // and restarting it would only repeat the failure.
-            MemoryAgentMsg::NoteWriterEnd(Some(WriterEnded(_))) => {
+            MemoryAgentMsg::Own(Own(OwnMsg::NoteWriterEnd { panicked: false })) => {
                 let _already = myself.drain().is_err();
                 Ok(())
             }
-            MemoryAgentMsg::NoteWriterEnd(None) => {
+            MemoryAgentMsg::Own(Own(OwnMsg::NoteWriterEnd { panicked: true })) => {
                 Err(format!("the writer of `{}` panicked", state.handle.user()).into())
+            }
+            request => {
+                state.take(request);
+                Ok(())
             }
         }
     }

@@ -65,6 +65,8 @@ pub struct MemoryConfig {
 pub struct ServiceLimits {
     /// Recalls under way; one more is refused at once.
     pub recalls_max: usize,
+    /// Requests under way that are neither recalls nor writes; one more is refused at once.
+    pub calls_max: usize,
     /// Bytes of text in writes under way; more is refused at once, but for the relay, which waits.
     pub write_bytes_max: usize,
     /// Writes waiting for one user's writer; whoever brings one more waits.
@@ -102,6 +104,7 @@ impl Default for ServiceLimits {
     fn default() -> Self {
         Self {
             recalls_max: 64,
+            calls_max: 1_024,
             write_bytes_max: 32 * 1024 * 1024,
             writer_queue_max: 64,
             group_records_max: 512,

@@ -6,118 +6,23 @@
 
 mod cache;
 mod queue;
+mod shared;
+mod types;
 mod worker;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reprise_engine::subject;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
+
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use cache::QueryCache;
 use queue::{Job, Queue};
+use shared::Shared;
 use worker::Part;
 
-/// Opens one single-threaded embedder; called once per thread, and again after a failure.
-pub type OpenEmbedder =
-    Arc<dyn Fn() -> Result<Box<dyn Embedder>, EmbedError> + Send + Sync + 'static>;
-
-/// The bounds of a pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PoolOptions {
-    /// Threads, each with an embedder of its own. At least 1.
-    pub threads: usize,
-    /// Most queries waiting; one more is refused.
-    pub queries_max: usize,
-    /// Most documents waiting; whoever brings one more waits.
-    pub documents_max: usize,
-    /// Query vectors remembered.
-    pub cache_max: usize,
-    /// How long to leave it after an embedder could not be opened.
-    pub retry: Duration,
-    /// Whether the first thread opens its embedder before there is a text.
-    pub opens_at_once: bool,
-    /// Without a text for so long, the first thread gives its embedder's memory back; the next text
-    /// opens it again.
-    pub sleep_after: Duration,
-    /// The same for the other threads, which open theirs only while many texts wait.
-    pub helpers_sleep_after: Duration,
-}
-
-impl Default for PoolOptions {
-    fn default() -> Self {
-        Self {
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
-            queries_max: 64,
-            documents_max: 256,
-            cache_max: 512,
-            retry: Duration::from_secs(2),
-            opens_at_once: true,
-            sleep_after: Duration::from_mins(10),
-            helpers_sleep_after: Duration::from_secs(30),
-        }
-    }
-}
-
-/// A vector with its space.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Embedded {
-    /// Its coordinate system.
-    pub space: EmbeddingSpace,
-    /// Finite, of length 1, as wide as its space says.
-    pub vector: Vec<f32>,
-}
-
-/// Why there is no vector.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PoolError {
-    /// No model on this machine yet: try again later.
-    #[error(transparent)]
-    Unavailable(EmbedError),
-    /// This text could not be embedded; another may.
-    #[error(transparent)]
-    Failed(EmbedError),
-    /// Too many queries are waiting.
-    #[error("{waiting} queries are waiting for the embedder; go on with words alone")]
-    Full {
-        /// How many.
-        waiting: usize,
-    },
-    /// The pool has ended.
-    #[error("the embedder pool has ended; go on with words alone")]
-    Closed,
-}
-
-/// What the pool did, in numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct PoolStats {
-    /// Query vectors made.
-    pub queries: u64,
-    /// Document vectors made.
-    pub documents: u64,
-    /// Queries answered from the cache.
-    pub cached: u64,
-    /// Texts dropped because their asker had left.
-    pub cancelled: u64,
-    /// Texts that could not be embedded.
-    pub failed: u64,
-    /// Panics caught.
-    pub panics: u64,
-    /// Most queries that ever waited at once.
-    pub queries_waiting_max: usize,
-    /// Most documents that ever waited at once.
-    pub documents_waiting_max: usize,
-    /// Microseconds within embedders, summed over the threads.
-    pub embed_us: u64,
-    /// Microseconds that texts waited, summed.
-    pub wait_us: u64,
-    /// Threads alive.
-    pub threads: usize,
-    /// Embedders open, each with a model of its own in memory.
-    pub embedders_open: usize,
-}
+pub use types::{Embedded, OpenEmbedder, PoolError, PoolOptions, PoolStats};
 
 /// A vector under way.
 #[derive(Debug)]
@@ -143,22 +48,6 @@ struct Owner {
 impl Drop for Owner {
     fn drop(&mut self) {
         self.shared.queue.close();
-    }
-}
-
-struct Shared {
-    open: OpenEmbedder,
-    options: PoolOptions,
-    queue: Queue,
-    room: Arc<Semaphore>,
-    cache: QueryCache,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EmbedPool")
-            .field("options", &self.options)
-            .finish_non_exhaustive()
     }
 }
 

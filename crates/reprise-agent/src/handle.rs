@@ -1,54 +1,22 @@
-//! One user's running memory, as everyone but its own actor sees it.
+//! One user's running memory, as its own agent and its writer thread share it.
 //!
-//! Lives here: the way to the writer thread (a bounded channel) and the latest snapshot, which
-//! readers take without waiting for anybody. Must never live here: the engine itself.
+//! Lives here: the way to the writer thread (a bounded channel), the latest snapshot, which readers
+//! take without waiting for anybody, and how far the opening has come. Must never live here: the
+//! engine itself.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use reprise_engine::{Engine, EngineError, Snapshot};
-use reprise_types::{MemoryError, NewRecord, Receipt, UserId, WriteOutcome};
-use tokio::sync::{mpsc, oneshot, watch};
+use ractor::ActorRef;
+use reprise_engine::{Engine, Snapshot};
+use reprise_types::{MemoryError, Receipt, UserId};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
 
-/// What a writer thread is asked to do.
-pub(crate) enum Job {
-    /// Keep records.
-    Observe(Observe),
-    /// Anything else that needs the engine.
-    Run(Work),
-}
-
-/// Work on the engine, or on the news that there is none; what it answers with is said once readers
-/// see what it did.
-pub(crate) type Work = Box<dyn FnOnce(Result<&mut Engine, MemoryError>) -> Said + Send>;
-type Said = Box<dyn FnOnce() + Send>;
-
-impl Job {
-    /// Work on the engine, and where its result arrives.
-    pub(crate) fn run<T: Send + 'static>(
-        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
-    ) -> (Self, oneshot::Receiver<Result<T, MemoryError>>) {
-        let (reply, answer) = oneshot::channel();
-        let work = move |engine: Result<&mut Engine, MemoryError>| -> Said {
-            let done = engine.map(work);
-            // An asker that left has no use for the answer; the work is done all the same.
-            Box::new(move || drop(reply.send(done)))
-        };
-        (Self::Run(Box::new(work)), answer)
-    }
-}
-
-/// Records to keep, with the place in a stream that they bring the store to.
-#[derive(Debug)]
-pub(crate) struct Observe {
-    pub(crate) records: Vec<NewRecord>,
-    /// About how much they take in the file.
-    pub(crate) bytes: usize,
-    pub(crate) cursor: Option<(String, u64)>,
-    pub(crate) reply: oneshot::Sender<Result<Vec<WriteOutcome>, MemoryError>>,
-}
+use crate::job::Job;
+use crate::protocol::MemoryAgentMsg;
 
 /// How far the opening of the file has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +32,7 @@ pub struct AgentHandle(Arc<Inner>);
 
 struct Inner {
     user: UserId,
+    actor: OnceLock<ActorRef<MemoryAgentMsg>>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     snapshot: ArcSwapOption<Snapshot>,
     ready: watch::Sender<Readiness>,
@@ -89,6 +58,7 @@ impl AgentHandle {
         let (sender, receiver) = mpsc::channel(queue_max.max(1));
         let inner = Inner {
             user,
+            actor: OnceLock::new(),
             jobs: Mutex::new(Some(sender)),
             snapshot: ArcSwapOption::empty(),
             ready: watch::Sender::new(Readiness::Opening),
@@ -105,6 +75,21 @@ impl AgentHandle {
         &self.0.user
     }
 
+    /// The agent's address.
+    pub(crate) fn actor(&self) -> Option<&ActorRef<MemoryAgentMsg>> {
+        self.0.actor.get()
+    }
+
+    /// Said by the agent itself when it starts.
+    pub(crate) fn set_actor(&self, actor: ActorRef<MemoryAgentMsg>) {
+        let _again = self.0.actor.set(actor).is_err();
+    }
+
+    /// Whether its file is open and takes work.
+    pub(crate) fn is_serving(&self) -> bool {
+        *self.0.ready.borrow() == Readiness::Open && !self.is_closed()
+    }
+
     /// Whether its agent has ended; ask the supervisor for a new one.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -116,15 +101,14 @@ impl AgentHandle {
     }
 
     /// The present state for readers.
-    pub fn snapshot(&self) -> Result<Arc<Snapshot>, MemoryError> {
-        self.touch();
+    pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, MemoryError> {
         self.0
             .snapshot
             .load_full()
             .ok_or_else(|| self.unavailable())
     }
 
-    /// The same for the agent's own chores: it does not count as use.
+    /// The same where there may be none yet.
     pub(crate) fn newest(&self) -> Option<Arc<Snapshot>> {
         self.0.snapshot.load_full()
     }
@@ -202,37 +186,42 @@ impl AgentHandle {
         }
     }
 
-    /// Runs work on the engine without counting as use: for the agent's own chores.
-    pub(crate) async fn housekeeping<T: Send + 'static>(
+    /// Runs work on the engine; waits while the writer's queue is full.
+    pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
         let (job, answer) = Job::run(work);
-        self.hand_over(job).await.map_err(|_| self.unavailable())?;
+        self.send(job).await.map_err(|_| self.unavailable())?;
         answer.await.map_err(|_| self.unavailable())?
     }
 
-    /// Hands a job to the writer; waits while its queue is full. Gives the job back, undone, where
-    /// the writer takes nothing any more.
+    /// Hands a job to the writer, waiting while its queue is full. Gives the job back, undone,
+    /// where the writer takes nothing any more.
     pub(crate) async fn send(&self, job: Job) -> Result<(), Job> {
-        self.touch();
-        self.hand_over(job).await
-    }
-
-    async fn hand_over(&self, job: Job) -> Result<(), Job> {
-        let jobs = self
-            .0
-            .jobs
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        match jobs {
+        match self.jobs() {
             Some(jobs) => jobs.send(job).await.map_err(|refused| refused.0),
             None => Err(job),
         }
     }
 
-    fn touch(&self) {
+    /// The same without waiting: a full queue gives the job back too.
+    pub(crate) fn try_send(&self, job: Job) -> Result<(), Job> {
+        match self.jobs() {
+            Some(jobs) => jobs.try_send(job).map_err(|refused| match refused {
+                TrySendError::Full(job) | TrySendError::Closed(job) => job,
+            }),
+            None => Err(job),
+        }
+    }
+
+    fn jobs(&self) -> Option<mpsc::Sender<Job>> {
+        let jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.clone()
+    }
+
+    /// Somebody has asked for something.
+    pub(crate) fn touch(&self) {
         *self.0.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
@@ -243,16 +232,8 @@ impl AgentHandle {
     /// that.
     pub(crate) fn remember(&self, receipt: Receipt) {
         let (job, _nobody) = Job::run(move |engine| engine.remember_recall(receipt));
-        let jobs = self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(Err(error)) = jobs.as_ref().map(|jobs| jobs.try_send(job)) {
-            tracing::debug!(user = %self.0.user, %error, "a receipt was lost");
+        if self.try_send(job).is_err() {
+            tracing::debug!(user = %self.0.user, "a receipt was lost");
         }
-    }
-}
-
-/// The engine's sentence as an error of the port.
-pub(crate) fn storage(error: &EngineError) -> MemoryError {
-    MemoryError::Storage {
-        message: error.to_string(),
     }
 }

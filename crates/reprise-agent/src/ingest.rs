@@ -3,39 +3,19 @@
 //! Lives here: skipping copies, embedding the rest, going on without a model. Must never live here:
 //! writing.
 
-use std::sync::Arc;
-
-use reprise_types::{NewRecord, UserId};
+use reprise_engine::Engine;
+use reprise_types::NewRecord;
 
 use crate::embedder::{EmbedPool, Pending, PoolError};
-use crate::supervisor::Directory;
 
 /// Vectors under way, with the places of their records.
 pub(crate) type Vectors = Vec<(usize, Pending)>;
 
-/// Gives every record that is not known yet its vector, where there is a model; answers how many
-/// are left without.
-pub(crate) async fn embed(
-    pool: &EmbedPool,
-    memory: (&Directory, &UserId),
-    records: &mut [NewRecord],
-) -> u64 {
-    let vectors = submit(pool, memory, records).await;
-    collect(vectors, records).await
-}
-
-/// Hands the text of every record that is not known yet to the pool; waits only for room there.
-pub(crate) async fn submit(
-    pool: &EmbedPool,
-    (directory, user): (&Directory, &UserId),
-    records: &[NewRecord],
-) -> Vectors {
-    if records.is_empty() {
-        return Vectors::new();
-    }
-    let known = known(directory, user, records).await;
-    let mut vectors = Vec::with_capacity(records.len());
-    for (index, (record, known)) in records.iter().zip(known).enumerate() {
+/// Hands the text of every record that is not `known` to the pool; waits only for room there.
+pub(crate) async fn submit(pool: &EmbedPool, records: &[NewRecord], known: &[bool]) -> Vectors {
+    let mut vectors = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        let known = known.get(index).copied().unwrap_or_default();
         if record.embedding.is_none() && !known && !record.text.trim().is_empty() {
             vectors.push((index, pool.document(&record.text).await));
         }
@@ -65,15 +45,18 @@ pub(crate) async fn collect(vectors: Vectors, records: &mut [NewRecord]) -> u64 
     missing
 }
 
-/// Which of the records are copies of kept ones and need no vector. When in doubt none is: the
-/// store itself decides.
-async fn known(directory: &Directory, user: &UserId, records: &[NewRecord]) -> Vec<bool> {
-    let ids = records.iter().map(|record| record.external_ids.clone());
-    let ids: Arc<Vec<_>> = Arc::new(ids.collect());
-    let asked = Arc::clone(&ids);
-    let answer = directory.with_engine(user, move |engine| {
+/// What to ask an engine before embedding: which of the records are copies of kept ones and need no
+/// vector. `None` where none can be one. When in doubt none is: the store itself decides.
+pub(crate) fn copies(
+    records: &[NewRecord],
+) -> Option<impl FnOnce(&mut Engine) -> Vec<bool> + Send + 'static> {
+    let ids: Vec<_> = records
+        .iter()
+        .map(|record| record.external_ids.clone())
+        .collect();
+    let any = ids.iter().any(|ids| !ids.is_empty());
+    any.then_some(move |engine: &mut Engine| {
         let copy = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
-        asked.iter().map(copy).collect()
-    });
-    answer.await.unwrap_or_else(|_| vec![false; ids.len()])
+        ids.iter().map(copy).collect()
+    })
 }

@@ -4,12 +4,15 @@
 //! shutdown. Must never live here: what is remembered or how it is ranked (the engine), ONNX (the
 //! embedder behind a trait), HTTP or a command line.
 
+mod admission;
 mod agent;
 mod config;
 mod context_snapshot;
 mod embedder;
 mod handle;
 mod ingest;
+mod job;
+mod protocol;
 mod provider;
 mod relay;
 mod second;
@@ -22,11 +25,14 @@ mod writer;
 #[cfg(test)]
 mod testing;
 
-pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentMsg, MemoryAgentState};
+pub use admission::{Admission, Permit};
+pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentState};
 pub use config::{MemoryConfig, OpenEngine, ServiceLimits};
 pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
 pub use embedder::{EmbedPool, Embedded, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;
+pub use job::Reply;
+pub use protocol::{EngineWork, MemoryAgentMsg, Own};
 pub use provider::ActorMemoryProvider;
 pub use relay::{
     Event, EventError, EventFeed, FeedError, FeedSource, MapOutcome, MappedEvent, Mapper,

@@ -6,23 +6,29 @@
 //! event: a replay must make the same ones.
 
 mod actor;
-mod carrier;
+mod arguments;
 mod counters;
-mod envelope;
+mod credit;
+mod decode;
 mod feed;
-mod mapping;
+mod handle;
+mod map;
+mod parcel;
+mod pipeline;
 mod report;
+mod resume;
 mod runs;
 mod table;
 mod template;
-mod told;
+mod write;
 
-pub(crate) use actor::{MemoryEventRelay, MemoryEventRelayArguments, RelayMsg};
-pub use carrier::RelayProgress;
+pub(crate) use actor::{MemoryEventRelay, RelayMsg};
+pub(crate) use arguments::MemoryEventRelayArguments;
 pub use counters::{RelayCounters, TopicCount};
-pub use envelope::{Event, EventError};
-pub use feed::{EventFeed, FeedError, FeedSource, RelayHandle, SourceBinding};
-pub use mapping::{MapOutcome, MappedEvent, Mapper};
+pub use decode::{Event, EventError};
+pub use feed::{EventFeed, FeedError, FeedSource, SourceBinding};
+pub use handle::{RelayHandle, RelayProgress};
+pub use map::{MapOutcome, MappedEvent, Mapper};
 pub use table::{Rule, TopicTable, TopicTableError};
 
 #[cfg(test)]

@@ -1,22 +1,20 @@
 //! The whole service as one value: what a host starts, asks and ends.
 //!
-//! Lives here: admission and the way in. Must never live here: a mailbox of its own.
+//! Must never live here: a mailbox of its own.
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
-use ractor::{Actor, ActorCell, ActorId, call_t};
+use ractor::{Actor, ActorCell, ActorId, ActorRef, call_t};
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
 use reprise_types::{MemoryError, NewRecord, QueryVector, UserId, WriteOutcome};
 use serde::Serialize;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::agent::compact;
+use crate::admission::Admission;
 use crate::config::MemoryConfig;
 use crate::embedder::{EmbedPool, PoolStats};
-use crate::ingest::embed;
+use crate::job::Job;
+use crate::protocol::{EngineWork, MemoryAgentMsg};
 use crate::provider::ActorMemoryProvider;
 use crate::relay::{FeedSource, Mapper, RelayHandle, SourceBinding};
 use crate::shutdown::{self, ShutdownReport};
@@ -34,15 +32,13 @@ const PING_MS: u64 = 1_000;
 #[derive(Clone)]
 pub struct MemoryService(Arc<Shared>);
 
-/// What every part of the service shares.
-pub(crate) struct Shared {
-    pub(crate) config: Arc<MemoryConfig>,
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) pool: EmbedPool,
-    pub(crate) stages: Stages,
-    pub(crate) recalls: Arc<Semaphore>,
-    pub(crate) write_bytes: Arc<Semaphore>,
-    pub(crate) closing: AtomicBool,
+/// What the clones of a service share.
+struct Shared {
+    config: Arc<MemoryConfig>,
+    directory: Arc<Directory>,
+    pool: EmbedPool,
+    stages: Arc<Stages>,
+    admission: Admission,
 }
 
 /// The service could not start.
@@ -77,48 +73,6 @@ impl fmt::Debug for MemoryService {
     }
 }
 
-impl Shared {
-    /// A place among the recalls under way, or the refusal at once.
-    pub(crate) fn admit_recall(&self, user: &UserId) -> Result<OwnedSemaphorePermit, MemoryError> {
-        self.refuse_if_closing(user)?;
-        Arc::clone(&self.recalls)
-            .try_acquire_owned()
-            .map_err(|_| MemoryError::Overloaded {
-                in_flight: self.config.limits.recalls_max,
-            })
-    }
-
-    fn admit_write(
-        &self,
-        user: &UserId,
-        records: &[NewRecord],
-    ) -> Result<OwnedSemaphorePermit, MemoryError> {
-        self.refuse_if_closing(user)?;
-        let most = self.config.limits.write_bytes_max;
-        let bytes = records
-            .iter()
-            .map(|record| record.encoded_bytes().max(1))
-            .sum::<usize>()
-            .min(most);
-        let permits = u32::try_from(bytes).unwrap_or(u32::MAX);
-        Arc::clone(&self.write_bytes)
-            .try_acquire_many_owned(permits)
-            .map_err(|_| MemoryError::WritesFull {
-                bytes: most.saturating_sub(self.write_bytes.available_permits()),
-                limit: most,
-            })
-    }
-
-    fn refuse_if_closing(&self, user: &UserId) -> Result<(), MemoryError> {
-        if self.closing.load(Ordering::Acquire) {
-            return Err(MemoryError::Unavailable {
-                user: user.to_string(),
-            });
-        }
-        Ok(())
-    }
-}
-
 impl MemoryService {
     /// Starts the pool and the supervisor, under `parent` where there is one. No file is opened and
     /// no model is needed yet.
@@ -127,17 +81,15 @@ impl MemoryService {
         parent: Option<ActorCell>,
     ) -> Result<Self, StartError> {
         let pool = EmbedPool::start(config.pool.clone(), Arc::clone(&config.open_embedder));
-        let limits = &config.limits;
-        let recalls = Arc::new(Semaphore::new(limits.recalls_max));
-        let write_bytes = Arc::new(Semaphore::new(
-            limits.write_bytes_max.min(u32::MAX as usize),
-        ));
+        let admission = Admission::new(&config.limits);
+        let stages = Arc::new(Stages::default());
         let config = Arc::new(config);
         let directory = Arc::new(Directory::default());
         let arguments = MemorySupervisorArguments {
             config: Arc::clone(&config),
             pool: pool.clone(),
             directory: Arc::clone(&directory),
+            stages: Arc::clone(&stages),
         };
         let started = match parent {
             Some(parent) => {
@@ -152,10 +104,8 @@ impl MemoryService {
             config,
             directory,
             pool,
-            stages: Stages::default(),
-            recalls,
-            write_bytes,
-            closing: AtomicBool::new(false),
+            stages,
+            admission,
         })))
     }
 
@@ -171,8 +121,7 @@ impl MemoryService {
     /// Whether it takes requests: it is not ending, and its supervisor answers.
     pub async fn is_ready(&self) -> bool {
         let supervisor = self.0.directory.supervisor();
-        let Some(supervisor) = supervisor.filter(|_| !self.0.closing.load(Ordering::Acquire))
-        else {
+        let Some(supervisor) = supervisor.filter(|_| !self.0.admission.is_closing()) else {
             return false;
         };
         let answered = call_t!(
@@ -194,12 +143,31 @@ impl MemoryService {
     /// The port to a user's memory. The file is opened by the first question.
     #[must_use]
     pub fn provider(&self, user: &UserId) -> ActorMemoryProvider {
-        ActorMemoryProvider::new(Arc::clone(&self.0), user.clone())
+        ActorMemoryProvider {
+            directory: Arc::clone(&self.0.directory),
+            admission: self.0.admission.clone(),
+            budget: self.0.config.limits.recall_budget,
+            user: user.clone(),
+        }
+    }
+
+    /// The agent of a user's memory, with its file open: any actor may send it messages, with a
+    /// permit of [`Self::admission`]. It ends when nobody has asked for long; ask for it again.
+    pub async fn agent(&self, user: &UserId) -> Result<ActorRef<MemoryAgentMsg>, MemoryError> {
+        self.0.admission.refuse_if_closing(user)?;
+        let agent = self.0.directory.agent(user).await?;
+        agent.actor().cloned().ok_or_else(|| agent.unavailable())
+    }
+
+    /// Who admits requests.
+    #[must_use]
+    pub fn admission(&self) -> &Admission {
+        &self.0.admission
     }
 
     /// Opens a user's memory now, and says whether that worked.
     pub async fn open(&self, user: &UserId) -> Result<(), MemoryError> {
-        self.0.refuse_if_closing(user)?;
+        self.0.admission.refuse_if_closing(user)?;
         self.0.directory.agent(user).await.map(drop)
     }
 
@@ -211,28 +179,19 @@ impl MemoryService {
         self.0.directory.is_open(user) || !absent()
     }
 
-    /// Keeps records, answering one outcome each, in order, once they are on disk and findable.
-    /// They are kept without vectors where there is no model, and embedded later.
+    /// Keeps records (see [`MemoryAgentMsg::Ingest`]).
     pub async fn observe(
         &self,
         user: &UserId,
-        mut records: Vec<NewRecord>,
+        records: Vec<NewRecord>,
     ) -> Result<Vec<WriteOutcome>, MemoryError> {
-        let _permit = self.0.admit_write(user, &records)?;
-        let began = Instant::now();
-        let directory = &self.0.directory;
-        // A memory that cannot be opened is known before anything is embedded.
-        directory.agent(user).await?;
-        embed(&self.0.pool, (directory, user), &mut records).await;
-        let outcomes = directory.observe(user, records, None).await;
-        self.0.stages.write.record(began.elapsed());
-        outcomes
+        self.provider(user).observe(records).await
     }
 
     /// The present moment of a user's memory, for readers; its file is opened where it is closed.
     pub async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, MemoryError> {
-        self.0.refuse_if_closing(user)?;
-        self.0.directory.agent(user).await?.snapshot()
+        let ask = |permit, reply| MemoryAgentMsg::Snapshot { permit, reply };
+        self.provider(user).call(ask).await
     }
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.
@@ -244,32 +203,31 @@ impl MemoryService {
         })
     }
 
-    /// Runs work on a user's engine, between commits: statistics, checks, forgetting, compaction.
+    /// Runs work on a user's engine, between commits: checks, links, tags, whatever has no message
+    /// of its own.
     pub async fn with_engine<T: Send + 'static>(
         &self,
         user: &UserId,
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
-        self.0.refuse_if_closing(user)?;
-        self.0.directory.with_engine(user, work).await
+        let work = |permit, reply| {
+            let work = |engine: &mut Engine| Ok(work(engine));
+            MemoryAgentMsg::Work(EngineWork(Job::answering(permit, reply, work)))
+        };
+        self.provider(user).call(work).await
     }
 
     /// Rewrites a user's file without what was forgotten; others write meanwhile. It comes to its
     /// end also where nobody waits for that any more.
     pub async fn compact(&self, user: &UserId) -> Result<CompactionOutcome, MemoryError> {
-        self.0.refuse_if_closing(user)?;
-        let agent = self.0.directory.agent(user).await?;
-        let task = {
-            let agent = agent.clone();
-            tokio::spawn(async move { compact(&agent).await })
-        };
-        task.await.unwrap_or_else(|_| Err(agent.unavailable()))
+        let ask = |permit, reply| MemoryAgentMsg::Compact { permit, reply };
+        self.provider(user).call(ask).await
     }
 
     /// Closes a user's file once everything accepted is in it, so that another program can have it.
     /// The next question opens it again.
     pub async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
-        self.0.refuse_if_closing(user)?;
+        self.0.admission.refuse_if_closing(user)?;
         self.0.directory.release(user).await
     }
 
@@ -281,7 +239,7 @@ impl MemoryService {
         mapper: Arc<Mapper>,
         feed: FeedSource,
     ) -> Result<RelayHandle, MemoryError> {
-        self.0.refuse_if_closing(&binding.user)?;
+        self.0.admission.refuse_if_closing(&binding.user)?;
         let unavailable = MemoryError::Unavailable {
             user: binding.user.to_string(),
         };
@@ -310,13 +268,20 @@ impl MemoryService {
             search: self.0.stages.search.stats(),
             recall: self.0.stages.recall.stats(),
             write: self.0.stages.write.stats(),
-            recalls_free: self.0.recalls.available_permits(),
+            recalls_free: self.0.admission.recalls_free(),
         }
     }
 
     /// Ends the service from the edge inwards; everything accepted is on disk afterwards.
     pub async fn shut_down(&self) -> ShutdownReport {
-        shutdown::run(&self.0).await
+        let Shared {
+            admission,
+            directory,
+            pool,
+            config,
+            ..
+        } = &*self.0;
+        shutdown::run(admission, directory, pool, config.limits.shutdown_step).await
     }
 }
 

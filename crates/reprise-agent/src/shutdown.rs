@@ -4,14 +4,13 @@
 //! which still need vectors and a writer; then the pool; then the agents, whose writers end with a
 //! final sync and a checkpoint; the supervisor last.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ractor::{ActorCell, ActorRef, call_t};
+use ractor::{ActorCell, call_t};
 
-use crate::service::Shared;
-use crate::supervisor::{Children, MemorySupervisorMsg};
+use crate::admission::Admission;
+use crate::embedder::EmbedPool;
+use crate::supervisor::{Children, Directory, MemorySupervisorMsg};
 
 /// How long the supervisor may take to name its children.
 const CHILDREN_MS: u64 = 5_000;
@@ -46,23 +45,26 @@ impl ShutdownReport {
     }
 }
 
-pub(crate) async fn run(shared: &Shared) -> ShutdownReport {
-    let patience = shared.config.limits.shutdown_step;
+/// Ends a service; each step may take as long as `patience`.
+pub(crate) async fn run(
+    admission: &Admission,
+    directory: &Directory,
+    pool: &EmbedPool,
+    patience: Duration,
+) -> ShutdownReport {
     let mut steps = Vec::new();
     let mut note = |step, in_time| {
         tracing::info!(?step, in_time, "shutdown");
         steps.push((step, in_time));
     };
-    shared.closing.store(true, Ordering::Release);
-    note(ShutdownStep::Requests, requests_end(shared, patience).await);
-    let supervisor = shared.directory.supervisor();
-    let Children { relays, .. } = children(shared).await;
-    let relays = relays.iter().map(ActorRef::get_cell).collect();
+    let ended = admission.close(patience).await;
+    note(ShutdownStep::Requests, ended);
+    let supervisor = directory.supervisor();
+    let Children { relays, .. } = children(directory).await;
     note(ShutdownStep::Relays, drain(relays, patience).await);
-    note(ShutdownStep::Pool, shared.pool.drain(patience).await);
+    note(ShutdownStep::Pool, pool.drain(patience).await);
     // Asked again: a relay may have woken a sleeping memory.
-    let Children { agents, .. } = children(shared).await;
-    let agents = agents.iter().map(ActorRef::get_cell).collect();
+    let Children { agents, .. } = children(directory).await;
     note(ShutdownStep::Agents, drain(agents, patience).await);
     let supervisor = supervisor
         .iter()
@@ -72,27 +74,8 @@ pub(crate) async fn run(shared: &Shared) -> ShutdownReport {
     ShutdownReport { steps }
 }
 
-/// Holding every permit, nobody else holds one.
-async fn requests_end(shared: &Shared, patience: Duration) -> bool {
-    let recalls = u32::try_from(shared.config.limits.recalls_max).unwrap_or(u32::MAX);
-    let bytes = u32::try_from(shared.config.limits.write_bytes_max).unwrap_or(u32::MAX);
-    let all = async {
-        let recalls = Arc::clone(&shared.recalls)
-            .acquire_many_owned(recalls)
-            .await;
-        let bytes = Arc::clone(&shared.write_bytes)
-            .acquire_many_owned(bytes)
-            .await;
-        // Kept: what asks again after the end finds no place either.
-        for permit in [recalls, bytes].into_iter().flatten() {
-            permit.forget();
-        }
-    };
-    tokio::time::timeout(patience, all).await.is_ok()
-}
-
-pub(crate) async fn children(shared: &Shared) -> Children {
-    let Some(supervisor) = shared.directory.supervisor() else {
+pub(crate) async fn children(directory: &Directory) -> Children {
+    let Some(supervisor) = directory.supervisor() else {
         return Children::default();
     };
     let asked = call_t!(

@@ -5,25 +5,26 @@
 
 mod budget;
 mod directory;
+mod protocol;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
+use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use reprise_types::{MemoryError, UserId};
 
-use crate::agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentMsg};
+use crate::agent::{MemoryAgent, MemoryAgentArguments};
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
 use crate::handle::AgentHandle;
-use crate::relay::{
-    FeedSource, Mapper, MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg,
-    SourceBinding,
-};
+use crate::protocol::MemoryAgentMsg;
+use crate::relay::{MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg};
+use crate::stages::Stages;
 
 use budget::RestartBudget;
 pub(crate) use directory::Directory;
+pub use protocol::{Children, MemorySupervisorMsg};
 
 /// The actor type.
 #[derive(Debug)]
@@ -35,56 +36,7 @@ pub struct MemorySupervisorArguments {
     pub(crate) config: Arc<MemoryConfig>,
     pub(crate) pool: EmbedPool,
     pub(crate) directory: Arc<Directory>,
-}
-
-/// What the supervisor understands.
-pub enum MemorySupervisorMsg {
-    /// The memory of a user, started where it does not run.
-    GetOrCreate {
-        /// Whose.
-        user: UserId,
-        /// Its address; the file may still be opening.
-        reply: RpcReplyPort<Result<AgentHandle, MemoryError>>,
-    },
-    /// Binds a source of events to a user.
-    StartRelay {
-        /// Which source and whose.
-        binding: SourceBinding,
-        /// What the events mean.
-        mapper: Arc<Mapper>,
-        /// Where they come from; asked again after a restart.
-        feed: FeedSource,
-        /// Its address.
-        reply: RpcReplyPort<Result<RelayHandle, MemoryError>>,
-    },
-    /// Whether anybody is there.
-    Ping {
-        /// Answered at once.
-        reply: RpcReplyPort<()>,
-    },
-    /// Every running child, for an orderly end.
-    GetChildren {
-        /// Relays and agents.
-        reply: RpcReplyPort<Children>,
-    },
-}
-
-/// The running children.
-#[derive(Debug, Default)]
-pub struct Children {
-    pub(crate) relays: Vec<ActorRef<RelayMsg>>,
-    pub(crate) agents: Vec<ActorRef<MemoryAgentMsg>>,
-}
-
-impl std::fmt::Debug for MemorySupervisorMsg {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::GetOrCreate { user, .. } => write!(f, "GetOrCreate({user})"),
-            Self::StartRelay { binding, .. } => write!(f, "StartRelay({binding:?})"),
-            Self::Ping { .. } => f.write_str("Ping"),
-            Self::GetChildren { .. } => f.write_str("GetChildren"),
-        }
-    }
+    pub(crate) stages: Arc<Stages>,
 }
 
 struct Agent {
@@ -169,6 +121,7 @@ impl MemorySupervisorState {
             config,
             pool,
             directory,
+            stages,
         } = self.arguments.clone();
         let (handle, jobs) = AgentHandle::new(user.clone(), config.limits.writer_queue_max);
         let gate = directory.gate(user);
@@ -178,6 +131,8 @@ impl MemorySupervisorState {
             handle: handle.clone(),
             jobs,
             gate,
+            stages,
+            directory: Arc::clone(&directory),
         };
         let (actor, _) =
             MemoryAgent::spawn_linked(None, MemoryAgent, arguments, myself.get_cell()).await?;
@@ -309,12 +264,12 @@ impl Actor for MemorySupervisor {
                     relays: state
                         .relays
                         .iter()
-                        .map(|relay| relay.actor.clone())
+                        .map(|relay| relay.actor.get_cell())
                         .collect(),
                     agents: state
                         .agents
                         .values()
-                        .map(|agent| agent.actor.clone())
+                        .map(|agent| agent.actor.get_cell())
                         .collect(),
                 };
                 let _left = reply.send(children).is_err();

@@ -12,7 +12,8 @@ use reprise_types::{MemoryError, NewRecord, WriteOutcome, system_entropy};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
-use crate::handle::{AgentHandle, Job, Observe, Work, storage};
+use crate::handle::AgentHandle;
+use crate::job::{Job, Observe, Reply, Work, storage};
 
 /// Bytes of records that share a commit with others: a request that brings more goes alone.
 const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -171,6 +172,7 @@ impl Writer {
         let mut bytes = first.bytes;
         let mut cursor = first.cursor;
         let mut records = first.records;
+        let mut before: Vec<_> = first.before.into_iter().collect();
         let mut replies = vec![(count, first.reply)];
         while count < most && bytes < GROUP_BYTES_MAX {
             match self.jobs.try_recv() {
@@ -183,6 +185,7 @@ impl Writer {
                     cursor = later(cursor, more.cursor);
                     replies.push((more.records.len(), more.reply));
                     records.extend(more.records);
+                    before.extend(more.before);
                 }
                 Ok(other) => {
                     left_over = Some(other);
@@ -190,6 +193,9 @@ impl Writer {
                 }
                 Err(_) => break,
             }
+        }
+        if let Ok(engine) = self.engine() {
+            before.into_iter().for_each(|first| first(engine));
         }
         let observed = self.observe(records, cursor);
         answer(observed, replies);
@@ -250,11 +256,9 @@ fn later(one: Option<(String, u64)>, two: Option<(String, u64)>) -> Option<(Stri
     }
 }
 
-type Reply = oneshot::Sender<Result<Vec<WriteOutcome>, MemoryError>>;
-
 /// Tells each request what became of its own records: one whose records are all on disk hears so,
 /// whatever happened to its neighbours.
-fn answer(observed: Observed, replies: Vec<(usize, Reply)>) {
+fn answer(observed: Observed, replies: Vec<(usize, Reply<Vec<WriteOutcome>>)>) {
     let Observed { outcomes, failed } = observed;
     let mut outcomes = outcomes.into_iter();
     for (count, reply) in replies {

@@ -47,7 +47,7 @@ impl CompactionByRule {
         }
         let (handle, failed) = (self.handle.clone(), Arc::clone(&self.failed));
         self.single.start(|| async move {
-            let due = handle.housekeeping(|engine| engine.is_compaction_due());
+            let due = handle.run(|engine| engine.is_compaction_due());
             if !matches!(due.await, Ok(true)) {
                 return;
             }
@@ -75,7 +75,7 @@ impl CompactionByRule {
 pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, MemoryError> {
     let turns = handle.compactions();
     let _turn = turns.lock().await;
-    let started = handle.housekeeping(Engine::start_compaction).await?;
+    let started = handle.run(Engine::start_compaction).await?;
     let job = match started {
         Ok(job) => job,
         Err(error) => return Ok(Err(error)),
@@ -85,7 +85,7 @@ pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, M
     match run.await {
         Ok(Ok(done)) => {
             let finish = move |engine: &mut Engine| engine.finish_compaction(done);
-            handle.housekeeping(finish).await
+            handle.run(finish).await
         }
         Ok(Err(error)) => Ok(Err(error)),
         Err(panicked) => {

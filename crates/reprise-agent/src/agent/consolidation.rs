@@ -27,16 +27,14 @@ impl Consolidation {
     pub(super) fn start_if_due(&self) {
         let handle = self.handle.clone();
         self.single.start(|| async move {
-            let swept = handle.housekeeping(Engine::sweep_runs);
+            let swept = handle.run(Engine::sweep_runs);
             if let Ok(Err(error)) = swept.await {
                 tracing::warn!(%error, "stale runs could not be given up");
             }
-            if let Ok(Some(job)) = handle
-                .housekeeping(|e: &mut Engine| e.start_consolidation())
-                .await
+            if let Ok(Some(job)) = handle.run(|e: &mut Engine| e.start_consolidation()).await
                 && let Ok(done) = tokio::task::spawn_blocking(move || job.run()).await
             {
-                let kept = handle.housekeeping(move |engine| engine.finish_consolidation(done));
+                let kept = handle.run(move |engine| engine.finish_consolidation(done));
                 if let Ok(Err(error)) = kept.await {
                     tracing::warn!(%error, "fitted weights could not be kept");
                 }

@@ -36,7 +36,7 @@ impl GraphGrowth {
                 (engine.advance_graph(STEP), begin.elapsed())
             };
             loop {
-                match handle.housekeeping(step).await {
+                match handle.run(step).await {
                     Ok((Ok(left), took)) if left > 0 => tokio::time::sleep(took).await,
                     Ok((Err(error), _)) => {
                         tracing::warn!(user = %handle.user(), %error, "the graph cannot grow");

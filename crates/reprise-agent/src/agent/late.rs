@@ -56,7 +56,7 @@ impl Shared {
         let first = self.next.load(Ordering::Acquire);
         let waiting = self
             .handle
-            .housekeeping(move |engine| engine.unembedded_from(first, BATCH))
+            .run(move |engine| engine.unembedded_from(first, BATCH))
             .await?;
         let mut pending = Vec::with_capacity(waiting.len());
         for (ordinal, id, text) in &waiting {
@@ -80,9 +80,7 @@ impl Shared {
         }
         let made = vectors.len();
         if made > 0 {
-            let taken = self
-                .handle
-                .housekeeping(move |engine| take(engine, vectors));
+            let taken = self.handle.run(move |engine| take(engine, vectors));
             match taken.await? {
                 Ok((kept, adopted)) => {
                     tracing::info!(kept, made, user = %self.handle.user(), "texts embedded late");

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reprise_types::EmbeddingSpace;
 
-use super::Embedded;
+use super::types::Embedded;
 
 /// Least recently used goes first.
 #[derive(Debug)]

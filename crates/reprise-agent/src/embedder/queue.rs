@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use reprise_types::EmbedError;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::{Embedded, PoolError, PoolStats};
+use super::types::{Embedded, PoolError, PoolStats};
 
 /// One text on its way.
 #[derive(Debug)]

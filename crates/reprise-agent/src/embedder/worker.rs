@@ -11,7 +11,8 @@ use reprise_types::{EmbedError, Embedder, check_unit_vector};
 use tokio::sync::watch;
 
 use super::queue::{Next, Taker};
-use super::{Embedded, PoolError, PoolOptions, Shared};
+use super::shared::Shared;
+use super::types::{Embedded, PoolError, PoolOptions};
 
 /// How long a helper without a model leaves a backlog to the first thread.
 const HELP_AGAIN: Duration = Duration::from_millis(100);

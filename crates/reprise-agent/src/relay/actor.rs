@@ -1,19 +1,14 @@
 //! The actor around a relay: its start, its end, and what happens when it fails.
 //!
-//! Lives here: the task and its supervision. Must never live here: the carrying (`carrier.rs`).
-
-use std::sync::Arc;
+//! Lives here: the task and its supervision. Must never live here: the stages (`pipeline.rs`).
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
-use reprise_types::Clock;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-use super::carrier::Carrier;
-use super::feed::{FeedSource, RelayHandle, SourceBinding};
-use super::mapping::Mapper;
-use crate::embedder::EmbedPool;
-use crate::supervisor::Directory;
+use super::arguments::MemoryEventRelayArguments;
+use super::handle::RelayHandle;
+use super::pipeline::Pipeline;
 
 /// Requests waiting for a relay.
 const REQUESTS_MAX: usize = 16;
@@ -22,23 +17,10 @@ const REQUESTS_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct MemoryEventRelay;
 
-/// What a relay starts from.
-#[derive(Clone)]
-pub(crate) struct MemoryEventRelayArguments {
-    pub(crate) binding: SourceBinding,
-    pub(crate) mapper: Arc<Mapper>,
-    pub(crate) feed: FeedSource,
-    pub(crate) batch: usize,
-    pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) pool: EmbedPool,
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) handle: RelayHandle,
-}
-
 /// What a relay understands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RelayMsg {
-    /// The carrying task has ended; `Some` says how it failed.
+    /// The pipeline has ended; `Some` says how it failed.
     NoteEnd(Option<String>),
 }
 
@@ -48,14 +30,6 @@ pub(crate) struct MemoryEventRelayState {
     stop: watch::Sender<bool>,
     task: Option<JoinHandle<()>>,
     handle: RelayHandle,
-}
-
-impl std::fmt::Debug for MemoryEventRelayArguments {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MemoryEventRelayArguments")
-            .field("binding", &self.binding)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Drop for MemoryEventRelayState {
@@ -82,8 +56,8 @@ impl Actor for MemoryEventRelay {
         let (stop, stopped) = watch::channel(false);
         handle.connect(Some(sender));
         let task = tokio::spawn(async move {
-            let carrying = tokio::spawn(Carrier::new(arguments, stopped).run(requests));
-            let failure = carrying.await.err().map(|error| error.to_string());
+            let pipeline = tokio::spawn(Pipeline::new(arguments, stopped).run(requests));
+            let failure = pipeline.await.err().map(|error| error.to_string());
             // Refused where the actor itself has ended, which is then why the task has.
             let _gone = myself.cast(RelayMsg::NoteEnd(failure)).is_err();
         });
@@ -116,7 +90,7 @@ impl Actor for MemoryEventRelay {
     ) -> Result<(), ActorProcessingErr> {
         state.stop.send_replace(true);
         if let Some(task) = state.task.take() {
-            // It catches the carrier's panics itself.
+            // It catches the pipeline's panics itself.
             let _panicked = task.await.is_err();
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::mapping::MapOutcome;
+use super::map::MapOutcome;
 
 /// Most topics counted by name; a host that invents names cannot fill the memory.
 const TOPICS_MAX: usize = 1_000;

@@ -1,17 +1,19 @@
-//! Where events come from, and who asks how far they have come.
+//! The first stage: events from the host, in order, each once.
 //!
-//! Lives here: the seam to the host, the source binding, the relay's address. Must never live here:
-//! a bus or a store: those are the host's.
+//! Lives here: the seam to the host, and the place in its log. Must never live here: a bus or a
+//! store: those are the host's.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use reprise_types::{MemoryError, UserId};
+use reprise_types::UserId;
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
 
-use super::carrier::RelayProgress;
+use super::decode::Event;
+
+/// Events read from the log at a time.
+const PAGE: u32 = 512;
 
 /// Binds a source of events to the one user whose memory they become. An event's own `user_id`
 /// is never asked: hosts write `system` there.
@@ -57,84 +59,88 @@ impl fmt::Debug for FeedSource {
     }
 }
 
-/// What a relay can be asked while it runs.
-#[derive(Debug)]
-pub(super) struct CatchUp(pub(super) oneshot::Sender<Result<RelayProgress, FeedError>>);
-
-/// A relay's address; stays valid when the relay is restarted.
-#[derive(Debug, Clone)]
-pub struct RelayHandle(Arc<Shared>);
-
-#[derive(Debug)]
-struct Shared {
-    binding: SourceBinding,
-    progress: Mutex<RelayProgress>,
-    requests: Mutex<Option<mpsc::Sender<CatchUp>>>,
+/// A host's events with the place up to which they were looked at.
+pub(super) struct Reader {
+    feed: Box<dyn EventFeed>,
+    /// The last position looked at.
+    seen: u64,
 }
 
-impl RelayHandle {
-    pub(crate) fn new(binding: SourceBinding) -> Self {
-        Self(Arc::new(Shared {
-            binding,
-            progress: Mutex::new(RelayProgress::default()),
-            requests: Mutex::new(None),
-        }))
+/// What a batch of live events holds that was not looked at yet.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Live {
+    /// New ones, up to the first gap.
+    pub(super) fresh: Vec<Value>,
+    /// Known by their position.
+    pub(super) repeated: u64,
+    /// Some are missing: the log has them.
+    pub(super) gap: bool,
+}
+
+impl Reader {
+    pub(super) fn new(source: &FeedSource) -> Self {
+        let feed = (source.0)();
+        Self { feed, seen: 0 }
     }
 
-    /// Which source, and whose memory.
-    #[must_use]
-    pub fn binding(&self) -> &SourceBinding {
-        &self.0.binding
+    /// The place to read on from.
+    pub(super) fn begin(&mut self, seen: u64) {
+        self.seen = seen;
     }
 
-    /// What the relay has done so far.
-    #[must_use]
-    pub fn progress(&self) -> RelayProgress {
-        self.0
-            .progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
     }
 
-    /// Waits until everything that the host has logged by now is on disk in memory.
-    pub async fn catch_up(&self) -> Result<RelayProgress, MemoryError> {
-        let unavailable = || MemoryError::Unavailable {
-            user: self.0.binding.user.to_string(),
-        };
-        let requests = self
-            .0
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        let (reply, answer) = oneshot::channel();
-        let requests = requests.ok_or_else(unavailable)?;
-        requests
-            .send(CatchUp(reply))
-            .await
-            .map_err(|_| unavailable())?;
-        let caught_up = answer.await.map_err(|_| unavailable())?;
-        caught_up.map_err(|error| MemoryError::Storage {
-            message: error.to_string(),
-        })
+    /// Everything up to `seq` is taken.
+    pub(super) fn pass(&mut self, seq: u64) {
+        self.seen = seq;
     }
 
-    pub(super) fn change(&self, change: impl FnOnce(&mut RelayProgress)) {
-        change(
-            &mut self
-                .0
-                .progress
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+    /// The next events as they happen (see [`EventFeed::next`]).
+    pub(super) async fn next(&mut self) -> Option<Vec<Value>> {
+        self.feed.next().await
     }
 
-    pub(super) fn connect(&self, requests: Option<mpsc::Sender<CatchUp>>) {
-        *self
-            .0
-            .requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = requests;
+    /// The next page of the log; `None` at its end.
+    pub(super) async fn page(&mut self) -> Result<Option<Vec<Value>>, FeedError> {
+        let page = self.feed.history(self.seen, PAGE).await?;
+        let last = page.iter().filter_map(Event::seq_of).max();
+        Ok(last.filter(|last| *last > self.seen).map(|_| page))
+    }
+
+    /// Logged events after `since`, at most `limit`, whatever was looked at.
+    pub(super) async fn logged(
+        &mut self,
+        since: u64,
+        limit: u32,
+    ) -> Result<Vec<Value>, FeedError> {
+        self.feed.history(since, limit).await
+    }
+
+    pub(super) async fn latest(&mut self) -> Result<u64, FeedError> {
+        self.feed.latest_seq().await
+    }
+
+    /// Sorts live events by what is known of their positions.
+    pub(super) fn sort(&self, events: Vec<Value>) -> Live {
+        let mut live = Live::default();
+        let mut expected = self.seen + 1;
+        for event in events {
+            match Event::seq_of(&event) {
+                Some(seq) if seq < expected => live.repeated += 1,
+                Some(seq) if seq == expected => {
+                    expected += 1;
+                    live.fresh.push(event);
+                }
+                Some(_) => {
+                    live.gap = true;
+                    break;
+                }
+                // Published without being logged: no position, its id alone tells a repetition.
+                None => live.fresh.push(event),
+            }
+        }
+        live
     }
 }

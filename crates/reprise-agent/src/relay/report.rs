@@ -7,9 +7,8 @@ use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
 use reprise_types::{Evidence, NewRecord};
 use serde_json::Value;
 
-use super::mapping::{field, fits};
 use super::table::ReportRules;
-use super::template::texts_at;
+use super::template::{fits, text_at, texts_at};
 
 /// The summary and whatever passes the gate, in the report's order; and how many did not pass.
 pub(super) fn split(
@@ -61,7 +60,7 @@ pub(super) fn learning_alone(
 }
 
 fn alone(part: &Value, name: &str, record: Option<NewRecord>) -> (Vec<NewRecord>, u32) {
-    let gated = u32::from(record.is_none() && field(part, name).is_some());
+    let gated = u32::from(record.is_none() && text_at(part, name).is_some());
     (record.into_iter().collect(), gated)
 }
 
@@ -126,9 +125,9 @@ fn typed(
         return None;
     }
     let mut record = base.clone();
-    record.text = field(part, text)?;
+    record.text = text_at(part, text)?;
     record.confidence = Some(confidence);
-    let name = field(part, id).unwrap_or_else(|| format!("{letter}{index}"));
+    let name = text_at(part, id).unwrap_or_else(|| format!("{letter}{index}"));
     record
         .metadata
         .insert(id.to_owned(), Value::String(name.clone()));

@@ -5,8 +5,8 @@
 use chrono::{DateTime, Utc};
 use reprise_types::{FailKind, RecordId};
 
-use super::envelope::Event;
-use super::mapping::MappedEvent;
+use super::decode::Event;
+use super::map::MappedEvent;
 use super::template::text_at;
 
 /// Records one event may cite.

@@ -10,8 +10,7 @@ use reprise_types::{MemoryKind, MemorySource};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::mapping::fits;
-use super::template::{Template, value_at};
+use super::template::{Template, fits, value_at};
 
 /// The table that the binary carries.
 const BUILTIN: &str = include_str!("topics.toml");

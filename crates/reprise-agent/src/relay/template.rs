@@ -3,6 +3,7 @@
 //! Lives here: path look-up, templates, shortening. Must never live here: which template a topic
 //! uses.
 
+use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -95,6 +96,11 @@ pub(super) fn texts_at(value: &Value, path: &str) -> Vec<String> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether a text can be an identifier: something, and within the limit.
+pub(super) fn fits(text: &str) -> bool {
+    !text.is_empty() && text.len() <= IDENTIFIER_BYTES_MAX
 }
 
 /// Keeps the beginning (three fifths) and the end of a text longer than `bytes_max`, cut on

@@ -341,9 +341,9 @@ async fn a_killed_agent_comes_back_with_everything_acknowledged() {
             .observe(&ada(), vec![note(&format!("kept {round}"))])
             .await
             .unwrap();
-        let agents = crate::shutdown::children(&service.0).await.agents;
+        let agents = crate::shutdown::children(&service.0.directory).await.agents;
         #[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
-        agents[0].get_cell().kill();
+        agents[0].kill();
         agents[0].wait(None).await.unwrap();
         until(async || {
             service
@@ -367,8 +367,7 @@ async fn an_idle_memory_sleeps_and_the_next_question_wakes_it() {
         .observe(&ada(), vec![note("kept before the sleep")])
         .await
         .unwrap();
-    let handle = service.0.directory.agent(&ada()).await.unwrap();
-    until(async || handle.is_closed()).await;
+    until(async || !service.0.directory.is_open(&ada())).await;
     let found = recall(&service, "sleep").await.unwrap();
     assert_eq!(texts(&found), ["kept before the sleep"]);
 }

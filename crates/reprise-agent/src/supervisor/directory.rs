@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use ractor::{ActorRef, call_t};
+use ractor::{ActorRef, MessagingErr, call_t};
 use reprise_engine::Engine;
-use reprise_types::{MemoryError, NewRecord, UserId, WriteOutcome};
-use tokio::sync::oneshot;
+use reprise_types::{MemoryError, UserId};
 
-use super::MemorySupervisorMsg;
-use crate::handle::{AgentHandle, Job, Observe};
+use super::protocol::MemorySupervisorMsg;
+use crate::handle::AgentHandle;
+use crate::job::Job;
+use crate::protocol::{EngineWork, MemoryAgentMsg};
 use crate::writer::Gate;
 
 /// How long the supervisor may take to answer; it never waits for a file.
@@ -66,25 +67,6 @@ impl Directory {
         agents.get(user).cloned()
     }
 
-    /// Keeps records in one group commit with whatever else is waiting; answered when they are on
-    /// disk and findable. Waits while the writer's queue is full.
-    pub(crate) async fn observe(
-        &self,
-        user: &UserId,
-        records: Vec<NewRecord>,
-        cursor: Option<(String, u64)>,
-    ) -> Result<Vec<WriteOutcome>, MemoryError> {
-        let (reply, answer) = oneshot::channel();
-        let observe = Observe {
-            bytes: records.iter().map(NewRecord::encoded_bytes).sum(),
-            records,
-            cursor,
-            reply,
-        };
-        self.deliver(user, Job::Observe(observe)).await?;
-        answer.await.unwrap_or_else(|_| Err(unavailable(user)))
-    }
-
     /// Runs work on a user's engine, between commits, on the writer's thread.
     pub(crate) async fn with_engine<T: Send + 'static>(
         &self,
@@ -92,20 +74,36 @@ impl Directory {
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> Result<T, MemoryError> {
         let (job, answer) = Job::run(work);
-        self.deliver(user, job).await?;
-        answer.await.map_err(|_| unavailable(user))?
+        self.work(user, job).await;
+        answer.await.unwrap_or_else(|_| Err(unavailable(user)))
     }
 
-    /// Hands a job to the user's writer. A memory that falls asleep or is being replaced at this
-    /// moment gives the job back, and its successor gets it. A job that was taken is never
-    /// repeated: nobody knows how far it came.
-    async fn deliver(&self, user: &UserId, mut job: Job) -> Result<(), MemoryError> {
+    /// Hands work to the user's agent.
+    pub(crate) async fn work(&self, user: &UserId, job: Job) {
+        self.deliver(user, MemoryAgentMsg::Work(EngineWork(job)))
+            .await;
+    }
+
+    /// Hands a message to the user's agent, or tells its asker why there is none. An agent that
+    /// falls asleep or is being replaced at this moment gives it back, and its successor gets it.
+    /// What was taken is never repeated: nobody knows how far it came.
+    pub(crate) async fn deliver(&self, user: &UserId, mut message: MemoryAgentMsg) {
         let mut wait = DELIVER_FIRST;
         loop {
-            match self.agent(user).await?.send(job).await {
-                Ok(()) => return Ok(()),
-                Err(_) if wait > DELIVER_LAST => return Err(unavailable(user)),
-                Err(undone) => job = undone,
+            let agent = match self.agent(user).await {
+                Ok(agent) => agent,
+                Err(error) => return message.refuse(error),
+            };
+            let sent = match agent.actor() {
+                Some(actor) => actor.send_message(message),
+                None => Err(MessagingErr::SendErr(message)),
+            };
+            match sent {
+                Ok(()) => return,
+                Err(MessagingErr::SendErr(undone)) if wait <= DELIVER_LAST => message = undone,
+                Err(MessagingErr::SendErr(undone)) => return undone.refuse(unavailable(user)),
+                // No message of ours is of another type, and none goes over a wire.
+                Err(_) => return,
             }
             tokio::time::sleep(wait).await;
             wait *= 2;
@@ -128,11 +126,11 @@ impl Directory {
         self.supervisor.load_full()
     }
 
-    pub(super) fn set_supervisor(&self, supervisor: ActorRef<MemorySupervisorMsg>) {
+    pub(crate) fn set_supervisor(&self, supervisor: ActorRef<MemorySupervisorMsg>) {
         self.supervisor.store(Some(Arc::new(supervisor)));
     }
 
-    pub(super) fn set_agent(&self, handle: &AgentHandle) {
+    pub(crate) fn set_agent(&self, handle: &AgentHandle) {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.retain(|_, held| !held.is_closed());
         agents.insert(handle.user().clone(), handle.clone());
@@ -145,7 +143,7 @@ impl Directory {
     }
 
     /// Lets go of the memories that have ended.
-    pub(super) fn drop_closed(&self) {
+    pub(crate) fn drop_closed(&self) {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.retain(|_, held| !held.is_closed());
     }
@@ -178,7 +176,7 @@ impl Directory {
 
     /// The gate of a user's file. One that no writer holds is forgotten, unless the file is lent:
     /// whoever was served once costs nothing for ever.
-    pub(super) fn gate(&self, user: &UserId) -> Arc<Gate> {
+    pub(crate) fn gate(&self, user: &UserId) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         let is_lent = |gate: &Gate| {

@@ -156,7 +156,7 @@ async fn each_request_of_a_group_hears_of_its_own_records() {
     let (replies, answers): (Vec<_>, Vec<_>) = [2, 2, 1, 0]
         .map(|count| {
             let (reply, answer) = oneshot::channel();
-            ((count, reply), answer)
+            ((count, reply.into()), answer)
         })
         .into_iter()
         .unzip();

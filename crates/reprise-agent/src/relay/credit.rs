@@ -1,10 +1,12 @@
-//! What a log says of runs, told to the engine.
+//! The fourth stage: what a log says of runs, credited to the records they used.
 //!
 //! Lives here: which recall and which records a run's event speaks of, and whose runs they are.
-//! Must never live here: reading an event (`runs.rs`), or when it is told (`carrier.rs`).
+//! Must never live here: reading an event (`runs.rs`).
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, Snapshot, subject};
@@ -42,7 +44,7 @@ impl OwnRuns {
 }
 
 /// The vector of the question that a record holds: the one that a recall of the same words has.
-pub(super) async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<QueryVector> {
+async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<QueryVector> {
     let (space, vector) = record.embedding.clone()?;
     if let Cow::Borrowed(_) = subject(&record.text) {
         return Some(QueryVector { space, vector });
@@ -54,15 +56,74 @@ pub(super) async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<Que
     })
 }
 
-/// One thing said of a run, ready for the engine.
-pub(super) struct Said {
-    pub(super) signal: RunSignal,
-    pub(super) question: Option<QueryVector>,
-    pub(super) now: DateTime<Utc>,
+/// What one parcel's events say of runs, ready for the engine.
+#[derive(Clone)]
+pub(super) struct Credits {
+    credits: Vec<Credited>,
+    own: Arc<Mutex<OwnRuns>>,
+    told: Arc<AtomicBool>,
 }
 
-impl Said {
-    pub(super) fn tell(self, engine: &mut Engine, own: &mut OwnRuns) -> Result<(), EngineError> {
+/// One thing said of a run.
+#[derive(Clone)]
+struct Credited {
+    signal: RunSignal,
+    question: Option<QueryVector>,
+    now: DateTime<Utc>,
+}
+
+impl Credits {
+    /// What `signals` say, each with the place of the record that holds its question.
+    pub(super) async fn of(
+        signals: Vec<(RunSignal, usize)>,
+        records: &[NewRecord],
+        pool: &EmbedPool,
+        own: &Arc<Mutex<OwnRuns>>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let mut credits = Vec::with_capacity(signals.len());
+        for (signal, place) in signals {
+            let question = match (&signal.what, records.get(place)) {
+                (RunTurn::Began, Some(record)) => question(pool, record).await,
+                _ => None,
+            };
+            credits.push(Credited {
+                signal,
+                question,
+                now,
+            });
+        }
+        Self {
+            credits,
+            own: Arc::clone(own),
+            told: Arc::default(),
+        }
+    }
+
+    /// Whether the engine has not heard of it yet.
+    pub(super) fn are_due(&self) -> bool {
+        !self.credits.is_empty() && !self.told.load(Ordering::Acquire)
+    }
+
+    /// Tells the engine. Whatever it refuses was said before, or makes no sense: a record is never
+    /// held up by it.
+    pub(super) fn tell(self, engine: &mut Engine) {
+        self.told.store(true, Ordering::Release);
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        for credit in self.credits {
+            if let Err(error) = credit.tell(engine, &mut own) {
+                tracing::debug!(%error, "something said of a run was refused");
+            }
+        }
+        // A log may hold runs that nobody ended.
+        if let Err(error) = engine.sweep_runs() {
+            tracing::warn!(%error, "stale runs could not be given up");
+        }
+    }
+}
+
+impl Credited {
+    fn tell(self, engine: &mut Engine, own: &mut OwnRuns) -> Result<(), EngineError> {
         let RunSignal {
             run_id,
             at,

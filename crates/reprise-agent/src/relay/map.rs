@@ -5,14 +5,14 @@
 //! source binding's).
 
 use reprise_redact::Redactor;
-use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX};
+use reprise_types::limits::{LIST_ITEMS_MAX, METADATA_BYTES_MAX};
 use reprise_types::{ExternalId, NewRecord, Provenance};
 use serde_json::{Map, Value};
 
-use super::envelope::Event;
+use super::decode::Event;
 use super::report;
 use super::table::{Documented, Rule, Split, TopicTable, TopicTableError, Verdict};
-use super::template::{shorten, text_at, texts_at, value_at};
+use super::template::{fits, shorten, texts_at, value_at};
 
 /// Turns events into records.
 #[derive(Debug, Clone)]
@@ -240,14 +240,4 @@ fn first_identifier(payload: &Value, paths: &[String]) -> Option<String> {
         .filter_map(|path| value_at(payload, path)?.as_str())
         .find(|text| fits(text))
         .map(str::to_owned)
-}
-
-/// Whether a text can be an identifier: something, and within the limit.
-pub(super) fn fits(text: &str) -> bool {
-    !text.is_empty() && text.len() <= IDENTIFIER_BYTES_MAX
-}
-
-/// Text at a path, for the report reader.
-pub(super) fn field(value: &Value, name: &str) -> Option<String> {
-    text_at(value, name)
 }

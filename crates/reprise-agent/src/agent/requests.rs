@@ -1,0 +1,228 @@
+//! The recalls and writes of one memory, each on a task of its own.
+//!
+//! Lives here: the way of a question, in its time box and on the newest snapshot, and of records to
+//! the writer. Must never live here: ranking.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use reprise_engine::{Snapshot, judged, with_wordings};
+use reprise_types::{
+    Calendar, Degraded, EmbeddingSpace, LearningEngine, MemoryError, NewRecord, Recall, RecallId,
+    RecallRequest, Receipt, WriteOutcome, system_entropy,
+};
+use tokio::sync::oneshot;
+use tokio::time::{timeout, timeout_at};
+
+use crate::admission::Permit;
+use crate::config::MemoryConfig;
+use crate::embedder::{EmbedPool, Embedded, PoolError};
+use crate::handle::AgentHandle;
+use crate::ingest::{collect, copies, submit};
+use crate::job::{Job, Observe};
+use crate::second;
+use crate::stages::Stages;
+use crate::supervisor::Directory;
+
+/// Of the recall budget, the embedder may use four fifths: the search needs the rest.
+const EMBED_SHARE: (u32, u32) = (4, 5);
+
+/// What a recall needs. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Requests {
+    pub(super) config: Arc<MemoryConfig>,
+    pub(super) pool: EmbedPool,
+    pub(super) stages: Arc<Stages>,
+    pub(super) handle: AgentHandle,
+    pub(super) directory: Arc<Directory>,
+}
+
+/// The vector of a question, or why it has none.
+enum QueryVector {
+    Here(Arc<Embedded>),
+    None,
+    Late,
+}
+
+impl QueryVector {
+    fn of(&self) -> Option<(&EmbeddingSpace, &[f32])> {
+        match self {
+            Self::Here(embedded) => Some((&embedded.space, embedded.vector.as_slice())),
+            Self::None | Self::Late => None,
+        }
+    }
+}
+
+impl Requests {
+    /// Answers within the budget, which began when the request was admitted.
+    pub(super) async fn recall(
+        self,
+        request: RecallRequest,
+        permit: Permit,
+    ) -> Result<Recall, MemoryError> {
+        let budget = self.config.limits.recall_budget;
+        let began = permit.since;
+        let deadline = began + budget;
+        let answer = timeout_at(deadline.into(), self.answer(request, permit, deadline)).await;
+        self.stages.recall.record(began.elapsed());
+        let budget_ms = budget.as_millis() as u64;
+        answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
+    }
+
+    /// Keeps records, embedded where there is a model; answered once they are on disk and findable.
+    pub(super) async fn ingest(
+        self,
+        mut records: Vec<NewRecord>,
+        permit: Permit,
+    ) -> Result<Vec<WriteOutcome>, MemoryError> {
+        let known = match copies(&records) {
+            Some(copies) => self.handle.run(copies).await.unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let vectors = submit(&self.pool, &records, &known).await;
+        collect(vectors, &mut records).await;
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Observe(Observe::new(records, reply.into()));
+        if let Err(undone) = self.handle.send(job).await {
+            // Closed meanwhile: its successor gets them.
+            self.directory.work(self.handle.user(), undone).await;
+        }
+        let outcomes = answer.await;
+        self.stages.write.record(permit.since.elapsed());
+        outcomes.unwrap_or_else(|_| Err(self.handle.unavailable()))
+    }
+
+    async fn query_vector(&self, query: &str, patience: Duration) -> QueryVector {
+        if query.trim().is_empty() {
+            return QueryVector::None;
+        }
+        let began = Instant::now();
+        let vector = timeout(patience, self.pool.query(query)).await;
+        self.stages.embed.record(began.elapsed());
+        match vector {
+            Ok(Ok(embedded)) => QueryVector::Here(embedded),
+            Ok(Err(PoolError::Full { .. })) | Err(_) => QueryVector::Late,
+            Ok(Err(PoolError::Unavailable(_) | PoolError::Failed(_) | PoolError::Closed)) => {
+                QueryVector::None
+            }
+        }
+    }
+
+    async fn answer(
+        &self,
+        request: RecallRequest,
+        permit: Permit,
+        deadline: Instant,
+    ) -> Result<Recall, MemoryError> {
+        let request = match request.when {
+            Some(_) => request,
+            None => request.heard(&Calendar::of_machine(self.config.clock.now())),
+        };
+        let config = &self.config;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
+        let (vector, wordings) = tokio::join!(
+            self.query_vector(&request.query, patience),
+            second::wordings(config, &request.query, patience),
+        );
+        let expanded = wordings.is_some();
+        let mut others = Vec::new();
+        for wording in wordings.unwrap_or_default() {
+            let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
+            let vector = self.query_vector(&wording, patience).await;
+            others.push((wording, vector));
+        }
+        let (query, top_k) = (request.query.clone(), request.top_k);
+        let request = RecallRequest {
+            top_k: second::candidates(config, top_k),
+            ..request
+        };
+        // Taken last: what was kept while the question was embedded is in it.
+        let snapshot = self.handle.snapshot()?;
+        let (settings, stages) = (Arc::clone(config), Arc::clone(&self.stages));
+        let searched = tokio::task::spawn_blocking(move || {
+            // The permit is held until the work ends, even where nobody waits for it any more.
+            let _permit = permit;
+            let began = Instant::now();
+            let recall = search(&settings, &snapshot, &request, &vector, others);
+            stages.search.record(began.elapsed());
+            (recall, vector)
+        });
+        let (mut recall, vector) = searched.await.map_err(|error| {
+            tracing::error!(%error, "a search failed");
+            self.handle.unavailable()
+        })?;
+        if !expanded {
+            recall.degraded.push(Degraded::NotExpanded);
+        }
+        let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
+        let judgements = second::judgements(config, &query, &recall, patience).await;
+        if !judgements.is_some_and(|all| judged(&mut recall, &all, top_k)) {
+            recall.degraded.push(Degraded::NotReranked);
+            recall.results.truncate(top_k);
+        }
+        self.handle
+            .remember(receipt_of(&recall, vector.of(), config.clock.now()));
+        Ok(recall)
+    }
+}
+
+/// Searches for a question and for other wordings of it.
+fn search(
+    config: &MemoryConfig,
+    snapshot: &Snapshot,
+    request: &RecallRequest,
+    vector: &QueryVector,
+    others: Vec<(String, QueryVector)>,
+) -> Recall {
+    let learning: &dyn LearningEngine = match &config.learning {
+        Some(learning) => learning.as_ref(),
+        None => snapshot.learner().as_ref(),
+    };
+    let id = RecallId::from_parts(
+        u64::try_from(config.clock.now().timestamp_millis()).unwrap_or_default(),
+        system_entropy() >> 48,
+    );
+    let ask = |request: &RecallRequest, vector: &QueryVector| {
+        let mut recall = snapshot.recall(request, vector.of(), id, learning);
+        if matches!(vector, QueryVector::Late) {
+            for part in &mut recall.degraded {
+                if *part == Degraded::NoQueryVector {
+                    *part = Degraded::EmbedderLate;
+                }
+            }
+        }
+        recall
+    };
+    let recall = ask(request, vector);
+    let others = others.into_iter().map(|(wording, vector)| {
+        let request = RecallRequest {
+            query: wording.clone(),
+            ..request.clone()
+        };
+        (wording, ask(&request, &vector))
+    });
+    let others: Vec<(String, Recall)> = others.collect();
+    if others.is_empty() {
+        return recall;
+    }
+    with_wordings(recall, others, request.top_k)
+}
+
+/// What a later outcome may give credit to.
+fn receipt_of(
+    recall: &Recall,
+    query: Option<(&EmbeddingSpace, &[f32])>,
+    at: DateTime<Utc>,
+) -> Receipt {
+    Receipt {
+        recall_id: recall.recall_id,
+        at,
+        query: query.map(|(space, vector)| reprise_types::QueryVector {
+            space: space.clone(),
+            vector: vector.to_vec(),
+        }),
+        records: recall.results.iter().map(|found| found.record.id).collect(),
+    }
+}

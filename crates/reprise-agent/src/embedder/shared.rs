@@ -1,0 +1,27 @@
+//! What the pool and its threads share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use super::cache::QueryCache;
+use super::queue::Queue;
+use super::types::{OpenEmbedder, PoolOptions};
+
+/// One pool.
+pub(super) struct Shared {
+    pub(super) open: OpenEmbedder,
+    pub(super) options: PoolOptions,
+    pub(super) queue: Queue,
+    pub(super) room: Arc<Semaphore>,
+    pub(super) cache: QueryCache,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EmbedPool")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

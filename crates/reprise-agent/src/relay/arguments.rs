@@ -1,0 +1,44 @@
+//! What a relay starts from, and every stage of it works with.
+
+use std::fmt;
+use std::sync::Arc;
+
+use reprise_engine::Engine;
+use reprise_types::{Clock, MemoryError};
+
+use super::feed::{FeedSource, SourceBinding};
+use super::handle::RelayHandle;
+use super::map::Mapper;
+use crate::embedder::EmbedPool;
+use crate::supervisor::Directory;
+
+/// What a relay starts from.
+#[derive(Clone)]
+pub(crate) struct MemoryEventRelayArguments {
+    pub(crate) binding: SourceBinding,
+    pub(crate) mapper: Arc<Mapper>,
+    pub(crate) feed: FeedSource,
+    pub(crate) batch: usize,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) pool: EmbedPool,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) handle: RelayHandle,
+}
+
+impl fmt::Debug for MemoryEventRelayArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryEventRelayArguments")
+            .field("binding", &self.binding)
+            .finish_non_exhaustive()
+    }
+}
+
+impl MemoryEventRelayArguments {
+    /// Runs work on the engine of the user's memory.
+    pub(super) async fn with_engine<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Engine) -> T + Send + 'static,
+    ) -> Result<T, MemoryError> {
+        self.directory.with_engine(&self.binding.user, work).await
+    }
+}

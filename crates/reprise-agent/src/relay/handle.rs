@@ -1,0 +1,117 @@
+//! A relay's address, and how far it has come.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reprise_types::MemoryError;
+use serde::Serialize;
+use tokio::sync::{mpsc, oneshot};
+
+use super::counters::RelayCounters;
+use super::feed::{FeedError, SourceBinding};
+
+/// What a relay has done since it was first started.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct RelayProgress {
+    /// The position up to which everything is on disk.
+    pub durable_seq: u64,
+    /// Events looked at.
+    pub events: u64,
+    /// Events delivered again and recognised by their position.
+    pub repeated: u64,
+    /// Gaps in the live events, closed from the log.
+    pub gaps: u64,
+    /// Records kept.
+    pub inserted: u64,
+    /// Records recognised by their external id.
+    pub duplicates: u64,
+    /// Records that the store refused.
+    pub rejected: u64,
+    /// Records kept without a vector for the time being.
+    pub unembedded: u64,
+    /// Steps that failed and were tried again.
+    pub retries: u64,
+    /// By topic.
+    pub topics: RelayCounters,
+}
+
+/// What a relay can be asked while it runs.
+#[derive(Debug)]
+pub(super) struct CatchUp(pub(super) oneshot::Sender<Result<RelayProgress, FeedError>>);
+
+/// A relay's address; stays valid when the relay is restarted.
+#[derive(Debug, Clone)]
+pub struct RelayHandle(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    binding: SourceBinding,
+    progress: Mutex<RelayProgress>,
+    requests: Mutex<Option<mpsc::Sender<CatchUp>>>,
+}
+
+impl RelayHandle {
+    pub(crate) fn new(binding: SourceBinding) -> Self {
+        Self(Arc::new(Shared {
+            binding,
+            progress: Mutex::new(RelayProgress::default()),
+            requests: Mutex::new(None),
+        }))
+    }
+
+    /// Which source, and whose memory.
+    #[must_use]
+    pub fn binding(&self) -> &SourceBinding {
+        &self.0.binding
+    }
+
+    /// What the relay has done so far.
+    #[must_use]
+    pub fn progress(&self) -> RelayProgress {
+        self.0
+            .progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Waits until everything that the host has logged by now is on disk in memory.
+    pub async fn catch_up(&self) -> Result<RelayProgress, MemoryError> {
+        let unavailable = || MemoryError::Unavailable {
+            user: self.0.binding.user.to_string(),
+        };
+        let requests = self
+            .0
+            .requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let (reply, answer) = oneshot::channel();
+        let requests = requests.ok_or_else(unavailable)?;
+        requests
+            .send(CatchUp(reply))
+            .await
+            .map_err(|_| unavailable())?;
+        let caught_up = answer.await.map_err(|_| unavailable())?;
+        caught_up.map_err(|error| MemoryError::Storage {
+            message: error.to_string(),
+        })
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut RelayProgress)) {
+        change(
+            &mut self
+                .0
+                .progress
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+
+    pub(super) fn connect(&self, requests: Option<mpsc::Sender<CatchUp>>) {
+        *self
+            .0
+            .requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = requests;
+    }
+}

@@ -1,0 +1,188 @@
+//! Events to records to disk, in order, at least once in and exactly once kept:
+//! feed, decode, map, credit, write.
+//!
+//! Lives here: what runs when. While one parcel is being written the next is being embedded, so
+//! that the model never waits for the disk. Must never live here: the work of a stage.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+
+use super::arguments::MemoryEventRelayArguments;
+use super::feed::{FeedError, Reader};
+use super::handle::CatchUp;
+use super::parcel::Parcel;
+use super::resume::resume;
+use super::write::Writing;
+use crate::ingest::{copies, submit};
+
+/// Events that may lie between the cursor on disk and the last one looked at, where none of them
+/// made a record.
+const CURSOR_LAG_MAX: u64 = 256;
+/// How long a log that could not be read is left alone.
+const READ_ON_AFTER: Duration = Duration::from_millis(500);
+
+pub(super) struct Pipeline {
+    arguments: MemoryEventRelayArguments,
+    stopped: watch::Receiver<bool>,
+    reader: Reader,
+    writing: Writing,
+    /// Being embedded and not yet written.
+    ready: Parcel,
+    /// Events up to here may be known already.
+    copies_until: u64,
+    /// The log holds something that this relay could not read yet.
+    behind: bool,
+}
+
+impl Pipeline {
+    pub(super) fn new(
+        arguments: MemoryEventRelayArguments,
+        stopped: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            reader: Reader::new(&arguments.feed),
+            arguments,
+            stopped,
+            writing: Writing::default(),
+            ready: Parcel::default(),
+            copies_until: 0,
+            behind: false,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<CatchUp>) {
+        let resumed = resume(&self.arguments, &mut self.reader, &mut self.stopped);
+        let Some(resumed) = resumed.await else {
+            return;
+        };
+        let cursor = resumed.cursor;
+        self.copies_until = resumed.copies_until;
+        self.reader.begin(cursor);
+        self.writing.begin(cursor);
+        self.arguments
+            .handle
+            .change(|progress| progress.durable_seq = cursor);
+        self.read_on().await;
+        while !self.is_stopped() {
+            tokio::select! {
+                _ = self.stopped.changed() => {}
+                request = requests.recv() => match request {
+                    Some(CatchUp(reply)) => {
+                        let caught_up = self.catch_up().await;
+                        let answer = caught_up.map(|()| self.arguments.handle.progress());
+                        let _left = reply.send(answer).is_err();
+                    }
+                    None => break,
+                },
+                events = self.reader.next() => match events {
+                    Some(events) if events.is_empty() => self.read_on().await,
+                    Some(events) => self.take_live(events).await,
+                    None => break,
+                },
+                () = tokio::time::sleep(READ_ON_AFTER), if self.behind => self.read_on().await,
+            }
+        }
+        self.write_cursor().await;
+    }
+
+    fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
+    /// Reads the log from where this relay is to its end, and writes what it finds.
+    async fn catch_up(&mut self) -> Result<(), FeedError> {
+        self.behind = true;
+        let batch = self.arguments.batch.max(1);
+        while !self.is_stopped()
+            && let Some(page) = self.reader.page().await?
+        {
+            let mut rest = page.into_iter().peekable();
+            while rest.peek().is_some() && !self.is_stopped() {
+                let events: Vec<Value> = rest.by_ref().take(batch).collect();
+                self.carry(events).await;
+            }
+        }
+        self.behind = false;
+        self.flush().await;
+        Ok(())
+    }
+
+    /// As [`Self::catch_up`] where nobody waits for the answer: what cannot be read now is read
+    /// later.
+    async fn read_on(&mut self) {
+        if let Err(error) = self.catch_up().await {
+            tracing::warn!(%error, "the relay reads on in a moment");
+        }
+    }
+
+    async fn take_live(&mut self, events: Vec<Value>) {
+        let live = self.reader.sort(events);
+        self.arguments.handle.change(|progress| {
+            progress.repeated += live.repeated;
+            progress.gaps += u64::from(live.gap);
+        });
+        if !live.fresh.is_empty() {
+            self.carry(live.fresh).await;
+            self.flush().await;
+        }
+        if live.gap {
+            self.read_on().await;
+        }
+    }
+
+    /// Maps these events and has them embedded; meanwhile the ones before them are written.
+    async fn carry(&mut self, events: Vec<Value>) {
+        let since = self.reader.seen();
+        let mut next = Parcel::of(events, &self.arguments);
+        if let Some(seq) = next.cursor {
+            self.reader.pass(seq);
+        }
+        let known = self.known(since, &next).await;
+        next.vectors = submit(&self.arguments.pool, &next.records, &known).await;
+        let before = std::mem::replace(&mut self.ready, next);
+        self.write(before).await;
+    }
+
+    /// Which of a parcel's records need no vector; asked only where the log is read again.
+    async fn known(&self, since: u64, parcel: &Parcel) -> Vec<bool> {
+        match copies(&parcel.records).filter(|_| since < self.copies_until) {
+            Some(copies) => {
+                let known = self.arguments.with_engine(copies).await;
+                known.unwrap_or_default()
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// Writes what is ready. A parcel without records leaves its cursor for later, but not for
+    /// long.
+    async fn flush(&mut self) {
+        let parcel = std::mem::take(&mut self.ready);
+        let lag = |seq: u64| seq.saturating_sub(self.writing.sent());
+        if parcel.says_nothing() && parcel.cursor.map_or(0, lag) < CURSOR_LAG_MAX {
+            return;
+        }
+        self.write(parcel).await;
+    }
+
+    /// The last act: the next start begins where this one ended.
+    async fn write_cursor(&mut self) {
+        let mut parcel = std::mem::take(&mut self.ready);
+        parcel.cursor = Some(self.reader.seen())
+            .filter(|seq| *seq > self.writing.sent())
+            .or(parcel.cursor);
+        self.write(parcel).await;
+    }
+
+    async fn write(&mut self, parcel: Parcel) {
+        let Self {
+            arguments, stopped, ..
+        } = self;
+        self.writing.write(parcel, arguments, stopped).await;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Where a relay reads on from after a start.
+//!
+//! A log that has lost its end since (a power cut, an older copy put back) holds events that were
+//! never read. External ids tell what is known, so reading too much costs only time.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::arguments::MemoryEventRelayArguments;
+use super::decode::Event;
+use super::feed::Reader;
+use super::map::MapOutcome;
+use super::write::{RETRY_FIRST, pause};
+
+/// Events before the cursor that are asked whether they are still those that were read.
+const CHECKED: u64 = 64;
+
+/// Where to begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Resumed {
+    /// Everything up to here is on disk.
+    pub(super) cursor: u64,
+    /// Events up to here may be known already: their copies are not embedded again.
+    pub(super) copies_until: u64,
+}
+
+/// Where the store says that this stream was left; `None` where the relay was stopped first.
+pub(super) async fn resume(
+    arguments: &MemoryEventRelayArguments,
+    reader: &mut Reader,
+    stopped: &mut watch::Receiver<bool>,
+) -> Option<Resumed> {
+    let mut wait: Duration = RETRY_FIRST;
+    loop {
+        let stream = arguments.binding.stream.clone();
+        let found = arguments.with_engine(move |engine| {
+            let live = engine.stats().live;
+            (engine.cursor(&stream).unwrap_or_default(), live > 0)
+        });
+        match found.await {
+            Ok((left, any)) => return Some(checked(arguments, reader, left, any).await),
+            Err(error) => {
+                arguments.handle.change(|progress| progress.retries += 1);
+                pause(stopped, &error, &mut wait).await?;
+            }
+        }
+    }
+}
+
+/// Where to read on from, given where the stream was left and whether the store holds anything.
+async fn checked(
+    arguments: &MemoryEventRelayArguments,
+    reader: &mut Reader,
+    left: u64,
+    any: bool,
+) -> Resumed {
+    let latest = reader.latest().await.ok();
+    let cursor = match latest {
+        _ if left == 0 => 0,
+        Some(latest) if latest < left => {
+            tracing::warn!(
+                left,
+                latest,
+                "the host's log is shorter than it was; reading anew"
+            );
+            0
+        }
+        _ => rewritten(arguments, reader, left).await.unwrap_or(left),
+    };
+    // Read on where it was left, or into an empty store, nothing is a copy.
+    let again = any && (left == 0 || cursor < left);
+    let copies_until = if again { latest.unwrap_or(u64::MAX) } else { 0 };
+    Resumed {
+        cursor,
+        copies_until,
+    }
+}
+
+/// The position before the first of the last events up to `cursor` whose record this memory has
+/// never seen; 0 where none of them is known. `None` where there is no such event.
+async fn rewritten(
+    arguments: &MemoryEventRelayArguments,
+    reader: &mut Reader,
+    cursor: u64,
+) -> Option<u64> {
+    let since = cursor.saturating_sub(CHECKED);
+    let page = reader.logged(since, CHECKED as u32).await.ok()?;
+    let ids = page.into_iter().filter_map(|value| {
+        let seq = Event::seq_of(&value).filter(|seq| *seq <= cursor)?;
+        let event = Event::read(value).ok()?;
+        let MapOutcome::Mapped(mapped) = arguments.mapper.map(&event) else {
+            return None;
+        };
+        let ids = mapped.records.into_iter().map(|record| record.external_ids);
+        Some((seq, ids.collect::<Vec<_>>()))
+    });
+    let ids: Vec<_> = ids.filter(|(_, ids)| !ids.is_empty()).collect();
+    let known = arguments.with_engine(move |engine| {
+        let held = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
+        let known = ids
+            .into_iter()
+            .map(|(seq, ids)| (seq, ids.iter().all(held)));
+        known.collect::<Vec<_>>()
+    });
+    let known = known.await.ok()?;
+    let (lost, _) = known.iter().find(|(_, known)| !known)?;
+    let some = known.iter().any(|(seq, known)| *known && seq < lost);
+    let back = if some { lost - 1 } else { 0 };
+    tracing::warn!(
+        cursor,
+        back,
+        "the host's log holds other events than were read; reading from there"
+    );
+    Some(back)
+}

@@ -1,0 +1,129 @@
+//! The last stage: a parcel's records and credits to disk, with its position, in one visit to the
+//! writer.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reprise_engine::Engine;
+use reprise_types::{MemoryError, WriteOutcome};
+use tokio::sync::{oneshot, watch};
+
+use super::arguments::MemoryEventRelayArguments;
+use super::credit::{Credits, OwnRuns};
+use super::parcel::Parcel;
+use crate::ingest::collect;
+use crate::job::{Job, Observe};
+
+/// First and longest wait before a failed step is tried again.
+pub(super) const RETRY_FIRST: Duration = Duration::from_millis(20);
+const RETRY_LONGEST: Duration = Duration::from_secs(2);
+
+/// The way to disk.
+#[derive(Debug, Default)]
+pub(super) struct Writing {
+    /// The last position whose cursor was handed to the store.
+    sent: u64,
+    /// A parcel was given up because the relay was stopped: nothing after it may be written, or the
+    /// cursor would pass it.
+    given_up: bool,
+    own_runs: Arc<Mutex<OwnRuns>>,
+}
+
+impl Writing {
+    pub(super) fn begin(&mut self, sent: u64) {
+        self.sent = sent;
+    }
+
+    pub(super) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Writes a parcel, again and again until it is on disk or the relay is stopped.
+    pub(super) async fn write(
+        &mut self,
+        mut parcel: Parcel,
+        arguments: &MemoryEventRelayArguments,
+        stopped: &mut watch::Receiver<bool>,
+    ) {
+        let nothing = parcel.records.is_empty() && parcel.cursor.is_none();
+        if nothing || self.given_up {
+            return;
+        }
+        let vectors = std::mem::take(&mut parcel.vectors);
+        let missing = collect(vectors, &mut parcel.records).await;
+        arguments
+            .handle
+            .change(|progress| progress.unembedded += missing);
+        let (signals, now) = (std::mem::take(&mut parcel.signals), arguments.clock.now());
+        let own = &self.own_runs;
+        let credits = Credits::of(signals, &parcel.records, &arguments.pool, own, now).await;
+        let mut wait = RETRY_FIRST;
+        loop {
+            let error = match visit(&parcel, &credits, arguments).await {
+                Ok(outcomes) => {
+                    self.sent = parcel.cursor.unwrap_or(self.sent);
+                    return count(arguments, &outcomes, parcel.cursor);
+                }
+                Err(error) => error,
+            };
+            arguments.handle.change(|progress| progress.retries += 1);
+            if pause(stopped, &error, &mut wait).await.is_none() {
+                self.given_up = true;
+                return;
+            }
+        }
+    }
+}
+
+/// The credits go first: after a crash in between they are said again, and refused.
+async fn visit(
+    parcel: &Parcel,
+    credits: &Credits,
+    arguments: &MemoryEventRelayArguments,
+) -> Result<Vec<WriteOutcome>, MemoryError> {
+    let binding = &arguments.binding;
+    let (reply, answer) = oneshot::channel();
+    let due = credits.are_due().then(|| credits.clone());
+    let observe = Observe {
+        cursor: parcel.cursor.map(|seq| (binding.stream.clone(), seq)),
+        before: due.map(|credits| Box::new(move |engine: &mut Engine| credits.tell(engine)) as _),
+        ..Observe::new(parcel.records.clone(), reply.into())
+    };
+    let directory = &arguments.directory;
+    directory.work(&binding.user, Job::Observe(observe)).await;
+    answer.await.unwrap_or_else(|_| {
+        Err(MemoryError::Unavailable {
+            user: binding.user.to_string(),
+        })
+    })
+}
+
+/// Waits before trying again; `None` where the relay was stopped meanwhile.
+pub(super) async fn pause(
+    stopped: &mut watch::Receiver<bool>,
+    error: &MemoryError,
+    wait: &mut Duration,
+) -> Option<()> {
+    tracing::warn!(%error, ?wait, "the relay tries again");
+    let over = tokio::time::timeout(*wait, stopped.wait_for(|stop| *stop))
+        .await
+        .is_ok();
+    *wait = (*wait * 2).min(RETRY_LONGEST);
+    (!over).then_some(())
+}
+
+fn count(arguments: &MemoryEventRelayArguments, outcomes: &[WriteOutcome], cursor: Option<u64>) {
+    arguments.handle.change(|progress| {
+        for outcome in outcomes {
+            match outcome {
+                WriteOutcome::Inserted { .. } => progress.inserted += 1,
+                WriteOutcome::Duplicate { .. } => progress.duplicates += 1,
+                WriteOutcome::Rejected { why } => {
+                    tracing::warn!(%why, "a record was refused");
+                    progress.rejected += 1;
+                }
+            }
+        }
+        progress.durable_seq = progress.durable_seq.max(cursor.unwrap_or_default());
+    });
+}
