@@ -212,8 +212,8 @@ impl AppState {
         }
     }
 
-    /// A file that is still closed is opened before the run, so that its first question is not late;
-    /// a memory that cannot be opened is done without.
+    /// A file that is still closed is opened before the run, so that its first question is not
+    /// late; a memory that cannot be opened is done without.
     async fn open_memory(&self, user: &UserId) {
         if self.config.workers.is_none() {
             return;

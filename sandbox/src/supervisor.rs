@@ -4,6 +4,7 @@
 
 mod application;
 mod budget;
+mod dispatch;
 mod per_user;
 mod session;
 mod workers;
@@ -11,8 +12,9 @@ mod workers;
 pub use application::{
     ApplicationArguments, ApplicationState, ApplicationSupervisor, ApplicationSupervisorMsg,
 };
+pub use dispatch::Workers;
 pub use per_user::{ArgumentsOf, PerUserMsg, PerUserState, PerUserSupervisor};
 pub use session::{SessionArguments, SessionState, SessionSupervisor, SessionSupervisorMsg};
-pub use workers::{DesktopSupervisor, WorkerSupervisor, Workers, WorkersConfig};
+pub use workers::{DesktopSupervisor, WorkerSupervisor, WorkersConfig};
 #[cfg(test)]
 pub(crate) use workers::{Shared, WorkerTree};

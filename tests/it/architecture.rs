@@ -4,12 +4,14 @@
 //! data in `architecture/table.rs`. Must never live here: a check without a canary.
 
 mod canaries;
+mod circles;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reprise_tests::{Manifest, Source, Tree};
-use table::{COMPOSITION, Composition, FENCES, Fence, ROOMS, Room};
+use circles::circles;
+use table::{CIRCLES, COMPOSITION, Composition, FENCES, Fence, ROOMS, Room};
 
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
 
@@ -50,6 +52,34 @@ fn the_architecture_page_lists_every_package() {
         .expect("docs/ARCHITECTURE.md is there");
     let complaints = missing_from_page(&tree.manifests, &page);
     assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn no_files_of_a_package_need_each_other_in_a_circle() {
+    let tree = Tree::read().expect("the workspace is readable");
+    let complaints: Vec<String> = tree
+        .manifests
+        .iter()
+        .flat_map(|manifest| in_circles(&manifest.folder, &tree.sources, CIRCLES))
+        .collect();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+/// More files in circles than are allowed for a package.
+fn in_circles(folder: &str, sources: &[Source], allowed: &[(&str, usize)]) -> Vec<String> {
+    let circles = circles(sources, folder);
+    let allowed = allowed.iter().find(|(package, _)| *package == folder);
+    let allowed = allowed.map_or(0, |(_, count)| *count);
+    if circles.len() <= allowed {
+        return Vec::new();
+    }
+    let lines = circles.iter().map(|(file, needs)| format!("\n  {file} -> {needs:?}"));
+    let lines: String = lines.collect();
+    let got = circles.len();
+    vec![format!(
+        "{folder}: {got} files stand in circles, {allowed} are allowed (the table's CIRCLES, \
+         which only shrinks):{lines}"
+    )]
 }
 
 fn room<'a>(rooms: &'a [Room], package: &str) -> Option<&'a Room> {

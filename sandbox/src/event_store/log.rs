@@ -133,7 +133,7 @@ impl EventLog {
         let transaction = self.connection.transaction()?;
         let mut appended = Vec::with_capacity(events.len());
         {
-            // RecallStatus before inserting: a refused insert would use up a position of the sequence.
+            // Asked before inserting: a refused insert would use up a position of the sequence.
             let mut known =
                 transaction.prepare_cached("SELECT seq FROM events WHERE event_id = ?1")?;
             let mut insert = transaction.prepare_cached(

@@ -1,4 +1,4 @@
-//! The supervisors of the conductors and their workers, and the way from a conductor to a worker.
+//! The supervisors of the conductors and their workers.
 //!
 //! Lives here: what each starts its children from. Must never live here: what they do.
 
@@ -6,22 +6,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ractor::{Actor, ActorCell, ActorId, ActorRef, SpawnErr, call_t};
+use ractor::{Actor, ActorCell, ActorId, ActorRef, SpawnErr};
 use reprise_types::limits::RECALL_BUDGET_MS;
 use reprise_types::{Clock, MemoryProvider, UserId};
 
+use super::dispatch::Workers;
 use super::per_user::{ArgumentsOf, PerUserMsg, PerUserSupervisor};
 use crate::actors::{
     Capability, CommandLimits, ConductorActor, ConductorArguments, ConductorMsg, Emitter,
-    ModelGateway, RunError, TurnContext, WorkerActor, WorkerArguments, WorkerMsg, WorkerReport,
-    Workspace,
+    ModelGateway, RunError, WorkerActor, WorkerArguments, Workspace,
 };
 use crate::event_store::EventStoreMsg;
 
-/// How long a worker may take: longer than any command may run.
-const WORKER_MS: u64 = 15 * 60 * 1_000;
-/// How long a supervisor may take to start one.
-const START_MS: u64 = 30_000;
 /// How long a supervisor's children may take to end.
 const DRAIN: Duration = Duration::from_mins(2);
 
@@ -75,36 +71,6 @@ pub(crate) struct Shared {
     pub(crate) store: ActorRef<EventStoreMsg>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) memory: MemoryOf,
-}
-
-/// The supervisors of the workers: how a conductor reaches them.
-#[derive(Debug, Clone)]
-pub struct Workers {
-    terminal: ActorRef<PerUserMsg<WorkerMsg>>,
-    researcher: ActorRef<PerUserMsg<WorkerMsg>>,
-    writer: ActorRef<PerUserMsg<WorkerMsg>>,
-}
-
-impl Workers {
-    /// One turn of the user's worker for this work.
-    pub async fn call(&self, user: &UserId, turn: TurnContext) -> Result<WorkerReport, RunError> {
-        let capability = turn.task.capability();
-        let supervisor = match capability {
-            Capability::Terminal => &self.terminal,
-            Capability::Researcher => &self.researcher,
-            Capability::Writer => &self.writer,
-        };
-        let gone = |message: String| RunError::Gone {
-            who: capability.name(),
-            message,
-        };
-        let user_id = user.clone();
-        let get = |reply| PerUserMsg::GetOrCreate { user_id, reply };
-        let worker =
-            call_t!(supervisor, get, START_MS).map_err(|error| gone(error.to_string()))??;
-        let report = call_t!(worker, |reply| WorkerMsg::Run { turn, reply }, WORKER_MS);
-        Ok(report.map_err(|error| gone(error.to_string()))??)
-    }
 }
 
 /// The running supervisors of conductors and workers.

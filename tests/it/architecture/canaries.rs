@@ -7,7 +7,7 @@ use reprise_tests::{Manifest, Source};
 use super::table::{COMPOSITION, FENCES, ROOMS};
 use super::{
     broken_fences, cycles, forbidden_paths, forbidden_rooms, idle_versions, loose_manifests,
-    missing_from_page, scattered_composition, unlisted,
+    in_circles, missing_from_page, scattered_composition, unlisted,
 };
 
 fn manifest(package: &str, rest: &str) -> Manifest {
@@ -162,4 +162,44 @@ fn a_package_missing_from_the_page_is_noticed() {
         1
     );
     assert!(missing_from_page(&manifests, "`crates/reprise-store`").is_empty());
+}
+
+#[test]
+fn files_that_need_each_other_are_noticed() {
+    let read = |files: &[(&str, &str)]| {
+        let source = |(name, text): &(&str, &str)| {
+            Source::new(&format!("crates/reprise-store/src/{name}.rs"), text)
+        };
+        let sources: Vec<Source> = files.iter().map(source).collect();
+        in_circles("crates/reprise-store", &sources, &[]).concat()
+    };
+    let lib = ("lib", "mod a;\nmod b;\npub use a::{Left, make};\npub use b::Right;\n");
+    // By way of the page of contents, too: the names lead to the files that have them.
+    for needed in [
+        "use crate::Left;\nuse super::a;\npub struct Right(Left);",
+        "use super::a::{self, Left as Other};\npub struct Right(Other);",
+        "pub struct Right;\nfn left() { crate::a::make() }",
+        "use crate::make;\npub struct Right;",
+    ] {
+        let complaint = read(&[
+            lib,
+            ("a", "pub struct Left;\npub fn make(_: super::b::Right) {}"),
+            ("b", needed),
+        ]);
+        assert!(complaint.contains("2 files stand in circles"), "{needed}: {complaint}");
+    }
+    let parent = ("a", "mod b;\npub struct Left;\npub fn make() { b::go() }");
+    let child = ("a/b", "use super::Left;\npub(super) fn go() -> Left { Left }");
+    assert!(read(&[parent, child]).contains("a::b -> [\"a\"]"));
+    // A parent that only hands on, one direction, and what only tests need.
+    let one_way = [
+        lib,
+        ("a", "mod c;\npub use c::Left;\npub fn make() {}"),
+        ("a/c", "use crate::b::Right;\npub struct Left(Right);"),
+        (
+            "b",
+            "pub struct Right;\n#[cfg(test)]\nmod tests {\n    use crate::Left;\n}",
+        ),
+    ];
+    assert_eq!(read(&one_way), "");
 }

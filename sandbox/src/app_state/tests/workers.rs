@@ -1,5 +1,5 @@
-//! The workers of a host without memory: they are replaced, requests are bounded, and a host without
-//! workers says so.
+//! The workers of a host without memory: they are replaced, requests are bounded, and a host
+//! without workers says so.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -204,7 +204,7 @@ fn look_it_up(request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
                 objective: format!("write down what is known about: {objective}"),
                 task: Task::Write {
                     path: "notes/requests.md".to_owned(),
-                    text: format!("# RecallStatus last\n\n{objective}\n"),
+                    text: format!("# Asked last\n\n{objective}\n"),
                     summary: format!("what is known about: {objective}"),
                 },
             },
