@@ -9,8 +9,8 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reprise_tests::{Manifest, Source, Tree};
 use circles::circles;
+use reprise_tests::{Manifest, Source, Tree};
 use table::{CIRCLES, COMPOSITION, Composition, FENCES, Fence, ROOMS, Room};
 
 const SECTIONS: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependencies"];
@@ -73,7 +73,9 @@ fn in_circles(folder: &str, sources: &[Source], allowed: &[(&str, usize)]) -> Ve
     if circles.len() <= allowed {
         return Vec::new();
     }
-    let lines = circles.iter().map(|(file, needs)| format!("\n  {file} -> {needs:?}"));
+    let lines = circles
+        .iter()
+        .map(|(file, needs)| format!("\n  {file} -> {needs:?}"));
     let lines: String = lines.collect();
     let got = circles.len();
     vec![format!(

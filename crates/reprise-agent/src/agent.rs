@@ -140,15 +140,15 @@ impl MemoryAgentState {
                 request,
                 permit,
                 reply,
-            } => self.answer(reply, self.requests.clone().recall(request, permit)),
+            } => answer(reply, self.requests.clone().recall(request, permit)),
             MemoryAgentMsg::Ingest {
                 records,
                 permit,
                 reply,
-            } => self.answer(reply, self.requests.clone().ingest(records, permit)),
+            } => answer(reply, self.requests.clone().ingest(records, permit)),
             MemoryAgentMsg::Compact { permit, reply } => {
                 let handle = self.handle.clone();
-                self.answer(reply, async move {
+                answer(reply, async move {
                     let _permit = permit;
                     compact(&handle).await
                 });
@@ -198,17 +198,6 @@ impl MemoryAgentState {
         }
     }
 
-    /// Answers by a task of its own.
-    fn answer<T: Send + 'static>(
-        &self,
-        reply: Reply<T>,
-        work: impl Future<Output = Result<T, MemoryError>> + Send + 'static,
-    ) {
-        tokio::spawn(async move {
-            let _left = reply.send(work.await).is_err();
-        });
-    }
-
     /// Says something of a run to the writer.
     fn tell(
         &self,
@@ -233,6 +222,16 @@ impl MemoryAgentState {
             }
         });
     }
+}
+
+/// Answers by a task of its own.
+fn answer<T: Send + 'static>(
+    reply: Reply<T>,
+    work: impl Future<Output = Result<T, MemoryError>> + Send + 'static,
+) {
+    tokio::spawn(async move {
+        let _left = reply.send(work.await).is_err();
+    });
 }
 
 fn own(message: OwnMsg) -> MemoryAgentMsg {

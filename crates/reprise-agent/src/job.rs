@@ -24,6 +24,8 @@ pub(crate) enum Job {
 /// is called once readers see what was done.
 pub(crate) type Work = Box<dyn FnOnce(Result<&mut Engine, MemoryError>) -> Answer + Send>;
 type Answer = Box<dyn FnOnce() + Send>;
+/// Work on the engine on the way to something else.
+pub(crate) type Before = Box<dyn FnOnce(&mut Engine) + Send>;
 
 /// Records to keep, with the place in a stream that they bring the store to.
 pub(crate) struct Observe {
@@ -32,7 +34,7 @@ pub(crate) struct Observe {
     pub(crate) bytes: usize,
     pub(crate) cursor: Option<(String, u64)>,
     /// Done on the same visit, before they are kept.
-    pub(crate) before: Option<Box<dyn FnOnce(&mut Engine) + Send>>,
+    pub(crate) before: Option<Before>,
     pub(crate) reply: Reply<Vec<WriteOutcome>>,
 }
 

@@ -195,7 +195,9 @@ impl Writer {
             }
         }
         if let Ok(engine) = self.engine() {
-            before.into_iter().for_each(|first| first(engine));
+            for first in before {
+                first(engine);
+            }
         }
         let observed = self.observe(records, cursor);
         answer(observed, replies);

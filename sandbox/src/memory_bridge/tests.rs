@@ -83,24 +83,26 @@ async fn host(folder: &TempDir, memory: &MemoryBridge) -> AppState {
 
 async fn append(app: &AppState, from: u32, to: u32) {
     for start in (from..to).step_by(500) {
-        let events = (start..to.min(start + 500))
-            .map(|n| NewEvent {
-                event_id: format!("e-{n}"),
-                timestamp: parse_timestamp("2026-02-16T09:46:08Z").unwrap(),
-                event_type: "chat.user_msg".to_owned(),
-                payload: json!(format!("message number {n}")),
-                actor_id: "chat-1".to_owned(),
-                user_id: "system".to_owned(),
-            })
-            .collect();
-        call_t!(
-            app.event_store(),
-            |reply| EventStoreMsg::Append { events, reply },
-            60_000
-        )
-        .unwrap()
-        .unwrap();
+        let events = (start..to.min(start + 500)).map(|n| event(n, "chat.user_msg"));
+        log(app, events.collect()).await;
     }
+}
+
+fn event(number: u32, topic: &str) -> NewEvent {
+    NewEvent {
+        event_id: format!("e-{number}"),
+        timestamp: parse_timestamp("2026-02-16T09:46:08Z").unwrap(),
+        event_type: topic.to_owned(),
+        payload: json!(format!("message number {number}")),
+        actor_id: "chat-1".to_owned(),
+        user_id: "system".to_owned(),
+    }
+}
+
+async fn log(app: &AppState, events: Vec<NewEvent>) {
+    let append = |reply| EventStoreMsg::Append { events, reply };
+    let kept = call_t!(app.event_store(), append, 60_000);
+    kept.unwrap().unwrap();
 }
 
 /// Waits until the memory holds so many live records.
@@ -164,6 +166,30 @@ async fn events_that_happen_reach_memory_by_themselves() {
     holds(&memory, 3).await;
     append(&app, 3, 4).await;
     holds(&memory, 4).await;
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_topic_is_heard_so_that_what_is_left_out_is_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let memory = bridge(&folder);
+    let app = host(&folder, &memory).await;
+    app.ensure_memory(&ada()).await.unwrap();
+    for round in 0..4 {
+        // A subscription to the documented topics would miss the first, and find a gap before the
+        // second.
+        let (unknown, known) = (2 * round, 2 * round + 1);
+        log(&app, vec![event(unknown, "brand.new.topic")]).await;
+        log(&app, vec![event(known, "chat.user_msg")]).await;
+        holds(&memory, round + 1).await;
+    }
+    let progress = memory.running().unwrap().relay.progress();
+    let unknown = progress
+        .topics
+        .topics()
+        .find(|(topic, _)| *topic == "brand.new.topic");
+    assert_eq!(unknown.map(|(_, count)| count.unknown), Some(4));
+    assert_eq!(progress.gaps, 0, "all of it was heard");
     app.shut_down().await.unwrap();
 }
 

@@ -6,8 +6,8 @@ use reprise_tests::{Manifest, Source};
 
 use super::table::{COMPOSITION, FENCES, ROOMS};
 use super::{
-    broken_fences, cycles, forbidden_paths, forbidden_rooms, idle_versions, loose_manifests,
-    in_circles, missing_from_page, scattered_composition, unlisted,
+    broken_fences, cycles, forbidden_paths, forbidden_rooms, idle_versions, in_circles,
+    loose_manifests, missing_from_page, scattered_composition, unlisted,
 };
 
 fn manifest(package: &str, rest: &str) -> Manifest {
@@ -173,7 +173,10 @@ fn files_that_need_each_other_are_noticed() {
         let sources: Vec<Source> = files.iter().map(source).collect();
         in_circles("crates/reprise-store", &sources, &[]).concat()
     };
-    let lib = ("lib", "mod a;\nmod b;\npub use a::{Left, make};\npub use b::Right;\n");
+    let lib = (
+        "lib",
+        "mod a;\nmod b;\npub use a::{Left, make};\npub use b::Right;\n",
+    );
     // By way of the page of contents, too: the names lead to the files that have them.
     for needed in [
         "use crate::Left;\nuse super::a;\npub struct Right(Left);",
@@ -186,10 +189,16 @@ fn files_that_need_each_other_are_noticed() {
             ("a", "pub struct Left;\npub fn make(_: super::b::Right) {}"),
             ("b", needed),
         ]);
-        assert!(complaint.contains("2 files stand in circles"), "{needed}: {complaint}");
+        assert!(
+            complaint.contains("2 files stand in circles"),
+            "{needed}: {complaint}"
+        );
     }
     let parent = ("a", "mod b;\npub struct Left;\npub fn make() { b::go() }");
-    let child = ("a/b", "use super::Left;\npub(super) fn go() -> Left { Left }");
+    let child = (
+        "a/b",
+        "use super::Left;\npub(super) fn go() -> Left { Left }",
+    );
     assert!(read(&[parent, child]).contains("a::b -> [\"a\"]"));
     // A parent that only hands on, one direction, and what only tests need.
     let one_way = [

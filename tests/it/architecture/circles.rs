@@ -65,7 +65,10 @@ fn files(sources: &[Source], folder: &str) -> BTreeMap<Module, File> {
             continue;
         };
         let module: Module = name.split('/').map(str::to_owned).collect();
-        if module.iter().any(|part| part == "tests" || part == "testing") {
+        if module
+            .iter()
+            .any(|part| part == "tests" || part == "testing")
+        {
             continue;
         }
         let root = ["lib", "main"].contains(&name);
@@ -133,7 +136,10 @@ fn read(code: &str) -> File {
 fn expanded(tree: &str) -> Vec<(Vec<String>, String)> {
     let split = |path: &str| -> Vec<String> {
         let parts = path.split("::").map(str::trim);
-        parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        parts
+            .filter(|part| !part.is_empty())
+            .map(str::to_owned)
+            .collect()
     };
     let Some((head, body)) = tree.split_once('{') else {
         let (path, alias) = match tree.split_once(" as ") {

@@ -6,119 +6,146 @@ use std::time::Duration;
 use ractor::{ActorRef, RactorErr, call_t};
 use reprise_engine::ForgetSelector;
 use reprise_types::{
-    Credit, MemoryError, RecallRequest, Revision, RunBeginning, RunEnding, WriteOutcome,
+    Credit, MemoryError, Recall, RecallRequest, RecordId, Revision, RunBeginning, RunEnding,
+    WriteOutcome,
 };
 
 use super::MemoryAgentMsg;
+use crate::MemoryService;
+use crate::job::Reply;
 use crate::testing::{Bench, ada, note, until};
 
 /// Long enough for a machine that does much else.
 const MS: u64 = 60_000;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_memory_is_driven_by_messages_alone() {
-    let bench = Bench::new();
-    let service = bench.start().await;
-    let agent = service.agent(&ada()).await.unwrap();
-    let (door, user) = (service.admission(), ada());
+/// One request to an agent that lives.
+async fn ask<T: Send + 'static>(
+    agent: &ActorRef<MemoryAgentMsg>,
+    message: impl FnOnce(Reply<T>) -> MemoryAgentMsg,
+) -> Result<T, MemoryError> {
+    call_t!(agent, message, MS).unwrap()
+}
 
-    let records = vec![note("the auth race was fixed with a mutex"), note("lunch")];
-    let permit = door.write(&user, &records).unwrap();
+/// An agent whose memory holds these texts, and their records.
+async fn holding(
+    service: &MemoryService,
+    texts: &[&str],
+) -> (ActorRef<MemoryAgentMsg>, Vec<RecordId>) {
+    let agent = service.agent(&ada()).await.unwrap();
+    let records: Vec<_> = texts.iter().map(|text| note(text)).collect();
+    let permit = service.admission().write(&ada(), &records).unwrap();
     let ingest = |reply| MemoryAgentMsg::Ingest {
         records,
         permit,
         reply,
     };
-    let kept = call_t!(agent, ingest, MS).unwrap().unwrap();
-    let [
-        WriteOutcome::Inserted { .. },
-        WriteOutcome::Inserted { id: lunch },
-    ] = kept[..]
-    else {
-        panic!("{kept:?}")
-    };
+    let kept = ask(&agent, ingest).await.unwrap().into_iter();
+    let kept = kept.map(|outcome| match outcome {
+        WriteOutcome::Inserted { id } => id,
+        other => panic!("{other:?}"),
+    });
+    (agent, kept.collect())
+}
 
-    let permit = door.recall(&user).unwrap();
-    let request = RecallRequest::new("auth race");
-    let ask = |reply| MemoryAgentMsg::Recall {
+async fn recall(service: &MemoryService, agent: &ActorRef<MemoryAgentMsg>, query: &str) -> Recall {
+    let permit = service.admission().recall(&ada()).unwrap();
+    let request = RecallRequest::new(query);
+    let question = |reply| MemoryAgentMsg::Recall {
         request,
         permit,
         reply,
     };
-    let recall = call_t!(agent, ask, MS).unwrap().unwrap();
-    let best = &recall.results[0].record;
-    assert_eq!(best.text, "the auth race was fixed with a mutex");
-    assert!(recall.degraded.is_empty(), "{:?}", recall.degraded);
+    ask(agent, question).await.unwrap()
+}
 
-    let run = RunBeginning {
-        run_id: "run-1".to_owned(),
-        query: None,
-        recall_id: Some(recall.recall_id),
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_is_driven_by_messages_alone() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let (agent, kept) = holding(&service, &["the auth race was fixed", "lunch"]).await;
+    let (race, lunch) = (kept[0], kept[1]);
+    let found = recall(&service, &agent, "auth race").await;
+    assert_eq!(found.results[0].record.id, race);
+    assert!(found.degraded.is_empty(), "{:?}", found.degraded);
+    let permit = || service.admission().call(&ada()).unwrap();
+    let forget = |reply| MemoryAgentMsg::Forget {
+        selector: ForgetSelector::Id(lunch),
+        reason: "nobody asks".to_owned(),
+        permit: permit(),
+        reply,
     };
-    let permit = door.call(&user).unwrap();
-    let begin = |reply| MemoryAgentMsg::BeginTrajectory { run, permit, reply };
-    call_t!(agent, begin, MS).unwrap().unwrap();
-    let permit = door.call(&user).unwrap();
+    assert_eq!(ask(&agent, forget).await.unwrap().len(), 1);
+    let stats = |reply| MemoryAgentMsg::Stats {
+        permit: permit(),
+        reply,
+    };
+    let stats = ask(&agent, stats).await.unwrap();
+    assert_eq!((stats.live, stats.forgotten), (1, 1));
+    let compact = |reply| MemoryAgentMsg::Compact {
+        permit: permit(),
+        reply,
+    };
+    ask(&agent, compact).await.unwrap().unwrap();
+    let present = |reply| MemoryAgentMsg::Snapshot {
+        permit: permit(),
+        reply,
+    };
+    let present = ask(&agent, present).await.unwrap();
+    assert!(present.get(race).is_some() && present.get(lunch).is_none());
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_is_begun_stepped_ended_and_revised_by_messages() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let (agent, kept) = holding(&service, &["the auth race was fixed"]).await;
+    let found = recall(&service, &agent, "auth race").await;
+    let permit = || service.admission().call(&ada()).unwrap();
+    let begin = |reply| MemoryAgentMsg::BeginTrajectory {
+        run: RunBeginning {
+            run_id: "run-1".to_owned(),
+            query: None,
+            recall_id: Some(found.recall_id),
+        },
+        permit: permit(),
+        reply,
+    };
+    ask(&agent, begin).await.unwrap();
     let step = |reply| MemoryAgentMsg::AddTrajectoryStep {
         run_id: "run-1".to_owned(),
         action: "add a mutex".to_owned(),
-        used: vec![best.id],
-        permit,
+        used: kept.clone(),
+        permit: permit(),
         reply,
     };
-    call_t!(agent, step, MS).unwrap().unwrap();
-    let run = RunEnding {
-        run_id: "run-1".to_owned(),
-        used: vec![best.id],
-        credit: Credit::Explicit,
-        quality: None,
-        fail: None,
-    };
-    let permit = door.call(&user).unwrap();
-    let again = run.clone();
-    let end = |reply| MemoryAgentMsg::EndTrajectory { run, permit, reply };
-    call_t!(agent, end, MS).unwrap().unwrap();
-    let permit = door.call(&user).unwrap();
+    ask(&agent, step).await.unwrap();
     let end = |reply| MemoryAgentMsg::EndTrajectory {
-        run: again,
-        permit,
+        run: RunEnding {
+            run_id: "run-1".to_owned(),
+            used: kept.clone(),
+            credit: Credit::Explicit,
+            quality: None,
+            fail: None,
+        },
+        permit: permit(),
         reply,
     };
-    let refused = call_t!(agent, end, MS).unwrap();
+    ask(&agent, end).await.unwrap();
+    let again = ask(&agent, end).await;
     assert!(
-        matches!(refused, Err(MemoryError::Invalid { .. })),
-        "{refused:?}"
+        matches!(again, Err(MemoryError::Invalid { .. })),
+        "{again:?}"
     );
-    let permit = door.call(&user).unwrap();
     let revise = |reply| MemoryAgentMsg::Revise {
         run_id: "run-1".to_owned(),
         revision: Revision::Approved,
         quality: None,
-        permit,
+        permit: permit(),
         reply,
     };
-    call_t!(agent, revise, MS).unwrap().unwrap();
-
-    let permit = door.call(&user).unwrap();
-    let forget = |reply| MemoryAgentMsg::Forget {
-        selector: ForgetSelector::Id(lunch),
-        reason: "nobody asks".to_owned(),
-        permit,
-        reply,
-    };
-    let forgotten = call_t!(agent, forget, MS).unwrap().unwrap();
-    assert_eq!(forgotten.len(), 1);
-    let permit = door.call(&user).unwrap();
-    let stats = |reply| MemoryAgentMsg::Stats { permit, reply };
-    let stats = call_t!(agent, stats, MS).unwrap().unwrap();
-    assert_eq!((stats.live, stats.forgotten), (1, 1));
-    let permit = door.call(&user).unwrap();
-    let compact = |reply| MemoryAgentMsg::Compact { permit, reply };
-    call_t!(agent, compact, MS).unwrap().unwrap().unwrap();
-    let permit = door.call(&user).unwrap();
-    let present = |reply| MemoryAgentMsg::Snapshot { permit, reply };
-    let present = call_t!(agent, present, MS).unwrap().unwrap();
-    assert!(present.get(best.id).is_some() && present.get(lunch).is_none());
+    ask(&agent, revise).await.unwrap();
+    let user = ada();
     let taught = service.with_engine(&user, |engine| {
         let learner = engine.learning().learner();
         learner.curve().map(|run| run.0).collect::<Vec<f32>>()
@@ -163,7 +190,7 @@ async fn who_gets_no_permit_is_refused_at_once_and_the_place_comes_back() {
 
 /// Asks an agent for its numbers, directly.
 async fn live(
-    service: &crate::MemoryService,
+    service: &MemoryService,
     agent: &ActorRef<MemoryAgentMsg>,
 ) -> Result<u64, RactorErr<MemoryAgentMsg>> {
     let permit = service.admission().call(&ada()).unwrap();
@@ -206,13 +233,12 @@ async fn what_waits_in_a_closed_agents_mailbox_goes_to_its_successor() {
             permit,
             reply,
         };
-        match call_t!(agent, ingest, MS) {
-            Ok(kept) => assert!(matches!(kept.unwrap()[..], [WriteOutcome::Inserted { .. }])),
-            Err(_) => {
-                let kept = service.observe(&ada(), vec![note("gone")]).await.unwrap();
-                assert!(matches!(kept[..], [WriteOutcome::Inserted { .. }]));
-            }
-        }
+        let kept = match call_t!(agent, ingest, MS) {
+            Ok(kept) => kept,
+            // It was gone before it was asked.
+            Err(_) => service.observe(&ada(), vec![note("gone")]).await,
+        };
+        assert!(matches!(kept.unwrap()[..], [WriteOutcome::Inserted { .. }]));
     }
     assert_ne!(
         service.agent(&ada()).await.unwrap().get_id(),

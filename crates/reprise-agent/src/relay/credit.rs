@@ -59,7 +59,7 @@ async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<QueryVector> {
 /// What one parcel's events say of runs, ready for the engine.
 #[derive(Clone)]
 pub(super) struct Credits {
-    credits: Vec<Credited>,
+    of_runs: Vec<Credited>,
     own: Arc<Mutex<OwnRuns>>,
     told: Arc<AtomicBool>,
 }
@@ -81,20 +81,20 @@ impl Credits {
         own: &Arc<Mutex<OwnRuns>>,
         now: DateTime<Utc>,
     ) -> Self {
-        let mut credits = Vec::with_capacity(signals.len());
+        let mut of_runs = Vec::with_capacity(signals.len());
         for (signal, place) in signals {
             let question = match (&signal.what, records.get(place)) {
                 (RunTurn::Began, Some(record)) => question(pool, record).await,
                 _ => None,
             };
-            credits.push(Credited {
+            of_runs.push(Credited {
                 signal,
                 question,
                 now,
             });
         }
         Self {
-            credits,
+            of_runs,
             own: Arc::clone(own),
             told: Arc::default(),
         }
@@ -102,7 +102,7 @@ impl Credits {
 
     /// Whether the engine has not heard of it yet.
     pub(super) fn are_due(&self) -> bool {
-        !self.credits.is_empty() && !self.told.load(Ordering::Acquire)
+        !self.of_runs.is_empty() && !self.told.load(Ordering::Acquire)
     }
 
     /// Tells the engine. Whatever it refuses was said before, or makes no sense: a record is never
@@ -110,7 +110,7 @@ impl Credits {
     pub(super) fn tell(self, engine: &mut Engine) {
         self.told.store(true, Ordering::Release);
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
-        for credit in self.credits {
+        for credit in self.of_runs {
             if let Err(error) = credit.tell(engine, &mut own) {
                 tracing::debug!(%error, "something said of a run was refused");
             }

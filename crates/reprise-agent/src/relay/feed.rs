@@ -110,11 +110,7 @@ impl Reader {
     }
 
     /// Logged events after `since`, at most `limit`, whatever was looked at.
-    pub(super) async fn logged(
-        &mut self,
-        since: u64,
-        limit: u32,
-    ) -> Result<Vec<Value>, FeedError> {
+    pub(super) async fn logged(&mut self, since: u64, limit: u32) -> Result<Vec<Value>, FeedError> {
         self.feed.history(since, limit).await
     }
 

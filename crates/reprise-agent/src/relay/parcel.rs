@@ -27,9 +27,7 @@ impl Parcel {
             let place = parcel.records.len();
             let (records, signal) = mapped(value, arguments);
             parcel.records.extend(records);
-            parcel
-                .signals
-                .extend(signal.map(|signal| (signal, place)));
+            parcel.signals.extend(signal.map(|signal| (signal, place)));
         }
         parcel
     }

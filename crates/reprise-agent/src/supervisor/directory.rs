@@ -98,13 +98,14 @@ impl Directory {
                 Some(actor) => actor.send_message(message),
                 None => Err(MessagingErr::SendErr(message)),
             };
-            match sent {
-                Ok(()) => return,
-                Err(MessagingErr::SendErr(undone)) if wait <= DELIVER_LAST => message = undone,
-                Err(MessagingErr::SendErr(undone)) => return undone.refuse(unavailable(user)),
-                // No message of ours is of another type, and none goes over a wire.
-                Err(_) => return,
+            // Sent, or never to be: no message of ours is of another type or goes over a wire.
+            let Err(MessagingErr::SendErr(undone)) = sent else {
+                return;
+            };
+            if wait > DELIVER_LAST {
+                return undone.refuse(unavailable(user));
             }
+            message = undone;
             tokio::time::sleep(wait).await;
             wait *= 2;
         }

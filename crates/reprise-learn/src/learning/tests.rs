@@ -1,5 +1,7 @@
 //! What a caller may say, what it leaves behind, and what it must not.
 
+mod holding;
+
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{
     Credit, EmbeddingSpace, FailKind, LearningEngine, LearningEvent, QueryVector, RecallId,

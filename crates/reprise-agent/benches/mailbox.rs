@@ -1,0 +1,204 @@
+//! What the mailbox costs: a recall by messages beside the same recall without them, in one run.
+//!
+//! Questions are known to the pool, so that no model is in the figures. Run:
+//! `cargo bench -p reprise-agent --bench mailbox`.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ractor::{ActorRef, call_t};
+use reprise_agent::{MemoryAgentMsg, MemoryConfig, MemoryService};
+use reprise_engine::{Engine, Snapshot};
+use reprise_store::RealDisk;
+use reprise_types::{
+    Calendar, EmbedError, Embedder, EmbeddingSpace, MemoryKind, MemoryProvider, MemorySource,
+    NewRecord, RecallId, RecallRequest, SystemClock, UserId,
+};
+
+const DIMENSIONS: u16 = 384;
+const RECORDS: usize = 10_000;
+const QUESTIONS: usize = 100;
+const ROUNDS: usize = 2_000;
+const ASKERS: usize = 8;
+const MS: u64 = 60_000;
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// A direction per word, added up.
+struct Words(EmbeddingSpace);
+
+impl Embedder for Words {
+    fn space(&self) -> &EmbeddingSpace {
+        &self.0
+    }
+
+    fn token_limit(&self) -> usize {
+        256
+    }
+
+    fn embed(&mut self, text: &str) -> Result<Vec<f32>, EmbedError> {
+        let mut vector = vec![0.001; usize::from(DIMENSIONS)];
+        for word in text.split_whitespace() {
+            let hash = word.bytes().fold(7_usize, |hash, byte| {
+                hash.wrapping_mul(31).wrapping_add(usize::from(byte))
+            });
+            vector[hash % usize::from(DIMENSIONS)] += 1.0;
+        }
+        reprise_types::normalize(&mut vector);
+        Ok(vector)
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Failed> {
+    let folder = tempfile::tempdir()?;
+    let config = MemoryConfig::new(
+        folder.path().to_owned(),
+        DIMENSIONS,
+        Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+        Arc::new(|| {
+            let (model, version) = ("words".to_owned(), "1".to_owned());
+            Ok(Box::new(Words(EmbeddingSpace {
+                model,
+                version,
+                dimensions: DIMENSIONS,
+            })))
+        }),
+    );
+    let service = MemoryService::start(config, None).await?;
+    let user: UserId = "ada".parse()?;
+    for first in (0..RECORDS).step_by(500) {
+        let note = |n: usize| {
+            let text = format!("test {n} of module {} passed on day {}", n % 97, n % 31);
+            NewRecord::new(&text, MemorySource::WorkerResult, MemoryKind::Finding)
+        };
+        let records = (first..first + 500).map(note).collect();
+        service.observe(&user, records).await?;
+    }
+    let snapshot = service.snapshot(&user).await?;
+    let asker = Asker {
+        service,
+        user,
+        snapshot,
+    };
+    for number in 0..QUESTIONS {
+        asker.by_message(number).await?;
+    }
+    let agent = asker.service.agent(&asker.user).await?;
+    let (mut hop, mut message, mut direct) = (Vec::new(), Vec::new(), Vec::new());
+    for round in 0..ROUNDS {
+        hop.push(timed(asker.hop(&agent)).await?);
+        // Each goes first as often as the other.
+        if round % 2 == 0 {
+            message.push(timed(asker.by_message(round)).await?);
+            direct.push(timed(asker.directly(round)).await?);
+        } else {
+            direct.push(timed(asker.directly(round)).await?);
+            message.push(timed(asker.by_message(round)).await?);
+        }
+    }
+    let mut rates = Vec::new();
+    for _ in 0..3 {
+        let direct = asker.rate(false).await?;
+        rates.push((asker.rate(true).await?, direct));
+    }
+    let [hop, message, direct] = [hop, message, direct].map(p50_us);
+    let mut lines = vec![
+        format!("a message and its answer, p50: {hop:.0} us"),
+        format!("a recall of {RECORDS} by messages, p50: {message:.0} us; without: {direct:.0} us"),
+    ];
+    for (by_message, directly) in rates {
+        let share = 100.0 * (1.0 - by_message / directly);
+        lines.push(format!(
+            "{ASKERS} askers: {by_message:.0}/s by messages, {directly:.0}/s without: {share:.1} % less"
+        ));
+    }
+    let text = lines.join("\n") + "\n";
+    std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes())?;
+    asker.service.shut_down().await;
+    Ok(())
+}
+
+#[derive(Clone)]
+struct Asker {
+    service: MemoryService,
+    user: UserId,
+    snapshot: Arc<Snapshot>,
+}
+
+impl Asker {
+    fn question(number: usize) -> RecallRequest {
+        RecallRequest::new(format!(
+            "which test of module {} passed",
+            number % QUESTIONS
+        ))
+    }
+
+    async fn hop(&self, agent: &ActorRef<MemoryAgentMsg>) -> Result<(), Failed> {
+        let permit = self.service.admission().call(&self.user)?;
+        let snapshot = |reply| MemoryAgentMsg::Snapshot { permit, reply };
+        call_t!(agent, snapshot, MS)??;
+        Ok(())
+    }
+
+    async fn by_message(&self, number: usize) -> Result<(), Failed> {
+        let memory = self.service.provider(&self.user);
+        memory.recall_request(Self::question(number)).await?;
+        Ok(())
+    }
+
+    /// The same work on the same snapshot, by the asker itself.
+    async fn directly(&self, number: usize) -> Result<(), Failed> {
+        let _permit = self.service.admission().recall(&self.user)?;
+        let request = Self::question(number).heard(&Calendar::of_machine(
+            reprise_types::Clock::now(&SystemClock),
+        ));
+        let vector = self.service.query_vector(&request.query).await;
+        let snapshot = self.snapshot.clone();
+        let recall = tokio::task::spawn_blocking(move || {
+            let vector = vector.as_ref();
+            let vector = vector.map(|vector| (&vector.space, vector.vector.as_slice()));
+            let learner = Arc::clone(snapshot.learner());
+            snapshot.recall(&request, vector, RecallId::from_u128(1), learner.as_ref())
+        });
+        recall.await?;
+        Ok(())
+    }
+
+    /// Recalls a second of some askers at once.
+    async fn rate(&self, by_message: bool) -> Result<f64, Failed> {
+        let began = Instant::now();
+        let mut askers = tokio::task::JoinSet::new();
+        for asker in 0..ASKERS {
+            let own = self.clone();
+            askers.spawn(async move {
+                for round in 0..ROUNDS / ASKERS {
+                    let number = asker * ROUNDS + round;
+                    if by_message {
+                        own.by_message(number).await?;
+                    } else {
+                        own.directly(number).await?;
+                    }
+                }
+                Ok::<(), Failed>(())
+            });
+        }
+        for done in askers.join_all().await {
+            done?;
+        }
+        Ok(ROUNDS as f64 / began.elapsed().as_secs_f64())
+    }
+}
+
+async fn timed(work: impl Future<Output = Result<(), Failed>>) -> Result<Duration, Failed> {
+    let began = Instant::now();
+    work.await?;
+    Ok(began.elapsed())
+}
+
+fn p50_us(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+    middle.as_secs_f64() * 1e6
+}
