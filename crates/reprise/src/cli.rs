@@ -7,6 +7,7 @@ mod check;
 mod compact;
 mod completions;
 mod connect;
+mod context;
 mod daemon;
 mod demo;
 mod doctor;
@@ -35,7 +36,6 @@ pub(crate) mod store;
 mod token;
 mod workspace;
 
-use std::io::Write;
 use std::time::Duration;
 
 use crate::args::{Arguments, Command};
@@ -44,26 +44,8 @@ use crate::env::Places;
 use crate::exit::Exit;
 use crate::trace;
 
-/// What every command needs to know.
-#[derive(Debug, Clone)]
-pub(crate) struct Context {
-    pub(crate) places: Places,
-    pub(crate) config: Config,
-    /// Print JSON instead of prose.
-    pub(crate) json: bool,
-    /// Leave the model alone.
-    pub(crate) no_model: bool,
-    /// Leave a running daemon alone.
-    pub(crate) no_daemon: bool,
-    /// How long a daemon may be silent.
-    pub(crate) patience: Duration,
-}
-
-/// A line for the person at the terminal, never part of the data.
-fn note(text: &str) {
-    // Nothing is left to be done if stderr is gone.
-    drop(writeln!(anstream::stderr(), "{text}"));
-}
+pub(crate) use context::Context;
+use context::note;
 
 /// Runs one command to its end.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
