@@ -16,6 +16,8 @@ mod evaluation;
 mod faces;
 mod global;
 mod home;
+#[cfg(target_os = "linux")]
+mod offline;
 mod people;
 mod requirements;
 mod tidy;
