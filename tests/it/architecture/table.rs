@@ -259,7 +259,7 @@ pub(super) const COMPOSITION: &[Composition] = &[Composition {
 
 /// Files that may stand in circles, by package: to be mended, never to grow. A package that is not
 /// here has none.
-pub const CIRCLES: &[(&str, usize)] = &[
+pub(super) const CIRCLES: &[(&str, usize)] = &[
     ("crates/reprise", 26),
     ("crates/reprise-embed", 3),
     ("crates/reprise-engine", 5),
