@@ -41,7 +41,7 @@ pub(super) fn circles(sources: &[Source], folder: &str) -> BTreeMap<String, Vec<
     let mut circles = BTreeMap::new();
     for (module, needed) in &needs {
         let back = needed.iter().filter(|other| in_circle(module, other));
-        let back: Vec<String> = back.map(|other| shown(other)).collect();
+        let back: Vec<String> = back.map(shown).collect();
         if !back.is_empty() {
             circles.insert(shown(module), back);
         }

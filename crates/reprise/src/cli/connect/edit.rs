@@ -91,12 +91,11 @@ fn is_ours(server: &Value) -> bool {
             .map(|word| word.as_str().unwrap_or_default().to_owned())
             .collect()
     };
-    let (program, arguments) = match command.as_str() {
-        Some(program) => (program.to_owned(), words(&server["args"])),
-        None => {
-            let mut words = words(command).into_iter();
-            (words.next().unwrap_or_default(), words.collect())
-        }
+    let (program, arguments) = if let Some(program) = command.as_str() {
+        (program.to_owned(), words(&server["args"]))
+    } else {
+        let mut words = words(command).into_iter();
+        (words.next().unwrap_or_default(), words.collect())
     };
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Entry::has_written(&arguments) || program.ends_with("reprise") && arguments.contains(&"mcp")

@@ -185,7 +185,10 @@ fn change_lines(change: &FileChange) -> String {
     // The first lines of a patch name the file again.
     let lines = change.patch.lines();
     let lines = lines.skip_while(|line| !line.starts_with("@@"));
-    let lines: String = lines.map(|line| format!("\n  {line}")).collect();
+    let lines = lines
+        .map(|line| format!("\n  {line}"))
+        .collect::<Vec<_>>()
+        .concat();
     format!("{}{lines}", terminal::title(head))
 }
 
