@@ -10,7 +10,7 @@ mod minilm;
 mod protobuf;
 mod quantize;
 
-pub(crate) use constants::{Constant, Numbers, constants};
+pub(crate) use constants::{Constant, Numbers, constants, outlined};
 
 use crate::safetensors::{Weights, WeightsError};
 use crate::variant::Variant;

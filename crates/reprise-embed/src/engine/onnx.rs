@@ -67,6 +67,13 @@ impl OnnxModel {
         })
     }
 
+    /// How many sessions share one model.
+    #[cfg(test)]
+    pub(crate) fn sharing(&self) -> usize {
+        let held = self.weights.lock().unwrap_or_else(PoisonError::into_inner);
+        held.strong_count()
+    }
+
     /// The shared tensors; none where ONNX Runtime rewrites them for this processor.
     fn weights(&self) -> Result<Option<Arc<SharedWeights>>, String> {
         if may_saturate() {
@@ -104,7 +111,7 @@ fn create(
         builder = builder.with_precise_qmm().map_err(text)?;
     }
     if let Some(weights) = weights {
-        builder = weights.lend(builder)?;
+        return weights.session(builder);
     }
     builder
         .commit_from_file(path)
@@ -113,7 +120,7 @@ fn create(
 
 /// Whether this processor's u8 x s8 products can overflow their 16-bit sums: x86 without VNNI. The
 /// precise mode avoids it at twice the time, so it is asked for there only.
-fn may_saturate() -> bool {
+pub(crate) fn may_saturate() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         !is_x86_feature_detected!("avx512vnni") && !is_x86_feature_detected!("avxvnni")

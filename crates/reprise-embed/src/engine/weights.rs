@@ -1,52 +1,77 @@
-//! The model's large tensors, held once for all sessions of a process.
+//! A model in memory, held once for all sessions of a process.
 //!
-//! Lives here: reading them out of the model file, as far as its form is ours. Must never live
-//! here: what a session computes. ONNX Runtime shares what it makes of a tensor only between
-//! sessions that were given the tensor, and not read it themselves.
+//! Lives here: its graph without the large tensors, which ONNX Runtime then maps from the file, and
+//! those of them that it packs anew for its products. Must never live here: what a session
+//! computes. Of what it packs, ONNX Runtime shares only what its sessions were given, and have not
+//! read themselves.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ort::session::Session;
 use ort::session::builder::{PrepackedWeights, SessionBuilder};
 use ort::value::{DynValue, Tensor};
 
-use crate::onnx::{Constant, Numbers, constants};
+use crate::onnx::{Constant, Numbers, constants, outlined};
 
 /// Bytes from which on a tensor is shared; the others are not worth it.
 const SHARED_BYTES: usize = 64 * 1024;
+/// Names of the tensors that are factors of products begin so.
+const FACTORS: &str = "encoder.";
+/// Where the file is that a graph points into.
+const FOLDER: &str = "session.model_external_initializers_file_folder_path";
 
-/// The tensors, and what ONNX Runtime has made of them for its products.
+/// What all sessions of a model have in common.
 #[derive(Debug)]
 pub(crate) struct SharedWeights {
-    tensors: Vec<(String, Arc<DynValue>)>,
+    graph: Vec<u8>,
+    folder: PathBuf,
+    factors: Vec<(String, Arc<DynValue>)>,
     packed: PrepackedWeights,
 }
 
 impl SharedWeights {
-    /// Takes the tensors out of a model file. The library must be loaded.
+    /// Reads a model file. The library must be loaded.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let file = std::fs::read(path).map_err(|error| error.to_string())?;
+        let (name, folder) = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .zip(path.parent())
+            .ok_or("its path is not one of a file")?;
+        let graph = outlined(&file, name, SHARED_BYTES).ok_or("it is encoded in another way")?;
         let large = constants(&file).filter(|constant| constant.size_bytes() >= SHARED_BYTES);
-        let mut tensors = Vec::new();
-        for constant in large {
+        let mut factors = Vec::new();
+        for constant in large.filter(|constant| constant.name.starts_with(FACTORS)) {
             let tensor = tensor(&constant).map_err(|error| error.to_string())?;
-            tensors.extend(tensor.map(|tensor| (constant.name.to_owned(), Arc::new(tensor))));
+            factors.extend(tensor.map(|tensor| (constant.name.to_owned(), Arc::new(tensor))));
         }
-        let packed = PrepackedWeights::new();
-        Ok(Self { tensors, packed })
+        Ok(Self {
+            graph,
+            folder: folder.to_owned(),
+            factors,
+            packed: PrepackedWeights::new(),
+        })
     }
 
-    /// Gives them to a session that is being made.
-    pub(crate) fn lend(&self, builder: SessionBuilder) -> Result<SessionBuilder, String> {
+    /// Makes a session.
+    pub(crate) fn session(&self, builder: SessionBuilder) -> Result<Session, String> {
+        let folder = self
+            .folder
+            .to_str()
+            .ok_or("its folder's name is not UTF-8")?;
         let mut builder = builder
             .with_prepacked_weights(&self.packed)
+            .and_then(|builder| builder.with_config_entry(FOLDER, folder))
             .map_err(|error| error.to_string())?;
-        for (name, tensor) in &self.tensors {
+        for (name, tensor) in &self.factors {
             builder = builder
                 .with_initializer(name, Arc::clone(tensor))
                 .map_err(|error| error.to_string())?;
         }
-        Ok(builder)
+        builder
+            .commit_from_memory(&self.graph)
+            .map_err(|error| error.to_string())
     }
 }
 

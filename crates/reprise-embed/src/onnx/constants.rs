@@ -1,14 +1,19 @@
-//! The constants of a model file, as the writer of this room lays them out.
+//! The constants of a model file, as the writer of this room lays them out: read, and pointed to.
 //!
 //! Lives here: as much reading of ONNX as that takes. Must never live here: a guess; what is
 //! encoded in another way is left out.
 
 use super::graph::{F32, I8};
-use super::protobuf::{Field, fields};
+use super::protobuf::{Field, Message, fields};
 
 /// `ModelProto.graph` and `GraphProto.initializer`.
 const GRAPH: u64 = 7;
 const INITIALIZER: u64 = 5;
+/// `TensorProto.raw_data`, `external_data` and `data_location`, and the latter for a file.
+const RAW_DATA: u64 = 9;
+const EXTERNAL_DATA: u64 = 13;
+const DATA_LOCATION: u64 = 14;
+const EXTERNAL: u64 = 1;
 
 /// The numbers of a constant.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +75,7 @@ fn constant(tensor: &[u8]) -> Option<Constant<'_>> {
             Field::Int(1, size) => shape.push(usize::try_from(size).ok()?),
             Field::Int(2, value) => data_type = i64::try_from(value).ok(),
             Field::Bytes(8, text) => name = str::from_utf8(text).ok(),
-            Field::Bytes(9, bytes) => raw = Some(bytes),
+            Field::Bytes(RAW_DATA, bytes) => raw = Some(bytes),
             _ => {}
         }
     }
@@ -80,6 +85,55 @@ fn constant(tensor: &[u8]) -> Option<Constant<'_>> {
         data_type: data_type?,
         raw: raw?,
     })
+}
+
+/// The model without the numbers of its constants of at least `bytes_min`, in whose place it says
+/// where in the file they stand: a runtime maps them instead of copying them.
+pub(crate) fn outlined(model: &[u8], file_name: &str, bytes_min: usize) -> Option<Vec<u8>> {
+    let tensor = |tensor: &[u8]| {
+        let mut out = Message::default();
+        for field in fields(tensor) {
+            out = match field {
+                Field::Bytes(RAW_DATA, raw) if raw.len() >= bytes_min => {
+                    let offset = raw.as_ptr().addr() - model.as_ptr().addr();
+                    let entry =
+                        |key, value: &str| Message::default().string(1, key).string(2, value);
+                    out.message(EXTERNAL_DATA, &entry("location", file_name))
+                        .message(EXTERNAL_DATA, &entry("offset", &offset.to_string()))
+                        .message(EXTERNAL_DATA, &entry("length", &raw.len().to_string()))
+                        .size(DATA_LOCATION, EXTERNAL)
+                }
+                field => copied(out, field)?,
+            };
+        }
+        Some(out)
+    };
+    let graph = |graph: &[u8]| {
+        let mut out = Message::default();
+        for field in fields(graph) {
+            out = match field.message(INITIALIZER) {
+                Some(constant) => out.message(INITIALIZER, &tensor(constant)?),
+                None => copied(out, field)?,
+            };
+        }
+        Some(out)
+    };
+    let mut out = Message::default();
+    for field in fields(model) {
+        out = match field.message(GRAPH) {
+            Some(inside) => out.message(GRAPH, &graph(inside)?),
+            None => copied(out, field)?,
+        };
+    }
+    Some(out.into_bytes())
+}
+
+fn copied(out: Message, field: Field<'_>) -> Option<Message> {
+    match field {
+        Field::Int(number, value) => Some(out.size(number, value)),
+        Field::Bytes(number, bytes) => Some(out.bytes(number, bytes)),
+        Field::Other => None,
+    }
 }
 
 #[cfg(test)]
@@ -106,6 +160,10 @@ mod tests {
             ("axes", vec![1], None),
         ];
         assert_eq!(read, expected);
+        assert_eq!(outlined(&model, "m", usize::MAX), Some(model.clone()));
+        let pointing = outlined(&model, "m", 8).unwrap();
+        let kept: Vec<_> = constants(&pointing).map(|constant| constant.name).collect();
+        assert_eq!(kept, ["levels"]);
         for length in 0..model.len() {
             assert!(constants(&model[..length]).count() <= expected.len());
         }
