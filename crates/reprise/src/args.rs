@@ -33,12 +33,12 @@ pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreA
 pub(crate) use branch::{BranchCommand, BranchTarget};
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
-    ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments, LinkArguments,
-    McpArguments, NamedArguments, RelatedArguments, ServeArguments, TagsArguments, TokenCommand,
-    WhoseArguments,
+    CallArguments, ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments,
+    LinkArguments, McpArguments, NamedArguments, RelatedArguments, ServeArguments, TagsArguments,
+    TokenCommand, WhoseArguments,
 };
 pub(crate) use global::{PublishArguments, PublishedArguments, UnpublishArguments};
-pub(crate) use help::{command, meant, slip_of_learn};
+pub(crate) use help::{command, for_user, meant, slip_of_learn};
 pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 pub(crate) use list::ListArguments;
@@ -137,6 +137,8 @@ pub(crate) enum Command {
     Serve(ServeArguments),
     /// Serve MCP on stdin and stdout, in front of the daemon
     Mcp(McpArguments),
+    /// Run any operation with JSON arguments, as HTTP does; without a name, list them
+    Call(CallArguments),
     /// Answer an agent's hook: its JSON on stdin, context for the prompt on stdout; never fails
     Hook(HookArguments),
     /// Wire an agent's program: MCP server and hooks in its own configuration
@@ -197,7 +199,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct UserArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
 }
 
@@ -216,13 +218,16 @@ pub(crate) struct RecallArguments {
     #[arg(long, default_value = "local", value_parser = scope)]
     pub(crate) scope: RecallScope,
     /// Most results
-    #[arg(long, default_value_t = TOP_K_DEFAULT)]
-    pub(crate) top_k: usize,
+    #[arg(long, visible_alias = "top-k", default_value_t = TOP_K_DEFAULT)]
+    pub(crate) limit: usize,
     /// Print one text for a prompt instead: as much of memory as is useful within this many tokens
-    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["queries", "top_k"])]
-    pub(crate) budget: Option<usize>,
+    #[arg(
+        long, visible_alias = "budget", value_name = "TOKENS",
+        conflicts_with_all = ["queries", "limit"]
+    )]
+    pub(crate) max_tokens: Option<usize>,
     /// Show every signal behind each score
-    #[arg(long, conflicts_with_all = ["queries", "budget"])]
+    #[arg(long, conflicts_with_all = ["queries", "max_tokens"])]
     pub(crate) why: bool,
     /// Answer as the store stood at this time
     #[arg(long, value_name = "TIME", value_parser = until)]
@@ -283,7 +288,7 @@ fn until(text: &str) -> Result<DateTime<Utc>, TimeError> {
 #[derive(Debug, Args)]
 pub(crate) struct ForgetArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     #[command(flatten)]
     pub(crate) what: ForgetWhat,
@@ -315,7 +320,7 @@ pub(crate) struct ForgetWhat {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     /// Rebuild the index from the log afterwards
     #[arg(long)]

@@ -3,6 +3,7 @@
 mod backup;
 mod bench;
 mod branch;
+mod call;
 mod check;
 mod compact;
 mod completions;
@@ -30,6 +31,7 @@ mod models;
 mod outcome;
 mod recall;
 mod serve;
+mod session;
 mod stats;
 mod status;
 pub(crate) mod store;
@@ -71,6 +73,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     match arguments.command {
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Ingest(arguments) => ingest::run(&context, &arguments),
+        Command::Call(arguments) => call::run(&context, &arguments),
         Command::Recall(arguments) => recall::run(&context, &arguments),
         Command::List(arguments) => list::run(&context, &arguments),
         Command::Outcome(arguments) => outcome::run(&context, &arguments),

@@ -4,9 +4,10 @@
 //! a setting that no command uses.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -17,10 +18,14 @@ use reprise_operations::TagRules;
 use reprise_types::UserId;
 use serde::Deserialize;
 
+use crate::env::Places;
+
 /// The whole file. What is not there has its default; what is not known is refused.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Config {
+    /// Whose memory it is where neither `--user` nor the environment says.
+    pub(crate) user: Option<UserId>,
     tags: Tags,
     pub(crate) serve: Serve,
     memory: Memory,
@@ -82,6 +87,27 @@ struct Learning {
     exogenous_weight: Option<f32>,
     /// Of a use that nobody has named.
     implicit_weight: Option<f32>,
+}
+
+/// Whose memory the configuration says it is, before the arguments are read: `--user` shows it as
+/// its default. What is wrong with the file is said when it is read for good.
+pub(crate) fn user_of(arguments: impl Iterator<Item = OsString>) -> Option<String> {
+    let mut arguments = arguments.map(|word| word.to_string_lossy().into_owned());
+    let flag = arguments.find_map(|word| match word.split_once('=') {
+        Some(("--config", file)) => Some(Some(file.to_owned())),
+        _ if word == "--config" => Some(None),
+        _ => None,
+    });
+    let named = flag.and_then(|file| file.or_else(|| arguments.next()));
+    let places = Places::new(
+        None,
+        None,
+        named.map(PathBuf::from).or_else(crate::env::config),
+    );
+    let text = fs_err::read_to_string(places.ok()?.config).ok()?;
+    let file: toml::Table = toml::from_str(&text).ok()?;
+    let user: UserId = file.get("user")?.as_str()?.parse().ok()?;
+    Some(user.to_string())
 }
 
 impl Config {
@@ -176,5 +202,8 @@ mod tests {
         let config = Config::read(&path, true).unwrap();
         assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
         assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
+        let named = ["reprise", "--config", path.to_str().unwrap(), "stats"];
+        let user = user_of(named.into_iter().map(OsString::from));
+        assert_eq!(user.as_deref(), Some("ada"));
     }
 }

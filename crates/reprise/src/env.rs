@@ -30,6 +30,11 @@ pub(crate) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
+/// The configuration file that the environment names.
+pub(crate) fn config() -> Option<PathBuf> {
+    std::env::var_os(CONFIG).map(PathBuf::from)
+}
+
 /// Where the configurations of other programs are.
 pub(crate) fn home() -> anyhow::Result<PathBuf> {
     let home = etcetera::home_dir();

@@ -20,7 +20,11 @@ use clap::error::{ContextKind, ContextValue};
 use exit::Exit;
 
 fn main() -> ExitCode {
-    let parsed = args::command().try_get_matches();
+    let command = match config::user_of(std::env::args_os()) {
+        Some(user) => args::for_user(args::command(), user.leak()),
+        None => args::command(),
+    };
+    let parsed = command.try_get_matches();
     let parsed = parsed.and_then(|matches| args::Arguments::from_arg_matches(&matches));
     let arguments = match parsed {
         Ok(arguments) => arguments,

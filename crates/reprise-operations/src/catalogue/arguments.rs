@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use crate::problem::Problem;
 use crate::wire::{hinted, meant};
 
-/// The arguments of the operation `name`; a field that it does not have is refused with the one that
-/// was meant.
+/// The arguments of the operation `name`; a field that it does not have is refused with the one
+/// that was meant.
 pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     name: &str,
     arguments: Map<String, Value>,

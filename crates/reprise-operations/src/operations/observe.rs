@@ -38,7 +38,8 @@ impl JsonSchema for Records {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let record = generator.subschema_for::<IngestLine>();
-        json_schema!({ "anyOf": [record, { "type": "array", "items": record, "maxItems": 10_000 }] })
+        let list = json_schema!({ "type": "array", "items": record, "maxItems": 10_000 });
+        json_schema!({ "anyOf": [record, list] })
     }
 }
 

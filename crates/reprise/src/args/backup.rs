@@ -43,7 +43,7 @@ pub(crate) enum ExportFormat {
 #[derive(Debug, Args)]
 pub(crate) struct ExportArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     /// The form; `ingest` takes jsonl and yaml back
     #[arg(long, value_enum, default_value = "jsonl")]

@@ -17,7 +17,7 @@ pub(crate) enum BranchCommand {
     /// List a user's branches
     List {
         /// Whose memory
-        #[arg(long)]
+        #[arg(long, env = crate::env::USER, default_value = "default")]
         user: UserId,
     },
     /// Show what only one of the two has
@@ -33,6 +33,6 @@ pub(crate) struct BranchTarget {
     /// The branch
     pub(crate) name: String,
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
 }

@@ -87,7 +87,7 @@ pub(crate) struct LearnArguments {
     #[command(subcommand)]
     pub(crate) command: Option<LearnCommand>,
     /// What was learned, in a sentence
-    #[arg(conflicts_with = "content")]
+    #[arg(conflicts_with = "lesson_text")]
     pub(crate) text: Vec<String>,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
@@ -112,7 +112,7 @@ pub(crate) struct LessonArguments {
     #[arg(long)]
     title: Option<String>,
     /// What was learned: one thing
-    #[arg(long)]
+    #[arg(id = "lesson_text", long = "text", visible_alias = "content")]
     content: Option<String>,
     /// A free word (may be repeated, or several with commas)
     #[arg(long, value_delimiter = ',')]
@@ -193,6 +193,17 @@ pub(crate) struct LinkArguments {
     /// For example derived_from or contradicts
     #[arg(long, default_value = "related_to")]
     pub(crate) relation: String,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArguments {
+    /// Which operation
+    pub(crate) operation: Option<String>,
+    /// A JSON object; `-` reads stdin
+    #[arg(default_value = "{}")]
+    pub(crate) arguments: String,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
 }

@@ -29,6 +29,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "stop",
             "token",
             "mcp",
+            "call",
             "hook",
             "events",
             "workspace",
@@ -186,6 +187,19 @@ pub(crate) fn command() -> Command {
         let text = ["Examples:\n  ", &lines.join("\n  ")].concat();
         command.mut_subcommand(name, |sub| sub.after_help(text))
     })
+}
+
+/// The same with this user wherever `--user` has a default.
+pub(crate) fn for_user(command: Command, user: &'static str) -> Command {
+    let takes = command
+        .get_arguments()
+        .any(|argument| argument.get_id() == "user" && !argument.get_default_values().is_empty());
+    let command = if takes {
+        command.mut_arg("user", |argument| argument.default_value(user))
+    } else {
+        command
+    };
+    command.mut_subcommands(|command| for_user(command, user))
 }
 
 /// What is said to somebody who typed a word that is no command, where that is known.

@@ -15,7 +15,7 @@ use super::UserArguments;
 #[derive(Debug, Args)]
 pub(crate) struct OutcomeArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     /// One run per line: {"query_id"|"recall_id","query","used":[external_id],"quality"}, and as
     /// one likes "run_id","failure_kind","credit"; `-` reads stdin
@@ -44,7 +44,7 @@ pub(crate) enum LearnCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     /// The recall that a run referred to, or the question itself
     #[arg(value_name = "RECALL_ID|QUESTION")]
@@ -56,7 +56,7 @@ pub(crate) struct ExplainArguments {
 #[derive(Debug, Args)]
 pub(crate) struct PlotArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     /// Where to; stdout by default
     #[arg(long, value_name = "FILE")]

@@ -9,7 +9,7 @@ use reprise_types::{MemoryKind, MemorySource, UserId};
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Whose memory
-    #[arg(long)]
+    #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
     /// Only what happened on this day, or in this month or year
     #[arg(long, value_name = "TIME", conflicts_with_all = ["since", "until"])]

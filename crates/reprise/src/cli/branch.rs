@@ -5,14 +5,14 @@ use std::io::Write;
 
 use anyhow::{Context as _, bail};
 use reprise_engine::{BranchDiff, Engine, Snapshot};
-use reprise_operations::operations::merge;
-use reprise_server::Call;
+use reprise_operations::Operation;
+use reprise_operations::operations::merge::{self, Merge};
 use reprise_store::Verify;
-use reprise_types::{Clock, RecordId, SystemClock, UserId};
+use reprise_types::{RecordId, UserId};
 use serde_json::json;
 
 use super::Context;
-use super::daemon::Daemon;
+use super::session::Session;
 use super::store::{self, Access};
 use crate::args::{BranchCommand, BranchTarget};
 use crate::exit::Exit;
@@ -150,17 +150,12 @@ fn print(
 }
 
 fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
-    let branch = open_branch(context, target, Access::Read)?;
-    let merged = if let Some(daemon) = Daemon::running(context)? {
-        let path = Call::path_of(&target.user, &["merge"]);
-        let body = json!({ "branch": branch_of(target)? });
-        daemon.ask(&Call::post(path, &body))?
-    } else {
-        let (mut parent, _) = store::open(context, &target.user, Access::Write, Verify::Tail)?;
-        let merged = parent.merge(&branch.snapshot(), SystemClock.now())?;
-        parent.close()?;
-        merge::MergeReport::from(merged)
-    };
+    open_branch(context, target, Access::Read)?;
+    let branch = branch_of(target)?;
+    let session = Session::open(context, &target.user, Merge::SPEC.effect)?;
+    let merged = session.call::<Merge>(merge::Arguments { branch });
+    session.close();
+    let merged = merged?;
     let mut out = anstream::stdout().lock();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&merged)?)?;

@@ -2,20 +2,20 @@
 
 use std::io::Write;
 
-use reprise_operations::operations::compact;
-use reprise_server::Call;
-use reprise_store::Verify;
-use serde_json::Value;
+use reprise_operations::Operation;
+use reprise_operations::operations::compact::{self, Compact};
 
 use super::Context;
-use super::daemon::Daemon;
-use super::store::{self, Access};
+use super::session::Session;
 use crate::args::UserArguments;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
-    let report = compacted(context, arguments)?;
+    let session = Session::open(context, &arguments.user, Compact::SPEC.effect)?;
+    let report = session.call::<Compact>(compact::Arguments {});
+    session.close();
+    let report = report?;
     let mut out = anstream::stdout().lock();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
@@ -30,20 +30,4 @@ pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Resul
         )?;
     }
     Ok(Exit::Success)
-}
-
-fn compacted(context: &Context, arguments: &UserArguments) -> anyhow::Result<compact::Compacted> {
-    if let Some(daemon) = Daemon::running(context)? {
-        let path = Call::path_of(&arguments.user, &["compact"]);
-        return Ok(daemon.ask(&Call::post(path, &Value::Null))?);
-    }
-    let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Everything)?;
-    let report = engine.compact()?;
-    engine.close()?;
-    Ok(compact::Compacted {
-        bytes_before: report.bytes_before,
-        bytes_after: report.bytes_after,
-        records: report.records,
-        forgotten: report.forgotten,
-    })
 }

@@ -5,18 +5,15 @@ mod erasure;
 
 use std::io::Write;
 
-use reprise_engine::Engine;
-use reprise_operations::operations::{compact, forget};
-use reprise_server::Call;
-use reprise_store::Verify;
-use reprise_types::{Clock, RecordId, SystemClock};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use reprise_operations::Operation;
+use reprise_operations::operations::compact::{self, Compact};
+use reprise_operations::operations::forget::{self, Forget};
+use reprise_types::RecordId;
+use serde_json::json;
 
-use super::Context;
-use super::daemon::Daemon;
-use super::store::{self, Access};
-use crate::args::{ForgetArguments, calendar};
+use super::session::Session;
+use super::{Context, store};
+use crate::args::ForgetArguments;
 use crate::exit::Exit;
 use crate::terminal;
 use erasure::{Gone, KnownCopy};
@@ -31,25 +28,25 @@ struct Proof {
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let file = context.places.file_of(&arguments.user);
-    let mut writer = Writer::open(context, arguments)?;
+    let session = Session::open(context, &arguments.user, Forget::SPEC.effect)?;
     // Others may write, and compact, between any two of these steps.
     let mut pinned = Vec::new();
     if arguments.verify {
         pinned.extend(store::open_log(&file));
     }
-    let forgotten = writer.forget()?;
+    let forgotten = session.call::<Forget>(body(arguments))?.forgotten;
     let mut proof = None;
     if arguments.verify {
         pinned.push(store::open_log(&file)?);
-        writer.compact()?;
-        writer.close()?;
+        session.call::<Compact>(compact::Arguments {})?;
+        session.close();
         let gone = Gone::read(&forgotten, &pinned)?;
         proof = Some(Proof {
             traces: gone.traces(&file)?,
             copies: gone.copies(context, &arguments.user),
         });
     } else {
-        writer.close()?;
+        session.close();
     }
     say(context, arguments, &forgotten, proof.as_ref())?;
     let done = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces == 0);
@@ -108,78 +105,6 @@ fn say(
         }
     }
     Ok(())
-}
-
-/// Who writes: the daemon where one runs, else this process under the file's lock.
-struct Writer<'a> {
-    arguments: &'a ForgetArguments,
-    by: By,
-}
-
-enum By {
-    Daemon(Box<Daemon>),
-    Engine(Box<Engine>),
-}
-
-impl<'a> Writer<'a> {
-    fn open(context: &Context, arguments: &'a ForgetArguments) -> anyhow::Result<Self> {
-        let by = if let Some(daemon) = Daemon::running(context)? {
-            By::Daemon(Box::new(daemon))
-        } else {
-            let user = &arguments.user;
-            let (engine, _) = store::open(context, user, Access::Write, Verify::Tail)?;
-            By::Engine(Box::new(engine))
-        };
-        Ok(Self { arguments, by })
-    }
-
-    fn forget(&mut self) -> anyhow::Result<Vec<RecordId>> {
-        let body = body(self.arguments);
-        match &mut self.by {
-            By::Daemon(daemon) => {
-                #[derive(Deserialize)]
-                struct Answer {
-                    forgotten: Vec<RecordId>,
-                }
-                let path = Call::path_of(&self.arguments.user, &["forget"]);
-                let call = Call::post(path, &serde_json::to_value(body)?);
-                Ok(daemon.ask::<Answer>(&call)?.forgotten)
-            }
-            By::Engine(engine) => {
-                for selector in body.selectors(&calendar()).map_err(anyhow::Error::msg)? {
-                    let gone = engine.forget(
-                        &selector,
-                        body.reason.as_deref().unwrap_or_default(),
-                        SystemClock.now(),
-                    )?;
-                    if !gone.is_empty() {
-                        return Ok(gone.iter().map(|gone| gone.id).collect());
-                    }
-                }
-                Ok(Vec::new())
-            }
-        }
-    }
-
-    fn compact(&mut self) -> anyhow::Result<()> {
-        match &mut self.by {
-            By::Daemon(daemon) => {
-                let path = Call::path_of(&self.arguments.user, &["compact"]);
-                let _done: compact::Compacted = daemon.ask(&Call::post(path, &Value::Null))?;
-            }
-            By::Engine(engine) => {
-                engine.compact()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn close(self) -> anyhow::Result<()> {
-        match self.by {
-            By::Engine(engine) => Ok(engine.close()?),
-            By::Daemon(_) => Ok(()),
-        }
-    }
 }
 
 fn body(arguments: &ForgetArguments) -> forget::Arguments {

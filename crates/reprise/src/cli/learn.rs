@@ -6,13 +6,13 @@ use std::io::Write;
 
 use anyhow::{anyhow, bail};
 use reprise_engine::{Engine, question_vector};
-use reprise_operations::operations::learning::LearningAction;
-use reprise_server::Call;
+use reprise_operations::Operation;
+use reprise_operations::operations::learning::{self, Learning, LearningAction};
 use reprise_store::Verify;
-use reprise_types::{Clock, RecallId, SystemClock};
-use serde_json::{Value, json};
+use reprise_types::RecallId;
+use serde_json::json;
 
-use super::daemon::Daemon;
+use super::session::Session;
 use super::store::{self, Access};
 use super::{Context, model, outcome};
 use crate::args::{ExplainArguments, LearnCommand, PlotArguments, UserArguments};
@@ -182,20 +182,12 @@ fn govern(
         LearningAction::Off => "adjustments are off",
         LearningAction::On => "adjustments are on",
     };
-    if let Some(daemon) = Daemon::running(context)? {
-        let path = Call::path_of(&arguments.user, &["learning"]);
-        let _done: Value = daemon.ask(&Call::post(path, &json!({ "action": action })))?;
-    } else {
-        let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
-        let now = SystemClock.now();
-        match action {
-            LearningAction::Reset => engine.reset_learning(now)?,
-            LearningAction::Off => engine.switch_learning(false, now)?,
-            LearningAction::On => engine.switch_learning(true, now)?,
-        }
-        engine.refresh_sona()?;
-        engine.close()?;
-    }
+    let session = Session::open(context, &arguments.user, Learning::SPEC.effect)?;
+    let govern = session.call::<Learning>(learning::Arguments { action });
+    let settled = session.settle();
+    session.close();
+    govern?;
+    settled?;
     let mut out = anstream::stdout().lock();
     if context.json {
         writeln!(out, "{}", json!({ "done": done }))?;

@@ -3,15 +3,13 @@
 
 use std::io::Write;
 
-use anyhow::{Context as _, bail};
-use reprise_agent::MemoryService;
-use reprise_operations::{Catalogue, Memories, ToolAnswer};
-use reprise_server::Call;
-use reprise_types::{SystemClock, UserId, unframed};
-use serde_json::{Map, Value, json};
+use anyhow::bail;
+use reprise_operations::Operation;
+use reprise_operations::operations::{delete, get, learn, link, merge_tags, related, tags, update};
+use reprise_types::unframed;
 
-use super::daemon::Daemon;
-use super::{Context, host, serve};
+use super::Context;
+use super::session::Session;
 use crate::args::{
     self, EditArguments, LearnArguments, LinkArguments, NamedArguments, RelatedArguments,
     TagsArguments, WhoseArguments,
@@ -27,101 +25,77 @@ pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Re
              keeps the word itself"
         );
     }
-    let lesson = serde_json::to_value(arguments.lesson())?;
-    run(context, &arguments.whose, "learn", lesson)
+    run::<learn::Learn>(context, &arguments.whose, arguments.lesson())
 }
 
 pub(super) fn related(context: &Context, arguments: &RelatedArguments) -> anyhow::Result<Exit> {
-    let what = json!({ "id": arguments.named.id, "depth": arguments.depth });
-    run(context, &arguments.named.whose, "related", what)
+    let what = related::Arguments {
+        id: arguments.named.id.clone(),
+        depth: Some(arguments.depth),
+        limit: None,
+    };
+    run::<related::Related>(context, &arguments.named.whose, what)
 }
 
 pub(super) fn link(context: &Context, arguments: &LinkArguments) -> anyhow::Result<Exit> {
-    let LinkArguments {
-        from,
-        to,
-        relation,
-        whose,
-    } = arguments;
-    let what = json!({ "from_id": from, "to_id": to, "relation": relation });
-    run(context, whose, "link", what)
+    let what = link::Arguments {
+        from: arguments.from.clone(),
+        to: arguments.to.clone(),
+        relation: Some(arguments.relation.clone()),
+    };
+    run::<link::Link>(context, &arguments.whose, what)
 }
 
 pub(super) fn show(context: &Context, arguments: &NamedArguments) -> anyhow::Result<Exit> {
-    let what = json!({ "id": arguments.id });
-    run(context, &arguments.whose, "get", what)
+    let what = get::Arguments {
+        id: Some(arguments.id.clone()),
+        ids: Vec::new(),
+    };
+    run::<get::Get>(context, &arguments.whose, what)
 }
 
 pub(super) fn edit(context: &Context, arguments: &EditArguments) -> anyhow::Result<Exit> {
-    let mut what = serde_json::to_value(arguments.lesson.lesson())?;
-    what["id"] = json!(arguments.named.id);
-    run(context, &arguments.named.whose, "update", what)
+    let what = update::Arguments {
+        id: arguments.named.id.clone(),
+        lesson: arguments.lesson.lesson(),
+    };
+    run::<update::Update>(context, &arguments.named.whose, what)
 }
 
 pub(super) fn delete(context: &Context, arguments: &NamedArguments) -> anyhow::Result<Exit> {
-    let what = json!({ "id": arguments.id, "reason": "asked for on the command line" });
-    run(context, &arguments.whose, "delete", what)
+    let what = delete::Arguments {
+        id: arguments.id.clone(),
+        reason: Some("asked for on the command line".to_owned()),
+    };
+    run::<delete::Delete>(context, &arguments.whose, what)
 }
 
 pub(super) fn tags(context: &Context, arguments: &TagsArguments) -> anyhow::Result<Exit> {
+    let whose = &arguments.whose;
     if let Some([from, into]) = arguments.merge.as_deref() {
-        let what = json!({ "from": from, "into": into });
-        return run(context, &arguments.whose, "merge_tags", what);
+        let (from, into) = (from.clone(), into.clone());
+        return run::<merge_tags::MergeTags>(context, whose, merge_tags::Arguments { from, into });
     }
-    run(
-        context,
-        &arguments.whose,
-        "tags",
-        json!({ "review": arguments.review }),
-    )
+    let review = arguments.review;
+    run::<tags::Tags>(context, whose, tags::Arguments { review })
 }
 
-fn run(
+/// Runs one operation and prints what it answers.
+fn run<O: Operation>(
     context: &Context,
     whose: &WhoseArguments,
-    tool: &str,
-    arguments: Value,
+    arguments: O::Arguments,
 ) -> anyhow::Result<Exit> {
-    let answer = match Daemon::running(context)? {
-        Some(daemon) => {
-            let path = Call::path_of(&whose.user, &["tools", tool]);
-            daemon.ask(&Call::post(path, &arguments))?
-        }
-        None => by_file(context, &whose.user, tool, arguments)?,
-    };
+    let session = Session::open(context, &whose.user, O::SPEC.effect)?;
+    let answer = session.call::<O>(arguments);
+    session.close();
+    let answer = answer?;
     let mut out = anstream::stdout().lock();
     if context.json {
-        writeln!(out, "{}", answer.structured)?;
+        serde_json::to_writer(&mut out, &answer)?;
+        writeln!(out)?;
     } else {
-        writeln!(out, "{}", unframed(&answer.text))?;
+        writeln!(out, "{}", unframed(&O::text(&answer)))?;
     }
     Ok(Exit::Success)
-}
-
-/// The same tool in this process, under the file's lock.
-fn by_file(
-    context: &Context,
-    user: &UserId,
-    tool: &str,
-    arguments: Value,
-) -> anyhow::Result<ToolAnswer> {
-    let arguments = match arguments {
-        Value::Object(arguments) => arguments,
-        _ => Map::new(),
-    };
-    let is_new = matches!(tool, "learn" | "update");
-    host::runtime()?.block_on(async {
-        let mut config = serve::config(context)?;
-        // Only what is new needs a vector; the model is not even looked for otherwise.
-        config.pool.opens_at_once = is_new;
-        let service = MemoryService::start(config, None).await?;
-        let memories = Memories::new(service, std::sync::Arc::new(SystemClock));
-        let memories = memories.with_tags(context.config.tag_rules());
-        let catalogue = Catalogue::default();
-        let tool = catalogue.tool(tool).context("there is no such tool")?;
-        let memory = memories.of(user).on_machine();
-        let answer = tool.call_tool(memory, arguments).await;
-        memories.shut_down().await;
-        Ok(answer?)
-    })
 }

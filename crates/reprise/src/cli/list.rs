@@ -2,20 +2,16 @@
 //! record with its `cursor`; where to go on is said on stderr.
 
 use std::io::{BufWriter, Write};
-use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use reprise_engine::Snapshot;
-use reprise_operations::operations::list;
-use reprise_server::Call;
-use reprise_store::Verify;
+use reprise_operations::Effect;
+use reprise_operations::operations::list::List;
 use reprise_types::limits::PAGE_MAX;
 use reprise_types::{Calendar, parse_timestamp};
 use serde_json::Value;
 
 use super::Context;
-use super::daemon::Daemon;
-use super::store::{self, Access};
+use super::session::Session;
 use crate::args::{ListArguments, calendar};
 use crate::exit::Exit;
 use crate::terminal;
@@ -28,15 +24,14 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
         arguments.limit > 0,
         "a list has 1 record or more; raise --limit"
     );
-    let pages = Pages::open(context, arguments)?;
+    let session = Session::open(context, &arguments.user, Effect::Reads)?;
     let calendar = calendar();
     let mut out = BufWriter::new(anstream::stdout().lock());
     let mut body = arguments.body();
-    body.filter.tag = context.config.tag_rules().resolve(&body.filter.tag);
     let (mut left, mut damaged, mut day) = (arguments.limit, 0, None);
     loop {
         body.limit = Some(left.min(PAGE_MAX));
-        let page = pages.page(arguments, &body, &calendar)?;
+        let page = session.call::<List>(body.clone())?;
         for record in &page.records {
             if context.json {
                 serde_json::to_writer(&mut out, record)?;
@@ -64,6 +59,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
         }
     }
     out.flush()?;
+    session.close();
     if damaged > 0 {
         super::note(&format!(
             "{damaged} damaged records were left out; run `reprise check` for the report"
@@ -71,38 +67,6 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
         return Ok(Exit::Refused);
     }
     Ok(Exit::Success)
-}
-
-/// Who has the pages: the daemon where one runs, else the file, opened once.
-enum Pages {
-    Daemon(Box<Daemon>),
-    File(Arc<Snapshot>),
-}
-
-impl Pages {
-    fn open(context: &Context, arguments: &ListArguments) -> anyhow::Result<Self> {
-        if let Some(daemon) = Daemon::running(context)? {
-            return Ok(Self::Daemon(Box::new(daemon)));
-        }
-        let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
-        Ok(Self::File(engine.snapshot()))
-    }
-
-    fn page(
-        &self,
-        arguments: &ListArguments,
-        body: &list::Arguments,
-        calendar: &Calendar,
-    ) -> anyhow::Result<list::Listed> {
-        match self {
-            Self::Daemon(daemon) => {
-                Ok(daemon.ask(&Call::of::<list::List>(&arguments.user, body)?)?)
-            }
-            Self::File(snapshot) => {
-                list::page(snapshot, body, calendar).map_err(anyhow::Error::msg)
-            }
-        }
-    }
 }
 
 /// A record as a person reads it, below the heading of its day.

@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
         tags: context.config.tag_rules(),
         catalogue: Catalogue::default(),
-        user: None,
+        user: context.config.user.clone(),
     };
     let ended = host::runtime()?.block_on(async {
         let daemon = Daemon::start(config(context)?, options).await?;

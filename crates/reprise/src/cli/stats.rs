@@ -3,18 +3,21 @@
 use std::io::Write;
 
 use reprise_engine::EngineStats;
-use reprise_store::Verify;
+use reprise_operations::Effect;
+use reprise_operations::operations::stats;
 use reprise_types::{Clock, SystemClock};
 
 use super::Context;
-use super::store::{self, Access};
+use super::session::Session;
 use crate::args::UserArguments;
 use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
-    let stats = engine.stats();
+    let session = Session::open(context, &arguments.user, Effect::Reads)?;
+    let stats = session.call::<stats::Stats>(stats::Arguments {});
+    session.close();
+    let stats = stats?;
     let mut out = anstream::stdout().lock();
     if context.json {
         serde_json::to_writer(&mut out, &stats)?;

@@ -1,0 +1,113 @@
+//! A user's memory for one command: asked of the daemon where one runs, else of the same operations
+//! in this process. Those that read need no lock and work beside whoever writes; the others hold it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_agent::MemoryService;
+use reprise_engine::Engine;
+use reprise_operations::operations::recall;
+use reprise_operations::{Effect, Entry, Memories, Operation, Problem};
+use reprise_server::Call;
+use reprise_store::RealDisk;
+use reprise_types::{Recall, SystemClock, UserId};
+use serde_json::{Map, Value};
+use tokio::runtime::Runtime;
+
+use super::daemon::Daemon;
+use super::{Context, host, serve};
+
+/// In process nobody else waits: the model may take as long as it needs.
+const PATIENCE: Duration = Duration::from_hours(1);
+
+/// What a command asks operations of.
+pub(super) enum Session {
+    /// The daemon.
+    There(Box<Daemon>, UserId),
+    /// This process.
+    Here(Runtime, Memories, UserId),
+}
+
+impl Session {
+    /// For operations with this effect at most.
+    pub(super) fn open(context: &Context, user: &UserId, effect: Effect) -> anyhow::Result<Self> {
+        if let Some(daemon) = Daemon::running(context)? {
+            return Ok(Self::There(Box::new(daemon), user.clone()));
+        }
+        Self::here(context, user, effect)
+    }
+
+    /// The same in this process, past a daemon: for what reads alone.
+    pub(super) fn here(context: &Context, user: &UserId, effect: Effect) -> anyhow::Result<Self> {
+        let mut config = serve::config(context)?;
+        // The model is not even looked for where nothing needs a vector.
+        config.pool.opens_at_once = false;
+        config.limits.recall_budget = PATIENCE;
+        // What a daemon does in the background waits for one.
+        config.limits.tick = PATIENCE;
+        if effect == Effect::Reads {
+            config.open_engine = Arc::new(|path, options| {
+                let mut options = options.clone();
+                (options.read_only, options.create) = (true, false);
+                Engine::open(Arc::new(RealDisk), path, &options)
+            });
+        }
+        let runtime = host::runtime()?;
+        let service = runtime.block_on(MemoryService::start(config, None))?;
+        let memories = Memories::new(service, Arc::new(SystemClock));
+        let memories = memories.with_tags(context.config.tag_rules());
+        Ok(Self::Here(runtime, memories, user.clone()))
+    }
+
+    /// Runs an operation.
+    pub(super) fn call<O: Operation>(&self, arguments: O::Arguments) -> Result<O::Answer, Problem> {
+        match self {
+            Self::There(daemon, user) => daemon.ask(&Call::of::<O>(user, &arguments)?),
+            Self::Here(runtime, memories, user) => {
+                let memory = memories.of(user).on_machine();
+                runtime.block_on(O::run(&memory, arguments))
+            }
+        }
+    }
+
+    /// What a recall finds, with whole records; in this process alone.
+    pub(super) fn found(&self, asked: &recall::Arguments) -> anyhow::Result<Recall> {
+        match self {
+            Self::There(..) => anyhow::bail!("a daemon hands out no whole records; report this"),
+            Self::Here(runtime, memories, user) => {
+                Ok(runtime.block_on(recall::found(&memories.of(user), asked))?)
+            }
+        }
+    }
+
+    /// Runs an entry of the catalogue.
+    pub(super) fn run(
+        &self,
+        entry: &Entry,
+        arguments: Map<String, Value>,
+    ) -> Result<Value, Problem> {
+        match self {
+            Self::There(daemon, user) => daemon.ask(&Call::operation(&entry.spec, user, arguments)),
+            Self::Here(runtime, memories, user) => {
+                let memory = memories.of(user).on_machine();
+                let answer = runtime.block_on(entry.call(memory, arguments))?;
+                serde_json::from_slice(&answer).map_err(Problem::invalid)
+            }
+        }
+    }
+
+    /// Does what a daemon does in the background, in process: fits the adapter where that is due.
+    pub(super) fn settle(&self) -> Result<(), Problem> {
+        match self {
+            Self::There(..) => Ok(()),
+            Self::Here(runtime, memories, user) => runtime.block_on(memories.settle(user)),
+        }
+    }
+
+    /// Ends it; everything accepted is on disk afterwards.
+    pub(super) fn close(self) {
+        if let Self::Here(runtime, memories, _) = self {
+            runtime.block_on(memories.shut_down());
+        }
+    }
+}
