@@ -62,7 +62,8 @@ impl SharedWeights {
             .ok_or("its folder's name is not UTF-8")?;
         let mut builder = builder
             .with_prepacked_weights(&self.packed)
-            .and_then(|builder| builder.with_config_entry(FOLDER, folder))
+            .map_err(|error| error.to_string())?
+            .with_config_entry(FOLDER, folder)
             .map_err(|error| error.to_string())?;
         for (name, tensor) in &self.factors {
             builder = builder
