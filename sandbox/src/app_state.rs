@@ -19,6 +19,7 @@ use crate::memory_bridge::MemoryBridge;
 use crate::supervisor::{
     ApplicationArguments, ApplicationSupervisor, ApplicationSupervisorMsg, WorkersConfig,
 };
+use crate::workspace_bridge::WorkspaceBridge;
 
 /// How long the tree may take to make a memory.
 const MEMORY_MS: u64 = 60_000;
@@ -45,6 +46,8 @@ pub struct AppConfig {
     pub memory: MemoryBridge,
     /// What conductors and workers start from; `None` is a host without them.
     pub workers: Option<WorkersConfig>,
+    /// The governed tree that agents and people change; `None` is a host without one.
+    pub governed: Option<WorkspaceBridge>,
     /// How often the relay looks for new events.
     pub poll: Duration,
     /// The time.
@@ -59,6 +62,7 @@ impl AppConfig {
             events_path,
             memory,
             workers: None,
+            governed: None,
             poll: POLL,
             clock: Arc::new(SystemClock),
         }
@@ -140,6 +144,7 @@ impl AppState {
             store: self.store.clone(),
             memory: self.config.memory.clone(),
             workers: self.config.workers.clone(),
+            governed: self.config.governed.clone(),
             poll: self.config.poll,
             clock: Arc::clone(&self.config.clock),
         };

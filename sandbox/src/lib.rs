@@ -15,6 +15,7 @@ mod memory_bridge;
 mod null_memory;
 mod replay;
 mod supervisor;
+mod workspace_bridge;
 
 pub use actors::{
     Assignment, Attempt, CAPABILITY_ROUTING_GUIDANCE, Capability, CommandLimits, ConductorActor,
@@ -42,3 +43,4 @@ pub use supervisor::{
     SessionState, SessionSupervisor, SessionSupervisorMsg, WorkerSupervisor, Workers,
     WorkersConfig,
 };
+pub use workspace_bridge::WorkspaceBridge;

@@ -61,7 +61,7 @@ impl WorkspaceEvent {
 }
 
 /// How far a reader of the events has come.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct EventCursor {
     /// The file that was read; care begins it anew.
     inode: u64,

@@ -2,9 +2,11 @@
 //! is a governed transaction.
 //!
 //! Lives here: the tree and its classes, locks, WAL, transactions, recovery, rules, merges, audit.
-//! Must never live here: processes, terminals, memory; any other Reprise crate but the nouns.
+//! Must never live here: processes, terminals, memory; any other Reprise crate but the nouns. All but
+//! `actors` is synchronous.
 
 mod actor;
+mod actors;
 mod agents;
 mod audit;
 mod care;
@@ -43,6 +45,10 @@ mod tests;
 
 pub use crate::governor::Act;
 pub use actor::{Actor, ActorError};
+pub use actors::{
+    EventSink, GovernorActor, GovernorArguments, GovernorMsg, OrchestratorActor,
+    OrchestratorArguments, OrchestratorMsg, OrchestratorState, Reply, WorkspaceHandle,
+};
 pub use agents::{Proposal, Review};
 pub use audit::{Action, AuditLine, AuditQuery};
 pub use care::{CarePolicy, Pruned};

@@ -18,6 +18,7 @@ use crate::event_bus::{EventBusActor, EventBusMsg};
 use crate::event_relay::{EventRelayActor, EventRelayArguments, EventRelayMsg};
 use crate::event_store::EventStoreMsg;
 use crate::memory_bridge::MemoryBridge;
+use crate::workspace_bridge::WorkspaceBridge;
 
 /// How long the bus and the relay may take to finish what they have.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -37,6 +38,8 @@ pub struct ApplicationArguments {
     pub memory: MemoryBridge,
     /// What conductors and workers start from; `None` is a host without them.
     pub workers: Option<WorkersConfig>,
+    /// The governed tree; `None` is a host without one.
+    pub governed: Option<WorkspaceBridge>,
     /// How often the relay looks for new events.
     pub poll: Duration,
     /// The time.
@@ -127,6 +130,7 @@ impl ApplicationArguments {
             store: self.store.clone(),
             bus,
             workers: self.workers.clone(),
+            governed: self.governed.clone(),
             clock: Arc::clone(&self.clock),
         };
         let cell = myself.get_cell();

@@ -18,6 +18,7 @@ use crate::actors::{ConductorMsg, RunError};
 use crate::event_bus::EventBusMsg;
 use crate::event_store::EventStoreMsg;
 use crate::memory_bridge::{MemoryBridge, RunningMemory};
+use crate::workspace_bridge::{RunningWorkspace, WorkspaceBridge};
 
 /// The actor type.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct SessionArguments {
     pub bus: watch::Receiver<ActorRef<EventBusMsg>>,
     /// What conductors and workers start from; `None` is a session without them.
     pub workers: Option<WorkersConfig>,
+    /// The governed tree; `None` is a host without one.
+    pub governed: Option<WorkspaceBridge>,
     /// The time.
     pub clock: Arc<dyn Clock>,
 }
@@ -81,10 +84,17 @@ pub struct SessionState {
     arguments: SessionArguments,
     memory: RunningMemory,
     workers: Option<WorkerTree>,
+    governed: Option<RunningWorkspace>,
     budget: RestartBudget,
 }
 
 impl SessionState {
+    fn has_workspace(&self, who: ractor::ActorId) -> bool {
+        self.governed
+            .as_ref()
+            .is_some_and(|running| running.is(who))
+    }
+
     /// Memory is optional and never defines correctness: when it cannot be kept up, the session
     /// goes on without it.
     async fn heal(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
@@ -101,6 +111,23 @@ impl SessionState {
             tracing::error!(%error, "memory could not be restarted; the session goes on without it");
             RunningMemory::none()
         });
+    }
+
+    /// The workspace is beside memory, not above it: where it cannot be kept up, the session goes on
+    /// without it.
+    async fn heal_workspace(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
+        tracing::warn!(why, "an actor of the workspace ended; both are replaced");
+        if let Some(running) = self.governed.take() {
+            running.shut_down().await;
+        }
+        if !self.budget.take(Instant::now()) {
+            tracing::error!(
+                why,
+                "the workspace ended too often; the session goes on without it"
+            );
+            return;
+        }
+        self.governed = start_workspace(&self.arguments, myself).await;
     }
 
     /// A supervisor of workers handles what becomes of them and has no reason to end: where one
@@ -124,6 +151,18 @@ async fn start(
     memory
         .start(myself.get_cell(), store.clone(), bus.clone())
         .await
+}
+
+async fn start_workspace(
+    arguments: &SessionArguments,
+    myself: &ActorRef<SessionSupervisorMsg>,
+) -> Option<RunningWorkspace> {
+    let bridge = arguments.governed.as_ref()?;
+    let started = bridge.start(myself.get_cell(), arguments.store.clone());
+    started
+        .await
+        .inspect_err(|error| tracing::error!(%error, "the session goes on without the workspace"))
+        .ok()
 }
 
 #[async_trait::async_trait]
@@ -151,10 +190,12 @@ impl Actor for SessionSupervisor {
             }
             None => None,
         };
+        let governed = start_workspace(&arguments, &myself).await;
         Ok(SessionState {
             arguments,
             memory,
             workers,
+            governed,
             budget: RestartBudget::default(),
         })
     }
@@ -200,6 +241,12 @@ impl Actor for SessionSupervisor {
             SupervisionEvent::ActorTerminated(who, _, _) if state.memory.is(who.get_id()) => {
                 state.heal(&myself, "it ended").await;
             }
+            SupervisionEvent::ActorFailed(who, error) if state.has_workspace(who.get_id()) => {
+                state.heal_workspace(&myself, &error.to_string()).await;
+            }
+            SupervisionEvent::ActorTerminated(who, _, _) if state.has_workspace(who.get_id()) => {
+                state.heal_workspace(&myself, "it ended").await;
+            }
             SupervisionEvent::ActorFailed(who, error) => {
                 state.miss(who.get_id(), &error.to_string())?;
             }
@@ -219,6 +266,9 @@ impl Actor for SessionSupervisor {
         // The workers first: what they have under way still needs memory.
         if let Some(workers) = state.workers.take() {
             workers.shut_down().await;
+        }
+        if let Some(running) = state.governed.take() {
+            running.shut_down().await;
         }
         state.memory.shut_down().await;
         Ok(())

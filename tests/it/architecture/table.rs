@@ -95,7 +95,7 @@ pub(super) const ROOMS: &[Room] = &[
     },
     Room {
         package: "reprise-sandbox",
-        may_name: &["reprise-types", "reprise-agent"],
+        may_name: &["reprise-types", "reprise-agent", "reprise-workspace"],
     },
     Room {
         package: "reprise-operations",
@@ -175,7 +175,7 @@ pub(super) const FENCES: &[Fence] = &[
     },
     Fence {
         outside: &["ractor"],
-        rooms: &["reprise-agent", "reprise-sandbox"],
+        rooms: &["reprise-agent", "reprise-workspace", "reprise-sandbox"],
         tests_of: &[],
     },
     Fence {
@@ -183,6 +183,7 @@ pub(super) const FENCES: &[Fence] = &[
         rooms: &[
             "reprise-agent",
             "reprise-global",
+            "reprise-workspace",
             "reprise-sandbox",
             "reprise-operations",
             "reprise-server",

@@ -143,6 +143,19 @@ fn what_is_no_event_says_what_is_missing() {
 }
 
 #[test]
+fn what_happened_in_the_governed_workspace_is_kept_as_it_is_told() {
+    let told = json!({ "text": "prd written by prm: core/prd/PRD-001.json" });
+    for topic in ["workspace.PRD_Written", "workspace.Artifact_Rolled_Back"] {
+        let record = records(topic, told.clone()).remove(0);
+        assert_eq!(record.text, "prd written by prm: core/prd/PRD-001.json");
+        assert_eq!(
+            (record.source, record.kind),
+            (MemorySource::WorkerResult, MemoryKind::Episode)
+        );
+    }
+}
+
+#[test]
 fn each_documented_topic_keeps_its_source_and_kind() {
     let table = TopicTable::builtin().unwrap();
     assert_eq!(table.documented_topics().count(), 11);

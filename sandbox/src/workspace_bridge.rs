@@ -1,0 +1,160 @@
+//! The governed workspace under the session: its two actors, and its events in the host's log, from
+//! where the relay brings them to the bus and memory keeps them.
+//!
+//! Lives here: what the workspace's crate needs of the host. Must never live here: its rules.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, call_t};
+use reprise_types::Clock;
+use reprise_workspace::{
+    EventSink, GovernorActor, GovernorArguments, GovernorMsg, OrchestratorActor,
+    OrchestratorArguments, OrchestratorMsg, Workspace, WorkspaceEvent, WorkspaceHandle,
+};
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::event::{NewEvent, SYSTEM_USER};
+use crate::event_store::EventStoreMsg;
+
+/// How often the Orchestrator looks for what other processes announced.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long the log may take.
+const CALL_MS: u64 = 10_000;
+/// How long an actor may take to finish what it has: one transaction, and the last state.
+const DRAIN: Duration = Duration::from_mins(1);
+
+/// Which workspace to run with; cheap to clone, and the same one in every clone.
+#[derive(Clone)]
+pub struct WorkspaceBridge {
+    root: PathBuf,
+    clock: Arc<dyn Clock>,
+    running: watch::Sender<Option<WorkspaceHandle>>,
+}
+
+impl std::fmt::Debug for WorkspaceBridge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WorkspaceBridge")
+            .field("root", &self.root)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The two actors that run now.
+#[derive(Debug)]
+pub(crate) struct RunningWorkspace {
+    orchestrator: ActorRef<OrchestratorMsg>,
+    governor: ActorRef<GovernorMsg>,
+    running: watch::Sender<Option<WorkspaceHandle>>,
+}
+
+/// The host's log as a reader of the workspace's events. One that it has is a duplicate.
+struct Log {
+    store: ActorRef<EventStoreMsg>,
+    session_id: String,
+}
+
+#[async_trait::async_trait]
+impl EventSink for Log {
+    async fn take(&self, events: Vec<WorkspaceEvent>) -> Result<(), String> {
+        let session_id = &self.session_id;
+        let events = events.into_iter().map(|event| {
+            let text = event.sentence();
+            NewEvent {
+                event_type: format!("workspace.{}", event.topic),
+                payload: json!({
+                    "text": text, "topic": event.topic, "paths": event.paths,
+                    "branch": event.branch, "commit": event.commit,
+                    "downstream": event.downstream, "session_id": session_id,
+                }),
+                event_id: event.event_id,
+                timestamp: event.ts,
+                actor_id: event.actor,
+                user_id: SYSTEM_USER.to_owned(),
+            }
+        });
+        let events = events.collect();
+        let append = |reply| EventStoreMsg::Append { events, reply };
+        match call_t!(self.store, append, CALL_MS) {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl WorkspaceBridge {
+    /// The host with the workspace at `root`, made with `reprise workspace init`.
+    #[must_use]
+    pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            root,
+            clock,
+            running: watch::Sender::new(None),
+        }
+    }
+
+    /// The way to its actors; `None` while they do not run.
+    #[must_use]
+    pub fn handle(&self) -> Option<WorkspaceHandle> {
+        self.running.borrow().clone()
+    }
+
+    pub(crate) async fn start(
+        &self,
+        supervisor: ActorCell,
+        store: ActorRef<EventStoreMsg>,
+    ) -> Result<RunningWorkspace, ActorProcessingErr> {
+        let (root, clock) = (self.root.clone(), Arc::clone(&self.clock));
+        let opened = tokio::task::spawn_blocking(move || Workspace::open(&root, clock));
+        let workspace = opened.await??;
+        let session_id = format!("workspace:{}", workspace.root().display());
+        let arguments = OrchestratorArguments {
+            workspace: workspace.clone(),
+            sink: Arc::new(Log { store, session_id }),
+            look: LOOK,
+        };
+        let linked = supervisor.clone();
+        let (orchestrator, _) =
+            OrchestratorActor::spawn_linked(None, OrchestratorActor, arguments, linked).await?;
+        let arguments = GovernorArguments {
+            workspace,
+            orchestrator: orchestrator.clone(),
+        };
+        let (governor, _) =
+            GovernorActor::spawn_linked(None, GovernorActor, arguments, supervisor).await?;
+        let handle = WorkspaceHandle::new(orchestrator.clone(), governor.clone());
+        self.running.send_replace(Some(handle));
+        Ok(RunningWorkspace {
+            orchestrator,
+            governor,
+            running: self.running.clone(),
+        })
+    }
+}
+
+impl RunningWorkspace {
+    pub(crate) fn is(&self, who: ActorId) -> bool {
+        self.orchestrator.get_id() == who || self.governor.get_id() == who
+    }
+
+    /// The Governor first: what it has done the Orchestrator still hands on.
+    pub(crate) async fn shut_down(self) {
+        self.running.send_replace(None);
+        let governor = self.governor.drain_and_wait(Some(DRAIN)).await;
+        let orchestrator = self.orchestrator.drain_and_wait(Some(DRAIN)).await;
+        for ended in [
+            governor.err(),
+            orchestrator.err().map(|_| ractor::RactorErr::Timeout),
+        ] {
+            if let Some(error) = ended {
+                tracing::warn!(%error, "an actor of the workspace did not end by itself");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

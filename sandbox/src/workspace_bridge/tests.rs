@@ -1,0 +1,146 @@
+//! The workspace under the host: what is written there is on the bus, whoever wrote it, and state
+//! outlives the actors.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ractor::call_t;
+use reprise_types::SystemClock;
+use reprise_workspace::{Actor, RepoPath, Workspace, WriteRequest};
+use serde_json::json;
+
+use super::WorkspaceBridge;
+use crate::app_state::{AppConfig, AppState};
+use crate::event_bus::{EventBusMsg, Subscription};
+use crate::memory_bridge::MemoryBridge;
+use crate::supervisor::ApplicationSupervisorMsg;
+
+const PRD: &str = "core/prd/PRD-001.json";
+
+fn request(actor: &str, path: &str, text: &str) -> WriteRequest {
+    WriteRequest {
+        actor: Actor::new(actor).unwrap(),
+        changes: vec![(RepoPath::new(path).unwrap(), Some(text.as_bytes().to_vec()))],
+        message: None,
+    }
+}
+
+struct Host {
+    app: AppState,
+    bridge: WorkspaceBridge,
+}
+
+impl Host {
+    async fn start(folder: &tempfile::TempDir) -> Self {
+        let bridge = WorkspaceBridge::new(folder.path().join("tree"), Arc::new(SystemClock));
+        let config = AppConfig {
+            governed: Some(bridge.clone()),
+            poll: Duration::from_millis(1),
+            ..AppConfig::new(
+                folder.path().join("events.db"),
+                MemoryBridge::without_memory(),
+            )
+        };
+        let app = AppState::start(config).await.unwrap();
+        app.ensure_supervisor().await.unwrap();
+        Self { app, bridge }
+    }
+
+    async fn listen(&self) -> Subscription {
+        let root = self.app.ensure_supervisor().await.unwrap();
+        let get = |reply| ApplicationSupervisorMsg::GetBus { reply };
+        let bus = call_t!(root, get, 5_000).unwrap();
+        let subscribe = |reply| EventBusMsg::Subscribe {
+            patterns: vec!["workspace.*".to_owned()],
+            capacity: 256,
+            reply,
+        };
+        call_t!(bus, subscribe, 5_000).unwrap()
+    }
+}
+
+/// Waits for the event of a path and returns its topic.
+async fn heard(events: &mut Subscription, path: &str) -> String {
+    loop {
+        let event = events.next().await.unwrap();
+        let told = serde_json::to_value(event.as_ref()).unwrap().to_string();
+        if told.contains(path) {
+            let start = told.find("workspace.").unwrap();
+            let word = told[start..].split('"').next().unwrap();
+            return word.to_owned();
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_written_is_on_the_bus_whoever_wrote_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    let (workspace, _) = Workspace::init(&tree, Arc::new(SystemClock)).unwrap();
+    let host = Host::start(&folder).await;
+    let mut events = host.listen().await;
+    let handle = host.bridge.handle().unwrap();
+    let written = handle
+        .write(request("prm", PRD, "{\"n\":1}"))
+        .await
+        .unwrap();
+    assert_eq!(
+        heard(&mut events, &written.tx).await,
+        "workspace.PRD_Written"
+    );
+    let refused = handle.write(request("researcher", PRD, "{}")).await;
+    assert_eq!(refused.unwrap_err().rule(), Some("core-prd"));
+    assert_eq!(
+        heard(&mut events, "core/prd").await,
+        "workspace.Policy_Violated"
+    );
+    // Another process: a command line, or another host.
+    let foreign = workspace.write(&request("prm", "core/kb/a.md", "one"));
+    let foreign = foreign.unwrap().tx;
+    assert_eq!(heard(&mut events, &foreign).await, "workspace.KB_Written");
+    let governor = Actor::new("governor").unwrap();
+    let commit = written.commit.unwrap();
+    let back = handle.rollback(governor, commit).await.unwrap();
+    assert_eq!(
+        heard(&mut events, &back.tx).await,
+        "workspace.Artifact_Rolled_Back"
+    );
+    host.app.shut_down().await.unwrap();
+}
+
+#[tokio::test]
+async fn states_outlive_the_actors_and_a_dead_one_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    let (workspace, _) = Workspace::init(&tree, Arc::new(SystemClock)).unwrap();
+    let host = Host::start(&folder).await;
+    let tsm = Actor::new("tsm").unwrap();
+    let handle = host.bridge.handle().unwrap();
+    let state = json!({ "next_action": "monitor" });
+    handle.checkpoint(tsm.clone(), state).await.unwrap();
+    // The Governor's end ends neither the session nor the Orchestrator's work.
+    let mut running = host.bridge.running.subscribe();
+    running.mark_unchanged();
+    handle.governor().kill();
+    while running
+        .borrow_and_update()
+        .as_ref()
+        .is_none_or(|new| new.governor().get_id() == handle.governor().get_id())
+    {
+        running.changed().await.unwrap();
+    }
+    let handle = host.bridge.handle().unwrap();
+    let saved = handle.state("TSM-001".to_owned()).await.unwrap().unwrap();
+    assert_eq!(saved.checkpoint["next_action"], "monitor");
+    host.app.shut_down().await.unwrap();
+
+    let own = workspace.state_of("orchestrator").unwrap();
+    assert_eq!(own.checkpoint["transactions"], 1);
+    let host = Host::start(&folder).await;
+    let handle = host.bridge.handle().unwrap();
+    let state = json!({ "next_action": "rest" });
+    handle.checkpoint(tsm, state).await.unwrap();
+    host.app.shut_down().await.unwrap();
+    let own = workspace.state_of("orchestrator").unwrap();
+    assert_eq!(own.checkpoint["transactions"], 2);
+}
