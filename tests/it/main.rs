@@ -16,6 +16,7 @@ mod evaluation;
 mod faces;
 mod global;
 mod home;
+mod import;
 #[cfg(target_os = "linux")]
 mod offline;
 mod people;

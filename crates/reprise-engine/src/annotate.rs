@@ -2,13 +2,15 @@
 //!
 //! Must never live here: what a text means, or a rule of ranking.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
 use reprise_types::{Annotation, Link, RecordId, Related, normal_tag, normal_tags};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::marks::LinkSpan;
+use crate::marks::{LinkSpan, is_reserved};
 use crate::snapshot::Snapshot;
 
 /// Longest walk over links.
@@ -83,6 +85,42 @@ impl Engine {
         }
         self.annotate(from, Annotation::Linked { to, relation }, now)?;
         Ok(true)
+    }
+
+    /// Makes many links in one commit: from, to, relation. Answers which of them are new, in order;
+    /// an end that is not there makes none.
+    pub fn link_all(
+        &mut self,
+        links: &[(RecordId, RecordId, String)],
+        now: DateTime<Utc>,
+    ) -> Result<Vec<bool>, EngineError> {
+        let at = self.advance_clock(now);
+        let (mut entries, mut made) = (Vec::new(), BTreeSet::new());
+        let mut fates = Vec::with_capacity(links.len());
+        for (from, to, relation) in links {
+            let ends = self.snapshot.ordinal(*from).zip(self.snapshot.ordinal(*to));
+            let wanted = ends
+                .zip(normal_tag(relation))
+                .filter(|((from, to), relation)| {
+                    from != to
+                        && !self.has_link(*from, *to, relation)
+                        && made.insert((*from, *to, relation.clone()))
+                });
+            fates.push(wanted.is_some());
+            if let Some(((ordinal, to), relation)) = wanted {
+                let annotation = Annotation::Linked { to, relation };
+                entries.push(Entry::Annotated {
+                    ordinal,
+                    at,
+                    annotation,
+                });
+            }
+        }
+        if !entries.is_empty() {
+            self.commit(&entries)?;
+            self.publish();
+        }
+        Ok(fates)
     }
 
     /// Takes a link back. Answers whether there was one.
@@ -176,6 +214,9 @@ impl Snapshot {
         let outgoing = link.from == ordinal;
         let other = if outgoing { link.to } else { link.from };
         let doc = self.index.doc(other).filter(reprise_index::Doc::is_live)?;
+        if is_reserved(&link.relation) {
+            return None;
+        }
         Some(Link {
             record: doc.id,
             relation: link.relation.to_string(),

@@ -43,7 +43,15 @@ impl Engine {
     ) -> Result<Vec<Forgotten>, EngineError> {
         self.know_keys()?;
         let at = self.advance_clock(now);
-        let ordinals = self.select(selector);
+        let mut ordinals = self.select(selector);
+        // What was put behind a record says the same.
+        let behind: Vec<u32> = ordinals
+            .iter()
+            .flat_map(|at| self.snapshot.behind(*at))
+            .collect();
+        ordinals.extend(behind.into_iter().filter(|ordinal| self.is_there(*ordinal)));
+        let mut seen = BTreeSet::new();
+        ordinals.retain(|ordinal| seen.insert(*ordinal));
         let mut entries = Vec::with_capacity(ordinals.len());
         let mut keys_of_damaged = None;
         for ordinal in ordinals {

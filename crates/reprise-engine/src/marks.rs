@@ -24,6 +24,17 @@ const CHUNK: u32 = 256;
 /// In the place of an ordinal: of a record that was forgotten since.
 const GONE: u32 = u32::MAX;
 
+/// The relation that leads from a record to the one that it was put behind. Like the next it has a
+/// blank, which no relation of a caller's has.
+pub(crate) const RETIRED: &str = "retired into";
+/// Between two records that somebody said are not the same.
+pub(crate) const APART: &str = "apart from";
+
+/// Whether a relation is one of these.
+pub(crate) fn is_reserved(relation: &str) -> bool {
+    [RETIRED, APART].contains(&relation)
+}
+
 /// Tags and links of all records. Cheap to clone: a change copies the chunks it touches, however
 /// many records have a tag.
 #[derive(Debug, Clone, Default)]
@@ -199,7 +210,7 @@ impl Marks {
             if steps == depth {
                 break;
             }
-            for link in self.links(at) {
+            for link in self.links(at).filter(|link| !is_reserved(&link.relation)) {
                 let ordinal = if link.from == at { link.to } else { link.from };
                 if passable(ordinal) && seen.insert(ordinal) {
                     next.push_back((ordinal, steps + 1));

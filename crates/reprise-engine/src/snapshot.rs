@@ -45,6 +45,16 @@ impl Snapshot {
         self.ordinal(id).map(|ordinal| self.record(ordinal, None))
     }
 
+    /// The record with this id, whether it still answers or was corrected or put away; `None` where
+    /// it was never here or is forgotten.
+    #[must_use]
+    pub fn version(&self, id: RecordId) -> Option<Result<MemoryRecord, StoreError>> {
+        let ordinal = self.index.find(id)?;
+        let doc = self.index.doc(ordinal)?;
+        let is_there = doc.forgotten_at.is_none() && !doc.hole;
+        is_there.then(|| self.record(ordinal, None))
+    }
+
     /// The live version of a record that was kept under this id: itself, or what has replaced it,
     /// in as many steps as that took. Reads the records that were kept at the instants of
     /// replacement.
@@ -55,6 +65,10 @@ impl Snapshot {
             let doc = self.index.doc(version)?;
             if doc.is_live() {
                 return Some(doc.id);
+            }
+            if let Some(link) = self.retired_by(version) {
+                version = link.to;
+                continue;
             }
             let at = doc.superseded_at?;
             let later = version + 1..self.index.len() as u32;

@@ -8,13 +8,13 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_index::{IndexSnapshot, IndexWriter, LeftPart, NewDoc};
 use reprise_learn::{LearnSettings, Learning};
 use reprise_store::{CommitSeq, DerivedPart, DerivedSet, Entry, Log, LogReader};
-use reprise_types::{EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
+use reprise_types::{Annotation, EmbeddingSpace, LearningEvent, MemoryRecord, RecordId};
 
 use crate::error::EngineError;
 use crate::head::Head;
 use crate::keys::{KEYS_TAG, Keys, key_of};
 use crate::learning::LEARNING_TAG;
-use crate::marks::{MARKS_TAG, Marks};
+use crate::marks::{MARKS_TAG, Marks, RETIRED};
 use crate::names::names_of;
 
 /// Everything that can be rebuilt from the log.
@@ -188,6 +188,7 @@ impl State {
                 annotation,
             } => {
                 self.give_out(*at);
+                self.put_behind(*ordinal, annotation, *at);
                 self.marks.say(*ordinal, annotation, at.timestamp_micros());
             }
             Entry::Learning(event) => {
@@ -197,6 +198,25 @@ impl State {
                 self.learning.fold(event, &live);
             }
             // Cursors are the log's; kinds of a later version mean nothing to this index.
+            _ => {}
+        }
+    }
+
+    /// What a link of [`RETIRED`] does to the record that it leads from; the end of one takes that
+    /// back, where nothing else replaced the record before.
+    fn put_behind(&mut self, ordinal: u32, annotation: &Annotation, at: DateTime<Utc>) {
+        match annotation {
+            Annotation::Linked { relation, .. } if relation == RETIRED => {
+                self.index.supersede(ordinal, at);
+            }
+            Annotation::Unlinked { to, relation } if relation == RETIRED => {
+                let links = self.marks.links(ordinal);
+                let mut own = links.filter(|link| (link.from, link.to) == (ordinal, *to));
+                let link = own.find(|link| &*link.relation == RETIRED);
+                if let Some(since) = link.map(|link| link.since) {
+                    self.index.restore(ordinal, since);
+                }
+            }
             _ => {}
         }
     }

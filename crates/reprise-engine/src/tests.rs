@@ -10,6 +10,7 @@ mod listing;
 mod lookups;
 mod past;
 mod restarts;
+mod retiring;
 mod spaces;
 
 use std::path::PathBuf;

@@ -201,6 +201,16 @@ impl IndexWriter {
         }
     }
 
+    /// Takes a replacement back, if it is the one of `since` (microseconds since the Unix epoch).
+    pub fn restore(&mut self, ordinal: u32, since: i64) {
+        if let Some(row) = self.rows.get_mut(ordinal as usize)
+            && row.superseded_at == since
+        {
+            row.superseded_at = NEVER;
+            self.world = World::now(self.rows.iter());
+        }
+    }
+
     /// The present state for readers. Costs a counter per chunk, not a copy.
     pub fn publish(&mut self) -> Arc<IndexSnapshot> {
         self.seal();

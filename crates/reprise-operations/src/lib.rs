@@ -22,6 +22,6 @@ pub use memories::{Change, Lesson, Memories, Memory, Parts, TagRules, run_outcom
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
     Answer, ExportLine, Fate, Filter, Hit, IngestLine, OutcomeLine, OutcomeReport, QueryLine,
-    WriteReport, external_id_of, fresh_run_id, from_json, hinted, is_sensitive, record_of,
+    WriteReport, external_id_of, fresh_run_id, from_json, hinted, is_sensitive, line_of, record_of,
     record_of_value,
 };

@@ -189,7 +189,7 @@ pub(crate) fn current(engine: &Engine, name: &str) -> Option<RecordId> {
 
 /// The record with this external id or id.
 pub(crate) fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
-    let external = [ExternalId::BATCH, ExternalId::EVENT]
+    let external = ExternalId::NAMED
         .iter()
         .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
     external.or_else(|| name.parse().ok())

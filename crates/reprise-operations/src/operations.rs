@@ -14,6 +14,7 @@ pub mod host_stats;
 pub mod learn;
 pub mod learning;
 pub mod link;
+pub mod link_many;
 pub mod list;
 pub mod merge;
 pub mod merge_tags;
@@ -38,6 +39,7 @@ const ALL: &[Entry] = &[
     Entry::of::<brief::RecallBriefly>(),
     Entry::of::<related::Related>(),
     Entry::of::<link::Link>(),
+    Entry::of::<link_many::LinkMany>(),
     Entry::of::<get::Get>(),
     Entry::of::<update::Update>(),
     Entry::of::<delete::Delete>(),

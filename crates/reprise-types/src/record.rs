@@ -201,6 +201,35 @@ impl ExternalId {
     pub const BATCH: &'static str = "batch";
     /// Namespace of `event_id` of a host's event log.
     pub const EVENT: &'static str = "event";
+    /// Namespace of the content ids of Sunwell's RFC-065.
+    pub const SUNWELL: &'static str = "sunwell";
+    /// Namespace of ralph's frames.
+    pub const FRAMES: &'static str = "ralph";
+    /// Namespace of the things of an ai-lessons database.
+    pub const AI_LESSONS: &'static str = "ai-lessons";
+    /// Namespace of the names of MCP's memory server.
+    pub const SERVER_MEMORY: &'static str = "server-memory";
+    /// Namespace of mem0's memories.
+    pub const MEM0: &'static str = "mem0";
+    /// Namespace of claude-mem's observations, summaries and prompts.
+    pub const CLAUDE_MEM: &'static str = "claude-mem";
+    /// Namespace of the sections of Markdown notes.
+    pub const NOTES: &'static str = "notes";
+    /// Namespace of git's commits.
+    pub const GIT: &'static str = "git";
+    /// Every namespace in which a caller may name a record, in the order of the look-up.
+    pub const NAMED: [&'static str; 10] = [
+        Self::BATCH,
+        Self::EVENT,
+        Self::SUNWELL,
+        Self::FRAMES,
+        Self::AI_LESSONS,
+        Self::SERVER_MEMORY,
+        Self::MEM0,
+        Self::CLAUDE_MEM,
+        Self::NOTES,
+        Self::GIT,
+    ];
 
     /// Names `id` within `namespace`.
     pub fn new(namespace: impl Into<String>, id: impl Into<String>) -> Self {

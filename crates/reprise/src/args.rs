@@ -7,10 +7,12 @@
 
 mod backup;
 mod branch;
+mod consolidate;
 mod demo;
 mod faces;
 mod global;
 mod help;
+mod import;
 mod ingest;
 mod learn;
 mod list;
@@ -31,6 +33,9 @@ use reprise_types::{
 
 pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreArguments};
 pub(crate) use branch::{BranchCommand, BranchTarget};
+pub(crate) use consolidate::{
+    ConsolidateArguments, ReviewAnswer, ReviewArguments, TendArguments, UndoArguments,
+};
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
     CallArguments, ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments,
@@ -39,6 +44,7 @@ pub(crate) use faces::{
 };
 pub(crate) use global::{PublishArguments, PublishedArguments, UnpublishArguments};
 pub(crate) use help::{command, for_user, meant, slip_of_learn};
+pub(crate) use import::ImportArguments;
 pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
 pub(crate) use list::ListArguments;
@@ -96,7 +102,6 @@ pub(crate) enum Command {
     /// Replay a recorded week through the whole service and recall from it
     Demo(DemoArguments),
     /// Keep records from a JSONL or YAML file
-    #[command(alias = "import")]
     Ingest(IngestArguments),
     /// Bring back what resonates with a text, or with each query of a file
     #[command(aliases = ["search", "find", "query", "ask"])]
@@ -126,6 +131,16 @@ pub(crate) enum Command {
     Tags(TagsArguments),
     /// Print every live record, as JSON or YAML
     Export(ExportArguments),
+    /// Put records that say the same behind one, purge what had its time, name contradictions
+    Consolidate(ConsolidateArguments),
+    /// List the pairs of records that a person has to look at, or answer one
+    Review(ReviewArguments),
+    /// Take back what `consolidate` or `review` put away
+    Undo(UndoArguments),
+    /// Say how memory is: duplicates, contradictions, stale, secrets, and what was done to it
+    Audit(TendArguments),
+    /// Take in what another system kept: Sunwell, ralph, ai-lessons, MCP's memory server, ...
+    Import(ImportArguments),
     /// Copy a memory while it is in use, and prove the copy
     Backup(BackupArguments),
     /// Make a memory of a backup

@@ -8,6 +8,7 @@ mod check;
 mod compact;
 mod completions;
 mod connect;
+mod consolidate;
 mod context;
 mod daemon;
 mod demo;
@@ -19,8 +20,10 @@ mod forget;
 mod global;
 mod hook;
 pub(crate) mod host;
+mod import;
 mod ingest;
 mod inspect;
+mod keep;
 mod learn;
 mod lesson;
 mod list;
@@ -91,6 +94,11 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Connect(arguments) => connect::run(&context, &arguments),
         Command::Disconnect(arguments) => connect::undo(&context, &arguments),
         Command::Mcp(arguments) => mcp::run(&context, &arguments),
+        Command::Consolidate(arguments) => consolidate::run(&context, &arguments),
+        Command::Review(arguments) => consolidate::review(&context, &arguments),
+        Command::Undo(arguments) => consolidate::take_back(&context, &arguments),
+        Command::Audit(arguments) => consolidate::audit(&context, &arguments),
+        Command::Import(arguments) => import::run(&context, &arguments),
         Command::Export(arguments) => export::run(&context, &arguments),
         Command::Backup(arguments) => backup::run(&context, &arguments),
         Command::Restore(arguments) => backup::restore(&context, &arguments),

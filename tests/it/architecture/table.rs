@@ -169,7 +169,17 @@ pub(super) const FENCES: &[Fence] = &[
         tests_of: &[],
     },
     Fence {
-        outside: &["git2", "jsonschema", "regorus", "tar"],
+        outside: &["git2"],
+        rooms: &["reprise-workspace", "reprise-knowledge"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["serde-saphyr"],
+        rooms: &["reprise", "reprise-knowledge"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["jsonschema", "regorus", "tar"],
         rooms: &["reprise-workspace"],
         tests_of: &[],
     },
@@ -221,7 +231,6 @@ pub(super) const FENCES: &[Fence] = &[
             "opentelemetry-otlp",
             "opentelemetry_sdk",
             "owo-colors",
-            "serde-saphyr",
             "tracing-opentelemetry",
         ],
         rooms: &["reprise"],

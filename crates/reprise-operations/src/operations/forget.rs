@@ -41,7 +41,7 @@ impl Arguments {
             (Some(id), None, None, None) => Ok(vec![ForgetSelector::Id(id)]),
             (None, Some(external), None, None) => {
                 let named = |space| ForgetSelector::External(ExternalId::new(space, external));
-                Ok([ExternalId::BATCH, ExternalId::EVENT].map(named).into())
+                Ok(ExternalId::NAMED.map(named).into())
             }
             (None, None, Some(session), None) => Ok(vec![ForgetSelector::Session(session.clone())]),
             (None, None, None, Some(before)) => {

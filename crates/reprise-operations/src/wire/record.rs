@@ -3,11 +3,12 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use reprise_types::{
     ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
-    NewRecord, RecordId, RejectReason, WayOut, WriteOutcome, parse_timestamp,
+    NewRecord, Provenance, RecordId, RejectReason, Retention, WayOut, WriteOutcome,
+    parse_timestamp,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::fields::refuse_slips;
 
@@ -43,6 +44,15 @@ pub struct IngestLine {
     tags: Vec<String>,
     /// Typed knowledge, as its writer has it.
     details: Option<Value>,
+    /// Names in other systems, beside the `external_id`.
+    #[serde(default)]
+    external_ids: Vec<ExternalId>,
+    /// Run, actor and sources, in the sender's words.
+    #[serde(default)]
+    provenance: Provenance,
+    /// How long it stays; until it is forgotten by default.
+    #[serde(default)]
+    retention: Retention,
     /// Its unit vector, by callers that embed themselves.
     embedding: Option<Vec<f32>>,
     /// The space of `embedding`.
@@ -86,7 +96,7 @@ fn episode() -> String {
 }
 
 /// The fields that a caller may leave out, and so miss by a slip.
-const OPTIONAL: [&str; 13] = [
+const OPTIONAL: [&str; 16] = [
     "external_id",
     "source",
     "kind",
@@ -100,6 +110,9 @@ const OPTIONAL: [&str; 13] = [
     "evidence",
     "embedding",
     "embedding_space",
+    "external_ids",
+    "provenance",
+    "retention",
 ];
 
 /// Reads one ingest line; the error is a sentence about it.
@@ -160,11 +173,45 @@ fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     record.tags = line.tags;
     record.details = line.details;
     record.embedding = embedding;
-    let external = line
-        .external_id
-        .map(|id| ExternalId::new(ExternalId::BATCH, String::from(id)));
-    record.external_ids = external.into_iter().collect();
+    let named = line.external_id.map(String::from);
+    // An export says an id of another system in both places.
+    let named = named.filter(|id| line.external_ids.iter().all(|other| other.id != *id));
+    let external = named.map(|id| ExternalId::new(ExternalId::BATCH, id));
+    record.external_ids = external.into_iter().chain(line.external_ids).collect();
+    record.provenance = line.provenance;
+    record.retention = line.retention;
     Ok(record)
+}
+
+/// The ingest line of a record that is to be kept: the inverse of [`record_of`].
+#[must_use]
+pub fn line_of(record: &NewRecord) -> String {
+    let mut line = json!({
+        "text": record.text,
+        "source": record.source,
+        "kind": record.kind,
+        "session_id": record.session_id,
+        "metadata": record.metadata,
+        "tags": record.tags,
+        "external_ids": record.external_ids,
+        "provenance": record.provenance,
+        "retention": record.retention,
+    });
+    let (space, vector) = record.embedding.clone().unzip();
+    for (name, value) in [
+        ("timestamp", json!(record.timestamp)),
+        ("quality_score", json!(record.quality_score)),
+        ("confidence", json!(record.confidence)),
+        ("evidence", json!(record.evidence)),
+        ("details", json!(record.details)),
+        ("embedding", json!(vector)),
+        ("embedding_space", json!(space)),
+    ] {
+        if !value.is_null() {
+            line[name] = value;
+        }
+    }
+    line.to_string()
 }
 
 /// Takes a field that has a place in the record; one in words of its own stays in the metadata.
@@ -284,6 +331,12 @@ pub struct ExportLine<'a> {
     metadata: &'a Map<String, Value>,
     quality_score: Option<f32>,
     tags: &'a [String],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    external_ids: Vec<&'a ExternalId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provenance: Option<&'a Provenance>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retention: Option<Retention>,
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<f32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -298,6 +351,12 @@ impl<'a> ExportLine<'a> {
     /// The line of a record.
     #[must_use]
     pub fn new(record: &'a MemoryRecord) -> Self {
+        // The batch contract's one has a field of its own.
+        let others = record.external_ids.iter();
+        let own = [ExternalId::BATCH, REQUEST_NAMESPACE];
+        let others = others
+            .filter(|other| !own.contains(&&*other.namespace))
+            .collect();
         Self {
             id: record.id,
             external_id: external_id_of(record),
@@ -310,12 +369,19 @@ impl<'a> ExportLine<'a> {
             metadata: &record.metadata,
             quality_score: record.quality_score,
             tags: &record.tags,
+            external_ids: others,
+            provenance: not_default(&record.provenance),
+            retention: not_default(&record.retention).copied(),
             confidence: record.confidence,
             evidence: record.evidence,
             supersedes: record.supersedes,
             details: &record.details,
         }
     }
+}
+
+fn not_default<T: Default + PartialEq>(value: &T) -> Option<&T> {
+    (*value != T::default()).then_some(value)
 }
 
 /// Whether a record is left out of exports unless it is asked for (A35).

@@ -71,7 +71,7 @@ fn print(report: &OutcomeReport) -> anyhow::Result<Exit> {
 
 /// The record with this external id or id.
 pub(super) fn record(engine: &Engine, name: &str) -> Result<RecordId, String> {
-    let external = [ExternalId::BATCH, ExternalId::EVENT]
+    let external = ExternalId::NAMED
         .iter()
         .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
     external

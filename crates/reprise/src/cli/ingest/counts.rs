@@ -51,13 +51,13 @@ impl Counts {
         }
     }
 
-    /// The record of a line, with the line. `None` where it has none, which is said; an error where
+    /// The record of a line. `None` where it has none, which is said; an error where
     /// this is no file of records at all.
     pub(super) fn read(
         &mut self,
         number: u64,
         line: Result<String, String>,
-    ) -> anyhow::Result<Option<(NewRecord, String)>> {
+    ) -> anyhow::Result<Option<NewRecord>> {
         let (line, read) = match line {
             Ok(line) => {
                 let read = record_of(&line);
@@ -68,7 +68,7 @@ impl Counts {
         let why = match read {
             Ok(record) => {
                 self.records += 1;
-                return Ok(Some((record, line)));
+                return Ok(Some(record));
             }
             Err(why) => why,
         };

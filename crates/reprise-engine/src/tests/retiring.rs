@@ -1,0 +1,110 @@
+//! A record put behind another: out of every answer of the present, in the log, and back again.
+
+use chrono::Duration;
+use reprise_types::{ExternalId, RecallRequest, WriteOutcome};
+
+use super::{Bench, inserted, record, week};
+use crate::ForgetSelector;
+
+#[test]
+fn what_is_put_behind_another_answers_no_more_and_comes_back() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let before = bench.ask("auth race condition", 0);
+    let (kept, gone) = (ids[0], ids[1]);
+    bench.now += Duration::seconds(1);
+    let now = bench.now;
+    let pairs = [(gone, kept), (gone, gone)];
+    let (at, count) = bench.engine().retire(&pairs, now).unwrap();
+    assert_eq!(count, 1);
+    for round in 0..3 {
+        if round == 1 {
+            bench.engine().checkpoint().unwrap();
+        }
+        let answer = bench.ask("auth race condition", 0);
+        assert!(!Bench::ids(&answer).contains(&"auth-2"));
+        let snapshot = bench.engine().snapshot();
+        assert_eq!(snapshot.current(gone), Some(kept));
+        let retired = snapshot.retired();
+        assert_eq!(
+            (retired.len(), retired[0].gone, retired[0].kept),
+            (1, gone, kept)
+        );
+        assert_eq!(retired[0].at_micros, at);
+        assert!(snapshot.links(kept).is_empty() && snapshot.related(kept, 3, 9).is_empty());
+        let mut request = RecallRequest::new("auth race condition");
+        request.as_of = Some(now - Duration::milliseconds(1));
+        let then = bench.ask_with(&request, Some(0));
+        assert!(
+            Bench::ids(&then).contains(&"auth-2"),
+            "as of before it answers"
+        );
+        let again = bench.keep(vec![record("auth-2", "auth race condition", 0, "tue")]);
+        assert!(matches!(again[0], WriteOutcome::Duplicate { .. }));
+        let report = bench.engine().check().unwrap();
+        assert!(report.findings.is_empty(), "{report:?}");
+        bench.reopen();
+    }
+    let now = bench.now;
+    assert_eq!(bench.engine().restore(&[gone, kept], now).unwrap(), 1);
+    for _ in 0..2 {
+        let after = bench.ask("auth race condition", 0);
+        assert_eq!(Bench::ids(&after), Bench::ids(&before));
+        let scores = |recall: &reprise_types::Recall| -> Vec<u32> {
+            recall
+                .results
+                .iter()
+                .map(|found| found.score.to_bits())
+                .collect()
+        };
+        assert_eq!(scores(&after), scores(&before));
+        bench.reopen();
+    }
+}
+
+#[test]
+fn a_correction_is_not_taken_back_by_a_restoration() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let mut newer = record("auth-2b", "auth race condition, again", 0, "tue");
+    newer.supersedes = Some(ids[1]);
+    bench.keep(vec![newer]);
+    let now = bench.now;
+    assert_eq!(
+        bench.engine().retire(&[(ids[1], ids[0])], now).unwrap().1,
+        0
+    );
+    assert_eq!(bench.engine().restore(&[ids[1]], now).unwrap(), 0);
+    assert!(bench.engine().snapshot().get(ids[1]).is_none());
+}
+
+#[test]
+fn forgetting_takes_along_what_was_put_behind() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let now = bench.now;
+    bench.engine().retire(&[(ids[2], ids[1])], now).unwrap();
+    bench.engine().retire(&[(ids[1], ids[0])], now).unwrap();
+    let by_name = ForgetSelector::External(ExternalId::new(ExternalId::BATCH, "auth-3"));
+    let gone = bench.engine().forget(&by_name, "asked", now).unwrap();
+    assert_eq!(
+        gone.len(),
+        3,
+        "named by one of them, all three say the same"
+    );
+    bench.reopen();
+    assert!(bench.engine().snapshot().retired().is_empty());
+}
+
+#[test]
+fn what_was_set_apart_stays_so_and_shows_in_no_walk() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let now = bench.now;
+    assert!(bench.engine().set_apart(ids[0], ids[1], now).unwrap());
+    assert!(!bench.engine().set_apart(ids[1], ids[0], now).unwrap());
+    bench.reopen();
+    let snapshot = bench.engine().snapshot();
+    assert!(snapshot.are_apart(ids[1], ids[0]) && !snapshot.are_apart(ids[0], ids[2]));
+    assert!(snapshot.related(ids[0], 3, 9).is_empty());
+}

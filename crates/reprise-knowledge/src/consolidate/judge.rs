@@ -1,0 +1,356 @@
+//! Whether two texts say the same, the contrary, or something else. Pure, and careful: where it
+//! cannot tell, it says so, because what is merged wrongly is lost to its reader.
+
+use super::facts::{Class, Facts, Word};
+
+/// What two texts are to each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// One is enough.
+    Same,
+    /// Both cannot hold; why.
+    Contrary(String),
+    /// They are alike, and a person has to say; why.
+    Doubt(String),
+    /// Each stands for itself.
+    Other,
+}
+
+/// Words of their own that a text needs to be compared at all.
+const WORDS_MIN: usize = 3;
+/// Share of all words that two texts need in common to be worth a doubt.
+const ALIKE_MIN: f64 = 0.6;
+/// Words of the stretch in which two texts differ.
+const SPAN_MAX: usize = 4;
+
+pub(super) fn judge(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
+    let ((text_a, a), (text_b, b)) = (one, other);
+    let (count_a, count_b) = (a.words().count(), b.words().count());
+    if count_a < WORDS_MIN || count_b < WORDS_MIN {
+        return Judgement::Other;
+    }
+    let (only_a, only_b) = (without(a, b), without(b, a));
+    let shared = count_a - only_a.len();
+    let alike = shared as f64 / (count_a + only_b.len()) as f64;
+    if only_a.is_empty() && only_b.is_empty() {
+        return of_equal_words(a, b);
+    }
+    if alike < ALIKE_MIN {
+        return Judgement::Other;
+    }
+    if let ([x], [y]) = (&only_a[..], &only_b[..])
+        && are_antonyms(&x.stem, &y.stem)
+    {
+        return Judgement::Contrary(format!("`{}` against `{}`", x.written, y.written));
+    }
+    if only_a.is_empty() || only_b.is_empty() {
+        let more = if only_a.is_empty() { &only_b } else { &only_a };
+        return Judgement::Doubt(format!("one says more: {}", listed(more)));
+    }
+    let why = format!("they differ in {} and {}", listed(&only_a), listed(&only_b));
+    if a.tenses == b.tenses
+        && a.degrees == b.degrees
+        && a.negated == b.negated
+        && excludes(text_a, text_b)
+    {
+        return Judgement::Contrary(why);
+    }
+    Judgement::Doubt(why)
+}
+
+/// The same words, perhaps turned around by what is no word of its own.
+fn of_equal_words(a: &Facts, b: &Facts) -> Judgement {
+    if a.negated != b.negated {
+        return Judgement::Contrary("one negates what the other says".to_owned());
+    }
+    if a.tenses != b.tenses || past_forms(a) != past_forms(b) {
+        return Judgement::Doubt("they tell of different times".to_owned());
+    }
+    if a.degrees != b.degrees {
+        return Judgement::Doubt("they differ in how much or how sure".to_owned());
+    }
+    let stems =
+        |facts: &Facts| -> Vec<String> { facts.words().map(|word| word.stem.clone()).collect() };
+    let exact = |facts: &Facts| -> Vec<String> {
+        let exact = facts.words().filter(|word| word.class == Class::Identifier);
+        let mut exact: Vec<String> = exact.map(|word| word.written.clone()).collect();
+        exact.sort_unstable();
+        exact
+    };
+    if exact(a) != exact(b) {
+        return Judgement::Doubt("an identifier is spelled otherwise".to_owned());
+    }
+    if stems(a) == stems(b) || a.sorted_clauses() == b.sorted_clauses() {
+        return Judgement::Same;
+    }
+    Judgement::Doubt("the same words stand in another order".to_owned())
+}
+
+/// The stems of the words that have the form of a past; `is located` is none, beside `lives`.
+fn past_forms(facts: &Facts) -> Vec<&str> {
+    let past = facts.words().filter(|word| {
+        let ends = word.written.to_lowercase().ends_with("ed");
+        word.class == Class::Content && ends && word.stem != "liv"
+    });
+    let mut past: Vec<&str> = past.map(|word| word.stem.as_str()).collect();
+    past.sort_unstable();
+    past
+}
+
+/// The words of one that the other does not have, each as often as it has more.
+fn without<'a>(one: &'a Facts, other: &Facts) -> Vec<&'a Word> {
+    let mut left: Vec<&str> = other.words().map(|word| word.stem.as_str()).collect();
+    let mut only = Vec::new();
+    for word in one.words() {
+        match left.iter().position(|stem| *stem == word.stem) {
+            Some(place) => {
+                left.swap_remove(place);
+            }
+            None => only.push(word),
+        }
+    }
+    only
+}
+
+fn listed(words: &[&Word]) -> String {
+    let words: Vec<String> = words
+        .iter()
+        .take(SPAN_MAX)
+        .map(|word| format!("`{}`", word.written))
+        .collect();
+    words.join(", ")
+}
+
+/// Whether two texts give one thing two values: they differ in one stretch, which stands where a
+/// value stands, behind a word that takes one value only.
+fn excludes(a: &str, b: &str) -> bool {
+    let (a, b) = (tokens(a), tokens(b));
+    let before = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
+    let ends = a.iter().rev().zip(b.iter().rev());
+    let after = ends.take_while(|(x, y)| x == y).count();
+    let after = after.min(a.len() - before).min(b.len() - before);
+    let spans = [&a, &b].map(|tokens| tokens.get(before..tokens.len() - after).unwrap_or_default());
+    if spans
+        .iter()
+        .any(|span| span.is_empty() || span.len() > SPAN_MAX)
+    {
+        return false;
+    }
+    let head = a.get(..before).unwrap_or_default();
+    let Some(verb) = head
+        .iter()
+        .position(|word| TAKES_ONE.contains(&word.as_str()))
+    else {
+        return false;
+    };
+    let is_subject = |word: &String| word.len() > 2 && !ARTICLES.contains(&word.as_str());
+    if !head.iter().take(verb).any(is_subject) {
+        return false;
+    }
+    let last = head.last().map_or("", String::as_str);
+    let first = |span: &[String]| span.first().cloned().unwrap_or_default();
+    let labels = |word: &str| LABELS.contains(&word) || word.starts_with('#');
+    if labels(last)
+        || spans
+            .iter()
+            .any(|span| span.iter().any(|word| labels(word)))
+    {
+        return false;
+    }
+    // `is a developer` and `is a climber` hold of one person; so do `is testing` and such.
+    let undetermined = |word: &str| matches!(word, "a" | "an" | "one" | "also");
+    if undetermined(last) || spans.iter().any(|span| undetermined(&first(span))) {
+        return false;
+    }
+    let between = head.get(verb + 1..).unwrap_or_default();
+    let is_event = |word: &String| word.ends_with("ing") && word.len() > 5;
+    if between.iter().any(is_event) || spans.iter().any(|span| span.iter().any(is_event)) {
+        return false;
+    }
+    let number = |span: &[String]| {
+        span.iter()
+            .any(|w| w.contains(|c: char| c.is_ascii_digit()))
+    };
+    let numbers = spans.iter().all(|span| number(span));
+    let verb = head.get(verb).map_or("", String::as_str);
+    // What is used or had may be several things, but not a number of them, nor for one purpose.
+    !TAKES_MANY.contains(&verb) || numbers || after > 0
+}
+
+fn tokens(text: &str) -> Vec<String> {
+    let tokens = text.split_whitespace().map(|token| {
+        let around: &[char] = &['.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')'];
+        token.trim_matches(around).to_lowercase()
+    });
+    tokens.filter(|token| !token.is_empty()).collect()
+}
+
+fn are_antonyms(x: &str, y: &str) -> bool {
+    ANTONYMS
+        .iter()
+        .any(|(a, b)| (x == *a && y == *b) || (x == *b && y == *a))
+}
+
+const ARTICLES: &[&str] = &["the", "our", "its", "this", "that", "their", "and"];
+
+/// Words behind which one value stands.
+const TAKES_ONE: &[&str] = &[
+    "is",
+    "are",
+    "be",
+    "equals",
+    "=",
+    "defaults",
+    "default",
+    "set",
+    "listens",
+    "lives",
+    "live",
+    "located",
+    "stored",
+    "hosted",
+    "deployed",
+    "written",
+    "owned",
+    "maintained",
+    "named",
+    "called",
+    "prefers",
+    "prefer",
+    "expires",
+    "takes",
+    "costs",
+    "lasts",
+    "starts",
+    "ends",
+    "runs",
+    "uses",
+    "use",
+    "has",
+    "have",
+    "requires",
+    "require",
+    "needs",
+    "need",
+    "allows",
+    "allow",
+    "pinned",
+    "limited",
+    "keeps",
+    "keep",
+    "must",
+    "should",
+    "times",
+    "retries",
+    "holds",
+    "targets",
+    "points",
+];
+
+/// Of these, those that may have several.
+const TAKES_MANY: &[&str] = &[
+    "uses", "use", "has", "have", "requires", "require", "needs", "need", "allows", "allow",
+    "keeps", "keep", "must", "should", "runs", "holds",
+];
+
+/// Words that say which one, so that the number behind them is a name.
+const LABELS: &[&str] = &[
+    "pr",
+    "prs",
+    "issue",
+    "ticket",
+    "bug",
+    "commit",
+    "build",
+    "job",
+    "run",
+    "step",
+    "user",
+    "order",
+    "case",
+    "test",
+    "chapter",
+    "page",
+    "line",
+    "task",
+    "story",
+    "sprint",
+    "iteration",
+    "room",
+    "item",
+    "invoice",
+    "customer",
+    "release",
+    "request",
+    "merge",
+    "pull",
+    "patch",
+    "record",
+    "row",
+    "episode",
+    "session",
+    "revision",
+    "experiment",
+    "milestone",
+    "adr",
+    "rfc",
+];
+
+/// Stems of which one excludes the other.
+const ANTONYMS: &[(&str, &str)] = &[
+    ("enabl", "disabl"),
+    ("on", "off"),
+    ("tru", "fals"),
+    ("allow", "deny"),
+    ("allow", "forbid"),
+    ("allow", "block"),
+    ("permit", "forbid"),
+    ("increas", "decreas"),
+    ("accept", "reject"),
+    ("pas", "fail"),
+    ("pass", "fail"),
+    ("succeed", "fail"),
+    ("success", "failur"),
+    ("add", "delet"),
+    ("start", "stop"),
+    ("open", "clos"),
+    ("public", "privat"),
+    ("minimum", "maximum"),
+    ("min", "max"),
+    ("first", "last"),
+    ("mor", "less"),
+    ("higher", "lower"),
+    ("high", "low"),
+    ("above", "below"),
+    ("sync", "async"),
+    ("synchronou", "asynchronou"),
+    ("synchronous", "asynchronous"),
+    ("mutabl", "immutabl"),
+    ("safe", "unsafe"),
+    ("saf", "unsaf"),
+    ("required", "optional"),
+    ("need", "optional"),
+    ("ascend", "descend"),
+    ("faster", "slower"),
+    ("fast", "slow"),
+    ("big", "small"),
+    ("left", "right"),
+    ("stabl", "unstabl"),
+    ("support", "unsupport"),
+    ("works", "break"),
+    ("work", "break"),
+    ("valid", "invalid"),
+    ("activ", "inactiv"),
+    ("online", "offline"),
+    ("onlin", "offlin"),
+    ("read", "writ"),
+    ("encrypt", "unencrypt"),
+    ("love", "hat"),
+    ("lov", "hat"),
+    ("prefer", "hat"),
+    ("prefer", "dislik"),
+    ("always", "never"),
+    ("before", "after"),
+    ("tabs", "spac"),
+    ("tab", "spac"),
+];

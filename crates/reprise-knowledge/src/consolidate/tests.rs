@@ -1,0 +1,451 @@
+//! A labelled suite, generated: duplicates in other clothes, pairs that differ in one thing that
+//! matters, contradictions; and plans over a real engine, done and undone.
+
+use std::sync::Arc;
+
+use chrono::Duration;
+use reprise_engine::EngineOptions;
+use reprise_store::RealDisk;
+use reprise_types::{
+    ExternalId, MemoryKind, MemorySource, NewRecord, Retention, WriteOutcome, parse_timestamp,
+};
+use serde_json::json;
+
+use super::facts::Facts;
+use super::judge::{Judgement, judge};
+use super::*;
+
+fn of(one: &str, other: &str) -> Judgement {
+    judge((one, &Facts::of(one)), (other, &Facts::of(other)))
+}
+
+const THINGS: &[(&str, &str)] = &[
+    ("payment service", "orders table"),
+    ("login page", "session cache"),
+    ("search index", "nightly job"),
+    ("mail worker", "retry queue"),
+    ("billing report", "ledger export"),
+    ("image resizer", "upload bucket"),
+    ("feature flag store", "admin panel"),
+    ("audit log", "retention rule"),
+    ("release script", "staging cluster"),
+    ("metrics agent", "dashboard host"),
+];
+
+/// `(one, other)`: the same in other clothes.
+fn duplicates() -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for (thing, other) in THINGS {
+        let plain = format!("The {thing} reads the {other} when it starts.");
+        pairs.push((plain.clone(), plain.to_uppercase().to_lowercase()));
+        pairs.push((
+            plain.clone(),
+            format!("the {thing} reads the {other} when it starts"),
+        ));
+        pairs.push((
+            plain.clone(),
+            format!("When it starts, the {thing} reads the {other}"),
+        ));
+        pairs.push((
+            plain.clone(),
+            format!("Note: the {thing} just reads the {other} when it starts!"),
+        ));
+        pairs.push((
+            format!("The config of the {thing} requires 3 retries."),
+            format!("The configuration of the {thing} needs three retries"),
+        ));
+        pairs.push((
+            format!("Remove the {other} folder before deploying the {thing}."),
+            format!("Before deploying the {thing}, delete the {other} directory."),
+        ));
+        pairs.push((
+            format!("Run `make check` if the {thing} shows errors"),
+            format!("If the {thing} shows errors, run make check."),
+        ));
+        pairs.push((
+            format!("The {thing} lives in ops/deploy.sh beside the {other}"),
+            format!("The {thing} is located in ops/deploy.sh, beside the {other}."),
+        ));
+    }
+    pairs
+}
+
+/// One thing that matters differs; which, and the pair. `T` and `O` are things.
+const NEAR_MISSES: &[(&str, &str, &str)] = &[
+    (
+        "number",
+        "Merged PR <n> into the T",
+        "Merged PR <m> into the T",
+    ),
+    (
+        "number",
+        "The T failed <n> times in the O",
+        "The T failed <m> times in the O",
+    ),
+    (
+        "number word",
+        "The T keeps two copies of the O",
+        "The T keeps three copies of the O",
+    ),
+    (
+        "version",
+        "The T was built with v1.<n>.0",
+        "The T was built with v1.<n>.1",
+    ),
+    (
+        "name",
+        "Yesterday Ada repaired the T",
+        "Yesterday Bob repaired the T",
+    ),
+    (
+        "name",
+        "ada owns the T and the O",
+        "bob owns the T and the O",
+    ),
+    (
+        "identifier",
+        "The T calls load_user from auth.rs",
+        "The T calls load_users from auth.rs",
+    ),
+    (
+        "identifier",
+        "Look for the T in src/a.rs",
+        "Look for the T in src/b.rs",
+    ),
+    ("tense", "The T uses the O", "The T used the O"),
+    (
+        "tense",
+        "The T depends on the O",
+        "The T will depend on the O",
+    ),
+    (
+        "tense",
+        "We deploy the T on Friday",
+        "We deployed the T on Friday",
+    ),
+    ("tense", "The T needs the O", "The T no longer needs the O"),
+    (
+        "negation",
+        "The T supports the O",
+        "The T does not support the O",
+    ),
+    (
+        "negation",
+        "Restart the T with the O",
+        "Restart the T without the O",
+    ),
+    ("negation", "The T can read the O", "The T can't read the O"),
+    ("degree", "The T must read the O", "The T may read the O"),
+    (
+        "degree",
+        "All tests of the T pass",
+        "Some tests of the T pass",
+    ),
+    ("role", "The T calls the O", "The O calls the T"),
+    ("detail", "The T reads the O", "The T reads the O on Linux"),
+    (
+        "thing",
+        "The T reads the postgres database",
+        "The T reads the mysql database",
+    ),
+    (
+        "antonym",
+        "Caching is enabled for the T",
+        "Caching is disabled for the T",
+    ),
+];
+
+/// Pairs that cannot both hold.
+const CONTRADICTIONS: &[(&str, &str)] = &[
+    (
+        "The timeout of the T is <n> seconds",
+        "The timeout of the T is <m> seconds",
+    ),
+    ("The T listens on port 80<n>", "The T listens on port 80<m>"),
+    ("The T requires Node <n>", "The T requires Node <m>"),
+    ("The owner of the T is Ada", "The owner of the T is Bob"),
+    (
+        "The default branch of the T is main",
+        "The default branch of the T is trunk",
+    ),
+    ("The T supports the O", "The T does not support the O"),
+    (
+        "Caching is enabled for the T",
+        "Caching is disabled for the T",
+    ),
+    (
+        "Always restart the T after the O",
+        "Never restart the T after the O",
+    ),
+    ("The T is written in Rust", "The T is written in Go"),
+    ("We use Postgres for the T", "We use MySQL for the T"),
+];
+
+fn filled(template: &str, number: usize) -> String {
+    let (thing, other) = THINGS[number % THINGS.len()];
+    let words = template.split(' ').map(|word| match word {
+        "T" => thing.to_owned(),
+        "O" => other.to_owned(),
+        word => word
+            .replace("<n>", &(30 + number).to_string())
+            .replace("<m>", &(60 + number).to_string()),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn near_misses() -> Vec<(&'static str, String, String)> {
+    let pairs = (0..THINGS.len()).flat_map(|number| {
+        let fill = move |(what, one, other): &(&'static str, &str, &str)| {
+            (*what, filled(one, number), filled(other, number))
+        };
+        NEAR_MISSES.iter().map(fill)
+    });
+    pairs.collect()
+}
+
+fn contradictions() -> Vec<(String, String)> {
+    let pairs = (0..THINGS.len()).flat_map(|number| {
+        let fill = move |(one, other): &(&str, &str)| (filled(one, number), filled(other, number));
+        CONTRADICTIONS.iter().map(fill)
+    });
+    pairs.collect()
+}
+
+#[test]
+fn the_labelled_suite_holds_its_figures() {
+    let duplicates = duplicates();
+    let missed: Vec<_> = duplicates
+        .iter()
+        .filter(|(a, b)| of(a, b) != Judgement::Same)
+        .collect();
+    let near = near_misses();
+    let wrong: Vec<_> = near
+        .iter()
+        .filter(|(_, a, b)| of(a, b) == Judgement::Same)
+        .collect();
+    let contrary = contradictions();
+    let is_contrary = |a: &str, b: &str| matches!(of(a, b), Judgement::Contrary(_));
+    let unflagged: Vec<_> = contrary
+        .iter()
+        .filter(|(a, b)| !is_contrary(a, b))
+        .collect();
+    // Of what is no contradiction: these kinds are, beside being near misses.
+    let both = ["negation", "antonym", "number word"];
+    let alarms: Vec<_> = near
+        .iter()
+        .filter(|(what, a, b)| !both.contains(what) && is_contrary(a, b))
+        .collect();
+    let flagged = contrary.len() - unflagged.len();
+    println!("not flagged: {unflagged:?}");
+    println!(
+        "duplicates {}/{}, false merges {}/{}, contradictions {}/{}, false alarms {}",
+        duplicates.len() - missed.len(),
+        duplicates.len(),
+        wrong.len(),
+        near.len(),
+        flagged,
+        contrary.len(),
+        alarms.len()
+    );
+    assert!(wrong.is_empty(), "merged wrongly: {wrong:#?}");
+    assert!(
+        missed.len() * 20 <= duplicates.len(),
+        "not merged: {missed:#?}"
+    );
+    assert!(
+        unflagged.len() * 5 <= contrary.len(),
+        "not flagged: {unflagged:#?}"
+    );
+    assert!(alarms.len() * 9 <= flagged, "false alarms: {alarms:#?}");
+}
+
+struct Bench {
+    _folder: tempfile::TempDir,
+    engine: Engine,
+    now: DateTime<Utc>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let now = parse_timestamp("2026-03-01T09:00:00Z").unwrap();
+        let mut options = EngineOptions::new(8, 42, now);
+        options.create = true;
+        let path = folder.path().join("memory.rvf");
+        let engine = Engine::open(Arc::new(RealDisk), &path, &options).unwrap().0;
+        Self {
+            _folder: folder,
+            engine,
+            now,
+        }
+    }
+
+    fn keep(&mut self, records: Vec<NewRecord>) -> Vec<RecordId> {
+        self.now += Duration::seconds(1);
+        let outcomes = self.engine.observe(records, None, self.now).unwrap();
+        let id = |outcome: WriteOutcome| match outcome {
+            WriteOutcome::Inserted { id } => id,
+            other => panic!("expected an insertion, got {other:?}"),
+        };
+        outcomes.into_iter().map(id).collect()
+    }
+
+    /// All that answers, as text.
+    fn digest(&self) -> String {
+        let memory = self.engine.snapshot();
+        let records = memory
+            .records()
+            .map(|record| serde_json::to_string(&record.unwrap()).unwrap());
+        records.collect::<Vec<_>>().join("\n")
+    }
+
+    fn tend(&mut self) -> Done {
+        self.now += Duration::seconds(1);
+        let plan = plan(&self.engine.snapshot(), self.now);
+        carry_out(&mut self.engine, plan, self.now).unwrap()
+    }
+}
+
+fn said(text: &str) -> NewRecord {
+    NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
+}
+
+#[test]
+fn what_is_merged_is_undone_to_the_same_digest() {
+    let mut bench = Bench::new();
+    let mut tagged = said("The deploy script lives in ops/deploy.sh.");
+    tagged.tags = vec!["ops".to_owned()];
+    let ids = bench.keep(vec![
+        said("the deploy script lives in ops/deploy.sh"),
+        tagged,
+        said("The deploy script is located in ops/deploy.sh"),
+        said("Reviewed PR 260 for the payment service"),
+        said("Reviewed PR 480 for the payment service"),
+        said("The timeout of the login page is 30 seconds"),
+        said("The timeout of the login page is 90 seconds"),
+        said("ok"),
+        said("ok"),
+    ]);
+    let before = bench.digest();
+    let done = bench.tend();
+    let merged = &done.plan.merged;
+    assert_eq!(merged.len(), 1, "{merged:?}");
+    // The one with a tag stays, so that nothing is lost to a tag filter.
+    assert_eq!((merged[0].kept, merged[0].gone.len()), (ids[1], 2));
+    let pairs: Vec<[RecordId; 2]> = done.plan.review.iter().map(|pair| pair.pair).collect();
+    assert_eq!(pairs, [[ids[3], ids[4]]]);
+    let contrary = &done.plan.contradictions;
+    assert_eq!((contrary.len(), contrary[0].newest), (1, ids[6]));
+    assert_ne!(bench.digest(), before);
+    assert!(
+        bench.tend().plan.merged.is_empty(),
+        "a second time there is nothing to do"
+    );
+    let acted = actions(&bench.engine.snapshot());
+    assert_eq!((acted.len(), acted[0].merged.len()), (1, 2));
+    let action = done.action.unwrap();
+    assert_eq!(
+        undo(&mut bench.engine, &action, bench.now).unwrap().len(),
+        2
+    );
+    assert_eq!(bench.digest(), before);
+    assert!(
+        undo(&mut bench.engine, &action, bench.now)
+            .unwrap()
+            .is_empty()
+    );
+    // One alone, and what somebody set apart stays apart.
+    bench.tend();
+    undo(&mut bench.engine, &ids[0].to_string(), bench.now).unwrap();
+    bench.engine.set_apart(ids[0], ids[1], bench.now).unwrap();
+    assert!(bench.tend().plan.merged.is_empty());
+    assert!(bench.engine.check().unwrap().is_sound());
+}
+
+#[test]
+fn two_projects_or_people_may_say_the_same_and_mean_their_own() {
+    let mut bench = Bench::new();
+    let of = |key: &str, value: &str| {
+        let mut record = said("The default port is 8080 for the server");
+        record.metadata.insert(key.to_owned(), json!(value));
+        record
+    };
+    let mut commit = said("The default port is 8080 for the server");
+    commit.external_ids = vec![ExternalId::new(ExternalId::GIT, "abc")];
+    let mut other = said("The default port is 8080 for the server");
+    other.tags = vec!["project:x".to_owned()];
+    bench.keep(vec![
+        of("project", "a"),
+        of("project", "b"),
+        of("speaker", "Ada"),
+        commit,
+        other,
+    ]);
+    let plan = plan(&bench.engine.snapshot(), bench.now);
+    assert_eq!(
+        (
+            plan.merged.len(),
+            plan.review.len(),
+            plan.contradictions.len()
+        ),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn what_had_its_time_is_purged_unless_it_speaks_for_itself() {
+    let mut bench = Bench::new();
+    let scratch = |text: &str| {
+        let mut record = said(text);
+        record.retention = Retention::Scratch { ttl_seconds: 60 };
+        record
+    };
+    let mut good = scratch("the run went well");
+    good.quality_score = Some(0.9);
+    let mut expired = said("the key of today");
+    expired
+        .metadata
+        .insert("expires_at".to_owned(), json!("2026-02-28"));
+    let ids = bench.keep(vec![
+        scratch("a buffer"),
+        good,
+        expired,
+        scratch("linked to"),
+        said("it"),
+    ]);
+    bench
+        .engine
+        .link(ids[4], ids[3], "about", bench.now)
+        .unwrap();
+    let early = plan(&bench.engine.snapshot(), bench.now);
+    assert_eq!(early.purged, [ids[2]]);
+    bench.now += Duration::minutes(2);
+    let done = bench.tend();
+    assert_eq!(done.plan.purged, [ids[0], ids[2]]);
+    assert_eq!(done.plan.promoted, [ids[1], ids[3]]);
+    assert!(bench.engine.snapshot().get(ids[0]).is_none());
+}
+
+#[test]
+fn many_records_are_looked_through_without_comparing_all_with_all() {
+    let mut bench = Bench::new();
+    let mut records = Vec::new();
+    for number in 0..1_500 {
+        let (thing, other) = THINGS[number % THINGS.len()];
+        records.push(said(&format!(
+            "The {thing} number k{number} reads the {other} at w{number}"
+        )));
+        records.push(said(&format!(
+            "the {thing} number k{number} reads the {other} at w{number}!"
+        )));
+    }
+    for part in records.chunks(500) {
+        bench.keep(part.to_vec());
+    }
+    let plan = plan(&bench.engine.snapshot(), bench.now);
+    assert!(plan.merged.len() >= 1_425, "{} of 1500", plan.merged.len());
+    assert!(
+        plan.merged.iter().all(|merge| merge.gone.len() == 1),
+        "no two meet by chance"
+    );
+}

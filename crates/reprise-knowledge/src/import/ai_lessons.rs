@@ -1,0 +1,178 @@
+//! The database of ai-lessons, from its first schema to its last: what it holds is asked of the
+//! database itself, because a schema's number says less than its tables.
+
+use std::path::{Path, PathBuf};
+
+use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryKind, MemorySource, NewRecord};
+use serde_json::{Map, Value, json};
+
+use super::give::Giver;
+use super::sqlite::Database;
+use crate::error::ImportError;
+use crate::lines::text;
+use crate::stamp;
+
+/// Things that are lessons, rules, documents; by table, with the type that edges call them by.
+const THINGS: [(&str, &str, &str); 4] = [
+    ("lessons", "lesson", "lesson_tags"),
+    ("rules", "rule", "rule_tags"),
+    ("resources", "resource", "resource_tags"),
+    ("resource_chunks", "chunk", ""),
+];
+
+pub(super) fn database(path: &Path) -> PathBuf {
+    let inside = ["knowledge.db", "lessons/knowledge.db"].map(|name| path.join(name));
+    let found = inside.into_iter().find(|file| file.is_file());
+    found.unwrap_or_else(|| path.to_owned())
+}
+
+pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let file = database(path);
+    let database = Database::open(&file)?;
+    if !database.has("lessons")? {
+        return Err(ImportError::NotOfKind {
+            path: file,
+            kind: "ai-lessons database",
+            why: "it has no table `lessons`".to_owned(),
+        });
+    }
+    for (table, kind, tags) in THINGS {
+        if !database.has(table)? {
+            continue;
+        }
+        let tags = if database.has(tags)? { tags } else { "" };
+        let contexts = kind == "lesson" && database.has("lesson_contexts")?;
+        database.rows(
+            &format!("SELECT * FROM {table} ORDER BY rowid"),
+            [],
+            |row| thing(&database, giver, row, (table, kind, tags), contexts),
+        )?;
+    }
+    edges(&database, giver)
+}
+
+fn name(id: &str) -> ExternalId {
+    ExternalId::new(ExternalId::AI_LESSONS, id)
+}
+
+fn thing(
+    database: &Database,
+    giver: &mut Giver<'_>,
+    row: &Map<String, Value>,
+    (table, kind, tags): (&str, &str, &str),
+    has_contexts: bool,
+) -> Result<(), ImportError> {
+    let Some(id) = text(row, "id") else {
+        return giver.refuse(table, "a row has no id");
+    };
+    let place = format!("{table} {id}");
+    let said = text(row, "content").or_else(|| text(row, "summary"));
+    let title = text(row, "title").unwrap_or_default();
+    let Some(content) = said.or_else(|| text(row, "title")) else {
+        return giver.refuse(&place, "it has neither title nor content");
+    };
+    let mut record = NewRecord::new("", MemorySource::WorkerResult, MemoryKind::Finding);
+    record.external_ids = vec![name(id)];
+    record.tags = listed(database, tags, &format!("{kind}_id"), id, "tag")?;
+    let (mut contexts, mut anti) = (Vec::new(), Vec::new());
+    if has_contexts {
+        let query = "SELECT context, applies FROM lesson_contexts WHERE lesson_id = ?1";
+        database.rows(query, [id], |row| {
+            let applies = row.get("applies").and_then(Value::as_i64) != Some(0);
+            let list = if applies { &mut contexts } else { &mut anti };
+            list.extend(text(row, "context").map(str::to_owned));
+            Ok(())
+        })?;
+    }
+    let word = text(row, "confidence").and_then(|word| word.parse::<ConfidenceLevel>().ok());
+    record.confidence = word.map(ConfidenceLevel::centre);
+    let evidence = text(row, "source");
+    record.evidence = evidence.and_then(|word| word.parse::<Evidence>().ok());
+    // A source type that somebody added has no number of ours and keeps its word.
+    if let Some(word) = evidence.filter(|_| record.evidence.is_none()) {
+        record.metadata.insert("evidence".to_owned(), json!(word));
+    }
+    if let Some(path) = text(row, "path") {
+        record.provenance.source_refs.push(path.to_owned());
+    }
+    let written = row.get("created_at").cloned().unwrap_or_default();
+    // SQLite's CURRENT_TIMESTAMP is of Greenwich.
+    stamp::date(&mut record, &written, reprise_types::Zone::Utc);
+    record.metadata.remove("ts_assumed_tz");
+    let rest: Map<String, Value> = row
+        .iter()
+        .filter(|(column, value)| !OWN.contains(&column.as_str()) && !value.is_null())
+        .map(|(column, value)| (column.clone(), value.clone()))
+        .collect();
+    let lesson = crate::lesson::Lesson {
+        title: title.to_owned(),
+        content: content.to_owned(),
+        contexts,
+        anti_contexts: anti,
+        source_notes: text(row, "source_notes").map(str::to_owned),
+        ..crate::lesson::Lesson::default()
+    };
+    record.text = lesson.text();
+    let mut details = lesson.details();
+    details["ai_lessons"] = json!({
+        "kind": kind,
+        "created_at": written,
+        "updated_at": row.get("updated_at"),
+        "row": rest,
+    });
+    record.details = Some(details);
+    if let Some(whole) = text(row, "resource_id") {
+        giver.link(&place, name(id), name(whole), "part_of");
+    }
+    giver.record(&place, record)
+}
+
+/// Columns that have a place of their own in a record.
+const OWN: [&str; 8] = [
+    "id",
+    "title",
+    "content",
+    "confidence",
+    "source",
+    "source_notes",
+    "created_at",
+    "updated_at",
+];
+
+fn listed(
+    database: &Database,
+    table: &str,
+    key: &str,
+    id: &str,
+    column: &str,
+) -> Result<Vec<String>, ImportError> {
+    let mut values = Vec::new();
+    if table.is_empty() {
+        return Ok(values);
+    }
+    let query = format!("SELECT {column} FROM {table} WHERE {key} = ?1 ORDER BY {column}");
+    database.rows(&query, [id], |row| {
+        values.extend(text(row, column).map(str::to_owned));
+        Ok(())
+    })?;
+    Ok(values)
+}
+
+fn edges(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    if !database.has("edges")? {
+        return Ok(());
+    }
+    database.rows("SELECT * FROM edges ORDER BY rowid", [], |row| {
+        let ends = (text(row, "from_id"), text(row, "to_id"));
+        let (Some(from), Some(to)) = ends else {
+            return giver.refuse("edges", "an edge has no end");
+        };
+        let place = format!("edges {from} {to}");
+        if from == to {
+            return giver.refuse(&place, "the edge leads to where it begins");
+        }
+        let relation = text(row, "relation").unwrap_or("related_to");
+        giver.link(&place, name(from), name(to), relation);
+        Ok(())
+    })
+}

@@ -1,0 +1,114 @@
+//! Handing items over: places that a reader finds again, links held back until their records came.
+
+use std::path::{Path, PathBuf};
+
+use reprise_types::{ExternalId, NewRecord, Zone};
+
+use super::{Found, Item, Joint, Reading};
+use crate::error::ImportError;
+use crate::lines::Lines;
+
+pub(super) struct Giver<'a> {
+    root: PathBuf,
+    reading: Reading,
+    take: &'a mut dyn FnMut(Item) -> bool,
+    links: Vec<(String, Joint)>,
+}
+
+impl<'a> Giver<'a> {
+    pub(super) fn new(
+        root: &Path,
+        reading: Reading,
+        take: &'a mut dyn FnMut(Item) -> bool,
+    ) -> Self {
+        Self {
+            root: root.to_owned(),
+            reading,
+            take,
+            links: Vec::new(),
+        }
+    }
+
+    pub(super) fn zone(&self) -> Zone {
+        self.reading.zone
+    }
+
+    /// A file as its place is called: from the source on.
+    pub(super) fn name(&self, file: &Path) -> String {
+        let inside = file.strip_prefix(&self.root).unwrap_or(file);
+        let inside = if inside.as_os_str().is_empty() {
+            file.file_name().map_or(file, Path::new)
+        } else {
+            inside
+        };
+        inside.to_string_lossy().into_owned()
+    }
+
+    fn give(&mut self, place: String, found: Found) -> Result<(), ImportError> {
+        if (self.take)(Item { place, found }) {
+            Ok(())
+        } else {
+            Err(ImportError::Stopped)
+        }
+    }
+
+    pub(super) fn record(&mut self, place: &str, record: NewRecord) -> Result<(), ImportError> {
+        self.give(place.to_owned(), Found::Record(Box::new(record)))
+    }
+
+    pub(super) fn refuse(
+        &mut self,
+        place: &str,
+        why: impl Into<String>,
+    ) -> Result<(), ImportError> {
+        self.give(place.to_owned(), Found::Refused(why.into()))
+    }
+
+    pub(super) fn repeated(&mut self, place: &str) -> Result<(), ImportError> {
+        self.give(place.to_owned(), Found::Repeated)
+    }
+
+    /// What a line or row has become.
+    pub(super) fn result(
+        &mut self,
+        place: &str,
+        read: Result<NewRecord, String>,
+    ) -> Result<(), ImportError> {
+        match read {
+            Ok(record) => self.record(place, record),
+            Err(why) => self.refuse(place, why),
+        }
+    }
+
+    pub(super) fn link(&mut self, place: &str, from: ExternalId, to: ExternalId, relation: &str) {
+        let relation = relation.to_owned();
+        self.links
+            .push((place.to_owned(), Joint { from, to, relation }));
+    }
+
+    /// Every line of a file, to `each` with its place; lines that are none are refused here.
+    pub(super) fn lines(
+        &mut self,
+        file: &Path,
+        mut each: impl FnMut(&mut Self, &str, &str) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        let name = self.name(file);
+        for line in Lines::open(file)? {
+            let (number, line) = line?;
+            let place = format!("{name}:{number}");
+            match line {
+                Ok(line) => each(self, &place, &line)?,
+                Err(why) => self.refuse(&place, why)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The links, now that every record has come.
+    pub(super) fn finish(mut self) -> Result<(), ImportError> {
+        for (place, joint) in std::mem::take(&mut self.links) {
+            self.give(place, Found::Link(joint))?;
+        }
+        Ok(())
+    }
+}

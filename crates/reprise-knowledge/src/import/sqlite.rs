@@ -1,0 +1,95 @@
+//! Rows of another program's database, which is never written to and may be in use.
+
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, Row};
+use serde_json::{Map, Value, json};
+
+use crate::error::ImportError;
+
+pub(super) struct Database {
+    path: std::path::PathBuf,
+    connection: Connection,
+}
+
+impl Database {
+    pub(super) fn open(path: &Path) -> Result<Self, ImportError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags);
+        let path = path.to_owned();
+        let connection = connection.map_err(|error| damaged(&path, &error))?;
+        let database = Self { path, connection };
+        // A lock is waited for a while; a header that is none shows here.
+        let patience = std::time::Duration::from_secs(5);
+        database
+            .connection
+            .busy_timeout(patience)
+            .map_err(|error| database.failed(&error))?;
+        database.tables()?;
+        Ok(database)
+    }
+
+    pub(super) fn failed(&self, error: &rusqlite::Error) -> ImportError {
+        damaged(&self.path, error)
+    }
+
+    pub(super) fn tables(&self) -> Result<Vec<String>, ImportError> {
+        let mut names = Vec::new();
+        self.rows(
+            "SELECT name FROM sqlite_master WHERE type = 'table'",
+            [],
+            |row| {
+                names.extend(row.get("name").and_then(Value::as_str).map(str::to_owned));
+                Ok(())
+            },
+        )?;
+        Ok(names)
+    }
+
+    pub(super) fn has(&self, table: &str) -> Result<bool, ImportError> {
+        Ok(self.tables()?.iter().any(|name| name == table))
+    }
+
+    /// The rows of a query, each as an object of its columns.
+    pub(super) fn rows(
+        &self,
+        query: &str,
+        parameters: impl rusqlite::Params,
+        mut each: impl FnMut(&Map<String, Value>) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        let failed = |error: rusqlite::Error| damaged(&self.path, &error);
+        let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
+        let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut rows = statement.query(parameters).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            each(&fields(&names, row))?;
+        }
+        Ok(())
+    }
+}
+
+fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
+    ImportError::Database {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+fn fields(names: &[String], row: &Row<'_>) -> Map<String, Value> {
+    let value = |at: usize| match row.get_ref(at) {
+        Ok(ValueRef::Integer(number)) => json!(number),
+        Ok(ValueRef::Real(number)) => json!(number),
+        Ok(ValueRef::Text(text)) => json!(String::from_utf8_lossy(text)),
+        Ok(ValueRef::Blob(bytes)) => match std::str::from_utf8(bytes) {
+            Ok(text) => json!(text),
+            Err(_) => Value::Null,
+        },
+        Ok(ValueRef::Null) | Err(_) => Value::Null,
+    };
+    names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (name.clone(), value(at)))
+        .collect()
+}

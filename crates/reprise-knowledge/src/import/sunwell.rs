@@ -1,0 +1,254 @@
+//! `.sunwell` trees of every era (B.2): each line is read by what stands in it, because one path
+//! held several forms over time. Legacy files are read and never touched (S41).
+
+mod shape;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use reprise_types::ExternalId;
+use serde_json::{Map, Value};
+
+use super::give::Giver;
+use crate::error::ImportError;
+use crate::lines::{Lines, object, text};
+use shape::{Made, Place};
+
+/// Largest JSON document that is read whole.
+const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Files of lines, in the order in which they are read: a decision comes before the learning that
+/// stands for it, so that the decision is what is kept.
+const LINES: [(&str, Place); 11] = [
+    ("memory/decisions.jsonl", Place::Unified),
+    ("memory/failures.jsonl", Place::Unified),
+    ("memory/learnings.jsonl", Place::Unified),
+    ("intelligence/decisions.jsonl", Place::Intelligence),
+    ("intelligence/failures.jsonl", Place::Intelligence),
+    ("intelligence/dead_ends.jsonl", Place::Intelligence),
+    ("intelligence/learnings.jsonl", Place::Intelligence),
+    ("team/decisions.jsonl", Place::Team),
+    ("team/failures.jsonl", Place::Team),
+    ("memory/team/decisions.jsonl", Place::Team),
+    ("memory/team/failures.jsonl", Place::Team),
+];
+
+/// The state directory of a project, or the path itself where it is one.
+pub(super) fn state_folder(path: &Path) -> Option<PathBuf> {
+    let holds = |folder: &Path| {
+        let lines = LINES.iter().map(|(name, _)| *name);
+        lines
+            .chain(["learnings", "plans", "memory/checkpoints"])
+            .any(|name| folder.join(name).exists())
+    };
+    let inside = path.join(".sunwell");
+    if inside.is_dir() {
+        let project = fs_err::read_to_string(inside.join("project.toml")).unwrap_or_default();
+        let project: toml::Table = project.parse().unwrap_or_default();
+        let moved = project.get("state_dir").and_then(toml::Value::as_str);
+        let moved = moved
+            .map(|folder| path.join(folder))
+            .filter(|folder| folder.is_dir());
+        return Some(moved.unwrap_or(inside));
+    }
+    let is_named = path.file_name().is_some_and(|name| name == ".sunwell");
+    (path.is_dir() && (is_named || holds(path))).then(|| path.to_owned())
+}
+
+/// Legacy ids with the names that they lead to, for one file of decisions.
+type Superseded = Vec<(String, ExternalId, String)>;
+
+struct Reader {
+    /// Name by legacy id.
+    known: HashMap<String, ExternalId>,
+    superseded: Superseded,
+}
+
+pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let mut reader = Reader {
+        known: HashMap::new(),
+        superseded: Vec::new(),
+    };
+    if path.is_file() {
+        let place = if path.iter().any(|part| part == "team") {
+            Place::Team
+        } else if path.iter().any(|part| part == "intelligence") {
+            Place::Intelligence
+        } else {
+            Place::Unified
+        };
+        if path.extension().is_some_and(|ending| ending == "json") {
+            document(path, giver, |giver, name, value| {
+                any_document(giver, name, value)
+            })?;
+        } else {
+            reader.lines(path, place, giver)?;
+        }
+        return reader.finish(giver);
+    }
+    let Some(root) = state_folder(path) else {
+        return Err(ImportError::NotOfKind {
+            path: path.to_owned(),
+            kind: "Sunwell state",
+            why: "there is no `.sunwell` with learnings, decisions, failures or plans".to_owned(),
+        });
+    };
+    for (name, place) in LINES {
+        let file = root.join(name);
+        if name == "memory/learnings.jsonl"
+            && let Some(newest) = newest_checkpoint(&root)?
+        {
+            document(&newest, giver, any_document)?;
+        }
+        if file.is_file() {
+            reader.lines(&file, place, giver)?;
+        }
+    }
+    for folder in ["learnings", "plans"] {
+        for file in files(&root.join(folder), ".json")? {
+            document(&file, giver, any_document)?;
+        }
+    }
+    reader.finish(giver)
+}
+
+fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, ImportError> {
+    let mut files = Vec::new();
+    if folder.is_dir() {
+        for entry in fs_err::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_file() && path.to_string_lossy().ends_with(ending) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Names sort by time.
+fn newest_checkpoint(root: &Path) -> Result<Option<PathBuf>, ImportError> {
+    Ok(files(&root.join("memory/checkpoints"), ".checkpoint.json")?.pop())
+}
+
+fn document(
+    file: &Path,
+    giver: &mut Giver<'_>,
+    read: impl FnOnce(&mut Giver<'_>, &str, Value) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let name = giver.name(file);
+    if fs_err::metadata(file)?.len() > DOCUMENT_BYTES_MAX {
+        return giver.refuse(
+            &name,
+            format!("it is longer than {DOCUMENT_BYTES_MAX} bytes"),
+        );
+    }
+    match serde_json::from_slice(&fs_err::read(file)?) {
+        Ok(value) => read(giver, &name, value),
+        Err(error) => giver.refuse(&name, format!("it is no JSON: {error}")),
+    }
+}
+
+/// A list of finished tasks, a checkpoint of the journal, or a plan.
+fn any_document(giver: &mut Giver<'_>, name: &str, value: Value) -> Result<(), ImportError> {
+    let zone = giver.zone();
+    match value {
+        Value::Array(tasks) => {
+            for (index, task) in tasks.iter().enumerate() {
+                let place = format!("{name} item {}", index + 1);
+                giver.result(&place, shape::task(task, zone))?;
+            }
+            Ok(())
+        }
+        Value::Object(object) if object.get("entries").is_some_and(Value::is_array) => {
+            let entries = object.get("entries").and_then(Value::as_array);
+            for (index, entry) in entries.into_iter().flatten().enumerate() {
+                let place = format!("{name} entry {}", index + 1);
+                let read = entry
+                    .as_object()
+                    .ok_or_else(|| "it is no object".to_owned());
+                let read = read.and_then(|entry| shape::line(entry, Place::Unified, zone));
+                giver.result(&place, read.map(|made| made.record))?;
+            }
+            Ok(())
+        }
+        Value::Object(object) if text(&object, "goal").is_some() => {
+            giver.result(name, shape::plan(object, zone))
+        }
+        _ => giver.refuse(name, "it is neither a list of tasks nor a plan"),
+    }
+}
+
+impl Reader {
+    fn lines(
+        &mut self,
+        file: &Path,
+        place: Place,
+        giver: &mut Giver<'_>,
+    ) -> Result<(), ImportError> {
+        let last = last_lines(file)?;
+        let mut number = 0_u64;
+        giver.lines(file, |giver, at, line| {
+            number = at
+                .rsplit(':')
+                .next()
+                .and_then(|n| n.parse().ok())
+                .unwrap_or(number);
+            let zone = giver.zone();
+            let read = object(line).and_then(|object| {
+                let made = shape::line(&object, place, zone)?;
+                Ok((text(&object, "id").map(str::to_owned), made))
+            });
+            let (legacy, Made { record, supersedes }) = match read {
+                Ok(read) => read,
+                Err(why) => return giver.refuse(at, why),
+            };
+            if legacy
+                .as_ref()
+                .and_then(|id| last.get(id))
+                .is_some_and(|last| *last != number)
+            {
+                return giver.repeated(at);
+            }
+            if let Some(own) = record.external_ids.first() {
+                if let Some(supersedes) = supersedes {
+                    self.superseded
+                        .push((at.to_owned(), own.clone(), supersedes));
+                }
+                self.known
+                    .extend(legacy.map(|legacy| (legacy, own.clone())));
+            }
+            giver.record(at, record)
+        })
+    }
+
+    fn finish(self, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+        for (place, own, older) in self.superseded {
+            match self.known.get(&older) {
+                Some(older) if *older != own => {
+                    giver.link(&place, own, older.clone(), "supersedes");
+                }
+                Some(_) => giver.refuse(&place, "it supersedes itself; the link is left out")?,
+                None => giver.refuse(
+                    &place,
+                    format!("it supersedes `{older}`, which is not here; the link is left out"),
+                )?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The line on which each id stands last: in a journal that one counts.
+fn last_lines(file: &Path) -> Result<HashMap<String, u64>, ImportError> {
+    let mut last = HashMap::new();
+    for line in Lines::open(file)? {
+        let (number, line) = line?;
+        let object = line.ok().and_then(|line| object(&line).ok());
+        let id = object
+            .as_ref()
+            .and_then(|object: &Map<String, Value>| text(object, "id"));
+        last.extend(id.map(|id| (id.to_owned(), number)));
+    }
+    Ok(last)
+}

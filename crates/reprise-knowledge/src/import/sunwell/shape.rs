@@ -1,0 +1,274 @@
+//! One line or document of Sunwell's to one record, whatever era wrote it. Pure.
+
+use chrono::{DateTime, Utc};
+use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, Zone};
+use serde_json::{Map, Value, json};
+
+use crate::lines::text;
+use crate::naming::hex_id;
+use crate::stamp;
+use crate::sunwell::{Category, Decision, Failure, Learning};
+
+/// Which of Sunwell's stores a line stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `memory/`: RFC-065 or the later journal.
+    Unified,
+    /// `intelligence/`: what came before.
+    Intelligence,
+    /// `team/`: with authors.
+    Team,
+}
+
+/// A record, and the legacy id of the decision that it takes the place of.
+pub(super) struct Made {
+    pub(super) record: NewRecord,
+    pub(super) supersedes: Option<String>,
+}
+
+impl From<NewRecord> for Made {
+    fn from(record: NewRecord) -> Self {
+        Self {
+            record,
+            supersedes: None,
+        }
+    }
+}
+
+type Object = Map<String, Value>;
+
+/// What no time stands in for: replaced by the source's own, or by the moment of keeping.
+const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+/// Reads a line of any of the stores.
+pub(super) fn line(object: &Object, place: Place, zone: Zone) -> Result<Made, String> {
+    let has = |name: &str| text(object, name).is_some();
+    let mut made = if has("decision") || has("choice") {
+        decision(object)
+    } else if has("approach") || has("description") {
+        failure(object).into()
+    } else if has("fact") {
+        learning(object, place).into()
+    } else {
+        return Err("it has no `fact`, `decision`, `choice`, `approach` or `description`".into());
+    };
+    let written = ["created_at", "timestamp", "createdAt"];
+    let written = written
+        .iter()
+        .find_map(|name| object.get(*name).filter(|at| !at.is_null()));
+    dated(&mut made.record, written, zone);
+    if let Some(id) = text(object, "id")
+        && made
+            .record
+            .external_ids
+            .first()
+            .is_none_or(|own| own.id != id)
+        && let Some(metadata) = own_metadata(&mut made.record)
+    {
+        metadata.insert("legacy_id".to_owned(), json!(id));
+    }
+    if place == Place::Team {
+        made.record.provenance.actor_id = text(object, "author").map(str::to_owned);
+        let tags = object.get("tags").and_then(Value::as_array);
+        let tags = tags.into_iter().flatten().filter_map(Value::as_str);
+        made.record.tags = tags.map(str::to_owned).collect();
+    }
+    if let Some(session) = text(object, "session_id") {
+        session.clone_into(&mut made.record.session_id);
+    }
+    Ok(made)
+}
+
+/// The time of a record, and in its details the words for it.
+fn dated(record: &mut NewRecord, written: Option<&Value>, zone: Zone) {
+    record.timestamp = None;
+    if let Some(written) = written {
+        stamp::date(record, written, zone);
+    }
+    let words = match (written.and_then(Value::as_str), record.timestamp) {
+        (Some(words), _) => json!(words),
+        (None, Some(at)) => json!(at.to_rfc3339()),
+        (None, None) => Value::Null,
+    };
+    if let Some(details) = record.details.as_mut().and_then(Value::as_object_mut) {
+        match words {
+            Value::Null => details.remove("created_at"),
+            words => details.insert("created_at".to_owned(), words),
+        };
+    }
+}
+
+fn own_metadata(record: &mut NewRecord) -> Option<&mut Object> {
+    let details = record.details.as_mut()?.as_object_mut()?;
+    details
+        .entry("metadata")
+        .or_insert_with(|| json!({}))
+        .as_object_mut()
+}
+
+/// All that a form has no place for.
+fn beside(object: &Object, taken: &[&str]) -> Object {
+    const TAKEN: [&str; 6] = [
+        "id",
+        "created_at",
+        "createdAt",
+        "timestamp",
+        "goal",
+        "metadata",
+    ];
+    let mut rest = object
+        .get("metadata")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
+    for (name, value) in object {
+        let is_taken = taken.contains(&name.as_str()) || TAKEN.contains(&name.as_str());
+        if !is_taken && !value.is_null() {
+            rest.insert(name.clone(), value.clone());
+        }
+    }
+    rest
+}
+
+fn words(object: &Object, name: &str) -> String {
+    text(object, name).unwrap_or_default().to_owned()
+}
+
+fn learning(object: &Object, place: Place) -> NewRecord {
+    let word = text(object, "category").unwrap_or("pattern");
+    let category = Category::nearest(word);
+    let mut learning = Learning::new(words(object, "fact"), category, NEVER);
+    learning.metadata = beside(
+        object,
+        &[
+            "fact",
+            "category",
+            "confidence",
+            "source",
+            "source_type",
+            "source_file",
+            "source_line",
+        ],
+    );
+    if category.name() != word {
+        learning
+            .metadata
+            .insert("legacy_category".to_owned(), json!(word));
+    }
+    let default = if place == Place::Unified { 0.8 } else { 0.7 };
+    let sure = object
+        .get("confidence")
+        .and_then(Value::as_f64)
+        .unwrap_or(default);
+    learning.confidence = sure.clamp(0.0, 1.0);
+    if learning.confidence.to_bits() != sure.to_bits() {
+        learning
+            .metadata
+            .insert("legacy_confidence".to_owned(), json!(sure));
+    }
+    let line = object.get("source_line").and_then(Value::as_u64);
+    let file = text(object, "source_file").map(|file| match line {
+        Some(line) => format!("{file}:{line}"),
+        None => file.to_owned(),
+    });
+    learning.source = text(object, "source").map(str::to_owned).or(file);
+    let rfc = text(object, "source_type").map(str::to_owned);
+    let journal = object.contains_key("source_file") || place != Place::Unified;
+    learning.source_type = rfc.unwrap_or_else(|| if journal { "analysis" } else { "task" }.into());
+    learning.goal = text(object, "goal").map(str::to_owned);
+    // A learning that stands for a decision or failure has its parent's id (C22).
+    let parent = learning.source.as_deref().and_then(|source| {
+        let (kind, id) = source.split_once(':')?;
+        (kind == category.name() && id.len() == learning.id.len()).then(|| id.to_owned())
+    });
+    learning.id = parent.unwrap_or(learning.id);
+    learning.record()
+}
+
+fn decision(object: &Object) -> Made {
+    let said = match (
+        text(object, "decision"),
+        text(object, "question"),
+        text(object, "choice"),
+    ) {
+        (Some(decision), _, _) => decision.to_owned(),
+        (None, Some(question), Some(choice)) => format!("{question} \u{2192} {choice}"),
+        (None, _, choice) => choice.unwrap_or_default().to_owned(),
+    };
+    let mut decision = Decision::new(said, text(object, "rationale").unwrap_or_default(), NEVER);
+    if let Some(scope) = text(object, "scope") {
+        scope.clone_into(&mut decision.scope);
+    }
+    decision.goal = text(object, "goal").map(str::to_owned);
+    decision.metadata = beside(object, &["decision", "rationale", "scope", "supersedes"]);
+    let supersedes = text(object, "supersedes").map(str::to_owned);
+    decision.supersedes.clone_from(&supersedes);
+    Made {
+        record: decision.record(),
+        supersedes,
+    }
+}
+
+fn failure(object: &Object) -> NewRecord {
+    let approach = text(object, "approach").or_else(|| text(object, "description"));
+    let approach = approach.unwrap_or_default();
+    let fact = [
+        "fact",
+        "reason",
+        "error_message",
+        "root_cause",
+        "prevention",
+    ];
+    let fact = fact
+        .iter()
+        .find_map(|name| text(object, name))
+        .unwrap_or(approach);
+    let mut failure = Failure::new(fact, approach, NEVER);
+    failure.context = words(object, "context");
+    failure.goal = text(object, "goal").map(str::to_owned);
+    failure.metadata = beside(object, &["approach", "fact", "reason", "context"]);
+    failure.record()
+}
+
+/// A task that Naaru finished (S34).
+pub(super) fn task(task: &Value, zone: Zone) -> Result<NewRecord, String> {
+    let object = task.as_object().ok_or("it is no object")?;
+    let id = text(object, "task_id").ok_or("the task has no `task_id`")?;
+    let description = text(object, "task_description").ok_or("it has no `task_description`")?;
+    let goal = text(object, "goal").map(str::to_owned);
+    let mut learning = Learning::of_task(id, description, goal, NEVER);
+    learning.metadata = beside(object, &["type", "task_id", "task_description"]);
+    let mut record = learning.record();
+    dated(&mut record, object.get("timestamp"), zone);
+    Ok(record)
+}
+
+/// A plan with its tasks.
+pub(super) fn plan(mut plan: Object, zone: Zone) -> Result<NewRecord, String> {
+    let goal = text(&plan, "goal")
+        .ok_or("the plan has no `goal`")?
+        .to_owned();
+    let hash = text(&plan, "goal_hash").map_or_else(|| hex_id(&[&goal]), str::to_owned);
+    let mut said = format!("Plan: {goal}");
+    for task in plan
+        .get("tasks")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        let part = |name: &str| task.get(name).and_then(Value::as_str);
+        let named = task
+            .as_str()
+            .or_else(|| part("description"))
+            .or_else(|| part("id"));
+        if let Some(named) = named {
+            said.push_str(&["\n- ", named].concat());
+        }
+    }
+    let mut record = NewRecord::new(said, MemorySource::ConductorPlan, MemoryKind::Strategy);
+    record.external_ids = vec![ExternalId::new(ExternalId::SUNWELL, format!("plan:{hash}"))];
+    let written = plan.remove("created_at");
+    record.details = Some(json!({ "type": "plan", "plan": plan }));
+    dated(&mut record, written.as_ref(), zone);
+    Ok(record)
+}

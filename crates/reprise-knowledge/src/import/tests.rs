@@ -1,0 +1,363 @@
+//! Each form read from a real tree, good lines and bad ones.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::testing::{All, all, fixture};
+use super::*;
+
+fn expected() -> Value {
+    serde_json::from_str(include_str!("../../tests/fixtures/expected.json")).unwrap()
+}
+
+fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
+    let file = folder.join(name);
+    fs_err::create_dir_all(file.parent().unwrap()).unwrap();
+    fs_err::write(file, text).unwrap();
+}
+
+fn of_type<'a>(all: &'a All, name: &str) -> Vec<&'a NewRecord> {
+    let typed = |record: &&NewRecord| record.details.as_ref().unwrap()["type"] == name;
+    all.records.iter().filter(typed).collect()
+}
+
+#[test]
+fn a_sunwell_tree_of_many_eras_comes_in_whole() {
+    let tree = fixture("sunwell_legacy");
+    assert_eq!(recognise(&tree).unwrap(), ImportKind::Sunwell);
+    let found = all(&tree, ImportKind::Sunwell);
+    let golden = &expected()["sunwell_import"];
+    let learnings = of_type(&found, "learning");
+    let tasks = learnings
+        .iter()
+        .filter(|one| one.text.starts_with("Completed: "))
+        .count();
+    assert_eq!(json!(tasks), golden["learnings_from_naaru"]);
+    assert_eq!(
+        json!(learnings.len() - tasks),
+        golden["learnings_from_intel"]
+    );
+    assert_eq!(
+        json!(of_type(&found, "decision").len()),
+        golden["decisions"]
+    );
+    let dead = golden["dead_ends"].as_u64().unwrap() + golden["failures"].as_u64().unwrap();
+    assert_eq!(json!(of_type(&found, "failure").len()), dead);
+    let places: Vec<&str> = found
+        .refused
+        .iter()
+        .map(|(place, _)| place.as_str())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            ".sunwell/intelligence/learnings.jsonl:2",
+            ".sunwell/learnings/20260120_101112.json item 3",
+            ".sunwell/learnings/20260120_101113.json",
+        ]
+    );
+    assert!(found.refused[0].1.contains("cut"), "{:?}", found.refused);
+    let dead_end = learnings
+        .iter()
+        .find(|one| one.text == "Sync DB does not work")
+        .unwrap();
+    let details = dead_end.details.as_ref().unwrap();
+    assert_eq!(details["category"], "failure");
+    assert_eq!(details["metadata"]["legacy_category"], "dead_end");
+    let chosen = of_type(&found, "decision")[0];
+    assert!(
+        chosen.text.contains("Rejected: Redis caching (Too much"),
+        "{}",
+        chosen.text
+    );
+    assert_eq!(
+        chosen.details.as_ref().unwrap()["metadata"]["legacy_id"],
+        "79d3299071e8c2cd"
+    );
+    assert_eq!(chosen.metadata["ts_assumed_tz"], "UTC");
+    let failure = of_type(&found, "failure")[1];
+    assert_eq!(
+        failure.external_ids[0].id,
+        expected()["ids"]["failure Unbounded cache/Memory leak under load"]
+    );
+}
+
+#[test]
+fn the_last_line_of_a_journal_counts_and_a_checkpoint_comes_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = fixture("sunwell_legacy/.sunwell/memory_journal_variant/learnings.jsonl");
+    let journal = fs_err::read_to_string(journal).unwrap();
+    write(folder.path(), ".sunwell/memory/learnings.jsonl", journal);
+    let old = r#"{"entries":[{"id":"a","fact":"old","category":"code"}]}"#;
+    let new = r#"{"entries":[{"id":"b","fact":"new","category":"api"},7]}"#;
+    write(
+        folder.path(),
+        ".sunwell/memory/checkpoints/2026-01-01_000000.checkpoint.json",
+        old,
+    );
+    write(
+        folder.path(),
+        ".sunwell/memory/checkpoints/2026-01-02_000000.checkpoint.json",
+        new,
+    );
+    let found = all(folder.path(), ImportKind::Sunwell);
+    let texts: Vec<&str> = found
+        .records
+        .iter()
+        .map(|record| record.text.as_str())
+        .collect();
+    assert_eq!(texts, ["new", "User model has email field"]);
+    assert_eq!(found.records[1].confidence, Some(0.95));
+    assert_eq!((found.repeated, found.refused.len()), (1, 1));
+}
+
+#[test]
+fn what_crashed_the_originals_migration_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let decision = r#"{"id":"42d75ab7ca52a337","decision":"Use PostgreSQL for persistence"}
+{"id":"x","question":"Which?","choice":"B","supersedes":"42d75ab7ca52a337"}
+{"id":"y","question":"And?","choice":"C","supersedes":"y"}
+{"id":"z","choice":"D","supersedes":"gone"}
+"#;
+    write(folder.path(), ".sunwell/memory/decisions.jsonl", decision);
+    let same = json!({
+        "id": "42d75ab7ca52a337",
+        "fact": "Use PostgreSQL for persistence",
+        "category": "decision",
+        "source": "decision:42d75ab7ca52a337",
+    });
+    let learnings = r#"
+{"fact":"sure","category":"gossip","confidence":7,"created_at":"soon"}
+{"fact":"","category":"type"}
+{"fact":"f","category":"failure","source":"failure:de139ab9b1ff7971"}
+"#;
+    write(
+        folder.path(),
+        ".sunwell/memory/learnings.jsonl",
+        same.to_string() + learnings,
+    );
+    write(
+        folder.path(),
+        ".sunwell/plans/abc.json",
+        r#"{"goal":"Ship","tasks":[{"id":"t1","description":"Build"}]}"#,
+    );
+    write(
+        folder.path(),
+        ".sunwell/team/decisions.jsonl",
+        r#"{"question":"Q","choice":"A","author":"Ada","tags":["db"]}"#,
+    );
+    write(folder.path(), ".sunwell/sessions/s.json", "not for us");
+    let found = all(folder.path(), ImportKind::Sunwell);
+    let names: Vec<&str> = found
+        .records
+        .iter()
+        .map(|record| record.external_ids[0].id.as_str())
+        .collect();
+    assert_eq!(
+        names
+            .iter()
+            .filter(|name| **name == "42d75ab7ca52a337")
+            .count(),
+        2
+    );
+    assert!(names.contains(&"de139ab9b1ff7971"));
+    let sure = found
+        .records
+        .iter()
+        .find(|record| record.text == "sure")
+        .unwrap();
+    assert_eq!((sure.confidence, sure.timestamp), (Some(1.0), None));
+    assert_eq!(sure.metadata["ts_unreadable"], "soon");
+    assert_eq!(
+        sure.details.as_ref().unwrap()["metadata"]["legacy_confidence"],
+        7.0
+    );
+    let plan = of_type(&found, "plan")[0];
+    assert_eq!(plan.text, "Plan: Ship\n- Build");
+    let team = found
+        .records
+        .iter()
+        .find(|record| record.provenance.actor_id.is_some())
+        .unwrap();
+    assert_eq!(team.tags, ["db"]);
+    assert_eq!(found.links.len(), 1);
+    assert_eq!(found.links[0].relation, "supersedes");
+    let whys: Vec<&str> = found.refused.iter().map(|(_, why)| why.as_str()).collect();
+    assert!(
+        whys.iter().any(|why| why.contains("supersedes itself")),
+        "{whys:?}"
+    );
+    assert!(whys.iter().any(|why| why.contains("`gone`")), "{whys:?}");
+    assert_eq!(whys.len(), 3, "{whys:?}");
+}
+
+#[test]
+fn frames_keep_what_they_belong_with() {
+    let file = fixture("ralph_memory.jsonl");
+    assert_eq!(recognise(&file).unwrap(), ImportKind::Frames);
+    let found = all(&file, ImportKind::Frames);
+    assert_eq!((found.records.len(), found.refused.len()), (6, 0));
+    let names: Vec<(&str, &str)> = found
+        .links
+        .iter()
+        .map(|link| (link.from.id.as_str(), link.to.id.as_str()))
+        .collect();
+    assert_eq!(names, [("l-1", "e-1"), ("d-1", "e-1")]);
+    let folder = tempfile::tempdir().unwrap();
+    let many: Vec<String> = (0..10_000).map(|number| format!("\"t{number}\"")).collect();
+    let bad = [
+        r#"{"id":"a","content":"x","frame_type":"gossip","metadata":null,"timestamp":7}"#
+            .to_owned(),
+        r#"{"id":"b","content":"x","metadata":[]}"#.to_owned(),
+        r#"{"content":"x"}"#.to_owned(),
+        format!(r#"{{"id":"c","content":"x","tags":[{}]}}"#, many.join(",")),
+        r#"{"id":"d","content":"x","metadata":{"related_ids":["d",7]}}"#.to_owned(),
+        r#"{"id":"e","content":"#.to_owned(),
+    ];
+    write(folder.path(), "bad.jsonl", bad.join("\n"));
+    let found = all(&folder.path().join("bad.jsonl"), ImportKind::Frames);
+    assert_eq!(
+        (found.records.len(), found.refused.len(), found.links.len()),
+        (3, 3, 0)
+    );
+    assert_eq!(found.records[1].tags.len(), 64);
+}
+
+#[test]
+fn a_graph_of_the_memory_server_comes_in_and_a_cut_tail_costs_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let graph = r#"{"type":"entity","name":"Ada","entityType":"person","observations":["tea","math"]}
+{"type":"entity","name":"Acme","entityType":"company","observations":[]}
+{"type":"relation","from":"Ada","to":"Acme","relationType":"works_at"}
+{"type":"relation","from":"Ada"}
+{"type":"gossip"}
+{"type":"entity","name":"Cut","entityTy"#;
+    write(folder.path(), "memory.jsonl", graph);
+    let file = folder.path().join("memory.jsonl");
+    assert_eq!(recognise(&file).unwrap(), ImportKind::ServerMemory);
+    let found = all(&file, ImportKind::ServerMemory);
+    let texts: Vec<&str> = found
+        .records
+        .iter()
+        .map(|record| record.text.as_str())
+        .collect();
+    assert_eq!(
+        texts,
+        ["Ada (person)", "Ada: tea", "Ada: math", "Acme (company)"]
+    );
+    let relations: Vec<&str> = found
+        .links
+        .iter()
+        .map(|link| link.relation.as_str())
+        .collect();
+    assert_eq!(relations, ["observes", "observes", "works_at"]);
+    assert_eq!(found.refused.len(), 3, "{:?}", found.refused);
+}
+
+/// The schema of ai-lessons' plan (version 1) or of its last release (12), as far as it matters.
+fn knowledge_db(file: &Path, last: bool) {
+    let db = Connection::open(file).unwrap();
+    db.execute_batch(
+        "PRAGMA journal_mode = WAL;
+         CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
+         CREATE TABLE confidence_levels(name TEXT PRIMARY KEY, ordinal INTEGER);
+         CREATE TABLE source_types(name TEXT PRIMARY KEY, description TEXT);
+         CREATE TABLE lessons(id TEXT PRIMARY KEY, title TEXT, content TEXT, confidence TEXT,
+             source TEXT, source_notes TEXT, created_at TEXT, updated_at TEXT);
+         CREATE TABLE lesson_tags(lesson_id TEXT, tag TEXT);
+         CREATE TABLE lesson_contexts(lesson_id TEXT, context TEXT, applies BOOLEAN DEFAULT TRUE);
+         INSERT INTO lessons VALUES('L1','Jira transitions','Ask for them first','very-high',
+             'tested','twice','2026-01-02 03:04:05','2026-01-02 03:04:05');
+         INSERT INTO lessons VALUES('L2','No content',NULL,'high','rumour',NULL,NULL,NULL);
+         INSERT INTO lessons VALUES('L3',NULL,' ',NULL,NULL,NULL,NULL,NULL);
+         INSERT INTO lesson_tags VALUES('L1','jira'),('L1','api');
+         INSERT INTO lesson_contexts VALUES('L1','cloud',1),('L1','server',0);",
+    )
+    .unwrap();
+    db.execute_batch(if last {
+        "CREATE TABLE edges(id INTEGER PRIMARY KEY, from_id TEXT, from_type TEXT, to_id TEXT,
+             to_type TEXT, relation TEXT, created_at TEXT);
+         CREATE TABLE rules(id TEXT, title TEXT, content TEXT, rationale TEXT, approved INTEGER);
+         INSERT INTO rules VALUES('RUL1','Always','Test first','it pays',1);
+         INSERT INTO edges VALUES(1,'L1','lesson','RUL1','rule','derived_from',NULL),
+             (2,'L1','lesson','L1','lesson','related_to',NULL),
+             (3,'RUL1','rule','L1','lesson','derived_from',NULL);"
+    } else {
+        "CREATE TABLE edges(from_id TEXT, to_id TEXT, relation TEXT, created_at TEXT);
+         INSERT INTO edges VALUES('L1','L2','contradicts',NULL);"
+    })
+    .unwrap();
+}
+
+#[test]
+fn lessons_of_the_first_and_the_last_schema_come_in_even_while_in_use() {
+    let folder = tempfile::tempdir().unwrap();
+    for (last, links) in [(false, 1), (true, 2)] {
+        let file = folder.path().join(format!("{last}.db"));
+        knowledge_db(&file, last);
+        let writer = Connection::open(&file).unwrap();
+        writer
+            .execute_batch("BEGIN IMMEDIATE; DELETE FROM lessons")
+            .unwrap();
+        assert_eq!(recognise(&file).unwrap(), ImportKind::AiLessons);
+        let found = all(&file, ImportKind::AiLessons);
+        let lesson = &found.records[0];
+        assert_eq!(lesson.tags, ["api", "jira"]);
+        assert_eq!(lesson.confidence, Some(0.9));
+        assert_eq!(
+            lesson.evidence.map(reprise_types::Evidence::name),
+            Some("tested")
+        );
+        let details = lesson.details.as_ref().unwrap();
+        assert_eq!(
+            (&details["contexts"][0], &details["anti_contexts"][0]),
+            (&json!("cloud"), &json!("server"))
+        );
+        assert_eq!(found.records[1].metadata["evidence"], "rumour");
+        assert_eq!(found.links.len(), links);
+        assert_eq!(found.records.len(), if last { 3 } else { 2 });
+        assert_eq!(
+            found.refused.len(),
+            if last { 2 } else { 1 },
+            "{:?}",
+            found.refused
+        );
+    }
+}
+
+#[test]
+fn a_damaged_or_foreign_file_is_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("knowledge.db");
+    knowledge_db(&file, true);
+    drop(
+        Connection::open(&file)
+            .unwrap()
+            .execute_batch("PRAGMA wal_checkpoint(TRUNCATE)"),
+    );
+    let whole = fs_err::read(&file).unwrap();
+    write(folder.path(), "cut.db", &whole[..whole.len() / 2]);
+    let mut ignore = |_: Item| true;
+    let reading = Reading::default();
+    let cut = folder.path().join("cut.db");
+    let error = read(&cut, ImportKind::AiLessons, &reading, &mut ignore)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("malformed") && error.contains(".recover"),
+        "{error}"
+    );
+    write(folder.path(), "note.txt", "hello");
+    let error = recognise(&folder.path().join("note.txt"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("--from KIND"), "{error}");
+    let error = read(folder.path(), ImportKind::Sunwell, &reading, &mut ignore).unwrap_err();
+    assert!(error.to_string().contains(".sunwell"), "{error}");
+    let error = recognise(&folder.path().join("gone"))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("gone"), "{error}");
+}

@@ -1,0 +1,69 @@
+//! Lessons as records: a title, what was learned, where it holds and where not.
+//!
+//! Lives here: the one form of a lesson in `details`. Must never live here: tags, confidence and
+//! evidence, which are the record's own.
+
+use reprise_types::MemoryRecord;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What stands in a lesson's `details`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Lesson {
+    /// One line that names it.
+    pub title: String,
+    /// What was learned.
+    pub content: String,
+    /// Words that it should be found by.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keywords: Vec<String>,
+    /// Where it holds.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<String>,
+    /// Where it does not hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub anti_contexts: Vec<String>,
+    /// Where that can be looked up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_notes: Option<String>,
+}
+
+impl Lesson {
+    /// The lesson of a record; `None` where it holds none.
+    #[must_use]
+    pub fn of(record: &MemoryRecord) -> Option<Self> {
+        let details = record.details.as_ref()?;
+        if details.get("type")? != "lesson" {
+            return None;
+        }
+        serde_json::from_value(details.clone()).ok()
+    }
+
+    /// As `details` of a record.
+    #[must_use]
+    pub fn details(&self) -> Value {
+        let mut details = serde_json::to_value(self).unwrap_or_default();
+        details["type"] = json!("lesson");
+        details
+    }
+
+    /// What is searched: title and content, and the words that say where it holds.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let parts = [self.title.trim_end(), self.content.trim_end()];
+        let mut parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        parts.dedup();
+        let mut text = parts.join("\n\n");
+        for (head, words) in [
+            ("Applies to", &self.contexts),
+            ("Does not apply to", &self.anti_contexts),
+            ("Keywords", &self.keywords),
+        ] {
+            if !words.is_empty() {
+                text.push_str(&["\n", head, ": ", &words.join("; ")].concat());
+            }
+        }
+        text
+    }
+}

@@ -1,0 +1,229 @@
+//! Observations of ralph's knowledge store: seven types with an importance, and the frames in which
+//! they are kept (Story 3.4).
+
+mod frame;
+
+use reprise_types::{ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::exact::exact;
+
+pub(crate) use frame::frame;
+pub use frame::frame_of;
+
+macro_rules! types {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $importance:literal;)*) => {
+        /// What an observation is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum ObservationType { $($(#[$doc])* $variant,)* }
+
+        impl ObservationType {
+            /// All seven, the most important first.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its word.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// How much it matters at full confidence, 3..10 (R2).
+            #[must_use]
+            pub fn importance(self) -> u8 {
+                match self { $(Self::$variant => $importance,)* }
+            }
+
+            /// The type of a word.
+            #[must_use]
+            pub fn of(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+types! {
+    /// What went wrong.
+    Error = "error", 10;
+    /// What was decided.
+    Decision = "decision", 9;
+    /// What was learned.
+    Learning = "learning", 8;
+    /// What a person wants.
+    Preference = "preference", 7;
+    /// What worked.
+    Success = "success", 5;
+    /// Several things in short.
+    Summary = "summary", 4;
+    /// What was around.
+    Context = "context", 3;
+}
+
+impl ObservationType {
+    /// What it is to memory at large (C6).
+    #[must_use]
+    pub fn kind(self) -> MemoryKind {
+        match self {
+            Self::Error | Self::Success | Self::Context => MemoryKind::Episode,
+            Self::Decision => MemoryKind::Strategy,
+            Self::Learning => MemoryKind::Finding,
+            Self::Preference | Self::Summary => MemoryKind::Pattern,
+        }
+    }
+}
+
+/// One observation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// What was observed.
+    pub content: String,
+    /// What it is.
+    pub observation_type: ObservationType,
+    /// Where it came from.
+    pub source: Option<String>,
+    /// 0..1.
+    pub confidence: f64,
+    /// The observations that it belongs with.
+    pub related_ids: Vec<String>,
+    /// Free words.
+    pub tags: Vec<String>,
+    /// Whatever else was said.
+    pub metadata: Map<String, Value>,
+}
+
+impl Observation {
+    /// Of full confidence, with nothing but its content (R7).
+    #[must_use]
+    pub fn new(content: impl Into<String>, observation_type: ObservationType) -> Self {
+        Self {
+            content: content.into(),
+            observation_type,
+            source: None,
+            confidence: 1.0,
+            related_ids: Vec::new(),
+            tags: Vec::new(),
+            metadata: Map::new(),
+        }
+    }
+
+    /// The importance of its type times its confidence, cut to a whole number: 0..10 (R4, C25).
+    #[must_use]
+    pub fn importance(&self) -> u8 {
+        (f64::from(self.observation_type.importance()) * self.confidence) as u8
+    }
+
+    /// The original's dictionary, in its order of keys. Where the metadata has a key of the core,
+    /// the core wins and the metadata's value is kept under `metadata` (R5).
+    #[must_use]
+    pub fn to_dict(&self) -> impl Serialize {
+        #[derive(Serialize)]
+        struct Dict {
+            content: String,
+            observation_type: &'static str,
+            source: Option<String>,
+            confidence: f64,
+            related_ids: Vec<String>,
+            tags: Vec<String>,
+            importance: u8,
+            #[serde(flatten)]
+            metadata: Map<String, Value>,
+        }
+        let (core, mut metadata): (Map<_, _>, Map<_, _>) = self
+            .metadata
+            .clone()
+            .into_iter()
+            .partition(|(key, _)| CORE.contains(&key.as_str()));
+        if !core.is_empty() {
+            metadata.insert("metadata".to_owned(), Value::Object(core));
+        }
+        Dict {
+            content: self.content.clone(),
+            observation_type: self.observation_type.name(),
+            source: self.source.clone(),
+            confidence: self.confidence,
+            related_ids: self.related_ids.clone(),
+            tags: self.tags.clone(),
+            importance: self.importance(),
+            metadata,
+        }
+    }
+
+    /// The tags under which the original keeps it (R18).
+    #[must_use]
+    pub fn kept_tags(&self) -> Vec<String> {
+        let mut tags = vec![
+            self.observation_type.name().to_owned(),
+            format!("importance:{}", self.importance()),
+        ];
+        tags.extend(self.tags.iter().cloned());
+        tags.extend(self.source.iter().map(|source| format!("source:{source}")));
+        tags
+    }
+
+    /// The record that keeps it (R6).
+    #[must_use]
+    pub fn record(&self, session: &str) -> NewRecord {
+        let kind = self.observation_type.kind();
+        let mut record = NewRecord::new(self.content.clone(), MemorySource::WorkerResult, kind);
+        session.clone_into(&mut record.session_id);
+        record.confidence = Some(self.confidence as f32);
+        record.tags = self.kept_tags();
+        record.details = Some(json!({
+            "type": "observation",
+            "observation_type": self.observation_type.name(),
+            "source": self.source,
+            "related_ids": self.related_ids,
+            "tags": self.tags,
+            "metadata": self.metadata,
+        }));
+        record
+    }
+
+    /// The observation of a record; `None` where it holds none.
+    #[must_use]
+    pub fn of(record: &MemoryRecord) -> Option<Self> {
+        let details = record.details.as_ref()?;
+        if details.get("type")? != "observation" {
+            return None;
+        }
+        let name = details.get("observation_type").and_then(Value::as_str)?;
+        let texts = |name: &str| {
+            let list = details.get(name).and_then(Value::as_array);
+            let texts = list.into_iter().flatten().filter_map(Value::as_str);
+            texts.map(str::to_owned).collect()
+        };
+        let metadata = details.get("metadata").and_then(Value::as_object);
+        Some(Self {
+            content: record.text.clone(),
+            observation_type: ObservationType::of(name)?,
+            source: details
+                .get("source")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+            confidence: record.confidence.map_or(1.0, exact),
+            related_ids: texts("related_ids"),
+            tags: texts("tags"),
+            metadata: metadata.cloned().unwrap_or_default(),
+        })
+    }
+}
+
+/// Keys of [`Observation::to_dict`] that metadata may not take.
+const CORE: [&str; 7] = [
+    "content",
+    "observation_type",
+    "source",
+    "confidence",
+    "related_ids",
+    "tags",
+    "importance",
+];
+
+/// The name of a frame in memory.
+fn named(id: &str) -> ExternalId {
+    ExternalId::new(ExternalId::FRAMES, id)
+}
+
+#[cfg(test)]
+mod tests;

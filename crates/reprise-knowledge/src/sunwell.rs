@@ -1,0 +1,438 @@
+//! Sunwell's learnings, decisions and failures (RFC-065) as views over records.
+//!
+//! Lives here: their ids, defaults and conversions. Must never live here: files, or the search over
+//! them (`memory.rs`).
+
+mod memory;
+mod views;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use reprise_types::{
+    ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, parse_timestamp,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::exact::exact;
+use crate::naming::hex_id;
+
+pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
+pub use views::{Intelligence, MemoryStats, ProjectLearnings};
+
+macro_rules! categories {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
+        /// What a learning is about (S10); the words are the same in every language (S45).
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Category { $($(#[$doc])* $variant,)* }
+
+        impl Category {
+            /// All seven.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its word.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The category of a word.
+            #[must_use]
+            pub fn of(name: &str) -> Option<Self> {
+                match name { $($name => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+categories! {
+    /// A task was done.
+    TaskCompletion = "task_completion";
+    /// How things are done here.
+    Pattern = "pattern";
+    /// What a type looks like.
+    Type = "type";
+    /// What an interface looks like.
+    Api = "api";
+    /// What repaired something.
+    Fix = "fix";
+    /// What was decided.
+    Decision = "decision";
+    /// What did not work.
+    Failure = "failure";
+}
+
+impl Category {
+    /// The nearest of the seven for a word that later versions added; `pattern` for any other.
+    #[must_use]
+    pub fn nearest(name: &str) -> Self {
+        match (Self::of(name), name) {
+            (Some(category), _) => category,
+            (None, "dead_end") => Self::Failure,
+            (None, _) => Self::Pattern,
+        }
+    }
+
+    /// What it is to memory at large (C6).
+    #[must_use]
+    pub fn kind(self) -> MemoryKind {
+        match self {
+            Self::Fix | Self::Type | Self::Api => MemoryKind::Finding,
+            Self::Pattern => MemoryKind::Pattern,
+            Self::Decision => MemoryKind::Strategy,
+            Self::TaskCompletion | Self::Failure => MemoryKind::Episode,
+        }
+    }
+
+    fn quality(self) -> Option<f32> {
+        match self {
+            Self::TaskCompletion => Some(1.0),
+            Self::Failure => Some(0.0),
+            _ => None,
+        }
+    }
+}
+
+/// Something learned (S8). Immutable.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Learning {
+    /// Sixteen hex digits of what it says (S9), or its decision's or failure's id (C22).
+    pub id: String,
+    /// What was learned.
+    pub fact: String,
+    /// What it is about.
+    pub category: Category,
+    /// 0..1.
+    pub confidence: f64,
+    /// Where it came from.
+    pub source: Option<String>,
+    /// `task`, `analysis`, `user` or `session` (S11).
+    pub source_type: String,
+    /// ISO 8601, as it was written (S14).
+    pub created_at: String,
+    /// What was being done.
+    pub goal: Option<String>,
+    /// Whatever else.
+    pub metadata: Map<String, Value>,
+}
+
+/// A decision with its reason (S15).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// Sixteen hex digits of `decision`.
+    pub id: String,
+    /// What was decided.
+    pub decision: String,
+    /// Why.
+    pub rationale: String,
+    /// `project`, `file` or `function`.
+    pub scope: String,
+    /// The decision that it takes the place of.
+    pub supersedes: Option<String>,
+    /// ISO 8601, as it was written.
+    pub created_at: String,
+    /// What was being done.
+    pub goal: Option<String>,
+    /// What other versions wrote beside it: rejected options above all.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+/// An approach that did not work (S18).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// Sixteen hex digits of `approach` and `fact`.
+    pub id: String,
+    /// What did not work.
+    pub fact: String,
+    /// What was tried.
+    pub approach: String,
+    /// Whatever else there is to say.
+    pub context: String,
+    /// ISO 8601, as it was written.
+    pub created_at: String,
+    /// What was being done.
+    pub goal: Option<String>,
+    /// What other versions wrote beside it.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+}
+
+impl Learning {
+    /// Of the default confidence (.8) and source type (`task`).
+    #[must_use]
+    pub fn new(fact: impl Into<String>, category: Category, at: DateTime<Utc>) -> Self {
+        let fact = fact.into();
+        Self {
+            id: hex_id(&[category.name(), &fact]),
+            fact,
+            category,
+            confidence: 0.8,
+            source: None,
+            source_type: "task".to_owned(),
+            created_at: written(at),
+            goal: None,
+            metadata: Map::new(),
+        }
+    }
+
+    /// What a finished task leaves (S57).
+    #[must_use]
+    pub fn of_task(task: &str, description: &str, goal: Option<String>, at: DateTime<Utc>) -> Self {
+        Self {
+            confidence: 1.0,
+            source: Some(task.to_owned()),
+            goal,
+            ..Self::new(
+                format!("Completed: {description}"),
+                Category::TaskCompletion,
+                at,
+            )
+        }
+    }
+
+    /// The record that keeps it.
+    #[must_use]
+    pub fn record(&self) -> NewRecord {
+        let details = json!({
+            "type": "learning",
+            "category": self.category,
+            "source": self.source,
+            "source_type": self.source_type,
+            "created_at": self.created_at,
+            "goal": self.goal,
+            "metadata": self.metadata,
+        });
+        let mut record = record(&self.id, self.fact.clone(), self.category, details);
+        record.confidence = Some(self.confidence as f32);
+        record.provenance.source_refs.extend(self.source.clone());
+        record.source = match self.source_type.as_str() {
+            "user" => MemorySource::UserInput,
+            "session" => MemorySource::TrajectoryOutcome,
+            _ => MemorySource::WorkerResult,
+        };
+        record.timestamp = parse_timestamp(&self.created_at).ok();
+        record
+    }
+
+    /// The learning of a record: its own, or the one that stands for its decision or failure.
+    #[must_use]
+    pub fn of(record: &MemoryRecord) -> Option<Self> {
+        if let Some(decision) = Decision::of(record) {
+            return Some(decision.to_learning());
+        }
+        if let Some(failure) = Failure::of(record) {
+            return Some(failure.to_learning());
+        }
+        let details = typed(record, "learning")?;
+        let category = Category::nearest(details.get("category")?.as_str()?);
+        Some(Self {
+            id: id_of(record, || hex_id(&[category.name(), &record.text])),
+            fact: record.text.clone(),
+            category,
+            confidence: record.confidence.map_or(0.8, exact),
+            source: said(details, "source"),
+            source_type: said(details, "source_type").unwrap_or_else(|| "task".to_owned()),
+            created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
+            goal: said(details, "goal"),
+            metadata: object(details, "metadata"),
+        })
+    }
+}
+
+impl Decision {
+    /// For the project, of no earlier one.
+    #[must_use]
+    pub fn new(decision: impl Into<String>, rationale: &str, at: DateTime<Utc>) -> Self {
+        let decision = decision.into();
+        Self {
+            id: hex_id(&["decision", &decision]),
+            decision,
+            rationale: rationale.to_owned(),
+            scope: "project".to_owned(),
+            supersedes: None,
+            created_at: written(at),
+            goal: None,
+            metadata: Map::new(),
+        }
+    }
+
+    /// The learning that stands for it (S16), under its own id (C22).
+    #[must_use]
+    pub fn to_learning(&self) -> Learning {
+        let metadata = json!({ "rationale": self.rationale, "scope": self.scope });
+        Learning {
+            id: self.id.clone(),
+            fact: self.decision.clone(),
+            category: Category::Decision,
+            confidence: 1.0,
+            source: Some(format!("decision:{}", self.id)),
+            source_type: "user".to_owned(),
+            created_at: self.created_at.clone(),
+            goal: self.goal.clone(),
+            metadata: metadata.as_object().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The record that keeps it. What was rejected is searched with it: it is what the next one is
+    /// about to try.
+    #[must_use]
+    pub fn record(&self) -> NewRecord {
+        let mut text = self.decision.clone();
+        if !self.rationale.trim().is_empty() {
+            text.push_str(&["\n\nBecause: ", &self.rationale].concat());
+        }
+        for rejected in self
+            .metadata
+            .get("rejected")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
+            let part = |name: &str| {
+                rejected
+                    .get(name)
+                    .and_then(Value::as_str)
+                    .unwrap_or_default()
+            };
+            let option = rejected.as_str().unwrap_or_else(|| part("option"));
+            if !option.is_empty() {
+                text.push_str(&["\nRejected: ", option].concat());
+                if !part("reason").is_empty() {
+                    text.push_str(&[" (", part("reason"), ")"].concat());
+                }
+            }
+        }
+        let mut details = json!(self);
+        details["type"] = json!("decision");
+        let mut record = record(&self.id, text, Category::Decision, details);
+        record.source = MemorySource::ConductorPlan;
+        record.confidence = Some(1.0);
+        record.timestamp = parse_timestamp(&self.created_at).ok();
+        record
+    }
+
+    /// The decision of a record; `None` where it holds none.
+    #[must_use]
+    pub fn of(record: &MemoryRecord) -> Option<Self> {
+        let details = typed(record, "decision")?;
+        let decision = said(details, "decision")?;
+        Some(Self {
+            id: id_of(record, || hex_id(&["decision", &decision])),
+            decision,
+            rationale: said(details, "rationale").unwrap_or_default(),
+            scope: said(details, "scope").unwrap_or_else(|| "project".to_owned()),
+            supersedes: said(details, "supersedes"),
+            created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
+            goal: said(details, "goal"),
+            metadata: object(details, "metadata"),
+        })
+    }
+}
+
+impl Failure {
+    /// Without a context.
+    #[must_use]
+    pub fn new(fact: impl Into<String>, approach: impl Into<String>, at: DateTime<Utc>) -> Self {
+        let (fact, approach) = (fact.into(), approach.into());
+        Self {
+            id: hex_id(&["failure", &approach, &fact]),
+            fact,
+            approach,
+            context: String::new(),
+            created_at: written(at),
+            goal: None,
+            metadata: Map::new(),
+        }
+    }
+
+    /// The learning that stands for it (S19), under its own id (C22).
+    #[must_use]
+    pub fn to_learning(&self) -> Learning {
+        let metadata = json!({ "approach": self.approach, "context": self.context });
+        Learning {
+            id: self.id.clone(),
+            fact: self.fact.clone(),
+            category: Category::Failure,
+            confidence: 1.0,
+            source: Some(format!("failure:{}", self.id)),
+            source_type: "task".to_owned(),
+            created_at: self.created_at.clone(),
+            goal: self.goal.clone(),
+            metadata: metadata.as_object().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The record that keeps it.
+    #[must_use]
+    pub fn record(&self) -> NewRecord {
+        let mut text = format!("Avoid: {}", self.approach);
+        if self.fact != self.approach && !self.fact.is_empty() {
+            text.push_str(&[" (", &self.fact, ")"].concat());
+        }
+        if !self.context.trim().is_empty() {
+            text.push_str(&["\nContext: ", &self.context].concat());
+        }
+        let mut details = json!(self);
+        details["type"] = json!("failure");
+        let mut record = record(&self.id, text, Category::Failure, details);
+        record.confidence = Some(1.0);
+        record.timestamp = parse_timestamp(&self.created_at).ok();
+        record
+    }
+
+    /// The failure of a record; `None` where it holds none.
+    #[must_use]
+    pub fn of(record: &MemoryRecord) -> Option<Self> {
+        let details = typed(record, "failure")?;
+        let approach = said(details, "approach")?;
+        let fact = said(details, "fact").unwrap_or_else(|| approach.clone());
+        Some(Self {
+            id: id_of(record, || hex_id(&["failure", &approach, &fact])),
+            fact,
+            approach,
+            context: said(details, "context").unwrap_or_default(),
+            created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
+            goal: said(details, "goal"),
+            metadata: object(details, "metadata"),
+        })
+    }
+}
+
+fn record(id: &str, text: String, category: Category, details: Value) -> NewRecord {
+    let mut record = NewRecord::new(text, MemorySource::WorkerResult, category.kind());
+    record.external_ids = vec![ExternalId::new(ExternalId::SUNWELL, id)];
+    record.quality_score = category.quality();
+    record.details = Some(details);
+    record
+}
+
+fn typed<'a>(record: &'a MemoryRecord, name: &str) -> Option<&'a Map<String, Value>> {
+    let details = record.details.as_ref()?.as_object()?;
+    (details.get("type")? == name).then_some(details)
+}
+
+fn said(details: &Map<String, Value>, name: &str) -> Option<String> {
+    details.get(name)?.as_str().map(str::to_owned)
+}
+
+fn object(details: &Map<String, Value>, name: &str) -> Map<String, Value> {
+    details
+        .get(name)
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default()
+}
+
+fn id_of(record: &MemoryRecord, made: impl FnOnce() -> String) -> String {
+    record
+        .external_id(ExternalId::SUNWELL)
+        .map_or_else(made, str::to_owned)
+}
+
+fn written(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::AutoSi, false)
+}
+
+#[cfg(test)]
+mod tests;

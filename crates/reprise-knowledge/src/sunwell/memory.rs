@@ -1,0 +1,172 @@
+//! The store of RFC-065 as a view: get, query, search and stats, with its exact formula.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reprise_types::{MemoryRecord, parse_timestamp};
+use serde::Serialize;
+
+use super::{Category, Decision, Failure, Learning};
+
+/// All learnings of some records, with the decisions and failures among them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SunwellMemory {
+    learnings: Vec<Learning>,
+    decisions: Vec<Decision>,
+    failures: Vec<Failure>,
+}
+
+/// Which learnings are asked for (S25).
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LearningQuery<'a> {
+    /// Of this category.
+    pub category: Option<Category>,
+    /// Of exactly this goal.
+    pub goal: Option<&'a str>,
+    /// From exactly this source.
+    pub source: Option<&'a str>,
+    /// At least as sure, 0..1.
+    pub min_confidence: f64,
+    /// At most so many.
+    pub limit: Option<usize>,
+}
+
+/// What there is (S28).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct SunwellStats {
+    /// Learnings, those of decisions and failures included.
+    pub total: usize,
+    /// Decisions.
+    pub decisions: usize,
+    /// Failures.
+    pub failures: usize,
+    /// Learnings by category.
+    pub by_category: BTreeMap<&'static str, usize>,
+}
+
+impl SunwellMemory {
+    /// What some records hold; of two with one id the first counts (S22).
+    pub fn of<'a>(records: impl IntoIterator<Item = &'a MemoryRecord>) -> Self {
+        let (mut memory, mut known) = (Self::default(), BTreeSet::new());
+        for record in records {
+            let Some(learning) = Learning::of(record) else {
+                continue;
+            };
+            if known.insert(learning.id.clone()) {
+                memory.decisions.extend(Decision::of(record));
+                memory.failures.extend(Failure::of(record));
+                memory.learnings.push(learning);
+            }
+        }
+        memory
+    }
+
+    /// All learnings, in the order of the records.
+    #[must_use]
+    pub fn learnings(&self) -> &[Learning] {
+        &self.learnings
+    }
+
+    /// All decisions (S27).
+    #[must_use]
+    pub fn decisions(&self) -> &[Decision] {
+        &self.decisions
+    }
+
+    /// All failures (S27).
+    #[must_use]
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// The learning with this id (S24).
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<&Learning> {
+        self.learnings.iter().find(|learning| learning.id == id)
+    }
+
+    /// The learnings that are asked for, the surest first, then the newest (S25).
+    #[must_use]
+    pub fn query(&self, query: &LearningQuery<'_>) -> Vec<&Learning> {
+        let wanted = |learning: &&Learning| {
+            query
+                .category
+                .is_none_or(|category| learning.category == category)
+                && query
+                    .goal
+                    .is_none_or(|goal| learning.goal.as_deref() == Some(goal))
+                && query
+                    .source
+                    .is_none_or(|source| learning.source.as_deref() == Some(source))
+                && learning.confidence >= query.min_confidence
+        };
+        let mut found: Vec<&Learning> = self.learnings.iter().filter(wanted).collect();
+        let at = |learning: &Learning| parse_timestamp(&learning.created_at).ok();
+        found.sort_by(|a, b| {
+            b.confidence
+                .total_cmp(&a.confidence)
+                .then(at(b).cmp(&at(a)))
+        });
+        found.truncate(query.limit.unwrap_or(usize::MAX));
+        found
+    }
+
+    /// The learnings that share words with a question, each with its score, best first (S26): the
+    /// share of the question's words that it has, and half more where it has the question itself,
+    /// times its confidence.
+    #[must_use]
+    pub fn search(&self, query: &str, limit: usize, min_confidence: f64) -> Vec<(&Learning, f64)> {
+        let query = query.to_lowercase();
+        let words: BTreeSet<&str> = query.split_whitespace().collect();
+        let mut found = Vec::new();
+        for learning in &self.learnings {
+            if learning.confidence < min_confidence {
+                continue;
+            }
+            let fact = learning.fact.to_lowercase();
+            let own: BTreeSet<&str> = fact.split_whitespace().collect();
+            let overlap = words.intersection(&own).count();
+            let whole = fact.contains(&query);
+            if overlap > 0 || whole {
+                let share = if words.is_empty() {
+                    0.0
+                } else {
+                    overlap as f64 / words.len() as f64
+                };
+                let score = share + if whole { 0.5 } else { 0.0 };
+                found.push((learning, score * learning.confidence));
+            }
+        }
+        found.sort_by(|a, b| b.1.total_cmp(&a.1));
+        found.truncate(limit);
+        found
+    }
+
+    /// What there is (S28).
+    #[must_use]
+    pub fn stats(&self) -> SunwellStats {
+        let mut by_category = BTreeMap::new();
+        for learning in &self.learnings {
+            *by_category.entry(learning.category.name()).or_default() += 1;
+        }
+        SunwellStats {
+            total: self.learnings.len(),
+            decisions: self.decisions.len(),
+            failures: self.failures.len(),
+            by_category,
+        }
+    }
+
+    /// The lines that an agent gets before it works on a goal: the ten nearest learnings, the last
+    /// five decisions, the last three failures (S59).
+    #[must_use]
+    pub fn context(&self, goal: &str) -> Vec<String> {
+        let found = self.search(goal, 10, 0.5).into_iter();
+        let mut lines: Vec<String> = found.map(|(learning, _)| learning.fact.clone()).collect();
+        let last = |count: usize, all: usize| all.saturating_sub(count);
+        let decisions = self.decisions.iter().skip(last(5, self.decisions.len()));
+        lines.extend(decisions.map(|one| format!("{}: {}", one.decision, one.rationale)));
+        let failures = self.failures.iter().skip(last(3, self.failures.len()));
+        lines.extend(failures.map(|one| format!("Avoid: {} ({})", one.approach, one.fact)));
+        lines
+    }
+}

@@ -1,0 +1,295 @@
+//! `reprise import`: what other systems kept becomes memory. Recognised by itself, kept once, and
+//! every line that cannot be used is told.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use reprise_engine::Engine;
+use reprise_knowledge::{Found, ImportError, ImportKind, Item, Joint, Reading, read, recognise};
+use reprise_operations::Fate;
+use reprise_operations::operations::link_many::NamedLink;
+use reprise_redact::Redactor;
+use reprise_store::Verify;
+use reprise_types::{ExternalId, NewRecord, Zone};
+use serde::Serialize;
+
+use super::keep::{GROUP, Keeper, Manner};
+use super::store::{self, Access};
+use super::{Context, note};
+use crate::args::ImportArguments;
+use crate::exit::Exit;
+
+/// Lines that are said one by one at a terminal.
+const SAID_MAX: usize = 10;
+/// Links of one request.
+const LINKS_MAX: usize = 1_000;
+/// How long another command may have the memory.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What became of a source.
+#[derive(Debug, Serialize)]
+struct Report {
+    kind: &'static str,
+    inserted: u64,
+    duplicate: u64,
+    rejected: u64,
+    links: u64,
+    dry_run: bool,
+    lines: Vec<Refused>,
+}
+
+#[derive(Debug, Serialize)]
+struct Refused {
+    r#where: String,
+    why: String,
+}
+
+impl Report {
+    fn refuse(&mut self, place: String, why: String) {
+        self.rejected += 1;
+        self.lines.push(Refused {
+            r#where: place,
+            why,
+        });
+    }
+
+    fn count(&mut self, place: String, fate: Fate) {
+        match fate {
+            Fate::Inserted { .. } => self.inserted += 1,
+            Fate::Duplicate { .. } => self.duplicate += 1,
+            Fate::Rejected { why } => self.refuse(place, why),
+        }
+    }
+}
+
+pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Result<Exit> {
+    let kind = match arguments.from {
+        Some(kind) => kind,
+        None => recognise(&arguments.path)?,
+    };
+    let reading = Reading {
+        zone: if arguments.utc {
+            Zone::Utc
+        } else {
+            Zone::Machine
+        },
+    };
+    let report = Report {
+        kind: kind.name(),
+        inserted: 0,
+        duplicate: 0,
+        rejected: 0,
+        links: 0,
+        dry_run: arguments.dry_run,
+        lines: Vec::new(),
+    };
+    let report = if arguments.dry_run {
+        look(context, arguments, kind, reading, report)?
+    } else {
+        take_in(context, arguments, kind, reading, report)?
+    };
+    say(context, arguments, &report)
+}
+
+/// What an import would do: nothing is written, no model is opened.
+fn look(
+    context: &Context,
+    arguments: &ImportArguments,
+    kind: ImportKind,
+    reading: Reading,
+    mut report: Report,
+) -> anyhow::Result<Report> {
+    let user = &arguments.user;
+    let engine = store::exists(context, user)?
+        .then(|| store::open(context, user, Access::Read, Verify::Tail))
+        .transpose()?
+        .map(|(engine, _)| engine);
+    let known = |engine: &Engine, name: &ExternalId| engine.duplicate_of(name).is_some();
+    let mut seen: HashSet<ExternalId> = HashSet::new();
+    read(
+        &arguments.path,
+        kind,
+        &reading,
+        &mut |Item { place, found }| {
+            match found {
+                Found::Record(record) => {
+                    let names = &record.external_ids;
+                    let held = engine
+                        .as_ref()
+                        .is_some_and(|engine| names.iter().any(|name| known(engine, name)));
+                    if held || names.iter().any(|name| seen.contains(name)) {
+                        report.duplicate += 1;
+                    } else {
+                        report.inserted += 1;
+                    }
+                    seen.extend(record.external_ids);
+                }
+                Found::Link(_) => report.links += 1,
+                Found::Repeated => report.duplicate += 1,
+                Found::Refused(why) => report.refuse(place, why),
+            }
+            true
+        },
+    )?;
+    Ok(report)
+}
+
+fn take_in(
+    context: &Context,
+    arguments: &ImportArguments,
+    kind: ImportKind,
+    reading: Reading,
+    report: Report,
+) -> anyhow::Result<Report> {
+    let manner = Manner {
+        // Redacted here, so that one count is told, whoever keeps them.
+        verbatim: arguments.verbatim,
+        later: arguments.later,
+        patience: PATIENCE,
+    };
+    let bar = progress(arguments, kind, reading)?;
+    let mut intake = Intake {
+        keeper: Keeper::new(context, &arguments.user, manner)?,
+        verbatim: arguments.verbatim,
+        group: Vec::with_capacity(GROUP),
+        links: Vec::new(),
+        report,
+        failed: None,
+    };
+    let done = read(&arguments.path, kind, &reading, &mut |item| {
+        bar.inc(1);
+        intake
+            .take(item)
+            .map_err(|error| intake.failed = Some(error))
+            .is_ok()
+    });
+    if let Some(error) = intake.failed.take() {
+        return Err(error);
+    }
+    match done {
+        Err(error @ ImportError::Stopped) => return Err(error.into()),
+        // What came before the damage is kept all the same.
+        Err(error) => intake
+            .report
+            .refuse(arguments.path.display().to_string(), error.to_string()),
+        Ok(()) => {}
+    }
+    intake.flush()?;
+    let Intake {
+        mut keeper,
+        links,
+        mut report,
+        ..
+    } = intake;
+    for links in links.chunks(LINKS_MAX) {
+        let named = links.iter().map(|Joint { from, to, relation }| NamedLink {
+            from: from.clone(),
+            to: to.clone(),
+            relation: relation.clone(),
+        });
+        report.links += keeper.link(named.collect())? as u64;
+    }
+    keeper.close()?;
+    bar.finish_and_clear();
+    Ok(report)
+}
+
+/// A bar with total and rate on a terminal, for which the source is counted first; elsewhere none.
+fn progress(
+    arguments: &ImportArguments,
+    kind: ImportKind,
+    reading: Reading,
+) -> anyhow::Result<ProgressBar> {
+    let bar = ProgressBar::new(0);
+    if !bar.is_hidden() {
+        let mut total = 0;
+        read(&arguments.path, kind, &reading, &mut |_| {
+            total += 1;
+            true
+        })?;
+        bar.set_length(total);
+        let form = "{bar:30} {human_pos} of {human_len}, {per_sec}, {eta} left";
+        bar.set_style(ProgressStyle::with_template(form)?);
+    }
+    Ok(bar)
+}
+
+struct Intake<'a> {
+    keeper: Keeper<'a>,
+    verbatim: bool,
+    group: Vec<(String, NewRecord)>,
+    links: Vec<Joint>,
+    report: Report,
+    failed: Option<anyhow::Error>,
+}
+
+impl Intake<'_> {
+    fn take(&mut self, Item { place, found }: Item) -> anyhow::Result<()> {
+        match found {
+            Found::Record(mut record) => {
+                if !self.verbatim {
+                    Redactor::new().redact_record(&mut record);
+                }
+                self.group.push((place, *record));
+                if self.group.len() == GROUP {
+                    self.flush()?;
+                }
+            }
+            Found::Link(joint) => self.links.push(joint),
+            Found::Repeated => self.report.duplicate += 1,
+            Found::Refused(why) => self.report.refuse(place, why),
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> anyhow::Result<()> {
+        let group = std::mem::replace(&mut self.group, Vec::with_capacity(GROUP));
+        let (places, records): (Vec<String>, Vec<NewRecord>) = group.into_iter().unzip();
+        let fates = self.keeper.keep(records)?;
+        for (place, fate) in places.into_iter().zip(fates) {
+            self.report.count(place, fate);
+        }
+        Ok(())
+    }
+}
+
+fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyhow::Result<Exit> {
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        serde_json::to_writer(&mut out, report)?;
+        writeln!(out)?;
+    } else {
+        let Report {
+            kind,
+            inserted,
+            duplicate,
+            rejected,
+            links,
+            ..
+        } = report;
+        let verb = if arguments.dry_run {
+            "would be"
+        } else {
+            "were"
+        };
+        let path = arguments.path.display();
+        writeln!(
+            out,
+            "{path} is {kind}: {inserted} records and {links} links {verb} kept, {duplicate} were \
+             known, {rejected} lines cannot be used"
+        )?;
+        for line in report.lines.iter().take(SAID_MAX) {
+            note(&format!("{}: {}", line.r#where, line.why));
+        }
+        if report.lines.len() > SAID_MAX {
+            note(&format!(
+                "and {} more; --json lists them",
+                report.lines.len() - SAID_MAX
+            ));
+        }
+    }
+    let used = report.inserted + report.duplicate > 0 || report.rejected == 0;
+    Ok(if used { Exit::Success } else { Exit::Refused })
+}

@@ -1,0 +1,216 @@
+//! Keeping many records: by the daemon where one runs, else in the file, embedded on every core.
+//!
+//! Lives here: the two ways of a group. Must never live here: where the records come from.
+
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use reprise_embed::EmbedderFactory;
+use reprise_engine::Engine;
+use reprise_operations::operations::link_many::{
+    Arguments as Links, LinkedMany, NamedLink, named_ends,
+};
+use reprise_operations::{Fate, WriteReport, line_of};
+use reprise_server::Call;
+use reprise_types::{Clock, ExternalId, NewRecord, SystemClock, UserId};
+
+use super::daemon::Daemon;
+use super::{Context, model, store};
+
+/// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
+pub(super) const GROUP: usize = 64;
+
+/// Records on their way into one memory.
+pub(super) struct Keeper<'a> {
+    context: &'a Context,
+    user: &'a UserId,
+    manner: Manner,
+    way: Way,
+}
+
+/// How they are to be kept.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Manner {
+    /// As they stand; who says so has redacted them or wants the secrets.
+    pub(super) verbatim: bool,
+    /// Without vectors for now.
+    pub(super) later: bool,
+    /// How long another command may have the memory.
+    pub(super) patience: Duration,
+}
+
+enum Way {
+    Daemon(Daemon),
+    /// Opened by the first record that is to be kept, so that a wrong file makes no memory and
+    /// fetches no model.
+    File(Option<Box<Open>>),
+}
+
+struct Open {
+    engine: Engine,
+    pool: Option<Embedders>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn new(
+        context: &'a Context,
+        user: &'a UserId,
+        manner: Manner,
+    ) -> anyhow::Result<Self> {
+        let way = Daemon::running(context)?.map_or(Way::File(None), Way::Daemon);
+        Ok(Self {
+            context,
+            user,
+            manner,
+            way,
+        })
+    }
+
+    /// Keeps a group; answers the fate of each, in order.
+    pub(super) fn keep(&mut self, mut group: Vec<NewRecord>) -> anyhow::Result<Vec<Fate>> {
+        if group.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Way::Daemon(daemon) = &self.way {
+            let lines: Vec<String> = group.iter().map(|record| line_of(record) + "\n").collect();
+            let mut path = Call::path_of(self.user, &["records"]);
+            if self.manner.verbatim {
+                path.push_str("?verbatim=true");
+            }
+            let kept: WriteReport = daemon.ask(&Call::post_lines(path, lines.concat()))?;
+            return Ok(kept.outcomes);
+        }
+        let rules = self.context.config.tag_rules();
+        for record in &mut group {
+            record.tags = rules.resolve(&record.tags);
+        }
+        let Open { engine, pool } = self.open()?;
+        if let Some(pool) = pool {
+            pool.embed(engine, &mut group)?;
+        }
+        let outcomes = engine.observe(group, None, SystemClock.now())?;
+        Ok(outcomes.into_iter().map(Fate::from).collect())
+    }
+
+    /// Makes links between what was kept; answers how many are new.
+    pub(super) fn link(&mut self, links: Vec<NamedLink>) -> anyhow::Result<usize> {
+        if let Way::Daemon(daemon) = &self.way {
+            let path = Call::path_of(self.user, &["links"]);
+            let body = serde_json::to_value(Links { links })?;
+            let done: LinkedMany = daemon.ask(&Call::post(path, &body))?;
+            return Ok(done.linked);
+        }
+        let Open { engine, .. } = self.open()?;
+        let ends = named_ends(engine, links);
+        let new = engine.link_all(&ends, SystemClock.now())?;
+        Ok(new.into_iter().filter(|new| *new).count())
+    }
+
+    /// The file, opened.
+    fn open(&mut self) -> anyhow::Result<&mut Open> {
+        let open = match std::mem::replace(&mut self.way, Way::File(None)) {
+            Way::File(Some(open)) => open,
+            _ => {
+                let engine = store::open_in_turn(self.context, self.user, self.manner.patience)?;
+                let factory = if self.manner.later {
+                    None
+                } else {
+                    model::factory(self.context)
+                };
+                let pool = factory.as_ref().map(Embedders::start).transpose()?;
+                Box::new(Open { engine, pool })
+            }
+        };
+        self.way = Way::File(Some(open));
+        match &mut self.way {
+            Way::File(Some(open)) => Ok(open),
+            _ => anyhow::bail!("the memory of `{}` is not open; run this again", self.user),
+        }
+    }
+
+    /// Gives vectors to what waits for them, and the file back.
+    pub(super) fn close(self) -> anyhow::Result<()> {
+        let Way::File(Some(open)) = self.way else {
+            return Ok(());
+        };
+        let Open { mut engine, pool } = *open;
+        if let Some(pool) = &pool {
+            embed_waiting(&mut engine, pool)?;
+        }
+        Ok(engine.close()?)
+    }
+}
+
+/// Records that an earlier run kept without a vector get theirs now.
+fn embed_waiting(engine: &mut Engine, pool: &Embedders) -> anyhow::Result<()> {
+    loop {
+        let waiting = engine.unembedded(GROUP);
+        let mut vectors = Vec::with_capacity(waiting.len());
+        let texts = waiting.iter().map(|(_, text)| text.clone()).collect();
+        for ((id, _), vector) in waiting.iter().zip(pool.vectors(texts)?) {
+            vectors.push((*id, pool.space.clone(), vector));
+        }
+        if vectors.is_empty() || engine.embed_late(vectors)? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// One embedding thread per core; results come back in the order of the texts.
+struct Embedders {
+    space: reprise_types::EmbeddingSpace,
+    work: Sender<(usize, String)>,
+    done: Receiver<(usize, Result<Vec<f32>, reprise_types::EmbedError>)>,
+}
+
+impl Embedders {
+    fn start(factory: &EmbedderFactory) -> anyhow::Result<Self> {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let (work, jobs) = bounded::<(usize, String)>(GROUP);
+        let (results, done) = bounded(GROUP);
+        let space = factory.describe().space;
+        for _ in 0..threads {
+            let (jobs, results) = (jobs.clone(), results.clone());
+            let mut embedder = factory.open()?;
+            thread::spawn(move || {
+                for (place, text) in jobs {
+                    if results.send((place, embedder.embed(&text))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Self { space, work, done })
+    }
+
+    /// Gives every record of the group that is new its vector. At most [`GROUP`] of them.
+    fn embed(&self, engine: &Engine, group: &mut [NewRecord]) -> anyhow::Result<()> {
+        let known = |external: &ExternalId| engine.duplicate_of(external).is_some();
+        let mut wanted: Vec<&mut NewRecord> = group
+            .iter_mut()
+            .filter(|record| record.embedding.is_none() && !record.text.trim().is_empty())
+            .filter(|record| !record.external_ids.iter().any(known))
+            .collect();
+        let texts = wanted.iter().map(|record| record.text.clone()).collect();
+        for (record, vector) in wanted.iter_mut().zip(self.vectors(texts)?) {
+            record.embedding = Some((self.space.clone(), vector));
+        }
+        Ok(())
+    }
+
+    fn vectors(&self, texts: Vec<String>) -> anyhow::Result<Vec<Vec<f32>>> {
+        let mut vectors = vec![Vec::new(); texts.len()];
+        let count = texts.len();
+        for job in texts.into_iter().enumerate() {
+            self.work.send(job)?;
+        }
+        for _ in 0..count {
+            let (place, vector) = self.done.recv()?;
+            if let Some(slot) = vectors.get_mut(place) {
+                *slot = vector?;
+            }
+        }
+        Ok(vectors)
+    }
+}
