@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::home::Home;
 
 fn fixture(name: &str) -> PathBuf {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/reprise-knowledge");
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/reprise-knowledge");
     crates.join("tests/fixtures").join(name)
 }
 

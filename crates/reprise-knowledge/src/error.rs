@@ -28,7 +28,7 @@ pub enum ImportError {
         why: String,
     },
     /// A file that cannot be read.
-    #[error("{0}; check that it is there and may be read")]
+    #[error("the source cannot be read; check that it is there and may be read")]
     Io(#[from] std::io::Error),
     /// A database that cannot be read.
     #[error("`{}` cannot be read ({why}); close the program that uses it, or import a copy that \
