@@ -359,5 +359,5 @@ fn a_damaged_or_foreign_file_is_one_sentence() {
     let error = recognise(&folder.path().join("gone"))
         .unwrap_err()
         .to_string();
-    assert!(error.contains("gone"), "{error}");
+    assert!(error.contains("check that it is there"), "{error}");
 }
