@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use reprise_types::{ExternalId, NewRecord, Zone};
 
-use super::{Found, Item, Joint, Reading};
+use super::item::{Found, Item, Joint, Reading};
 use crate::error::ImportError;
 use crate::lines::Lines;
 

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::item::ImportKind;
 use super::sqlite::Database;
-use super::{ImportKind, ai_lessons, sunwell};
+use super::{ai_lessons, sunwell};
 use crate::error::ImportError;
 use crate::lines::Lines;
 

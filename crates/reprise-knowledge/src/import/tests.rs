@@ -6,6 +6,8 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::testing::{All, all, fixture};
+use reprise_types::NewRecord;
+
 use super::*;
 
 fn expected() -> Value {
