@@ -2,8 +2,8 @@
 //! is a governed transaction.
 //!
 //! Lives here: the tree and its classes, locks, WAL, transactions, recovery, rules, merges, audit.
-//! Must never live here: processes, terminals, memory; any other Reprise crate but the nouns. All but
-//! `actors` is synchronous.
+//! Must never live here: processes, terminals, memory; any other Reprise crate but the nouns. All
+//! but `actors` is synchronous.
 
 mod actor;
 mod actors;

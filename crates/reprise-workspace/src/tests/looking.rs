@@ -1,4 +1,5 @@
-//! What is told of a workspace: differences, events as they come, snapshots at set points, manifests.
+//! What is told of a workspace: differences, events as they come, snapshots at set points and
+//! manifests.
 
 use std::fs;
 
