@@ -45,12 +45,14 @@ const USES_MAX: u32 = 10;
 /// What a contributor counts of whom nothing is known, ...
 const TRUST_UNKNOWN: f32 = 0.2;
 /// ... and how many things that judgement weighs like.
-const TRUST_PRIOR: f32 = 2.0;
+const TRUST_PRIOR: f32 = 6.0;
 /// This far from what the others found, a voice agrees no more.
 const DISAGREES_AT: f32 = 0.35;
-/// The part of all contributors that must have judged a thing before it can tell who is right: more
-/// than can be expected to conspire.
-const BROAD_SHARE: f32 = 0.15;
+/// The part of all contributors that must have judged a thing before it can tell who is right.
+const BROAD_SHARE: f32 = 0.08;
+/// Things that a contributor can speak of with his whole voice; beyond that it is shared out, so
+/// that nobody gains by speaking of everything.
+const WHOLE_VOICE_THINGS: f32 = 12.0;
 /// The trust that must stand behind a thing before it moves, as a part of all contributors, ...
 const SUPPORT_SHARE: f32 = 0.04;
 /// ... and the most that is asked for.
@@ -145,11 +147,12 @@ impl Coordination {
 
     /// What is told of each thing now; of what is not in it, nothing is.
     pub(crate) fn standings(&self, now: DateTime<Utc>) -> HashMap<RecordId, Standing> {
-        let trust = self.trust();
+        let voice_shares = self.voice_shares();
+        let trust = self.trust(&voice_shares);
+        let share = |contributor: &u128| voice_shares.get(contributor).copied().unwrap_or(1.0);
         let believed =
             |contributor: &u128| trust.get(contributor).copied().unwrap_or(TRUST_UNKNOWN);
-        let weight =
-            |contributor: &u128, voice: &Voice| believed(contributor) * self.fade(voice, now);
+        let weight = |who: &u128, voice: &Voice| believed(who) * share(who) * self.fade(voice, now);
         let all = self.voices.values().flatten();
         let (sum, total) = all.fold((0.0, 0.0), |(sum, total), (contributor, voice)| {
             let weight = weight(contributor, voice);
@@ -214,23 +217,29 @@ impl Coordination {
         0.5_f32.powf(days / self.settings.half_life_days.max(1.0))
     }
 
+    /// How much of his voice each contributor has for each thing that he speaks of, 0..1.
+    fn voice_shares(&self) -> HashMap<u128, f32> {
+        let mut things: HashMap<u128, f32> = HashMap::new();
+        for contributor in self.voices.values().flat_map(BTreeMap::keys) {
+            *things.entry(*contributor).or_default() += 1.0;
+        }
+        for count in things.values_mut() {
+            *count = (WHOLE_VOICE_THINGS / *count).min(1.0);
+        }
+        things
+    }
+
     /// How far each contributor is believed, 0..1: as far as his voices agree with the middle of
     /// those on things that a broad part of all contributors has judged.
-    fn trust(&self) -> HashMap<u128, f32> {
-        let mut agreed: HashMap<u128, (f32, f32)> = HashMap::new();
-        let mut broad = Vec::new();
-        for voices in self.voices.values() {
-            for contributor in voices.keys() {
-                agreed.entry(*contributor).or_default();
-            }
-            broad.push(voices);
-        }
+    fn trust(&self, voice_shares: &HashMap<u128, f32>) -> HashMap<u128, f32> {
+        let silent = |contributor: &u128| (*contributor, (0.0, 0.0));
+        let mut agreed: HashMap<u128, (f32, f32)> = voice_shares.keys().map(silent).collect();
         let enough = (BROAD_SHARE * agreed.len() as f32).max(self.settings.users_min as f32);
-        broad.retain(|voices| voices.len() as f32 > enough);
-        for voices in broad {
-            let mut scores: Vec<f32> = voices.values().map(|voice| voice.score).collect();
-            scores.sort_unstable_by(f32::total_cmp);
-            let middle = scores.get(scores.len() / 2).copied().unwrap_or_default();
+        for voices in self.voices.values() {
+            if voices.len() as f32 <= enough {
+                continue;
+            }
+            let middle = middle(voices, voice_shares);
             for (contributor, voice) in voices {
                 let apart = (voice.score - middle).abs() / DISAGREES_AT;
                 let entry = agreed.entry(*contributor).or_default();
@@ -243,6 +252,25 @@ impl Coordination {
         let known = agreed.into_iter();
         known.map(|(who, counts)| (who, trust(counts))).collect()
     }
+}
+
+/// The score that half of all voices, by their shares, are not above.
+fn middle(voices: &BTreeMap<u128, Voice>, voice_shares: &HashMap<u128, f32>) -> f32 {
+    let share = |contributor: &u128| voice_shares.get(contributor).copied().unwrap_or_default();
+    let mut weighed: Vec<(f32, f32)> = voices
+        .iter()
+        .map(|(contributor, voice)| (voice.score, share(contributor)))
+        .collect();
+    weighed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let half = weighed.iter().map(|(_, share)| share).sum::<f32>() / 2.0;
+    let mut below = 0.0;
+    for (score, share) in weighed {
+        below += share;
+        if below >= half {
+            return score;
+        }
+    }
+    QualityMetrics::UNKNOWN
 }
 
 #[cfg(test)]

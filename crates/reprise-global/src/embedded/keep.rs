@@ -25,6 +25,8 @@ use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_
 const OWN_TAG: &str = "reprise/";
 /// Beyond what was asked for, so that a boost can lift something into the answer.
 const RESERVE: usize = 20;
+/// From this part of the best score on, a thing is about the question, and its boost is whole.
+const AS_NEAR: f32 = 0.05;
 
 /// A published thing as it stands in `details`: without its content, which is the record's text.
 #[derive(Debug, Serialize, Deserialize)]
@@ -292,6 +294,7 @@ impl Reader {
             types => types.iter().map(|one| Some(type_tag(*one))).collect(),
         };
         let mut answer = GlobalAnswer::default();
+        let mut found_all = Vec::new();
         let vector = vector.map(|(space, vector)| (space, vector.as_slice()));
         for shelf in caller.shelves() {
             for narrowed in &types {
@@ -320,10 +323,15 @@ impl Reader {
                         tracing::error!(%id, "a shelf held what is not for its readers");
                         continue;
                     }
-                    answer.hits.push(self.hit(record, found.score, found.why));
+                    found_all.push((record, found.score, found.why));
                 }
             }
         }
+        let best = found_all.iter().map(|one| one.1).fold(0.0, f32::max);
+        let hits = found_all.into_iter();
+        answer.hits = hits
+            .map(|(record, score, why)| self.hit(record, score, why, best))
+            .collect();
         answer
             .hits
             .sort_by(|a, b| b.sona_score.total_cmp(&a.sona_score));
@@ -331,19 +339,32 @@ impl Reader {
         Ok(answer)
     }
 
-    /// A hit with what everybody's runs say of it.
-    fn hit(&self, record: GlobalRecord, score: f32, mut why: reprise_types::Why) -> GlobalHit {
+    /// A hit with what everybody's runs say of it; `best` is the best score of the answer.
+    fn hit(
+        &self,
+        record: GlobalRecord,
+        score: f32,
+        mut why: reprise_types::Why,
+        best: f32,
+    ) -> GlobalHit {
         let standing = self.standings.get(&record.id).copied().unwrap_or_default();
-        if standing.boost != 0.0 {
+        // What is about something else is no better for having helped there.
+        let near = (score / (best * AS_NEAR)).min(1.0);
+        let boost = if near.is_finite() {
+            standing.boost * near
+        } else {
+            0.0
+        };
+        if boost != 0.0 {
             why.learning = Some(LearnedMove {
-                adjustment: standing.boost,
+                adjustment: boost,
                 cap: standing.cap,
                 evidence_gate: standing.gate,
                 adapter_gate: 0.0,
             });
             why.signals.push(RankSignal {
                 name: "coordination".to_owned(),
-                value: standing.boost,
+                value: boost,
                 weight: 0.0,
                 contribution: 0.0,
             });
@@ -351,7 +372,7 @@ impl Reader {
         GlobalHit {
             record: without_vector(record),
             score,
-            sona_score: (score + standing.boost).clamp(0.0, 1.0),
+            sona_score: (score + boost).clamp(0.0, 1.0),
             why,
         }
     }
