@@ -118,6 +118,13 @@ impl Snapshot {
             .collect()
     }
 
+    /// When each live record was kept, in the order of the log.
+    pub fn kept_at(&self) -> impl Iterator<Item = DateTime<Utc>> + '_ {
+        let docs = (0..self.index.len() as u32).filter_map(|ordinal| self.index.doc(ordinal));
+        docs.filter(reprise_index::Doc::is_live)
+            .map(|doc| doc.known_at)
+    }
+
     /// The place of the live record with this id.
     pub(crate) fn ordinal(&self, id: RecordId) -> Option<u32> {
         let ordinal = self.index.find(id)?;

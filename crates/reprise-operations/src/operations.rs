@@ -8,11 +8,14 @@ pub mod episode;
 pub mod episodes;
 pub mod forget;
 pub mod get;
+pub mod growth;
+pub mod history;
 pub mod hook;
 pub mod host_config;
 pub mod host_stats;
 pub mod learn;
 pub mod learning;
+pub mod learning_report;
 pub mod link;
 pub mod link_many;
 pub mod list;
@@ -29,6 +32,8 @@ pub mod search;
 pub mod show;
 pub mod stats;
 pub mod tags;
+pub mod unforget;
+pub mod unlink;
 pub mod update;
 
 use crate::catalogue::{Catalogue, Entry};
@@ -40,6 +45,7 @@ const ALL: &[Entry] = &[
     Entry::of::<related::Related>(),
     Entry::of::<link::Link>(),
     Entry::of::<link_many::LinkMany>(),
+    Entry::of::<unlink::Unlink>(),
     Entry::of::<get::Get>(),
     Entry::of::<update::Update>(),
     Entry::of::<delete::Delete>(),
@@ -53,9 +59,13 @@ const ALL: &[Entry] = &[
     Entry::of::<observe::Observe>(),
     Entry::of::<show::Show>(),
     Entry::of::<revise::Revise>(),
+    Entry::of::<history::History>(),
+    Entry::of::<growth::Growth>(),
+    Entry::of::<unforget::Unforget>(),
     Entry::of::<episodes::Episodes>(),
     Entry::of::<episode::Episode>(),
     Entry::of::<learning::Learning>(),
+    Entry::of::<learning_report::LearningReport>(),
     Entry::of::<compact::Compact>(),
     Entry::of::<checkpoint::Checkpoint>(),
     Entry::of::<merge::Merge>(),

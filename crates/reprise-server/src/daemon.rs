@@ -19,9 +19,10 @@ use hyper_util::server::graceful::GracefulShutdown;
 use reprise_agent::{MemoryConfig, MemoryService, StartError};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use crate::http::{self, App, Door, Metrics, Rates};
+use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
 use crate::place::{Place, PlaceError};
 use crate::tokens::TokenFile;
 use reprise_operations::{Catalogue, Memories, TagRules};
@@ -110,6 +111,7 @@ pub struct Daemon {
     app: App,
     socket: UnixListener,
     tcp: Option<TcpListener>,
+    doors: mpsc::Receiver<NewDoor>,
     _lock: LifeLock,
 }
 
@@ -136,6 +138,7 @@ impl Daemon {
             None => None,
         };
         let clock = Arc::clone(&config.clock);
+        let page_clock = Arc::clone(&clock);
         let service = MemoryService::start(config, None).await?;
         // Whoever held the lock before is gone: what it left is nobody's.
         remove(&place.socket())?;
@@ -145,6 +148,8 @@ impl Daemon {
             // Set once, here.
             let _unset = life.http.set(tcp.local_addr()?).is_ok();
         }
+        // The page has one door.
+        let (new_doors, doors) = mpsc::channel(1);
         let app = App {
             memories: Memories::new(service, clock).with_tags(tags),
             catalogue,
@@ -153,11 +158,13 @@ impl Daemon {
             metrics: Arc::new(Metrics::default()),
             tokens,
             rates: Arc::new(Rates::new(requests_per_second)),
+            page: Arc::new(PageDoor::new(new_doors, page_clock)),
         };
         Ok(Self {
             app,
             socket,
             tcp,
+            doors,
             _lock: lock,
         })
     }
@@ -181,6 +188,7 @@ impl Daemon {
             app,
             socket,
             tcp,
+            mut doors,
             _lock,
         } = self;
         let mut terminate = signal(SignalKind::terminate())?;
@@ -195,13 +203,21 @@ impl Daemon {
             let door = Door::Tcp(tcp.local_addr()?);
             listening.spawn(entrance(door).tcp(tcp));
         }
-        let ended = tokio::select! {
-            _ = listening.join_next() => Ended::Failed,
-            _ = terminate.recv() => Ended::Signal,
-            _ = interrupt.recv() => Ended::Signal,
-            () = life.until_told() => Ended::Asked,
-            () = life.until_idle() => Ended::Idle,
-            () = app.memories.ended() => Ended::Failed,
+        let ended = loop {
+            let ended = tokio::select! {
+                Some((listener, router)) = doors.recv() => {
+                    let page = Entrance::new(router, Arc::clone(&open), most);
+                    listening.spawn(page.own(listener, Arc::clone(&life)));
+                    continue;
+                }
+                _ = listening.join_next() => Ended::Failed,
+                _ = terminate.recv() => Ended::Signal,
+                _ = interrupt.recv() => Ended::Signal,
+                () = life.until_told() => Ended::Asked,
+                () = life.until_idle() => Ended::Idle,
+                () = app.memories.ended() => Ended::Failed,
+            };
+            break ended;
         };
         life.end();
         // From here on a new client finds no socket, starts a successor, and that one waits for the

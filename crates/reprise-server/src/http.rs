@@ -10,6 +10,7 @@ mod guard;
 mod intake;
 mod metrics;
 mod openapi;
+mod page;
 mod rate;
 mod service;
 mod streams;
@@ -33,6 +34,7 @@ use crate::tokens::TokenFile;
 pub(crate) use extract::user_of;
 pub(crate) use guard::Door;
 pub(crate) use metrics::Metrics;
+pub(crate) use page::{NewDoor, PageDoor};
 pub(crate) use rate::Rates;
 
 /// Longest body that is read, in bytes.
@@ -49,6 +51,7 @@ pub(crate) struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tokens: Arc<TokenFile>,
     pub(crate) rates: Arc<Rates>,
+    pub(crate) page: Arc<PageDoor>,
 }
 
 /// Every route, guarded for this door.
@@ -60,6 +63,7 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .route("/openapi.json", get(openapi::serve))
         .route("/v1/status", get(service::status))
         .route("/v1/shutdown", post(service::shut_down))
+        .route("/v1/page", post(page::open))
         .merge(catalogue::router(&app.catalogue))
         .nest("/v1/users/{user}", streams::router())
         .route("/v1/users/{user}/tools/{tool}", post(tools::call))

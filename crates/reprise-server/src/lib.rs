@@ -8,6 +8,7 @@ mod daemon;
 mod hooks;
 mod http;
 mod mcp;
+mod page;
 mod place;
 #[cfg(test)]
 mod testing;

@@ -39,8 +39,8 @@ pub(crate) use consolidate::{
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
     CallArguments, ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments,
-    LinkArguments, McpArguments, NamedArguments, RelatedArguments, ServeArguments, TagsArguments,
-    TokenCommand, WhoseArguments,
+    LinkArguments, McpArguments, NamedArguments, OpenArguments, RelatedArguments, ServeArguments,
+    TagsArguments, TokenCommand, WhoseArguments,
 };
 pub(crate) use global::{PublishArguments, PublishedArguments, UnpublishArguments};
 pub(crate) use help::{command, for_user, meant, slip_of_learn};
@@ -164,6 +164,8 @@ pub(crate) enum Command {
     Status,
     /// Tell the daemon to finish what is under way and end
     Stop,
+    /// Open the page of this memory in the browser, signed in by a one-time link
+    Open(OpenArguments),
     /// Make, list and withdraw tokens for HTTP
     #[command(subcommand)]
     Token(TokenCommand),

@@ -31,6 +31,7 @@ mod man;
 mod mcp;
 pub(crate) mod model;
 mod models;
+mod open;
 mod outcome;
 mod recall;
 mod serve;
@@ -106,6 +107,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Branch(command) => branch::run(&context, &command),
         Command::Serve(arguments) => serve::run(&context, &arguments),
         Command::Status => status::run(&context),
+        Command::Open(arguments) => open::run(&context, &arguments),
         Command::Stop => status::stop(&context),
         Command::Token(command) => token::run(&context, &command),
         Command::Workspace(arguments) => workspace::run(&context, &arguments),

@@ -94,6 +94,11 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &["reprise-types"],
     },
     Room {
+        package: "reprise-page",
+        // What it asks of memory is lent to it.
+        may_name: &["reprise-types", "reprise-engine"],
+    },
+    Room {
         package: "reprise-sandbox",
         may_name: &["reprise-types", "reprise-agent", "reprise-workspace"],
     },
@@ -117,6 +122,7 @@ pub(super) const ROOMS: &[Room] = &[
             "reprise-redact",
             "reprise-agent",
             "reprise-operations",
+            "reprise-page",
         ],
     },
     Room {
@@ -237,16 +243,18 @@ pub(super) const FENCES: &[Fence] = &[
         tests_of: &[],
     },
     Fence {
-        outside: &[
-            "axum",
-            "http-body-util",
-            "hyper",
-            "governor",
-            "hyper-util",
-            "rmcp",
-            "tokio-stream",
-        ],
+        outside: &["http-body-util", "hyper", "governor", "hyper-util", "rmcp"],
         rooms: &["reprise-server"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["axum", "tokio-stream"],
+        rooms: &["reprise-server", "reprise-page"],
+        tests_of: &[],
+    },
+    Fence {
+        outside: &["maud", "similar"],
+        rooms: &["reprise-page"],
         tests_of: &[],
     },
     Fence {

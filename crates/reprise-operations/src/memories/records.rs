@@ -208,7 +208,7 @@ impl Memory {
         self.record(&id.to_string()).await
     }
 
-    pub(super) async fn keep_one(&self, record: NewRecord) -> Result<Fate, Problem> {
+    pub(crate) async fn keep_one(&self, record: NewRecord) -> Result<Fate, Problem> {
         let report = self.observe_read(vec![Ok(record)]).await?;
         let fate = report.outcomes.into_iter().next();
         fate.ok_or_else(|| Problem::new(ProblemKind::Internal, "memory gave no answer; try again"))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reprise_engine::Snapshot;
 use reprise_types::limits::{PAGE_DEFAULT, PAGE_MAX};
-use reprise_types::{Calendar, Cursor, ListRequest, MemoryRecord, QuotedMemory, RecordId};
+use reprise_types::{Calendar, Cursor, ListRequest, MemoryRecord, Page, QuotedMemory, RecordId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -98,6 +98,14 @@ impl Operation for List {
         }
         text.into()
     }
+}
+
+/// A page of whole records, for a caller in this process.
+pub async fn records(memory: &Memory, mut asked: ListRequest) -> Result<Page, Problem> {
+    if let Some(tags) = &mut asked.filter.tags {
+        memory.resolve_tags(tags);
+    }
+    memory.read(move |snapshot| snapshot.list(&asked)).await
 }
 
 /// The page of a snapshot; the error is a sentence about what was asked.

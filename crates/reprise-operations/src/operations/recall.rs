@@ -88,8 +88,7 @@ pub async fn answer(memory: &Memory, asked: &Arguments) -> Result<Answer, Proble
     Ok(Answer::new(None, recall, elapsed_ms))
 }
 
-/// One text for a prompt, at most `most` tokens long. The embedder's tokenisers are busy embedding,
-/// so four bytes count as a token here.
+/// One text for a prompt, at most `most` tokens long.
 pub async fn context(
     memory: &Memory,
     asked: &Arguments,
@@ -99,9 +98,20 @@ pub async fn context(
         limit: Some(context_candidates(most)),
         ..asked.clone()
     };
-    let recall = found(memory, &asked).await?;
+    Ok(with_context(memory, &asked, most).await?.1)
+}
+
+/// What a recall finds, and what a prompt of `most` tokens gets of it. The embedder's tokenisers
+/// are busy embedding, so four bytes count as a token here.
+pub async fn with_context(
+    memory: &Memory,
+    asked: &Arguments,
+    most: usize,
+) -> Result<(reprise_types::Recall, ContextBlock), Problem> {
+    let recall = found(memory, asked).await?;
     let counter = TokenCounter::BytesOverFour;
-    Ok(context_block(&recall, most, counter, system_entropy()))
+    let context = context_block(&recall, most, counter, system_entropy());
+    Ok((recall, context))
 }
 
 /// What a recall finds, with whole records.

@@ -1,6 +1,7 @@
 //! Connections in: bounded in number and in how long a request's head and a write may take.
 //! Each door has a task and connections of its own, so that a crowd at one is nothing to the other.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,6 +82,25 @@ impl Entrance {
         }
     }
 
+    /// Accepts on a loopback address for ever, where the system says whose process connects from
+    /// that user's alone.
+    pub(super) async fn own(self, listener: TcpListener, life: Arc<Life>) {
+        let own = own_uid(&life);
+        while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    let uid = uid_of(peer);
+                    if uid.is_some() && uid != own && uid != Some(0) {
+                        tracing::warn!(?uid, "another user's browser was turned away");
+                        continue;
+                    }
+                    self.serve(Progress::new(stream, UNREAD_HERE), place);
+                }
+                Err(error) => pause(&error).await,
+            }
+        }
+    }
+
     /// Accepts on TCP for ever.
     pub(super) async fn tcp(self, listener: TcpListener) {
         while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
@@ -124,7 +144,45 @@ fn own_uid(life: &Life) -> Option<u32> {
     lock.map(|lock| lock.uid()).ok()
 }
 
+/// The user whose process holds this address of this machine, as Linux lists it.
+#[expect(
+    clippy::host_endian_bytes,
+    reason = "the kernel prints the address as a number of this machine"
+)]
+fn uid_of(peer: SocketAddr) -> Option<u32> {
+    const ADDRESS: usize = 1;
+    const UID: usize = 7;
+    let SocketAddr::V4(peer) = peer else {
+        return None;
+    };
+    // The address stands there as the machine's number, the port as it is written.
+    let address = u32::from_ne_bytes(peer.ip().octets());
+    let wanted = format!("{address:08X}:{:04X}", peer.port());
+    let sockets = fs_err::read_to_string("/proc/net/tcp").ok()?;
+    let mut rows = sockets.lines().map(|row| row.split_whitespace());
+    rows.find_map(|mut row| {
+        let held = row.nth(ADDRESS)? == wanted;
+        let uid = row.nth(UID - ADDRESS - 1)?.parse().ok();
+        uid.filter(|_| held)
+    })
+}
+
 async fn pause(error: &std::io::Error) {
     tracing::warn!(%error, "a connection could not be accepted");
     tokio::time::sleep(PAUSE).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_says_whose_process_connects() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let _here = std::net::TcpStream::connect(address).unwrap();
+        let (_there, peer) = listener.accept().unwrap();
+        assert_eq!(uid_of(peer), Some(rustix::process::getuid().as_raw()));
+        assert_eq!(uid_of("127.0.0.9:9".parse().unwrap()), None);
+    }
 }

@@ -209,6 +209,18 @@ pub(crate) struct CallArguments {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct OpenArguments {
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
+    /// Print the one-time link on a line of its own and open nothing
+    #[arg(long)]
+    pub(crate) print: bool,
+    /// Sign in to look only: nothing can be changed
+    #[arg(long)]
+    pub(crate) read_only: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct HookArguments {
     /// session-start, user-prompt, post-tool, answer, stop, pre-compact or session-end
     pub(crate) event: HookEvent,

@@ -10,7 +10,7 @@ use super::Arguments;
 const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Begin",
-        &["demo", "connect", "disconnect", "doctor", "models"],
+        &["demo", "connect", "disconnect", "open", "doctor", "models"],
     ),
     (
         "Keep and bring back",
@@ -46,7 +46,8 @@ const GROUPS: [(&str, &[&str]); 7] = [
 ];
 
 /// Of each command what is typed most.
-const EXAMPLES: [(&str, &[&str]); 16] = [
+const EXAMPLES: [(&str, &[&str]); 17] = [
+    ("open", &["reprise open --user ada", "reprise open --print"]),
     (
         "ingest",
         &[

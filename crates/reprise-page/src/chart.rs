@@ -1,0 +1,258 @@
+//! Pictures, drawn on the server: each stands beside a table or a list that says the same.
+//!
+//! Must never live here: what the numbers mean.
+
+use std::f64::consts::TAU;
+
+use maud::{Markup, html};
+use reprise_types::{RankSignal, RecordId, Related};
+
+use crate::strings as s;
+
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 200.0;
+/// Room for the words at the axes.
+const LEFT: f64 = 56.0;
+const BOTTOM: f64 = 24.0;
+const TOP: f64 = 10.0;
+/// The signal that says how rarely any record answers.
+const BASE_RATE: &str = "base_rate";
+/// Points of one line; more are thinned out.
+const POINTS_MAX: usize = 360;
+
+/// One line of a picture.
+#[derive(Debug)]
+pub(crate) struct Line<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) values: Vec<f64>,
+}
+
+/// Lines over a common axis, from 0 to the highest value (or `top`).
+pub(crate) fn lines(says: &str, lines: &[Line<'_>], ends: [&str; 2], top: Option<f64>) -> Markup {
+    let highest = lines
+        .iter()
+        .flat_map(|line| &line.values)
+        .copied()
+        .fold(0.0, f64::max);
+    let top = top.unwrap_or_else(|| round_up(highest));
+    let y = |value: f64| TOP + (HEIGHT - TOP - BOTTOM) * (1.0 - (value / top).clamp(0.0, 1.0));
+    html! {
+        figure class="chart" {
+            svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(says) {
+                @for share in [0.0, 0.5, 1.0] {
+                    path class="grid" d=(format!("M{LEFT} {:.1}H{WIDTH}", y(top * share))) {}
+                    text x=(LEFT - 6.0) y=(format!("{:.1}", y(top * share) + 4.0))
+                        text-anchor="end" {
+                        (tick(top * share, top))
+                    }
+                }
+                text x=(LEFT) y=(HEIGHT - 6.0) { (ends[0]) }
+                text x=(WIDTH) y=(HEIGHT - 6.0) text-anchor="end" { (ends[1]) }
+                @for (place, line) in lines.iter().enumerate() {
+                    polyline class=(format!("line line-{place}"))
+                        points=(points(&line.values, &y)) {
+
+                    }
+                }
+            }
+            figcaption {
+                (says)
+                @if lines.len() > 1 {
+                    @for (place, line) in lines.iter().enumerate() {
+                        span class=(format!("key key-{place}")) { (line.name) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn points(values: &[f64], y: &dyn Fn(f64) -> f64) -> String {
+    let step = values.len().div_ceil(POINTS_MAX).max(1);
+    let last = values.len().saturating_sub(1);
+    let width = (WIDTH - LEFT) / last.max(1) as f64;
+    let thinned = values.iter().enumerate();
+    let thinned = thinned.filter(|(place, _)| place.is_multiple_of(step) || *place == last);
+    let pairs = thinned.map(|(place, value)| {
+        let x = LEFT + place as f64 * width;
+        format!("{x:.1},{:.1}", y(*value))
+    });
+    pairs.collect::<Vec<_>>().join(" ")
+}
+
+fn round_up(highest: f64) -> f64 {
+    if highest <= 0.0 {
+        return 1.0;
+    }
+    let power = 10_f64.powf(highest.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    steps
+        .into_iter()
+        .find(|step| *step >= highest)
+        .unwrap_or(highest)
+}
+
+fn tick(value: f64, top: f64) -> String {
+    if top <= 2.0 {
+        return format!("{value:.1}");
+    }
+    crate::words::count(value as u64)
+}
+
+/// The parts of a score as a table with a bar a row, the strongest first.
+pub(crate) fn signals(signals: &[RankSignal]) -> Markup {
+    let mut sorted: Vec<&RankSignal> = signals.iter().collect();
+    let weight = |signal: &RankSignal| signal.contribution.abs();
+    sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    // Where every record begins is the same for all: the bars compare the others.
+    let others = signals.iter().filter(|signal| signal.name != BASE_RATE);
+    let most = others.map(weight).fold(f32::EPSILON, f32::max);
+    html! {
+        div class="scroll" tabindex="0" role="group" aria-label=(s::SIGNALS) {
+            table class="signals" {
+                caption { (s::SIGNALS_SAY) }
+                thead { tr {
+                    th scope="col" { (s::SIGNAL) }
+                    td {}
+                    @for name in [s::CONTRIBUTION, s::VALUE, s::WEIGHT] {
+                        th scope="col" class="number" { (name) }
+                    }
+                } }
+                tbody {
+                    @for signal in sorted {
+                        tr {
+                            th scope="row" { (signal.name) }
+                            td { (bar(signal.contribution / most)) }
+                            td class="number" { (format!("{:+.3}", signal.contribution)) }
+                            td class="number" { (format!("{:.3}", signal.value)) }
+                            td class="number" { (format!("{:.3}", signal.weight)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A bar from the middle: to the right what adds, to the left what takes. `share` is -1..1.
+fn bar(share: f32) -> Markup {
+    let length = share.abs().clamp(0.0, 1.0) * 50.0;
+    let (class, x) = if share < 0.0 {
+        ("takes", 50.0 - length)
+    } else {
+        ("adds", 50.0)
+    };
+    html! {
+        svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
+            rect class=(class) x=(format!("{x:.1}")) y="0" width=(format!("{length:.1}"))
+                height="8" {
+
+            }
+            path class="grid" d="M50 0V8" {}
+        }
+    }
+}
+
+/// A share of 0..1 as a bar from the left.
+pub(crate) fn meter(share: f32) -> Markup {
+    let length = share.clamp(0.0, 1.0) * 100.0;
+    html! {
+        svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
+            rect class="rest" width="100" height="8" {}
+            rect class="adds" width=(format!("{length:.1}")) height="8" {}
+        }
+    }
+}
+
+/// A record in the middle and around it, ring by ring, those that links lead to; the numbers are
+/// those of the list beside it.
+pub(crate) fn neighbourhood(middle: RecordId, related: &[(Related, String)]) -> Markup {
+    const SIDE: f64 = 480.0;
+    let rings = related.iter().map(|(one, _)| one.depth).max().unwrap_or(1);
+    let ring = (SIDE / 2.0 - 22.0) / rings as f64;
+    let centre = (SIDE / 2.0, SIDE / 2.0);
+    let place_of = |at: usize| -> (f64, f64) {
+        let Some((one, _)) = related.get(at) else {
+            return centre;
+        };
+        let all = || related.iter().enumerate();
+        let on_ring = || all().filter(|(_, (other, _))| other.depth == one.depth);
+        let turn = on_ring().take_while(|(other, _)| *other < at).count() as f64;
+        // Each ring begins a little later, so that spokes do not cover each other.
+        let angle = TAU * turn / on_ring().count() as f64 + 0.4 * one.depth as f64;
+        let radius = ring * one.depth as f64;
+        (
+            centre.0 + radius * angle.sin(),
+            centre.1 - radius * angle.cos(),
+        )
+    };
+    let spot = |id: RecordId| {
+        let at = related.iter().position(|(one, _)| one.link.record == id);
+        at.filter(|_| id != middle).map_or(centre, place_of)
+    };
+    html! {
+        svg class="graph" viewBox=(format!("0 0 {SIDE} {SIDE}")) aria-hidden="true" {
+            @for (at, (one, _)) in related.iter().enumerate() {
+                @let (from, to) = (spot(one.via), place_of(at));
+                path class="grid"
+                    d=(format!("M{:.1} {:.1}L{:.1} {:.1}", from.0, from.1, to.0, to.1)) {
+
+                }
+            }
+            circle class="middle" cx=(centre.0) cy=(centre.1) r="14" {}
+            @for at in 0..related.len() {
+                @let to = place_of(at);
+                circle cx=(format!("{:.1}", to.0)) cy=(format!("{:.1}", to.1)) r="12" {}
+                text x=(format!("{:.1}", to.0)) y=(format!("{:.1}", to.1 + 4.0))
+                    text-anchor="middle" {
+                    (at + 1)
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_end_above_what_they_show() {
+        for (highest, top) in [
+            (0.0, 1.0),
+            (3.0, 5.0),
+            (100_000.0, 100_000.0),
+            (101.0, 200.0),
+        ] {
+            assert!((round_up(highest) - top).abs() < 1e-9, "{highest}");
+        }
+    }
+
+    #[test]
+    fn a_long_line_is_thinned_and_keeps_its_end() {
+        let values: Vec<f64> = (0..100_000).map(f64::from).collect();
+        let drawn = points(&values, &|value| value);
+        assert!(drawn.split(' ').count() <= POINTS_MAX + 1);
+        assert!(drawn.ends_with("720.0,99999.0"), "{drawn:.40}");
+    }
+
+    #[test]
+    fn the_strongest_signal_comes_first_and_fills_the_bar() {
+        let signal = |name: &str, contribution: f32| RankSignal {
+            name: name.to_owned(),
+            value: 1.0,
+            weight: contribution,
+            contribution,
+        };
+        let all = [
+            signal("weak", 0.1),
+            signal("strong", -2.0),
+            signal(BASE_RATE, -9.0),
+        ];
+        let table = signals(&all).into_string();
+        let (strong, weak) = (table.find("strong").unwrap(), table.find("weak").unwrap());
+        assert!(strong < weak);
+        assert_eq!(table.matches("width=\"50.0\"").count(), 2, "{table}");
+        assert!(table.contains("width=\"2.5\""), "{table}");
+    }
+}

@@ -1,0 +1,219 @@
+//! Who may come in: one-time links, the sessions they begin, and what each session may do.
+//!
+//! Lives here: secrets and their ends. Must never live here: a header or a template.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_types::{UserId, system_entropy};
+use sha2::{Digest, Sha256};
+
+use crate::undo::Undo;
+
+/// A link that nobody has followed ends after so many seconds.
+const LINK_SECONDS: u32 = 120;
+/// A session that nobody has used ends after so long.
+const SESSION: TimeDelta = TimeDelta::hours(12);
+/// Links and sessions at once; the oldest makes room.
+const HELD_MAX: usize = 64;
+
+/// What a link lets in to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Grant {
+    pub(crate) user: UserId,
+    pub(crate) read_only: bool,
+}
+
+/// A one-time link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Link {
+    /// The path with the secret.
+    pub path: String,
+    /// How long it can be followed, in seconds.
+    pub seconds: u32,
+}
+
+/// A request of somebody who is signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Visit {
+    pub(crate) user: UserId,
+    pub(crate) read_only: bool,
+    /// What every form of this session carries.
+    pub(crate) form_token: String,
+    /// Which session.
+    pub(crate) session: Hash,
+}
+
+pub(crate) type Hash = [u8; 32];
+
+#[derive(Debug)]
+struct Pending {
+    hash: Hash,
+    grant: Grant,
+    made: DateTime<Utc>,
+}
+
+#[derive(Debug)]
+struct Session {
+    hash: Hash,
+    grant: Grant,
+    form_token: String,
+    seen: DateTime<Utc>,
+    undo: Undo,
+}
+
+/// Links and sessions of one daemon. Of secrets only hashes are held.
+#[derive(Debug, Default)]
+pub(crate) struct Door(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    links: Vec<Pending>,
+    sessions: Vec<Session>,
+}
+
+impl Door {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A new link.
+    pub(crate) fn link(&self, grant: Grant, now: DateTime<Utc>) -> Link {
+        let secret = secret();
+        let links = &mut self.held().links;
+        make_room(links);
+        links.push(Pending {
+            hash: hash(&secret),
+            grant,
+            made: now,
+        });
+        Link {
+            path: format!("/enter/{secret}"),
+            seconds: LINK_SECONDS,
+        }
+    }
+
+    /// Follows a link, once: answers the secret of a new session.
+    pub(crate) fn enter(&self, link: &str, now: DateTime<Utc>) -> Option<String> {
+        let wanted = hash(link);
+        let mut held = self.held();
+        let place = held.links.iter().position(|link| link.hash == wanted)?;
+        let link = held.links.remove(place);
+        if now - link.made > TimeDelta::seconds(LINK_SECONDS.into()) {
+            return None;
+        }
+        let secret = secret();
+        make_room(&mut held.sessions);
+        held.sessions.push(Session {
+            hash: hash(&secret),
+            grant: link.grant,
+            form_token: self::secret(),
+            seen: now,
+            undo: Undo::default(),
+        });
+        Some(secret)
+    }
+
+    /// Whose session this is, while it lasts.
+    pub(crate) fn visit(&self, secret: &str, now: DateTime<Utc>) -> Option<Visit> {
+        let wanted = hash(secret);
+        let mut held = self.held();
+        held.sessions
+            .retain(|session| now - session.seen <= SESSION);
+        let session = held.sessions.iter_mut().find(|it| it.hash == wanted)?;
+        session.seen = now;
+        Some(Visit {
+            user: session.grant.user.clone(),
+            read_only: session.grant.read_only,
+            form_token: session.form_token.clone(),
+            session: session.hash,
+        })
+    }
+
+    /// Ends a session.
+    pub(crate) fn leave(&self, visit: &Visit) {
+        let sessions = &mut self.held().sessions;
+        sessions.retain(|session| session.hash != visit.session);
+    }
+
+    /// What a session can undo.
+    pub(crate) fn undo<T>(&self, visit: &Visit, with: impl FnOnce(&mut Undo) -> T) -> Option<T> {
+        let mut held = self.held();
+        let mut sessions = held.sessions.iter_mut();
+        let session = sessions.find(|session| session.hash == visit.session)?;
+        Some(with(&mut session.undo))
+    }
+}
+
+fn make_room<T>(list: &mut Vec<T>) {
+    if list.len() >= HELD_MAX {
+        list.remove(0);
+    }
+}
+
+fn secret() -> String {
+    format!("{:032x}{:032x}", system_entropy(), system_entropy())
+}
+
+fn hash(secret: &str) -> Hash {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grant() -> Grant {
+        Grant {
+            user: "ada".parse().unwrap(),
+            read_only: false,
+        }
+    }
+
+    fn secret_of(link: &Link) -> &str {
+        link.path.strip_prefix("/enter/").unwrap()
+    }
+
+    #[test]
+    fn a_link_lets_in_once_and_not_for_long() {
+        let (door, now) = (Door::default(), DateTime::UNIX_EPOCH);
+        let link = door.link(grant(), now);
+        let session = door.enter(secret_of(&link), now).unwrap();
+        assert_eq!(door.visit(&session, now).unwrap().user.as_str(), "ada");
+        assert_eq!(door.enter(secret_of(&link), now), None, "followed twice");
+        let late = door.link(grant(), now);
+        let later = now + TimeDelta::seconds(i64::from(LINK_SECONDS) + 1);
+        assert_eq!(door.enter(secret_of(&late), later), None, "followed late");
+        assert_eq!(door.enter("guess", now), None);
+    }
+
+    #[test]
+    fn a_session_ends_when_it_is_left_or_forgotten() {
+        let (door, now) = (Door::default(), DateTime::UNIX_EPOCH);
+        let enter = || {
+            door.enter(secret_of(&door.link(grant(), now)), now)
+                .unwrap()
+        };
+        let (left, kept) = (enter(), enter());
+        door.leave(&door.visit(&left, now).unwrap());
+        assert!(door.visit(&left, now).is_none());
+        let later = now + SESSION;
+        assert!(door.visit(&kept, later).is_some(), "and used again");
+        assert!(door.visit(&kept, later + SESSION).is_some());
+        let forgotten = later + SESSION * 2 + TimeDelta::seconds(1);
+        assert!(door.visit(&kept, forgotten).is_none());
+    }
+
+    #[test]
+    fn there_are_never_more_than_fit() {
+        let (door, now) = (Door::default(), DateTime::UNIX_EPOCH);
+        for _ in 0..HELD_MAX * 2 {
+            let link = door.link(grant(), now);
+            door.enter(secret_of(&link), now).unwrap();
+            door.link(grant(), now);
+        }
+        let held = door.held();
+        assert_eq!(held.sessions.len(), HELD_MAX);
+        assert!(held.links.len() <= HELD_MAX);
+    }
+}

@@ -1,0 +1,59 @@
+//! The rooms of the page and their paths.
+//!
+//! Must never live here: a template.
+
+mod care;
+mod enter;
+mod forget;
+mod hits;
+mod knowledge;
+mod learning;
+mod list;
+mod live;
+mod now;
+mod record;
+mod search;
+mod timeline;
+mod undo;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::assets;
+use crate::page::Page;
+use crate::shell;
+
+impl Page {
+    /// Every room.
+    pub fn router(&self) -> Router {
+        self.guarded(router())
+    }
+}
+
+fn router() -> Router<Page> {
+    Router::new()
+        .route("/", get(now::show))
+        .route("/timeline", get(timeline::show))
+        .route("/search", get(search::show))
+        .route("/search/judge", post(search::judge))
+        .route("/records/{id}", get(record::show))
+        .route("/records/{id}/correct", post(record::correct))
+        .route("/records/{id}/tags", post(record::tag))
+        .route("/records/{id}/link", post(record::link))
+        .route("/records/{id}/unlink", post(record::unlink))
+        .route(
+            "/records/{id}/forget",
+            get(forget::ask).post(forget::forget),
+        )
+        .route("/forgotten/{number}", get(forget::show))
+        .route("/erase", post(forget::erase))
+        .route("/undo", post(undo::undo))
+        .route("/knowledge", get(knowledge::show))
+        .route("/knowledge/merge", post(knowledge::merge))
+        .route("/learning", get(learning::show).post(learning::switch))
+        .route("/care", get(care::show))
+        .route("/live", get(live::listen))
+        .route("/enter/{secret}", get(enter::enter))
+        .route(shell::SIGN_OUT, post(enter::leave))
+        .route("/assets/{version}/{name}", get(assets::serve))
+}

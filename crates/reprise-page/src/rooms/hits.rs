@@ -1,0 +1,56 @@
+//! One result of a search, with its reasons.
+
+use maud::{Markup, html};
+use reprise_types::{Calendar, RecallId, RetrievedMemory};
+
+use super::list;
+use crate::door::Visit;
+use crate::shell::form;
+use crate::{chart, strings as s, text};
+
+/// A result: its matched sentences, its score, why, and whether it helped.
+pub(super) fn hit(
+    visit: &Visit,
+    query: &str,
+    recall: RecallId,
+    hit: &RetrievedMemory,
+    calendar: &Calendar,
+) -> Markup {
+    let (record, why) = (&hit.record, &hit.why);
+    html! {
+        article class="record hit" {
+            p class="score" {
+                (chart::meter(hit.sona_score)) span { (format!("{:.2}", hit.sona_score)) }
+            }
+            (list::head(record, calendar))
+            p {
+                a class="title" href=(list::path(record)) {
+                    (text::cut(&record.text, &why.matched_words))
+                }
+            }
+            (list::tags(record))
+            p class="reason" { (text::line(&why.reason, 400)) }
+            details {
+                summary { (s::SIGNALS) }
+                (chart::signals(&why.signals))
+                @if let Some(learned) = &why.learning {
+                    p {
+                        (s::moved(learned.adjustment, learned.cap))
+                    }
+                    ul { @for run in &why.taught_by {
+                        li {
+                            (text::line(&s::taught(&run.run_id, run.quality, run.similarity), 200))
+                        }
+                    } }
+                }
+            }
+            (form(visit, "/search/judge", &html! {
+                input type="hidden" name="recall" value=(recall);
+                input type="hidden" name="query" value=(query);
+                input type="hidden" name="record" value=(record.id);
+                button class="quiet" name="helped" value="yes" { (s::HELPED) }
+                button class="quiet" name="helped" value="no" { (s::NOT_HELPED) }
+            }))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What was learned, by type; tags in review.
+
+use axum::extract::{Query, State};
+use axum::response::Redirect;
+use maud::{Markup, html};
+use reprise_types::{ListRequest, MemoryFilter, MemoryKind};
+
+use super::list;
+use super::timeline::Pairs;
+use crate::door::Visit;
+use crate::memory::TagCounts;
+use crate::page::{Answer, Page, Posted};
+use crate::shell::{self, Room, form};
+use crate::{strings as s, text, words};
+
+/// Tags in the list.
+const TAGS_SHOWN: usize = 60;
+
+pub(crate) async fn show(
+    State(page): State<Page>,
+    visit: Visit,
+    Query(pairs): Query<Pairs>,
+) -> Answer<Markup> {
+    let (memory, user) = (page.memory(), &visit.user);
+    let known = vec![
+        MemoryKind::Finding,
+        MemoryKind::Pattern,
+        MemoryKind::Strategy,
+    ];
+    let request = ListRequest {
+        filter: MemoryFilter {
+            kinds: Some(known),
+            ..MemoryFilter::default()
+        },
+        limit: list::PAGE,
+        after: pairs.read("after")?,
+    };
+    let empty = memory.overview(user).await?.is_none();
+    let listed = if empty {
+        reprise_types::Page::default()
+    } else {
+        memory.list(user, request).await?
+    };
+    let calendar = memory.calendar();
+    let tags = memory.tags(user).await?;
+    let merged: Option<usize> = pairs.read("merged")?;
+    let body = html! {
+        @if let Some(count) = merged { div class="notice" role="status" { (s::merged(count)) } }
+        section {
+            h2 { (s::TYPED) }
+            @if listed.records.is_empty() { p class="faint" { (s::NO_KNOWLEDGE) } }
+            @for record in &listed.records {
+                (list::item(record, &calendar))
+                @if let Some(goal) = goal(record) {
+                    p class="faint" { (s::from_goal("")) (text::line(goal, 30)) }
+                }
+            }
+            @if let Some(next) = listed.next {
+                nav class="pages" aria-label=(s::OLDER) {
+                    a rel="next"
+                        href=(format!("/knowledge?after={}", list::encoded(&next.to_string()))) {
+                        (s::OLDER)
+                    }
+                }
+            }
+        }
+        (review(&visit, &tags))
+    };
+    Ok(shell::room(
+        &visit,
+        Some(Room::Knowledge),
+        s::KNOWLEDGE,
+        &body,
+    ))
+}
+
+fn goal(record: &reprise_types::MemoryRecord) -> Option<&str> {
+    record.details.as_ref()?.get("source_goal")?.as_str()
+}
+
+fn review(visit: &Visit, tags: &TagCounts) -> Markup {
+    html! {
+        section {
+            h2 { (s::TAGS_ALIKE) }
+            @if tags.alike.is_empty() { p class="faint" { (s::NO_ALIKE) } }
+            @else {
+                ul class="review" {
+                    @for pair in &tags.alike {
+                        li {
+                            (text::line(&s::alike(&pair.tag, &pair.into), 120))
+                            (form(visit, "/knowledge/merge", &html! {
+                                input type="hidden" name="from" value=(pair.tag);
+                                input type="hidden" name="into" value=(pair.into);
+                                button aria-label=(s::alike(&pair.tag, &pair.into)) { (s::MERGE) }
+                            }))
+                        }
+                    }
+                }
+            }
+        }
+        @if !tags.counts.is_empty() {
+            section {
+                h2 { (s::TAGS_IN_USE) }
+                ul class="tags" {
+                    @for (tag, count) in tags.counts.iter().take(TAGS_SHOWN) {
+                        li { a href=(format!("/timeline?tag={}", list::encoded(tag))) {
+                            (text::line(tag, 60)) " " (words::count(*count as u64))
+                        } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn merge(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let (from, into) = (posted.get("from"), posted.get("into"));
+    let merged = page
+        .memory()
+        .merge_tags(&posted.visit.user, from, into)
+        .await?;
+    Ok(Redirect::to(&format!("/knowledge?merged={merged}")))
+}

@@ -1,0 +1,139 @@
+//! Records one below the other, as every room lists them.
+
+use maud::{Markup, html};
+use reprise_types::{Calendar, MemoryRecord, Retention};
+
+use crate::text;
+
+/// Records of a page.
+pub(super) const PAGE: usize = 25;
+
+/// A record in a list: when, what, from where; its text leads to its own page.
+pub(crate) fn item(record: &MemoryRecord, calendar: &Calendar) -> Markup {
+    html! {
+        article class="record" {
+            (head(record, calendar))
+            p { a class="title" href=(path(record)) { (text::line(&record.text, 240)) } }
+            (tags(record))
+        }
+    }
+}
+
+/// Where a record has its page.
+pub(crate) fn path(record: &MemoryRecord) -> String {
+    format!("/records/{}", record.id)
+}
+
+/// When and what.
+pub(crate) fn head(record: &MemoryRecord, calendar: &Calendar) -> Markup {
+    html! {
+        p class="head" {
+            time datetime=(record.timestamp.to_rfc3339()) {
+                (calendar.day_of(record.timestamp)) " " (calendar.clock_of(record.timestamp))
+            }
+            @match category(record) {
+                Some(category) => { span class=(class(&category)) { (category) } }
+                None => { span class="kind" { (record.kind) } }
+            }
+            span class="source" { (record.source) }
+            @if !record.session_id.is_empty() {
+                a class="session"
+                    href=(format!("/timeline?session={}", encoded(&record.session_id))) {
+                    (text::line(&record.session_id, 40))
+                }
+            }
+            @if record.retention == Retention::Pinned { span class="badge" { "pinned" } }
+        }
+    }
+}
+
+/// Its tags, each leading to all that have it.
+pub(crate) fn tags(record: &MemoryRecord) -> Markup {
+    html! {
+        @if !record.tags.is_empty() {
+            ul class="tags" {
+                @for tag in &record.tags {
+                    li {
+                        a href=(format!("/timeline?tag={}", encoded(tag))) { (text::line(tag, 60)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What typed knowledge calls itself: its category, else its type.
+pub(crate) fn category(record: &MemoryRecord) -> Option<String> {
+    let details = record.details.as_ref()?;
+    let named = details.get("category").or_else(|| details.get("type"))?;
+    named.as_str().map(str::to_owned)
+}
+
+/// The colours of S60, by class.
+pub(crate) fn class(category: &str) -> String {
+    const COLOURED: [&str; 7] = [
+        "task_completion",
+        "pattern",
+        "type",
+        "api",
+        "fix",
+        "decision",
+        "failure",
+    ];
+    let known = match category {
+        "dead_end" => Some("failure"),
+        other => COLOURED.into_iter().find(|one| *one == other),
+    };
+    match known {
+        Some(known) => format!("kind category-{known}"),
+        None => "kind".to_owned(),
+    }
+}
+
+/// A text as part of a path or a query.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+    out
+}
+
+fn digit(half: u8) -> char {
+    char::from_digit(half.into(), 16).map_or('0', |digit| digit.to_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_category_has_its_colour() {
+        let style = include_str!("../../assets/page.css");
+        for (category, colour) in [
+            ("task_completion", "#34d399"),
+            ("pattern", "#a78bfa"),
+            ("type", "#60a5fa"),
+            ("api", "#fbbf24"),
+            ("fix", "#34d399"),
+            ("decision", "#c9a227"),
+            ("failure", "#f87171"),
+        ] {
+            let named = class(category);
+            let named = named.strip_prefix("kind ").unwrap();
+            let rule = format!(".{named}::before {{ background: {colour}; }}");
+            assert!(style.contains(&rule), "{rule}");
+        }
+        assert_eq!(class("dead_end"), class("failure"));
+        assert_eq!(class("\" onload=x"), "kind");
+    }
+
+    #[test]
+    fn any_text_stands_in_an_address() {
+        assert_eq!(encoded("a b&c=\u{fc}/?#"), "a%20b%26c%3D%C3%BC%2F%3F%23");
+    }
+}

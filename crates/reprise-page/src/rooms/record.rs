@@ -1,0 +1,325 @@
+//! One record: its text and versions, where it comes from, what it is linked with, and the ways to
+//! put it right.
+
+use axum::extract::{Query, State};
+use axum::response::Redirect;
+use maud::{Markup, html};
+use reprise_types::{Calendar, MemoryRecord, RecordId};
+use similar::{ChangeTag, TextDiff};
+
+use super::timeline::Pairs;
+use super::{list, undo};
+use crate::door::Visit;
+use crate::memory::{Story, Wording};
+use crate::page::{Answer, Named, Page, Posted};
+use crate::shell::{self, form};
+use crate::undo::Act;
+use crate::{chart, strings as s, text, words};
+
+pub(crate) async fn show(
+    State(page): State<Page>,
+    visit: Visit,
+    Named(name): Named<String>,
+    Query(pairs): Query<Pairs>,
+) -> Answer<Markup> {
+    let story = page.memory().story(&visit.user, &name).await?;
+    let calendar = page.memory().calendar();
+    let record = &story.record;
+    let path = list::path(record);
+    let body = html! {
+        (undo::notice(&page, &visit, pairs.get("done")))
+        article class="whole" {
+            (list::head(record, &calendar))
+            div class="said" { (text::whole(&record.text)) }
+            (list::tags(record))
+            @if !visit.read_only {
+                p { a class="danger" href=(format!("{path}/forget")) { (s::FORGET) } }
+            }
+        }
+        (corrections(&visit, record, &path))
+        (links(&visit, &story, &path))
+        (versions(&story, &calendar))
+        (provenance(record, &calendar))
+    };
+    Ok(shell::room(&visit, None, s::RECORD, &body))
+}
+
+fn corrections(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
+    let Wording { title, text } = Wording::of(record);
+    html! {
+        @if !visit.read_only {
+            details class="panel" {
+                summary { (s::CORRECT) }
+                p class="faint" { (s::CORRECT_SAYS) }
+                (form(visit, &format!("{path}/correct"), &html! {
+                    // The first line break after the tag is not part of a text.
+                    @if let Some(title) = &title {
+                        label { span { (s::NEW_TITLE) } input name="title" value=(title); }
+                    }
+                    label {
+                        span { (s::NEW_TEXT) } textarea name="text" rows="8" required {
+                            "\n" (text)
+                        }
+                    }
+                    button { (s::SAVE) }
+                }))
+                (form(visit, &format!("{path}/tags"), &html! {
+                    label {
+                        span { (s::TAGS) }
+                        input name="tags" value=(record.tags.join(", "))
+                            aria-describedby="tags-hint";
+                    }
+                    p id="tags-hint" class="faint" { (s::TAGS_HINT) }
+                    button { (s::SAVE_TAGS) }
+                }))
+            }
+        }
+    }
+}
+
+fn links(visit: &Visit, story: &Story, path: &str) -> Markup {
+    let related = &story.related;
+    html! {
+        section {
+            h2 { (s::RELATED) }
+            @if related.is_empty() { p class="faint" { (s::NOT_RELATED) } }
+            @else {
+                div class="beside" {
+                    ol class="related" {
+                        @for (one, title) in related {
+                            li {
+                                span class="badge" {
+                                    (text::line(&one.link.relation, 40))
+                                    (if one.link.outgoing { " to" } else { " from" })
+                                }
+                                " " a href=(format!("/records/{}", one.link.record)) {
+                                    (text::line(title, 100))
+                                }
+                                @if one.depth == 1 {
+                                    (form(visit, &format!("{path}/unlink"), &html! {
+                                        input type="hidden" name="other" value=(one.link.record);
+                                        input type="hidden" name="relation"
+                                            value=(one.link.relation);
+                                        input type="hidden" name="outgoing"
+                                            value=(one.link.outgoing);
+                                        button class="quiet" { (s::UNLINK) }
+                                    }))
+                                }
+                            }
+                        }
+                    }
+                    figure class="neighbours" {
+                        (chart::neighbourhood(story.record.id, related))
+                        figcaption { (s::NEIGHBOURS) }
+                    }
+                }
+            }
+            (form(visit, &format!("{path}/link"), &html! {
+                div class="filters" {
+                    label {
+                        span { (s::LINK_TO) }
+                        input name="other" required autocomplete="off" spellcheck="false";
+                    }
+                    label { span { (s::RELATION) } input name="relation" value="related_to"; }
+                }
+                button { (s::LINK) }
+            }))
+        }
+    }
+}
+
+/// Every version, with what changed from the one before it.
+fn versions(story: &Story, calendar: &Calendar) -> Markup {
+    let all: Vec<&MemoryRecord> = [&story.record].into_iter().chain(&story.earlier).collect();
+    html! {
+        section {
+            h2 { (s::VERSIONS) }
+            @if story.earlier.is_empty() { p class="faint" { (s::ONE_VERSION) } }
+            @else {
+                ol class="versions" {
+                    @for (place, version) in all.iter().enumerate() {
+                        li {
+                            p class="head" {
+                                time datetime=(version.known_at.to_rfc3339()) {
+                                    (words::at(version.known_at, calendar))
+                                }
+                                @if place == 0 { span class="badge" { (s::PRESENT) } }
+                                code { (version.id) }
+                            }
+                            @match all.get(place + 1) {
+                                Some(before) => { (diff(&before.text, &version.text)) }
+                                None => { div class="said" { (text::whole(&version.text)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn diff(before: &str, after: &str) -> Markup {
+    let diff = TextDiff::from_words(before, after);
+    html! {
+        div class="said diff" {
+            @for change in diff.iter_all_changes() {
+                @match change.tag() {
+                    ChangeTag::Equal => { (text::whole(change.value())) }
+                    ChangeTag::Delete => { del { (text::whole(change.value())) } }
+                    ChangeTag::Insert => { ins { (text::whole(change.value())) } }
+                }
+            }
+        }
+    }
+}
+
+fn provenance(record: &MemoryRecord, calendar: &Calendar) -> Markup {
+    let provenance = &record.provenance;
+    let mut facts: Vec<(&str, String)> = vec![
+        ("id", record.id.to_string()),
+        ("happened", words::at(record.timestamp, calendar)),
+        ("kept", words::at(record.known_at, calendar)),
+        ("seen by", record.visibility.to_string()),
+    ];
+    let optional = [
+        (
+            "session",
+            Some(record.session_id.clone()).filter(|it| !it.is_empty()),
+        ),
+        ("run", provenance.run_id.clone()),
+        ("actor", provenance.actor_id.clone()),
+        ("evidence", record.evidence.map(|it| it.to_string())),
+        ("confidence", record.confidence.map(|it| format!("{it:.2}"))),
+        ("quality", record.quality_score.map(|it| format!("{it:.2}"))),
+    ];
+    facts.extend(
+        optional
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?))),
+    );
+    let external = record.external_ids.iter();
+    facts.extend(external.map(|it| ("also known as", format!("{} {}", it.namespace, it.id))));
+    facts.extend(
+        provenance
+            .source_refs
+            .iter()
+            .map(|it| ("rests on", it.clone())),
+    );
+    html! {
+        section {
+            h2 { (s::PROVENANCE) }
+            dl class="facts" {
+                @for (name, value) in &facts { dt { (name) } dd { (text::line(value, 200)) } }
+                @for (name, value) in &record.metadata {
+                    dt { (text::line(name, 60)) }
+                    dd { (text::line(&plain(value), 200)) }
+                }
+            }
+        }
+    }
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+pub(crate) async fn correct(
+    State(page): State<Page>,
+    Named(id): Named<RecordId>,
+    posted: Posted,
+) -> Answer<Redirect> {
+    let (memory, user) = (page.memory(), &posted.visit.user);
+    let old = memory.story(user, &id.to_string()).await?.record;
+    let before = Wording::of(&old);
+    // A browser sends every line break of a text field as two characters.
+    let wording = Wording {
+        title: before
+            .title
+            .as_ref()
+            .map(|_| posted.get("title").to_owned()),
+        text: posted.get("text").replace("\r\n", "\n"),
+    };
+    let text = before.text.replace("\r\n", "\n");
+    if wording == (Wording { text, ..before }) {
+        return Ok(Redirect::to(&format!("/records/{id}?done=same")));
+    }
+    let new = memory.correct(user, old.id, wording).await?;
+    let old = Box::new(old);
+    let act = Act::Corrected { old, new };
+    Ok(did(&page, &posted.visit, act))
+}
+
+pub(crate) async fn tag(
+    State(page): State<Page>,
+    Named(id): Named<RecordId>,
+    posted: Posted,
+) -> Answer<Redirect> {
+    let (memory, user) = (page.memory(), &posted.visit.user);
+    let record = memory.story(user, &id.to_string()).await?.record;
+    let tags = posted.get("tags").split(',').map(str::trim);
+    let tags: Vec<String> = tags
+        .filter(|tag| !tag.is_empty())
+        .map(str::to_owned)
+        .collect();
+    memory.tag(user, record.id, tags).await?;
+    let act = Act::Tagged {
+        record: record.id,
+        before: record.tags,
+    };
+    Ok(did(&page, &posted.visit, act))
+}
+
+pub(crate) async fn link(
+    State(page): State<Page>,
+    Named(id): Named<RecordId>,
+    posted: Posted,
+) -> Answer<Redirect> {
+    let relation = posted.get("relation").trim().to_owned();
+    let other = posted.get("other").trim();
+    let linked = page
+        .memory()
+        .link(&posted.visit.user, id, other, &relation)
+        .await?;
+    let Some(to) = linked else {
+        return Ok(Redirect::to(&format!("/records/{id}?done=linked")));
+    };
+    let act = Act::Linked {
+        from: id,
+        to,
+        relation,
+    };
+    Ok(did(&page, &posted.visit, act))
+}
+
+pub(crate) async fn unlink(
+    State(page): State<Page>,
+    Named(id): Named<RecordId>,
+    posted: Posted,
+) -> Answer<Redirect> {
+    let (relation, other) = (posted.get("relation").to_owned(), posted.read("other")?);
+    let (from, to) = if posted.get("outgoing") == "true" {
+        (id, other)
+    } else {
+        (other, id)
+    };
+    page.memory()
+        .unlink(&posted.visit.user, from, to, &relation)
+        .await?;
+    let act = Act::Unlinked { from, to, relation };
+    let number = noted(&page, &posted.visit, act);
+    Ok(undo::done_at(&format!("/records/{id}"), number))
+}
+
+fn did(page: &Page, visit: &Visit, act: Act) -> Redirect {
+    let path = format!("/records/{}", act.record());
+    undo::done_at(&path, noted(page, visit, act))
+}
+
+/// Notes an act of this session; answers its number.
+pub(super) fn noted(page: &Page, visit: &Visit, act: Act) -> u64 {
+    let now = page.memory().now();
+    let number = page.door().undo(visit, |undo| undo.push(act, now));
+    number.unwrap_or_default()
+}

@@ -1,0 +1,132 @@
+//! Taking back what was done in this session.
+
+use axum::extract::State;
+use axum::response::Redirect;
+use maud::{Markup, html};
+
+use crate::door::Visit;
+use crate::memory::Wording;
+use crate::page::{Answer, Page, Posted, Trouble};
+use crate::shell::form;
+use crate::strings as s;
+use crate::text;
+use crate::undo::{Act, Done};
+
+/// The path of a room, with the number of what was just done.
+pub(crate) fn done_at(path: &str, number: u64) -> Redirect {
+    Redirect::to(&format!("{path}?done={number}"))
+}
+
+/// What was just done, with the way to take it back.
+pub(crate) fn notice(page: &Page, visit: &Visit, number: Option<&str>) -> Markup {
+    let (done, says) = match number {
+        None => return html! {},
+        Some("undone") => (None, s::DID_UNDO),
+        Some("judged") => (None, s::JUDGED),
+        Some("same") => (None, s::NOTHING_CHANGED),
+        Some("linked") => (None, s::UNLINKED_SINCE),
+        Some(number) => {
+            let number = number.parse().unwrap_or_default();
+            match page.door().undo(visit, |undo| undo.get(number)).flatten() {
+                Some(done) => {
+                    let says = says(&done.act);
+                    (Some(done), says)
+                }
+                None => return html! {},
+            }
+        }
+    };
+    html! {
+        div class="notice" role="status" {
+            (says)
+            @if let Some(done) = done { (take_back(visit, &done)) }
+        }
+    }
+}
+
+fn says(act: &Act) -> &'static str {
+    match act {
+        Act::Corrected { .. } => s::DID_CORRECT,
+        Act::Tagged { .. } => s::DID_TAG,
+        Act::Linked { .. } => s::DID_LINK,
+        Act::Unlinked { .. } => s::DID_UNLINK,
+        Act::Forgotten { .. } => s::DID_FORGET,
+    }
+}
+
+/// The button that takes an act back.
+pub(crate) fn take_back(visit: &Visit, done: &Done) -> Markup {
+    form(
+        visit,
+        "/undo",
+        &html! {
+            input type="hidden" name="number" value=(done.number);
+            button { (s::TAKE_BACK) }
+        },
+    )
+}
+
+/// Everything that can be taken back, newest first.
+pub(crate) fn done(page: &Page, visit: &Visit) -> Markup {
+    let all = page
+        .door()
+        .undo(visit, |undo| undo.all())
+        .unwrap_or_default();
+    let calendar = page.memory().calendar();
+    html! {
+        @if !all.is_empty() {
+            section {
+                h2 { (s::DONE_HERE) }
+                ul class="done" {
+                    @for done in &all {
+                        li {
+                            span { (calendar.clock_of(done.at)) " " (says(&done.act)) " " }
+                            @match &done.act {
+                                Act::Forgotten { record, .. } => {
+                                    a href=(format!("/forgotten/{}", done.number)) {
+                                        (text::line(&record.text, 60))
+                                    }
+                                }
+                                act => {
+                                    a href=(format!("/records/{}", act.record())) { (act.record()) }
+                                }
+                            }
+                            (take_back(visit, done))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
+    let number: u64 = posted.read("number")?;
+    let visit = &posted.visit;
+    let done = page.door().undo(visit, |undo| undo.get(number)).flatten();
+    let done = done.ok_or_else(|| Trouble::invalid(s::UNDO_GONE))?;
+    let (memory, user) = (page.memory(), &visit.user);
+    let record = match done.act {
+        Act::Corrected { old, new } => {
+            let back = memory.correct(user, new, Wording::of(&old)).await?;
+            memory.tag(user, back, old.tags).await?;
+            back
+        }
+        Act::Tagged { record, before } => {
+            memory.tag(user, record, before).await?;
+            record
+        }
+        Act::Linked { from, to, relation } => {
+            memory.unlink(user, from, to, &relation).await?;
+            from
+        }
+        Act::Unlinked { from, to, relation } => {
+            memory.link(user, from, &to.to_string(), &relation).await?;
+            from
+        }
+        Act::Forgotten { record, .. } => memory.keep_again(user, *record).await?,
+    };
+    page.door().undo(visit, |undo| undo.remove(number));
+    let path = format!("/records/{record}?done=undone");
+    Ok(Redirect::to(&path))
+}

@@ -1,0 +1,313 @@
+//! Every English word of the page, in one file.
+
+use std::fmt::Display;
+
+// The shell.
+pub(crate) const ROOMS: &str = "Rooms";
+pub(crate) const NOW: &str = "Now";
+pub(crate) const TIMELINE: &str = "Timeline";
+pub(crate) const SEARCH: &str = "Search";
+pub(crate) const KNOWLEDGE: &str = "Knowledge";
+pub(crate) const LEARNING: &str = "Learning";
+pub(crate) const CARE: &str = "Care";
+pub(crate) const SKIP: &str = "Skip to the content";
+pub(crate) const WHOSE: &str = "Whose memory this is";
+pub(crate) const READ_ONLY_BADGE: &str = "read only";
+pub(crate) const SIGN_OUT: &str = "Sign out";
+pub(crate) const FOOTER: &str = "Served by the daemon on this machine. Nothing leaves it.";
+pub(crate) const TO_NOW: &str = "To the first page";
+
+// What may go wrong.
+pub(crate) const TROUBLE: &str = "That did not work";
+pub(crate) const NO_ROOM: &str = "There is no such page; the first page leads to all of them.";
+pub(crate) const SIGNED_OUT_TITLE: &str = "You are not signed in";
+pub(crate) const SIGNED_OUT: &str = "Run `reprise open` on this machine to sign in. A session ends \
+    when it is left, after 12 hours without use, and with the daemon.";
+pub(crate) const EXPIRED_TITLE: &str = "This link has expired";
+pub(crate) const EXPIRED: &str = "A link lets in once, within two minutes. Run `reprise open` for \
+    a new one.";
+pub(crate) const ENTERING: &str = "Signed in";
+pub(crate) const ENTER: &str = "The page opens in a moment.";
+pub(crate) const LEFT_TITLE: &str = "Signed out";
+pub(crate) const LEFT: &str = "This browser is let in no more. `reprise open` signs in again.";
+pub(crate) const WRONG_HOST: &str = "The address names another machine; open the page as \
+    `reprise open` does.";
+pub(crate) const WRONG_ORIGIN: &str = "A form of another site may not change anything here; use \
+    the forms of this page.";
+pub(crate) const WRONG_FORM: &str = "The form is not from this session; load the page again and \
+    send it from there.";
+pub(crate) const READ_ONLY: &str = "This session may only read; `reprise open` without \
+    --read-only begins one that may change things.";
+pub(crate) const UNDO_GONE: &str = "This can no longer be taken back: the session keeps the last \
+    32 changes, and what was erased is gone for good.";
+
+pub(crate) fn bad_field(name: &str) -> String {
+    format!("`{name}` cannot be read; correct it and send the form again.")
+}
+
+pub(crate) fn bad_form(why: &dyn Display) -> String {
+    format!("The form cannot be read ({why}); send it again.")
+}
+
+// Now.
+pub(crate) const RECORDS: &str = "Records";
+pub(crate) const SESSIONS: &str = "Sessions";
+pub(crate) const FILE: &str = "File";
+pub(crate) const RECALLS: &str = "Recalls";
+pub(crate) const MODEL: &str = "Model";
+pub(crate) const NO_MODEL: &str = "none in use";
+pub(crate) const LAST_KEPT: &str = "Last kept";
+pub(crate) const NEVER: &str = "never";
+pub(crate) const TROUBLES: &str = "Needs attention";
+pub(crate) const NEWS: &str = "In the last hour";
+pub(crate) const NO_NEWS: &str = "Nothing new in the last hour.";
+pub(crate) const LATEST: &str = "Kept last";
+pub(crate) const GROWTH: &str = "Growth";
+pub(crate) const GROWTH_SAYS: &str = "Records kept, by day";
+pub(crate) const DAY: &str = "Day";
+pub(crate) const AS_TABLE: &str = "The same as a table";
+pub(crate) const EMPTY_TITLE: &str = "Nothing is remembered yet";
+pub(crate) const EMPTY: &str = "Three commands begin a memory:";
+pub(crate) const EMPTY_COMMANDS: [(&str, &str); 3] = [
+    (
+        "reprise learn \"the build needs libfoo 2\"",
+        "keeps a lesson",
+    ),
+    (
+        "reprise recall \"what does the build need\"",
+        "finds it again, and says why",
+    ),
+    (
+        "reprise connect claude-code",
+        "lets an agent do both by itself",
+    ),
+];
+pub(crate) const DONE_HERE: &str = "What you changed in this session";
+pub(crate) const TAKE_BACK: &str = "Undo";
+
+pub(crate) fn recalls(mean: f64, longest: f64) -> String {
+    format!("{mean:.1} ms on average, {longest:.0} ms the longest")
+}
+
+// Timeline and lists.
+pub(crate) const KIND: &str = "Kind";
+pub(crate) const SOURCE: &str = "Source";
+pub(crate) const TAG: &str = "Tag";
+pub(crate) const SESSION: &str = "Session";
+pub(crate) const PROJECT: &str = "Project";
+pub(crate) const AUTHOR: &str = "Author";
+pub(crate) const SINCE: &str = "Since";
+pub(crate) const UNTIL: &str = "Until";
+pub(crate) const ANY: &str = "any";
+pub(crate) const FILTER: &str = "Filter";
+pub(crate) const NO_FILTER: &str = "Clear";
+pub(crate) const OLDER: &str = "Older records";
+pub(crate) const NEWEST: &str = "Newest records";
+pub(crate) const NO_SESSION: &str = "without a session";
+pub(crate) const NO_RECORDS: &str = "No record fits.";
+
+pub(crate) fn of_all(shown: usize, all: u32) -> String {
+    format!("{shown} of {all} records")
+}
+
+// Search.
+pub(crate) const QUESTION: &str = "What do you look for?";
+pub(crate) const ASK: &str = "Search";
+pub(crate) const ASK_HINT: &str = "In your own words. Press / anywhere to come here.";
+pub(crate) const MORE_FILTERS: &str = "Filters, time, budget";
+pub(crate) const RESULTS: &str = "Results";
+pub(crate) const BACK: &str = "As memory stood, days ago";
+pub(crate) const TOP_K: &str = "Results at most";
+pub(crate) const BUDGET: &str = "Prompt budget, tokens";
+pub(crate) const SIGNALS: &str = "Signals";
+pub(crate) const SIGNAL: &str = "Signal";
+pub(crate) const VALUE: &str = "Value";
+pub(crate) const WEIGHT: &str = "Weight";
+pub(crate) const CONTRIBUTION: &str = "Contribution";
+pub(crate) const SIGNALS_SAY: &str = "What each signal adds to the score, or takes from it";
+pub(crate) const HELPED: &str = "Helpful";
+pub(crate) const NOT_HELPED: &str = "Not helpful";
+pub(crate) const JUDGED: &str = "Noted: memory learns from it.";
+pub(crate) const CONTEXT: &str = "What a prompt would get";
+pub(crate) const CONTEXT_NONE: &str = "Nothing: no record speaks to this.";
+pub(crate) const COPY_AS: &str = "Take the question elsewhere";
+pub(crate) const AS_COMMAND: &str = "As a command";
+pub(crate) const AS_MARKDOWN: &str = "As Markdown";
+pub(crate) const AS_JSON: &str = "As JSON";
+pub(crate) const WHY_NOT: &str = "Why not this one?";
+pub(crate) const WHY_NOT_HINT: &str = "The id of a record that you expected";
+pub(crate) const VERDICT_RELEVANT: &str = "The best result is likely to answer.";
+pub(crate) const VERDICT_WEAK: &str =
+    "About this, but none of it is likely to be what you look for.";
+pub(crate) const VERDICT_NOTHING: &str = "Memory holds nothing about this.";
+
+pub(crate) fn context_size(
+    tokens: usize,
+    budget: usize,
+    records: usize,
+    left_out: usize,
+) -> String {
+    format!("{tokens} of {budget} tokens, {records} records, {left_out} left out")
+}
+
+pub(crate) fn found(results: usize, considered: u32, elapsed_ms: f64) -> String {
+    format!("{results} results from {considered} records in {elapsed_ms:.0} ms")
+}
+
+pub(crate) fn why_not_found(place: usize, score: f32, last: f32) -> String {
+    format!("It is in place {place} with a score of {score:.3}; the last one shown has {last:.3}.")
+}
+
+pub(crate) fn why_not_shown(place: usize) -> String {
+    format!("It is shown, in place {place}.")
+}
+
+pub(crate) fn why_not_missing(looked: usize) -> String {
+    format!(
+        "It is not among the first {looked}: it shares no words with the question, and its meaning \
+         is further from it than theirs; or the filter or the day leave it out."
+    )
+}
+
+pub(crate) fn moved(adjustment: f32, cap: f32) -> String {
+    format!("Moved by learning: {adjustment:+.3} of at most {cap:.3}")
+}
+
+pub(crate) fn taught(run: &str, quality: f32, similarity: f32) -> String {
+    format!("run {run}: quality {quality:.2}, its question {similarity:.2} alike")
+}
+
+// A record.
+pub(crate) const RECORD: &str = "Record";
+pub(crate) const CORRECT: &str = "Correct";
+pub(crate) const CORRECT_SAYS: &str =
+    "The new version takes the place of this one, which stays in the history.";
+pub(crate) const NEW_TITLE: &str = "Title";
+pub(crate) const NEW_TEXT: &str = "Text";
+pub(crate) const SAVE: &str = "Save as a new version";
+pub(crate) const TAGS: &str = "Tags";
+pub(crate) const TAGS_HINT: &str = "Words, with commas between them";
+pub(crate) const SAVE_TAGS: &str = "Save the tags";
+pub(crate) const LINK_TO: &str = "Id of the other record";
+pub(crate) const RELATION: &str = "Relation";
+pub(crate) const LINK: &str = "Link";
+pub(crate) const UNLINK: &str = "Unlink";
+pub(crate) const RELATED: &str = "Linked with";
+pub(crate) const NOT_RELATED: &str = "Linked with nothing yet.";
+pub(crate) const NEIGHBOURS: &str = "Neighbourhood";
+pub(crate) const VERSIONS: &str = "Versions";
+pub(crate) const ONE_VERSION: &str = "It has never been corrected.";
+pub(crate) const PRESENT: &str = "Present version";
+pub(crate) const PROVENANCE: &str = "Where it comes from";
+pub(crate) const FORGET: &str = "Forget...";
+pub(crate) const FORGET_TITLE: &str = "Forget this record?";
+pub(crate) const FORGET_SAYS: &str = "No recall, list or export shows it any more, and whatever \
+    brought it cannot bring it again. You can undo this until it is erased from the file.";
+pub(crate) const FORGET_GOES: &str = "What goes";
+pub(crate) const REASON: &str = "Reason, for the audit";
+pub(crate) const REASON_DEFAULT: &str = "asked for on the page";
+pub(crate) const FORGET_NOW: &str = "Forget";
+pub(crate) const KEEP: &str = "Keep it";
+pub(crate) const FORGOTTEN_TITLE: &str = "Forgotten";
+pub(crate) const PROOF: &str = "Proof";
+pub(crate) const PROOF_ASKED: &str = "Memory was asked for each of these and has none:";
+pub(crate) const PROOF_STILL: &str = "Memory still answers for one of these; run `reprise check`.";
+pub(crate) const ERASE_SAYS: &str = "The text stands in the file, unread, until a compaction. \
+    Erasing rewrites the file without it; then nobody can undo it.";
+pub(crate) const ERASE: &str = "Erase from the file";
+pub(crate) const ERASED_TITLE: &str = "Erased";
+pub(crate) const VERIFY: &str = "`reprise forget --verify` searches the file, its branches and its \
+    backups for forgotten texts.";
+
+pub(crate) fn erased(before: &str, after: &str, forgotten: usize) -> String {
+    let stubs = crate::words::of(forgotten, "forgotten record", "forgotten records");
+    format!(
+        "The file had {before} and has {after} now; of {stubs} it has the id, the time and the \
+         reason."
+    )
+}
+
+pub(crate) fn goes(versions: usize, links: usize) -> String {
+    let versions = crate::words::of(versions, "version", "versions");
+    let links = crate::words::of(links, "link", "links");
+    format!("{versions} of its text, {links} to other records, and what runs taught about it.")
+}
+
+// What was done.
+pub(crate) const DID_CORRECT: &str = "Corrected.";
+pub(crate) const DID_TAG: &str = "The tags are saved.";
+pub(crate) const DID_LINK: &str = "Linked.";
+pub(crate) const DID_UNLINK: &str = "The link is taken back.";
+pub(crate) const DID_FORGET: &str = "Forgotten.";
+pub(crate) const DID_UNDO: &str = "Undone.";
+pub(crate) const UNLINKED_SINCE: &str = "They were linked so already.";
+pub(crate) const NOTHING_CHANGED: &str = "Nothing was changed: the text is the same.";
+
+// Knowledge.
+pub(crate) const TYPED: &str = "What was learned";
+pub(crate) const NO_KNOWLEDGE: &str = "No lessons, decisions, failures or observations yet; \
+    `reprise learn` keeps the first.";
+pub(crate) const TAGS_IN_USE: &str = "Tags in use";
+pub(crate) const TAGS_ALIKE: &str = "Tags that may be one";
+pub(crate) const NO_ALIKE: &str = "No two tags look alike.";
+pub(crate) const MERGE: &str = "Merge";
+
+pub(crate) fn alike(tag: &str, into: &str) -> String {
+    format!("Merge {tag} into {into}")
+}
+
+pub(crate) fn merged(count: usize) -> String {
+    let records = crate::words::of(count, "record", "records");
+    format!("{records} changed.")
+}
+
+pub(crate) fn from_goal(goal: &str) -> String {
+    format!("from: {goal}")
+}
+
+// Learning.
+pub(crate) const LEARNING_ON: &str = "Learning is on: what helped before may move a score, by no \
+    more than the cap.";
+pub(crate) const LEARNING_OFF: &str = "Learning is off: scores stay as they are found.";
+pub(crate) const SWITCH_ON: &str = "Switch on";
+pub(crate) const SWITCH_OFF: &str = "Switch off";
+pub(crate) const RUNS: &str = "Runs";
+pub(crate) const USED: &str = "Records used";
+pub(crate) const CAP: &str = "Cap now";
+pub(crate) const GATES: &str = "Gates";
+pub(crate) const GATES_SAY: &str = "A gate opens from a t value of 1.8 to 2.8: then what was \
+    learned predicts better than chance.";
+pub(crate) const GATE: &str = "Gate";
+pub(crate) const BELIEVED: &str = "Believed";
+pub(crate) const T_VALUE: &str = "t value";
+pub(crate) const CURVE: &str = "How runs went";
+pub(crate) const CURVE_SAYS: &str =
+    "Mean quality of the last 25 runs, and what was expected of them";
+pub(crate) const QUALITY: &str = "Quality";
+pub(crate) const EXPECTED: &str = "Expected";
+pub(crate) const RUN: &str = "Run";
+pub(crate) const NO_RUNS: &str = "No run has ended yet; `reprise outcome` and connected agents say \
+    how runs went.";
+pub(crate) const PATTERNS: &str = "What runs have in common";
+pub(crate) const EXAMPLE: &str = "Such as";
+
+pub(crate) fn under_way(open: usize) -> String {
+    format!("{open} under way")
+}
+
+// Care.
+pub(crate) const SETTINGS: &str = "The daemon";
+pub(crate) const SPACE: &str = "The file";
+pub(crate) const RECLAIMABLE: &str = "A compaction would give back";
+pub(crate) const COMPACT: &str = "Compact now";
+pub(crate) const CARE_COMMANDS: &str = "From the command line";
+pub(crate) const CARE_LIST: [(&str, &str); 5] = [
+    ("reprise check", "compares every derived part with the log"),
+    (
+        "reprise doctor",
+        "looks at the machine, the model and the settings",
+    ),
+    ("reprise backup", "copies a memory while it is in use"),
+    ("reprise export", "writes every record as a line of JSON"),
+    ("reprise token list", "names who may come in over HTTP"),
+];

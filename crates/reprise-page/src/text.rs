@@ -1,0 +1,124 @@
+//! Stored texts as what they are: nothing in them acts on the page, and what cannot be seen is
+//! shown by its name.
+//!
+//! Must never live here: where a text stands on the page.
+
+use maud::{Markup, html};
+use reprise_engine::{excerpt, matches};
+
+/// Characters of a text in a list.
+const EXCERPT_CHARS: usize = 320;
+
+/// A whole text. Line breaks are kept by the style; the direction of its letters stays its own.
+pub(crate) fn whole(text: &str) -> Markup {
+    html! { bdi class="text" dir="auto" { (visible(text)) } }
+}
+
+/// A text cut to whole sentences around the words of a question, which are marked.
+pub(crate) fn cut(text: &str, words: &[String]) -> Markup {
+    let fits = |part: &str| part.chars().count() <= EXCERPT_CHARS;
+    let shown = excerpt(text, words, &fits).unwrap_or_else(|| one_line(text, EXCERPT_CHARS));
+    let mut marked = Vec::new();
+    let mut at = 0;
+    for range in matches(&shown, words) {
+        if let (Some(before), Some(word)) = (shown.get(at..range.start), shown.get(range.clone())) {
+            marked.push((before, word));
+            at = range.end;
+        }
+    }
+    let rest = shown.get(at..).unwrap_or_default();
+    html! {
+        bdi class="text" dir="auto" {
+            @for (before, word) in marked { (visible(before)) mark { (visible(word)) } }
+            (visible(rest))
+        }
+    }
+}
+
+/// The first words of a text, in one line.
+pub(crate) fn line(text: &str, chars: usize) -> Markup {
+    html! { bdi dir="auto" { (visible(&one_line(text, chars))) } }
+}
+
+fn one_line(text: &str, chars: usize) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+        if line.chars().count() > chars {
+            return line.chars().take(chars - 1).collect::<String>() + "\u{2026}";
+        }
+    }
+    line
+}
+
+/// A text in which what has no shape of its own, or changes the order of others, is named.
+fn visible(text: &str) -> Markup {
+    let mut parts: Vec<(&str, Option<char>)> = Vec::new();
+    let mut from = 0;
+    for (at, c) in text.char_indices().filter(|(_, c)| is_unseen(*c)) {
+        parts.push((text.get(from..at).unwrap_or_default(), Some(c)));
+        from = at + c.len_utf8();
+    }
+    parts.push((text.get(from..).unwrap_or_default(), None));
+    html! {
+        @for (part, unseen) in parts {
+            (part)
+            @if let Some(c) = unseen {
+                span class="unseen" { (format!("U+{:04X}", u32::from(c))) }
+            }
+        }
+    }
+}
+
+/// Controls, what turns the direction of writing, joiners and tags, other than plain white space.
+fn is_unseen(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e007f}' => true,
+        _ => c.is_control(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_or_hides_is_text() {
+        let shown = whole("<script>alert(1)</script>\u{202e}evil\u{0}\r\n").into_string();
+        assert!(!shown.contains("<script"), "{shown}");
+        for named in ["U+202E", "U+0000", "U+000D"] {
+            assert!(shown.contains(named), "{named}: {shown}");
+        }
+        assert!(!shown.contains('\u{202e}'));
+        assert!(shown.contains('\n'));
+    }
+
+    #[test]
+    fn the_words_that_matched_are_marked_and_nothing_is_lost() {
+        let words = ["race".to_owned()];
+        let shown = cut("The auth race <b> ended. It did.", &words).into_string();
+        assert!(
+            shown.contains("<mark>race</mark> &lt;b&gt; ended."),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_text_without_a_break_is_cut() {
+        let long = "x".repeat(60_000);
+        assert!(cut(&long, &[]).into_string().chars().count() < 500);
+        assert!(line(&long, 80).into_string().chars().count() < 200);
+    }
+}

@@ -1,0 +1,104 @@
+//! What a visitor did and can take back, for as long as the session lasts.
+//!
+//! Must never live here: how it is taken back (the rooms).
+
+use std::collections::VecDeque;
+
+use chrono::{DateTime, Utc};
+use reprise_types::{MemoryRecord, RecordId};
+
+/// Acts that can be taken back; the oldest makes room.
+const HELD_MAX: usize = 32;
+
+/// Something that was done.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Act {
+    /// A new version took the place of `old`.
+    Corrected {
+        old: Box<MemoryRecord>,
+        new: RecordId,
+    },
+    /// Its tags were these.
+    Tagged {
+        record: RecordId,
+        before: Vec<String>,
+    },
+    /// A link was made.
+    Linked {
+        from: RecordId,
+        to: RecordId,
+        relation: String,
+    },
+    /// A link was taken back.
+    Unlinked {
+        from: RecordId,
+        to: RecordId,
+        relation: String,
+    },
+    /// This is what it said; all its versions went.
+    Forgotten {
+        record: Box<MemoryRecord>,
+        gone: Vec<RecordId>,
+    },
+}
+
+impl Act {
+    /// The record that it is about.
+    pub(crate) fn record(&self) -> RecordId {
+        match self {
+            Self::Corrected { new, .. } => *new,
+            Self::Tagged { record, .. } => *record,
+            Self::Linked { from, .. } | Self::Unlinked { from, .. } => *from,
+            Self::Forgotten { record, .. } => record.id,
+        }
+    }
+}
+
+/// An act with its number in the session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Done {
+    pub(crate) number: u64,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) act: Act,
+}
+
+/// The acts of a session that can be taken back.
+#[derive(Debug, Default)]
+pub(crate) struct Undo {
+    next: u64,
+    done: VecDeque<Done>,
+}
+
+impl Undo {
+    /// Notes an act; answers its number.
+    pub(crate) fn push(&mut self, act: Act, at: DateTime<Utc>) -> u64 {
+        if self.done.len() >= HELD_MAX {
+            self.done.pop_front();
+        }
+        self.next += 1;
+        let number = self.next;
+        self.done.push_back(Done { number, at, act });
+        number
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<Done> {
+        let mut found = self.done.iter().filter(|done| done.number == number);
+        found.next().cloned()
+    }
+
+    /// Takes an act out: it is being undone, or can no longer be.
+    pub(crate) fn remove(&mut self, number: u64) {
+        self.done.retain(|done| done.number != number);
+    }
+
+    /// Texts of forgotten records leave this process too.
+    pub(crate) fn drop_forgotten(&mut self) {
+        let forgotten = |done: &Done| matches!(done.act, Act::Forgotten { .. });
+        self.done.retain(|done| !forgotten(done));
+    }
+
+    /// Newest first.
+    pub(crate) fn all(&self) -> Vec<Done> {
+        self.done.iter().rev().cloned().collect()
+    }
+}

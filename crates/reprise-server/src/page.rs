@@ -1,0 +1,389 @@
+//! What the page asks of memory, by the operations of the catalogue.
+//!
+//! Must never live here: what a browser sends or gets.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use reprise_operations::operations::{
+    compact, delete, growth, history, learning, learning_report, link, list, merge_tags, outcome,
+    recall, related, stats, tags, unforget, unlink, update,
+};
+use reprise_operations::{Lesson, Memories, Memory, Operation, OutcomeLine, Problem, ProblemKind};
+use reprise_page::{
+    Alike, Change, Changes, Erased, Growth, Judged, Learning, Overview, PageMemory, Recalled,
+    Refusal, Story, TagCounts, Wording,
+};
+use reprise_types::{
+    Calendar, Clock, Link, ListRequest, MemoryRecord, Page, RecallRequest, RecordId, Related,
+    UserId,
+};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+
+use crate::daemon::Life;
+
+/// Steps over links that a record's page shows, and records at most.
+const DEPTH: usize = 2;
+const RELATED_MAX: usize = 200;
+/// Changes that wait for one tab to take them.
+const CHANGES_WAITING: usize = 64;
+
+/// The memories with the daemon's life around them.
+pub(crate) struct Paged {
+    pub(crate) memories: Memories,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) life: Arc<Life>,
+}
+
+impl fmt::Debug for Paged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Paged").finish_non_exhaustive()
+    }
+}
+
+impl Paged {
+    fn of(&self, user: &UserId) -> Memory {
+        // A browser is let in by a program of this machine.
+        self.memories.of(user).on_machine()
+    }
+}
+
+fn refused(problem: Problem) -> Refusal {
+    Refusal {
+        status: problem.kind.status(),
+        sentence: problem.detail,
+    }
+}
+
+async fn run<O: Operation>(memory: &Memory, asked: O::Arguments) -> Result<O::Answer, Refusal> {
+    O::run(memory, asked).await.map_err(refused)
+}
+
+/// What a user who has kept nothing yet has.
+fn or_none<T>(answer: Result<T, Problem>) -> Result<Option<T>, Refusal> {
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
+        Err(problem) => Err(refused(problem)),
+    }
+}
+
+#[async_trait]
+impl PageMemory for Paged {
+    fn calendar(&self) -> Calendar {
+        Calendar::of_machine(self.clock.now())
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.clock.now()
+    }
+
+    fn settings(&self) -> Vec<(String, String)> {
+        let place = &self.life.place;
+        let minutes = self.life.started.elapsed().as_secs() / 60;
+        let idle = self.life.idle_exit.map(|idle| idle.as_secs() / 60);
+        let idle = idle.map_or_else(
+            || "never".to_owned(),
+            |idle| format!("after {idle} minutes"),
+        );
+        let named = [
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("process", std::process::id().to_string()),
+            ("data", place.data().display().to_string()),
+            ("socket", place.socket().display().to_string()),
+            ("running for", format!("{minutes} minutes")),
+            ("ends when idle", idle),
+        ];
+        named.map(|(name, value)| (name.to_owned(), value)).into()
+    }
+
+    async fn overview(&self, user: &UserId) -> Result<Option<Overview>, Refusal> {
+        let stats = stats::Stats::run(&self.of(user), stats::Arguments {}).await;
+        let Some(stats) = or_none(stats)? else {
+            return Ok(None);
+        };
+        let service = self.memories.service_stats();
+        let (recall, failed) = (service.recall, service.pool.failed);
+        let mut troubles = Vec::new();
+        if stats.unembedded > 0 {
+            troubles.push(format!(
+                "{} of {} records have no vector and are found by words alone; `reprise doctor` \
+                 says why.",
+                stats.unembedded, stats.live
+            ));
+        }
+        if failed > 0 {
+            troubles.push(format!(
+                "{failed} texts could not be embedded since the daemon began; `reprise models \
+                 pull` fetches the model."
+            ));
+        }
+        Ok(Some(Overview {
+            live: stats.live,
+            forgotten: stats.forgotten,
+            superseded: stats.superseded,
+            sessions: stats.sessions,
+            unembedded: stats.unembedded,
+            file_bytes: stats.file_bytes,
+            reclaimable_bytes: stats.reclaimable_bytes,
+            space: stats.space,
+            last_kept: stats.last_ingest,
+            recalls: recall.count,
+            recall_mean_ms: recall.total_us as f64 / recall.count.max(1) as f64 / 1e3,
+            recall_longest_ms: recall.longest_us as f64 / 1e3,
+            troubles,
+        }))
+    }
+
+    async fn growth(&self, user: &UserId) -> Result<Growth, Refusal> {
+        let grown = run::<growth::Growth>(&self.of(user), growth::Arguments {}).await?;
+        Ok(grown
+            .days
+            .iter()
+            .map(|day| (day.day, day.records))
+            .collect())
+    }
+
+    async fn list(&self, user: &UserId, request: ListRequest) -> Result<Page, Refusal> {
+        let page = or_none(list::records(&self.of(user), request).await)?;
+        Ok(page.unwrap_or_default())
+    }
+
+    async fn recall(
+        &self,
+        user: &UserId,
+        request: RecallRequest,
+        budget: usize,
+    ) -> Result<Recalled, Refusal> {
+        let began = Instant::now();
+        let asked = recall::Arguments::of(&request);
+        let found = recall::with_context(&self.of(user), &asked, budget).await;
+        let (recall, context) = found.map_err(refused)?;
+        let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
+        Ok(Recalled {
+            recall,
+            context,
+            elapsed_ms,
+        })
+    }
+
+    async fn story(&self, user: &UserId, name: &str) -> Result<Story, Refusal> {
+        let memory = self.of(user);
+        let id = name.to_owned();
+        let versions = run::<history::History>(&memory, history::Arguments { id }).await?;
+        let around = related::Arguments {
+            id: versions.present.id.to_string(),
+            depth: Some(DEPTH),
+            limit: Some(RELATED_MAX),
+        };
+        let around = run::<related::Related>(&memory, around).await?;
+        let since = versions.present.known_at;
+        let related = around.related.into_iter().map(|one| {
+            let link = Link {
+                record: one.id,
+                relation: one.relation,
+                outgoing: one.outgoing,
+                since,
+            };
+            let (depth, via) = (one.depth, one.via);
+            (Related { link, depth, via }, one.title)
+        });
+        Ok(Story {
+            record: versions.present,
+            earlier: versions.earlier,
+            related: related.collect(),
+        })
+    }
+
+    async fn correct(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        wording: Wording,
+    ) -> Result<RecordId, Refusal> {
+        let id = record.to_string();
+        let lesson = Lesson {
+            title: wording.title,
+            text: Some(wording.text),
+            ..Lesson::default()
+        };
+        let asked = update::Arguments { id, lesson };
+        Ok(run::<update::Update>(&self.of(user), asked).await?.id)
+    }
+
+    async fn tag(&self, user: &UserId, record: RecordId, tags: Vec<String>) -> Result<(), Refusal> {
+        let id = record.to_string();
+        let lesson = Lesson {
+            tags: Some(tags),
+            ..Lesson::default()
+        };
+        run::<update::Update>(&self.of(user), update::Arguments { id, lesson }).await?;
+        Ok(())
+    }
+
+    async fn link(
+        &self,
+        user: &UserId,
+        from: RecordId,
+        to: &str,
+        relation: &str,
+    ) -> Result<Option<RecordId>, Refusal> {
+        let memory = self.of(user);
+        let id = to.to_owned();
+        let other = run::<history::History>(&memory, history::Arguments { id }).await?;
+        let other = other.present.id;
+        let asked = link::Arguments {
+            from: from.to_string(),
+            to: other.to_string(),
+            relation: Some(relation.to_owned()),
+        };
+        let new = run::<link::Link>(&memory, asked).await?;
+        Ok(new.linked.then_some(other))
+    }
+
+    async fn unlink(
+        &self,
+        user: &UserId,
+        from: RecordId,
+        to: RecordId,
+        relation: &str,
+    ) -> Result<(), Refusal> {
+        let asked = unlink::Arguments {
+            from: from.to_string(),
+            to: to.to_string(),
+            relation: relation.to_owned(),
+        };
+        run::<unlink::Unlink>(&self.of(user), asked).await?;
+        Ok(())
+    }
+
+    async fn forget(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        reason: &str,
+    ) -> Result<Vec<RecordId>, Refusal> {
+        let asked = delete::Arguments {
+            id: record.to_string(),
+            reason: Some(reason.to_owned()),
+        };
+        let gone = run::<delete::Delete>(&self.of(user), asked).await?;
+        Ok(gone.forgotten)
+    }
+
+    async fn keep_again(&self, user: &UserId, record: MemoryRecord) -> Result<RecordId, Refusal> {
+        let asked = unforget::Arguments { record };
+        Ok(run::<unforget::Unforget>(&self.of(user), asked).await?.id)
+    }
+
+    async fn erase(&self, user: &UserId) -> Result<Erased, Refusal> {
+        let done = run::<compact::Compact>(&self.of(user), compact::Arguments {}).await?;
+        Ok(Erased {
+            bytes_before: done.bytes_before,
+            bytes_after: done.bytes_after,
+            forgotten: done.forgotten,
+        })
+    }
+
+    async fn judge(&self, user: &UserId, verdict: Judged) -> Result<(), Refusal> {
+        let line = OutcomeLine {
+            query_id: None,
+            recall_id: Some(verdict.recall),
+            query: Some(verdict.query),
+            used: vec![verdict.record.to_string()],
+            quality: if verdict.helped { 1.0 } else { 0.0 },
+            // A second word on the same result of the same answer changes nothing.
+            run_id: Some(format!("page {} {}", verdict.recall, verdict.record)),
+            failure_kind: None,
+            credit: None,
+        };
+        run::<outcome::Outcome>(&self.of(user), line).await?;
+        Ok(())
+    }
+
+    async fn tags(&self, user: &UserId) -> Result<TagCounts, Refusal> {
+        let asked = tags::Arguments { review: true };
+        let found = run::<tags::Tags>(&self.of(user), asked).await?;
+        let counts = found.tags.into_iter().map(|one| (one.tag, one.count));
+        let alike = found.alike.into_iter().flatten().map(|pair| Alike {
+            tag: pair.tag,
+            into: pair.into,
+        });
+        Ok(TagCounts {
+            counts: counts.collect(),
+            alike: alike.collect(),
+        })
+    }
+
+    async fn merge_tags(&self, user: &UserId, from: &str, into: &str) -> Result<usize, Refusal> {
+        let (from, into) = (from.to_owned(), into.to_owned());
+        let asked = merge_tags::Arguments { from, into };
+        Ok(run::<merge_tags::MergeTags>(&self.of(user), asked)
+            .await?
+            .merged)
+    }
+
+    async fn learning(&self, user: &UserId) -> Result<Learning, Refusal> {
+        let memory = self.of(user);
+        let report = learning_report::LearningReport::run(&memory, learning_report::Arguments {});
+        let Some(report) = or_none(report.await)? else {
+            return Ok(Learning::default());
+        };
+        let gates = report.gates.into_iter();
+        let patterns = report.patterns.into_iter();
+        Ok(Learning {
+            on: report.on,
+            runs: report.runs,
+            open_runs: report.open_runs,
+            records: report.records,
+            cap: report.cap,
+            gates: gates
+                .map(|gate| (gate.name, gate.believed, gate.t))
+                .collect(),
+            curve: report.curve,
+            patterns: patterns
+                .map(|it| (it.runs, it.quality, it.example_run))
+                .collect(),
+        })
+    }
+
+    async fn switch_learning(&self, user: &UserId, is_on: bool) -> Result<(), Refusal> {
+        let action = if is_on {
+            learning::LearningAction::On
+        } else {
+            learning::LearningAction::Off
+        };
+        run::<learning::Learning>(&self.of(user), learning::Arguments { action }).await?;
+        Ok(())
+    }
+
+    fn changes(&self, user: &UserId) -> Changes {
+        let (sender, told) = mpsc::channel(CHANGES_WAITING);
+        let (user, life) = (user.clone(), Arc::clone(&self.life));
+        let mut changes = self.memories.listen();
+        tokio::spawn(async move {
+            loop {
+                let change = tokio::select! {
+                    change = changes.recv() => change,
+                    () = life.until_told() => return,
+                    () = sender.closed() => return,
+                };
+                let what = match change {
+                    Ok(change) if change.user != user => continue,
+                    Ok(change) => change.what,
+                    Err(RecvError::Lagged(_)) => "missed",
+                    Err(RecvError::Closed) => return,
+                };
+                if sender.send(Change(what.to_owned())).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Box::pin(ReceiverStream::new(told))
+    }
+}
