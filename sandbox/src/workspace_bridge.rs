@@ -145,13 +145,9 @@ impl RunningWorkspace {
         self.running.send_replace(None);
         let governor = self.governor.drain_and_wait(Some(DRAIN)).await;
         let orchestrator = self.orchestrator.drain_and_wait(Some(DRAIN)).await;
-        for ended in [
-            governor.err(),
-            orchestrator.err().map(|_| ractor::RactorErr::Timeout),
-        ] {
-            if let Some(error) = ended {
-                tracing::warn!(%error, "an actor of the workspace did not end by itself");
-            }
+        let orchestrator = orchestrator.map_err(|_| ractor::RactorErr::Timeout);
+        for error in [governor.err(), orchestrator.err()].into_iter().flatten() {
+            tracing::warn!(%error, "an actor of the workspace did not end by itself");
         }
     }
 }

@@ -109,6 +109,7 @@ async fn what_is_written_is_on_the_bus_whoever_wrote_it() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the test is about being killed")]
 async fn states_outlive_the_actors_and_a_dead_one_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
