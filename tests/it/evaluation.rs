@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/reprise-eval/tests/data/jsonl")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../reprise-eval/tests/data/jsonl")
 }
 
 fn run(data: &TempDir, arguments: &[&str]) -> Finished {

@@ -18,7 +18,7 @@ fn page(name: &str, place: &Path, also: &[(&str, &str)]) {
     for (variable, folder) in also {
         cases.env(*variable, format!("{path}/{folder}"));
     }
-    cases.case(format!("../docs/guide/{name}.md"));
+    cases.case(format!("../../docs/guide/{name}.md"));
     cases.run();
 }
 

@@ -1,7 +1,8 @@
 //! A run of documents' terms as immutable bytes: sorted dictionary, postings as varint deltas.
 //!
-//! The form in memory is the form in the file, and what was saved is read where it lies. Reading is bounds-checked throughout: damaged bytes
-//! end a list early, they never panic. Must never live here: statistics, liveness, scores.
+//! The form in memory is the form in the file, and what was saved is read where it lies. Reading
+//! is bounds-checked throughout: damaged bytes end a list early, they never panic. Must never live
+//! here: statistics, liveness, scores.
 //!
 //! ```text
 //! u32 first ordinal | u32 end ordinal | u32 terms | u32 dictionary bytes | u32 posting bytes

@@ -1,7 +1,7 @@
 //! HTTP: one router, behind the Unix socket and behind TCP.
 //!
-//! What operations there are is the catalogue's; here are the routes that are none, the guard of the
-//! doors, extraction and statuses.
+//! What operations there are is the catalogue's; here are the routes that are none, the guard of
+//! the doors, extraction and statuses.
 
 mod answers;
 mod catalogue;

@@ -1,7 +1,7 @@
 //! The faces of memory: one daemon with one protocol, and the clients that speak it.
 //!
-//! What can be asked is the catalogue of `reprise-operations`; here are the protocols: HTTP, MCP, the
-//! daemon's life, the client. No rule about memory, no actor, no command line.
+//! What can be asked is the catalogue of `reprise-operations`; here are the protocols: HTTP, MCP,
+//! the daemon's life, the client. No rule about memory, no actor, no command line.
 
 mod client;
 mod daemon;

@@ -8,7 +8,7 @@ mod governor;
 mod handle;
 mod orchestrator;
 
-pub use governor::{GovernorActor, GovernorArguments, GovernorMsg};
+pub use self::governor::{GovernorActor, GovernorArguments, GovernorMsg};
 pub use handle::WorkspaceHandle;
 pub use orchestrator::{
     EventSink, OrchestratorActor, OrchestratorArguments, OrchestratorMsg, OrchestratorState,

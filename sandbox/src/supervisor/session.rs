@@ -113,8 +113,8 @@ impl SessionState {
         });
     }
 
-    /// The workspace is beside memory, not above it: where it cannot be kept up, the session goes on
-    /// without it.
+    /// The workspace is beside memory, not above it: where it cannot be kept up, the session goes
+    /// on without it.
     async fn heal_workspace(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
         tracing::warn!(why, "an actor of the workspace ended; both are replaced");
         if let Some(running) = self.governed.take() {

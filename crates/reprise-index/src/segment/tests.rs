@@ -70,7 +70,8 @@ proptest! {
         }
         if let Some(segment) = Segment::open(SharedBytes::from(bytes).into()) {
             for term in plain.keys() {
-                prop_assert!(segment.find(term).iter().all(|p| p.ordinal < segment.end && p.head <= 64));
+                let sound = |p: Posting| p.ordinal < segment.end && p.head <= 64;
+                prop_assert!(segment.find(term).iter().all(sound));
             }
         }
     }

@@ -1,4 +1,5 @@
-//! The routes of the catalogue: each reads its arguments from path, query and body, and answers JSON.
+//! The routes of the catalogue: each reads its arguments from path, query and body, and answers
+//! JSON.
 
 use std::sync::Arc;
 

@@ -82,8 +82,8 @@ impl Directory {
         out
     }
 
-    /// The inverse of [`Self::encode`], of the bytes from `start` on. The long lists are read out of
-    /// them when they are asked for.
+    /// The inverse of [`Self::encode`], of the bytes from `start` on. The long lists are read out
+    /// of them when they are asked for.
     pub(crate) fn decode(bytes: Vec<u8>, start: usize, stride: u64) -> Option<Self> {
         let bytes = Arc::new(Raw(bytes));
         let r = &mut ByteReader::new(bytes.0.get(start..)?);
@@ -398,8 +398,9 @@ mod tests {
             for slot in &slots {
                 directory.slots.push(*slot);
             }
-            directory.forgotten = slots.iter().filter(|s| s.state == SlotState::Forgotten).count() as u32;
-            directory.lost = slots.iter().filter(|s| s.state == SlotState::Lost).count() as u32;
+            let in_state = |state| slots.iter().filter(|slot| slot.state == state).count() as u32;
+            directory.forgotten = in_state(SlotState::Forgotten);
+            directory.lost = in_state(SlotState::Lost);
             let bytes = directory.encode(40);
             let behind = [&[1, 2, 3][..], &bytes].concat();
             let back = Directory::decode(behind, 3, 40).unwrap();

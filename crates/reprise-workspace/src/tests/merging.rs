@@ -37,7 +37,15 @@ fn a_persons_prd_is_merged_once_a_person_has_approved_that_very_commit() {
     workspace.approve(&ada, "edit").unwrap();
     let receipt = workspace.merge(&governor, "edit", None).unwrap();
     assert!(fs::read_to_string(root.join(PRD)).unwrap().contains("more"));
-    let parents = git(root, &["log", "-1", "--format=%P"]);
+    let parents = git(
+        root,
+        &[
+            "log",
+            "-1",
+            "--format=%P",
+            receipt.commit.as_deref().unwrap(),
+        ],
+    );
     assert_eq!(parents.split_whitespace().count(), 2);
     assert_at_rest(root);
     assert_eq!(receipt.event.unwrap().topic, "Branch_Merged");
@@ -108,9 +116,13 @@ fn each_class_merges_by_its_rule() {
     assert!(text(manifest).contains("\"re_embed\": true"));
     assert!(text(".sdlc_ide/logs/merge_conflicts.jsonl").contains("\"ours\""));
     let (lines, _) = workspace.audit(&AuditQuery::default()).unwrap();
-    let last = lines.last().unwrap();
+    // After it stands the snapshot that follows a merge on main.
+    let merged = lines
+        .iter()
+        .rev()
+        .find(|line| !line.details["losers"].is_null());
     assert_eq!(
-        last.details["losers"][0]["checkpoint"]["next_action"],
+        merged.unwrap().details["losers"][0]["checkpoint"]["next_action"],
         "ours"
     );
     // Both trails, each line once.

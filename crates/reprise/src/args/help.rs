@@ -14,7 +14,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Keep and bring back",
-        &["ingest", "learn", "recall", "list", "outcome"],
+        &["ingest", "import", "learn", "recall", "list", "outcome"],
     ),
     (
         "Single records",
@@ -38,7 +38,18 @@ const GROUPS: [(&str, &[&str]); 7] = [
     (
         "Care",
         &[
-            "stats", "check", "compact", "forget", "export", "backup", "restore", "branch",
+            "stats",
+            "check",
+            "compact",
+            "consolidate",
+            "review",
+            "undo",
+            "audit",
+            "forget",
+            "export",
+            "backup",
+            "restore",
+            "branch",
             "inspect",
         ],
     ),

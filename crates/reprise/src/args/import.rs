@@ -7,6 +7,7 @@ use reprise_knowledge::ImportKind;
 use reprise_types::UserId;
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArguments {
     /// A file or folder: a project with `.sunwell`, frames, an ai-lessons database, ...
     pub(crate) path: PathBuf,

@@ -14,8 +14,8 @@ use reprise_store::Verify;
 use reprise_types::{Clock, RecordId, SystemClock, UserId};
 use serde_json::{Value, json};
 
+use super::Context;
 use super::store::{self, Access};
-use super::{Context, outcome};
 use crate::args::{
     ConsolidateArguments, ReviewAnswer, ReviewArguments, TendArguments, UndoArguments,
 };
@@ -77,9 +77,8 @@ pub(super) fn run(context: &Context, arguments: &ConsolidateArguments) -> anyhow
         plan.contradictions.len()
     );
     if let Some(action) = &action {
-        prose.push_str(&format!(
-            "\n`reprise undo {action} --user {user}` takes the merges back"
-        ));
+        let undo = format!("\n`reprise undo {action} --user {user}` takes the merges back");
+        prose.push_str(&undo);
     }
     say(context, &report, &prose)
 }
@@ -99,9 +98,11 @@ pub(super) fn review(context: &Context, arguments: &ReviewArguments) -> anyhow::
     for pair in all {
         let [older, newer] = pair.pair;
         for id in [older, newer] {
-            prose.push_str(&format!("  {} {}\n", names.of(id), names.text(id)));
+            let line = format!("  {} {}\n", names.of(id), names.text(id));
+            prose.push_str(&line);
         }
-        prose.push_str(&format!("  {}\n\n", pair.why));
+        let why = format!("  {}\n\n", pair.why);
+        prose.push_str(&why);
     }
     prose.push_str("answer with `reprise review A B --answer same|different|newer|older --user U`");
     let report = json!({
@@ -137,25 +138,22 @@ fn decide(
         ReviewAnswer::Same | ReviewAnswer::Newer => Some((older, newer)),
         ReviewAnswer::Older => Some((newer, older)),
     };
-    let (action, prose) = match put {
-        Some(pair) => {
-            engine.retire(&[pair], now)?;
-            (
-                Some(pair.0.to_string()),
-                format!("{} answers for {}", pair.1, pair.0),
-            )
-        }
-        None => {
-            engine.set_apart(one, other, now)?;
-            (None, "they stay two".to_owned())
-        }
+    let (action, prose) = if let Some(pair) = put {
+        engine.retire(&[pair], now)?;
+        (
+            Some(pair.0.to_string()),
+            format!("{} answers for {}", pair.1, pair.0),
+        )
+    } else {
+        engine.set_apart(one, other, now)?;
+        (None, "they stay two".to_owned())
     };
     engine.close()?;
     say(context, &json!({ "action": action }), &prose)
 }
 
 fn live(engine: &Engine, name: &str) -> anyhow::Result<RecordId> {
-    let id = outcome::record(engine, name).map_err(anyhow::Error::msg)?;
+    let id = store::record_named(engine, name).map_err(anyhow::Error::msg)?;
     match engine.snapshot().current(id) {
         Some(id) => Ok(id),
         None => bail!("the record `{name}` was forgotten; name one that is there"),
@@ -166,7 +164,7 @@ pub(super) fn take_back(context: &Context, arguments: &UndoArguments) -> anyhow:
     let user = &arguments.tend.user;
     let mut engine = store::take_over(context, user)?;
     // A record may be named as its own system names it.
-    let named = outcome::record(&engine, &arguments.action);
+    let named = store::record_named(&engine, &arguments.action);
     let action = named.map_or_else(|_| arguments.action.clone(), |id| id.to_string());
     let restored = undo(&mut engine, &action, SystemClock.now())?;
     let memory = engine.snapshot();

@@ -41,7 +41,7 @@ pub(super) struct Manner {
 }
 
 enum Way {
-    Daemon(Daemon),
+    Daemon(Box<Daemon>),
     /// Opened by the first record that is to be kept, so that a wrong file makes no memory and
     /// fetches no model.
     File(Option<Box<Open>>),
@@ -58,7 +58,8 @@ impl<'a> Keeper<'a> {
         user: &'a UserId,
         manner: Manner,
     ) -> anyhow::Result<Self> {
-        let way = Daemon::running(context)?.map_or(Way::File(None), Way::Daemon);
+        let way = Daemon::running(context)?
+            .map_or(Way::File(None), |daemon| Way::Daemon(Box::new(daemon)));
         Ok(Self {
             context,
             user,
@@ -109,18 +110,18 @@ impl<'a> Keeper<'a> {
 
     /// The file, opened.
     fn open(&mut self) -> anyhow::Result<&mut Open> {
-        let open = match std::mem::replace(&mut self.way, Way::File(None)) {
-            Way::File(Some(open)) => open,
-            _ => {
-                let engine = store::open_in_turn(self.context, self.user, self.manner.patience)?;
-                let factory = if self.manner.later {
-                    None
-                } else {
-                    model::factory(self.context)
-                };
-                let pool = factory.as_ref().map(Embedders::start).transpose()?;
-                Box::new(Open { engine, pool })
-            }
+        let way = std::mem::replace(&mut self.way, Way::File(None));
+        let open = if let Way::File(Some(open)) = way {
+            open
+        } else {
+            let engine = store::open_in_turn(self.context, self.user, self.manner.patience)?;
+            let factory = if self.manner.later {
+                None
+            } else {
+                model::factory(self.context)
+            };
+            let pool = factory.as_ref().map(Embedders::start).transpose()?;
+            Box::new(Open { engine, pool })
         };
         self.way = Way::File(Some(open));
         match &mut self.way {

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::session::Session;
 use super::store::{self, Access};
-use super::{Context, model, outcome};
+use super::{Context, model};
 use crate::args::{ExplainArguments, LearnCommand, PlotArguments, UserArguments};
 use crate::exit::Exit;
 use crate::terminal;
@@ -85,7 +85,7 @@ fn status(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> 
 
 fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
-    let record = outcome::record(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
+    let record = store::record_named(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
     let query = question(context, &engine, &arguments.question)?;
     let why = engine.learning().learner().explain(&query, record);
     let mut out = anstream::stdout().lock();

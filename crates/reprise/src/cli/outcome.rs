@@ -3,10 +3,8 @@
 
 use std::io::{BufReader, Write};
 
-use reprise_engine::Engine;
 use reprise_operations::operations::outcome::Outcome;
 use reprise_operations::{Operation, OutcomeLine, OutcomeReport, Problem, ProblemKind, from_json};
-use reprise_types::{ExternalId, RecordId};
 
 use super::session::Session;
 use super::{Context, recall, store};
@@ -67,14 +65,4 @@ fn print(report: &OutcomeReport) -> anyhow::Result<Exit> {
     } else {
         Exit::Refused
     })
-}
-
-/// The record with this external id or id.
-pub(super) fn record(engine: &Engine, name: &str) -> Result<RecordId, String> {
-    let external = ExternalId::NAMED
-        .iter()
-        .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
-    external
-        .or_else(|| name.parse().ok())
-        .ok_or_else(|| format!("there is no record `{name}` in this memory"))
 }

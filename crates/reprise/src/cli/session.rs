@@ -1,5 +1,6 @@
-//! A user's memory for one command: asked of the daemon where one runs, else of the same operations
-//! in this process. Those that read need no lock and work beside whoever writes; the others hold it.
+//! A user's memory for one command: asked of the daemon where one runs, else of the same
+//! operations in this process. Those that read need no lock and work beside whoever writes; the
+//! others hold it.
 
 use std::sync::Arc;
 use std::time::Duration;

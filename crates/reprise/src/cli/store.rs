@@ -11,7 +11,7 @@ use reprise_embed::Variant;
 use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
 use reprise_server::Call;
 use reprise_store::{Log, OpenOptions, RealDisk, StoreError, Verify};
-use reprise_types::{Clock, EmbeddingSpace, SystemClock, UserId};
+use reprise_types::{Clock, EmbeddingSpace, ExternalId, RecordId, SystemClock, UserId};
 use serde_json::Value;
 
 use super::Context;
@@ -192,4 +192,14 @@ pub(super) fn entropy() -> anyhow::Result<u128> {
     let mut bytes = [0; 16];
     fs_err::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(u128::from_le_bytes(bytes))
+}
+
+/// The record with this external id or id.
+pub(super) fn record_named(engine: &Engine, name: &str) -> Result<RecordId, String> {
+    let external = ExternalId::NAMED
+        .iter()
+        .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
+    external
+        .or_else(|| name.parse().ok())
+        .ok_or_else(|| format!("there is no record `{name}` in this memory"))
 }

@@ -140,7 +140,8 @@ impl Times {
         let ratio = whole / embed;
         let mut out = anstream::stdout().lock();
         if json {
-            let row = json!({ "records": records, "open_to_first_answer_ms": open_ms, "open_to_first_answer_ms_best": open_best,
+            let row = json!({ "records": records, "open_to_first_answer_ms": open_ms,
+                "open_to_first_answer_ms_best": open_best,
                 "embed_ms_p50": embed, "recall_ms_p50": whole, "ratio": ratio,
                 "search_ms_p50": p50, "search_ms_best": best, "search_ms_p99": p99, "recall_ms_p99": whole_p99 });
             writeln!(out, "{row}")?;
