@@ -73,7 +73,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
             .or_else(|| context.config.serve.otlp.clone()),
         _ => None,
     };
-    let _tracing = trace::start(collector.as_deref())?;
+    let serves = matches!(arguments.command, Command::Serve(_));
+    let _tracing = trace::start(serves, collector.as_deref())?;
     match arguments.command {
         Command::Demo(arguments) => demo::run(&context, &arguments),
         Command::Ingest(arguments) => ingest::run(&context, &arguments),

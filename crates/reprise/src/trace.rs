@@ -19,6 +19,8 @@ use tracing_subscriber::{Layer, Registry};
 
 /// What stderr shows where nobody says otherwise.
 const LOG_DEFAULT: &str = "error";
+/// The same of a command, whose last sentence already says what memory's failure was.
+const LOG_OF_COMMAND: &str = "error,reprise_operations::problem=off";
 /// Says otherwise.
 const LOG: &str = "REPRISE_LOG";
 /// Spans of these targets are exported: requests and operations on memory.
@@ -40,8 +42,9 @@ impl Drop for Tracing {
 }
 
 /// Starts logging, and where a collector is named tracing.
-pub(crate) fn start(collector: Option<&str>) -> anyhow::Result<Tracing> {
-    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new(LOG_DEFAULT));
+pub(crate) fn start(serves: bool, collector: Option<&str>) -> anyhow::Result<Tracing> {
+    let unsaid = if serves { LOG_DEFAULT } else { LOG_OF_COMMAND };
+    let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new(unsaid));
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     let registry = Registry::default().with(lines.with_filter(filter));
     let Some(collector) = collector else {

@@ -64,6 +64,7 @@ fn a_persons_prd_is_merged_once_a_person_has_approved_that_very_commit() {
         "Violation",
         "Approve",
         "Merge",
+        "Snapshot",
     ];
     assert_eq!(actions, expected);
 }
@@ -127,7 +128,7 @@ fn each_class_merges_by_its_rule() {
     );
     // Both trails, each line once.
     let ids: std::collections::BTreeSet<_> = lines.iter().map(|line| &line.event_id).collect();
-    assert_eq!((lines.len(), ids.len()), (11, 11));
+    assert_eq!((lines.len(), ids.len()), (12, 12));
     assert_at_rest(root);
 }
 
