@@ -1,7 +1,6 @@
 //! A host with memory in forty lines: `cargo run -p reprise-sandbox --example embed`.
 //!
-//! Lives here: the shortest way from nothing to a run that remembers the one before. Must never
-//! live here: anything a real host would not write as well.
+//! The shortest way from nothing to a run that remembers the one before.
 
 use std::error::Error;
 use std::io::Write as _;

@@ -1,7 +1,6 @@
 //! The conductor and its workers: who does what for a request of the user.
 //!
-//! Lives here: choiros' own names. Must never live here: how memory works; the actors know it as
-//! `MemoryProvider`, ask it within a budget and go on without an answer.
+//! Choiros' own names.
 
 mod conductor;
 mod emitter;

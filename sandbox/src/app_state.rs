@@ -1,7 +1,6 @@
 //! The host as one value: the log, and the tree that is started when it is first needed.
 //!
-//! Lives here: `ensure_supervisor`, `ensure_memory`, `execute`, the end. Must never live here: what
-//! the tree does.
+//! `ensure_supervisor`, `ensure_memory`, `execute`, the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,7 +49,6 @@ pub struct AppConfig {
     pub governed: Option<WorkspaceBridge>,
     /// How often the relay looks for new events.
     pub poll: Duration,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -85,21 +83,12 @@ pub enum AppError {
     #[error(
         "the event log {path} could not be opened ({message}); check its folder and permissions"
     )]
-    EventStore {
-        /// Its path.
-        path: PathBuf,
-        /// What happened.
-        message: String,
-    },
+    EventStore { path: PathBuf, message: String },
     /// The tree could not be started.
     #[error("the host could not be started ({message}); see the log above for the first cause")]
-    Tree {
-        /// What happened.
-        message: String,
-    },
+    Tree { message: String },
 }
 
-/// The running host.
 #[derive(Debug)]
 pub struct AppState {
     config: AppConfig,
@@ -128,7 +117,6 @@ impl AppState {
         })
     }
 
-    /// The log.
     #[must_use]
     pub fn event_store(&self) -> &ActorRef<EventStoreMsg> {
         &self.store

@@ -1,6 +1,6 @@
 //! The shapes in which the host's events are stored, exported and published: choiros' own.
 //!
-//! Lives here: field names and conversions. Must never live here: what an event means.
+//! Field names and conversions.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{TimestampError, parse_timestamp};
@@ -21,7 +21,6 @@ pub struct NewEvent {
     pub event_type: String,
     /// Any JSON.
     pub payload: Value,
-    /// Who emitted it.
     pub actor_id: String,
     /// For whom; [`SYSTEM_USER`] for the host itself.
     pub user_id: String,
@@ -82,17 +81,14 @@ impl NewEvent {
 pub struct StoredEvent {
     /// Position in the log, ascending.
     pub seq: u64,
-    /// ULID.
     pub event_id: String,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
-    /// Who emitted it.
     pub actor_id: String,
     /// For example `conductor.task.started`.
     pub event_type: String,
     /// Any JSON.
     pub payload: Value,
-    /// For whom.
     pub user_id: String,
     /// Copied from `payload.scope` when the event was stored.
     #[serde(skip)]
@@ -115,7 +111,6 @@ pub struct BusEvent {
     pub payload: Value,
     /// When it was published.
     pub timestamp: DateTime<Utc>,
-    /// Who emitted it.
     pub source: String,
     /// The request it belongs to.
     pub correlation_id: Option<String>,

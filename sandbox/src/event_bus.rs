@@ -1,8 +1,8 @@
 //! The actor that hands events to whoever subscribed to their topic.
 //!
-//! Lives here: one bus's own table of subscribers, so that two buses in one process never
-//! cross-deliver. Must never live here: storage. The bus is lossy by contract: a subscriber that is
-//! slower than its bound misses events, is told so, and catches up from the log.
+//! One bus's own table of subscribers, so that two buses in one process never cross-deliver. The
+//! bus is lossy by contract: a subscriber that is slower than its bound misses events, is told so,
+//! and catches up from the log.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,11 +13,9 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use crate::event::BusEvent;
 
-/// The actor type.
 #[derive(Debug)]
 pub struct EventBusActor;
 
-/// What the bus understands.
 #[derive(Debug)]
 pub enum EventBusMsg {
     /// Hands the events to every subscriber that one of its patterns admits.
@@ -33,7 +31,6 @@ pub enum EventBusMsg {
         patterns: Vec<String>,
         /// Most events waiting for it.
         capacity: usize,
-        /// The receiving end.
         reply: RpcReplyPort<Subscription>,
     },
 }

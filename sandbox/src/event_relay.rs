@@ -1,8 +1,7 @@
 //! The actor that carries stored events onto the bus.
 //!
-//! Lives here: polling by position, at-least-once publication. Must never live here: a durable
-//! cursor. Like choiros' it starts at 0 on every start unless told otherwise, so the whole log
-//! replays, and every subscriber must survive that.
+//! Polling by position, at-least-once publication. Like choiros' it starts at 0 on every start
+//! unless told otherwise, so the whole log replays, and every subscriber must survive that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,29 +13,24 @@ use crate::event_bus::EventBusMsg;
 use crate::event_store::{EventQuery, EventStoreMsg};
 use crate::ids::EventIds;
 
-/// Events of one page.
 const PAGE: u32 = 500;
 /// How long the store or the bus may take before the page is tried again.
 const CALL_MS: u64 = 10_000;
 /// Polls are at least so far apart.
 const POLL_MIN: Duration = Duration::from_millis(10);
 
-/// The actor type.
 #[derive(Debug)]
 pub struct EventRelayActor;
 
 /// What the relay starts from.
 #[derive(Clone)]
 pub struct EventRelayArguments {
-    /// Where events come from.
     pub store: ActorRef<EventStoreMsg>,
-    /// Where they go.
     pub bus: ActorRef<EventBusMsg>,
     /// Only later ones; 0 for all.
     pub since_seq: u64,
     /// How long to wait when the log has nothing new.
     pub poll: Duration,
-    /// The time of publication.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -49,7 +43,6 @@ impl std::fmt::Debug for EventRelayArguments {
     }
 }
 
-/// What the relay understands.
 #[derive(Debug)]
 pub enum EventRelayMsg {
     /// Looks for new events; the relay sends it to itself.

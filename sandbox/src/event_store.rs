@@ -1,7 +1,6 @@
 //! The actor that owns the host's event log.
 //!
-//! Lives here: messages and their way to the blocking thread. Must never live here: SQL (that is
-//! `event_store/log.rs`).
+//! Messages and their way to the blocking thread.
 
 mod log;
 
@@ -15,7 +14,6 @@ use crate::event::{NewEvent, StoredEvent};
 use log::EventLog;
 pub use log::{Appended, EventQuery, EventStoreError};
 
-/// The actor type.
 #[derive(Debug)]
 pub struct EventStoreActor;
 
@@ -26,7 +24,6 @@ pub struct EventStoreArguments {
     pub path: PathBuf,
 }
 
-/// What the actor understands.
 #[derive(Debug)]
 pub enum EventStoreMsg {
     /// Stores events in one transaction; those whose id is known are duplicates.
@@ -38,9 +35,7 @@ pub enum EventStoreMsg {
     },
     /// Reads a page, ascending.
     Query {
-        /// Which events.
         query: EventQuery,
-        /// The page.
         reply: RpcReplyPort<Result<Vec<StoredEvent>, EventStoreError>>,
     },
     /// The position of the newest event; 0 for an empty log.

@@ -1,6 +1,6 @@
 //! ULIDs for events that have none yet.
 //!
-//! Lives here: making them from the caller's time. Must never live here: a clock.
+//! Making them from the caller's time.
 
 use chrono::{DateTime, Utc};
 use reprise_types::system_entropy;

@@ -1,8 +1,8 @@
 //! The host: a `ChoirOS`-style sandbox with an event log, a bus, a relay and a supervision tree.
 //!
-//! Lives here: the conductor and its workers, the actors around memory, and recorded logs. Must
-//! never live here: how memory works. The host knows it only through `MemoryProvider`; the one file
-//! that names the memory's crate is the composition root `memory_bridge.rs`.
+//! The conductor and its workers, the actors around memory, and recorded logs. The host knows it
+//! only through `MemoryProvider`; the one file that names the memory's crate is the composition
+//! root `memory_bridge.rs`.
 
 mod actors;
 mod app_state;

@@ -1,7 +1,6 @@
 //! The composition root: the one file of the host that may name the memory's crate.
 //!
-//! Lives here: which memory the host runs with, and the host's log and bus as the memory's feed.
-//! Must never live here: anything else of the host.
+//! Which memory the host runs with, and the host's log and bus as the memory's feed.
 
 use std::sync::Arc;
 
@@ -324,4 +323,4 @@ impl EventFeed for HostFeed {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,7 +1,6 @@
 //! Feeding an exported event log (`/logs/events.jsonl`) into the store.
 //!
-//! Lives here: reading lines, naming the bad ones, going on. Must never live here: what becomes of
-//! an event afterwards.
+//! Reading lines, naming the bad ones, going on.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -13,7 +12,6 @@ use tokio::sync::mpsc;
 use crate::event::NewEvent;
 use crate::event_store::{Appended, EventStoreError, EventStoreMsg};
 
-/// Events of one transaction.
 const BATCH: usize = 500;
 /// Batches read ahead of the store.
 const AHEAD: usize = 2;
@@ -29,7 +27,6 @@ const APPEND_MS: u64 = 60_000;
 pub struct ReplayCounts {
     /// Lines that were not blank.
     pub lines: u64,
-    /// Events that were new.
     pub inserted: u64,
     /// Events that the store had already.
     pub duplicates: u64,
@@ -44,7 +41,6 @@ pub struct ReplayCounts {
 pub struct BadLine {
     /// Its number, from 1.
     pub number: u64,
-    /// One sentence.
     pub why: String,
 }
 
@@ -54,7 +50,6 @@ pub enum ReplayError {
     /// The file cannot be read.
     #[error("the event file {path} cannot be read ({message}); pass an export of the host's log")]
     Read {
-        /// The file.
         path: PathBuf,
         /// The system's words.
         message: String,
@@ -64,10 +59,7 @@ pub enum ReplayError {
     Store(#[from] EventStoreError),
     /// The store does not answer.
     #[error("the event store does not answer ({message}); restart the host and replay again")]
-    Gone {
-        /// What happened.
-        message: String,
-    },
+    Gone { message: String },
 }
 
 /// Stores every event of a JSONL file, in order. A bad line is named and the rest goes on; a second

@@ -1,9 +1,8 @@
 //! The supervision tree: application over session over memory, conductors and workers.
 //!
-//! Lives here: who starts whom, who is restarted and how often. Must never live here: the work.
+//! Who starts whom, who is restarted and how often.
 
 mod application;
-mod budget;
 mod dispatch;
 mod per_user;
 mod session;

@@ -1,7 +1,7 @@
 //! The governed workspace under the session: its two actors, and its events in the host's log, from
 //! where the relay brings them to the bus and memory keeps them.
 //!
-//! Lives here: what the workspace's crate needs of the host. Must never live here: its rules.
+//! What the workspace's crate needs of the host.
 
 use std::path::PathBuf;
 use std::sync::Arc;

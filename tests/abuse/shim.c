@@ -1,6 +1,7 @@
 /* Loaded before libc (LD_PRELOAD): a process that dies at its Nth change of a name or sync, or whose
  * disk fails there; a disk without room; a clock that is wrong. Settings come from the environment:
  *
+ *   SHIM_ARMED=FILE  steps count while FILE is there
  *   SHIM_TRACE=FILE  a line for each step
  *   SHIM_KILL=N      SIGKILL instead of the Nth step, from 1
  *   SHIM_FAIL=N      EIO from the Nth step
@@ -24,6 +25,8 @@ static int steps;
 
 /* Whether the step is to fail. */
 static int step(const char *what, const char *path) {
+    const char *armed = getenv("SHIM_ARMED");
+    if (armed && access(armed, F_OK) != 0) return 0;
     int now = __atomic_add_fetch(&steps, 1, __ATOMIC_SEQ_CST);
     const char *trace = getenv("SHIM_TRACE"), *dies = getenv("SHIM_KILL"), *fails = getenv("SHIM_FAIL");
     if (trace) {

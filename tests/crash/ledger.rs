@@ -1,6 +1,6 @@
 //! What must be true of a store, from the outside: which records are sure, possible, or gone.
 //!
-//! Lives here: the bookkeeping and its verdict over an export. Must never live here: a process.
+//! The bookkeeping and its verdict over an export.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Records to ingest, made from numbers.
 //!
-//! Lives here: the text and the vector of record number n. Must never live here: state.
+//! The text and the vector of record number n.
 
 use std::fmt::Write as _;
 

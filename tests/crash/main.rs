@@ -1,8 +1,7 @@
 //! The real binary under `kill -9`: what it acknowledged is there afterwards, exactly once.
 //!
-//! Lives here: the stores that are tried, and how often. A round and its check are in `round.rs`,
-//! what must be true in `ledger.rs`. Must never live here: a model (the vectors are sent along, so
-//! that the file is what is under test) or a look into the file that a user could not take.
+//! The stores that are tried, and how often. A round and its check are in `round.rs`, what must be
+//! true in `ledger.rs`.
 #![expect(
     clippy::expect_used,
     reason = "a test that cannot start its processes has to stop"

@@ -1,8 +1,7 @@
 //! One store's rounds: start `reprise`, kill it at a seeded moment, look with fresh processes.
 //!
-//! Lives here: processes and moments. A moment is a number of acknowledgements read, or the sight
-//! of a compaction's file, and then some turns of an empty loop: no sleep, no clock. Must never
-//! live here: the verdict, which is the ledger's.
+//! Processes and moments. A moment is a number of acknowledgements read, or the sight of a
+//! compaction's file, and then some turns of an empty loop: no sleep, no clock.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -36,7 +35,6 @@ struct Cuts {
     keeping: usize,
     /// After the last: the checkpoint, and giving the file back.
     closing: usize,
-    /// While forgetting.
     forgetting: usize,
     /// With the compaction's file beside the store's.
     compacting: usize,
@@ -60,7 +58,6 @@ impl Cuts {
 /// What a store is put through.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Workload {
-    /// New records a round.
     pub(crate) lines: usize,
     /// Whether they come with vectors.
     pub(crate) vectors: bool,

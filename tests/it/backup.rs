@@ -121,8 +121,17 @@ fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
         "{}",
         refused.stderr
     );
-    assert!(!home.data().join("eve/memory.rvf").exists());
-    assert!(!home.data().join("eve/memory.rvf.unproven").exists());
+    assert!(!home.data().join("eve").exists());
+    for (other, expected) in [
+        (&lines, "no backup"),
+        (&"nowhere.rvf".to_owned(), "No such"),
+    ] {
+        let refused = run(&home, &["restore", other, "--user", "eve"]);
+        assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+        let said = refused.stderr;
+        assert!(said.contains(expected) && said.contains(other), "{said}");
+        assert!(!home.data().join("eve").exists(), "{other}");
+    }
 
     fs::write(&lines, "{\"text\":\"later\"}\n").expect("written");
     done(&home, &["ingest", "--user", "ada", "--jsonl", &lines]);
@@ -169,8 +178,9 @@ fn an_export_comes_back_from_json_and_from_yaml() {
         let lines = export.lines().map(|line| {
             let mut line: Value = serde_json::from_str(line).expect("JSON");
             let line = line.as_object_mut().expect("an object");
-            line.remove("id");
-            line.remove("known_at");
+            for name in ["id", "known_at", "archive"] {
+                line.remove(name);
+            }
             // Without a timestamp of its own a record happened when it was kept.
             if line["external_id"] != "a" {
                 line.remove("timestamp");

@@ -209,3 +209,22 @@ fn doctor_tells_of_a_pipe_in_a_memorys_place_and_goes_on() {
     assert!(said.contains("ada: 1 records"), "{said}");
     assert!(said.contains("not a regular file"), "{said}");
 }
+
+#[test]
+fn an_audit_counts_what_waits_for_a_vector() {
+    let home = Home::new();
+    let file = home.folder().join("two.jsonl");
+    let embedding: Vec<f32> = (0..384).map(|n| f32::from(u8::from(n == 7))).collect();
+    let space = json!({ "model": "m", "version": "1", "dimensions": 384 });
+    let with = json!({ "text": "has one", "embedding": embedding, "embedding_space": space });
+    let lines = format!("{with}\n{}\n", json!({ "text": "waits" }));
+    fs::write(&file, lines).expect("written");
+    let file = file.to_string_lossy().into_owned();
+    done(&home, &["--no-daemon", "ingest", "--user", "ada", &file]);
+    let said = done(&home, &["--json", "--no-daemon", "audit", "--user", "ada"]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!(
+        (&said["records"], &said["unembedded"]),
+        (&json!(2), &json!(1))
+    );
+}

@@ -1,7 +1,6 @@
 //! The real binary on input that is wrong: one sentence that helps, an exit code, nothing changed.
 //!
-//! Lives here: a table's worth of bad input, each through a process as a user would meet it. Must
-//! never live here: what one room's own tests show more closely.
+//! A table's worth of bad input, each through a process as a user would meet it.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

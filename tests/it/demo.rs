@@ -1,6 +1,6 @@
 //! The README's first command as a test: the recorded week, with the real model.
 //!
-//! Lives here: what a person has to see in the demo's output. Must never live here: a timing.
+//! What a person has to see in the demo's output.
 
 use reprise_tests::{finish, reprise};
 use serde_json::Value;

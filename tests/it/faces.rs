@@ -1,7 +1,7 @@
 //! The real daemon as its clients meet it: started by whoever needs it, killed at any moment, and
 //! memory is as it should be all the same.
 //!
-//! Lives here: what needs processes. Must never live here: what the room's own tests show.
+//! What needs processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -261,6 +261,24 @@ fn a_daemon_that_hangs_is_given_up_with_one_sentence_and_ended_by_its_successor(
     let stopped = finish(&mut impatient(&["stop"])).expect("reprise runs");
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     assert!(second.wait().expect("it ends").success());
+}
+
+#[test]
+fn who_has_stopped_a_daemon_finds_every_file_closed() {
+    let home = Home::new();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let client = home.client();
+    for user in 0..24 {
+        let body = json!({ "text": "the lift is broken" });
+        let call = Call::post(format!("/v1/users/u{user}/records"), &body);
+        let kept = runtime.block_on(client.ask::<WriteReport>(&call));
+        assert_eq!(kept.expect("it is kept").inserted, 1);
+    }
+    drop(client);
+    let stopped = finish(&mut home.command(&["stop"])).expect("reprise runs");
+    assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
+    let lock = fs::File::open(home.place().life_lock()).expect("there");
+    lock.try_lock().expect("nobody holds the data directory");
 }
 
 /// `tests/abuse/cases/tokens.py` has the thousand of them, beside a daemon.

@@ -214,3 +214,128 @@ fn what_is_marked_stays_and_a_policy_needs_its_readers() {
         assert_eq!(results, found, "{user}");
     }
 }
+
+/// A service of published knowledge as a process; it ends with this value.
+struct Service {
+    process: std::process::Child,
+    url: String,
+}
+
+impl Service {
+    fn start(data: &Path, more: &[&str]) -> Self {
+        let mut command = reprise(data).expect("reprise is built");
+        command.args(["--no-model", "global", "serve", "--http", "127.0.0.1:0"]);
+        let mut process = command
+            .args(more)
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the service starts");
+        let said = process.stderr.take().expect("a pipe");
+        let mut said = std::io::BufRead::lines(std::io::BufReader::new(said));
+        let url = said.find_map(|line| {
+            let line = line.ok()?;
+            line.split_whitespace()
+                .find(|word| word.starts_with("http://"))
+                .map(str::to_owned)
+        });
+        // What it says later is nobody's concern, but somebody has to read it.
+        std::thread::spawn(move || said.for_each(drop));
+        Self {
+            process,
+            url: url.expect("it says where it listens"),
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+#[test]
+fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let machines = [folder.path().join("ann"), folder.path().join("bob")];
+    let service = Service::start(&server, &[]);
+    for (data, user) in machines.iter().zip(["ann", "bob"]) {
+        let token = done(&server, &["global", "token", "add", user, "--user", user]);
+        let config = format!(
+            "[global]\nurl = \"{}\"\ndeadline_ms = 30000\n[global.tokens]\n{user} = {}\n",
+            service.url, token["token"]
+        );
+        fs::create_dir_all(data).expect("a data directory");
+        fs::write(data.join("config.toml"), config).expect("a configuration");
+    }
+    let [ann, bob] = &machines;
+    let with = |data: &Path, arguments: &[&str]| -> Finished {
+        let config = data.join("config.toml").display().to_string();
+        let mut all = vec!["--config", &config];
+        all.extend(arguments);
+        run(data, &all)
+    };
+    let json = |finished: Finished| -> Value {
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")
+    };
+    ingest(
+        ann,
+        "ann",
+        &[serde_json::json!({"external_id": "otters", "text": "Otters hold hands asleep"})],
+    );
+    ingest(
+        bob,
+        "bob",
+        &[serde_json::json!({"external_id": "own", "text": "I saw otters yesterday"})],
+    );
+    let published = json(with(ann, &["publish", "otters", "--user", "ann", "--yes"]));
+    let id = published["published"][0]["id"].clone();
+    assert!(
+        !ann.join(".global").exists(),
+        "nothing stays beside the service"
+    );
+    let ask = [
+        "recall",
+        "--user",
+        "bob",
+        "--scope",
+        "local+global",
+        "otters",
+    ];
+    let answer = json(with(bob, &ask));
+    let found = |answer: &Value| -> Vec<Value> {
+        let results = answer["results"].as_array().expect("results").iter();
+        results.map(|hit| hit["scope"].clone()).collect()
+    };
+    assert!(found(&answer).contains(&Value::from("global")), "{answer}");
+    let theirs = with(
+        bob,
+        &["unpublish", id.as_str().expect("an id"), "--user", "bob"],
+    );
+    assert!(
+        theirs.stderr.contains("only its author"),
+        "{}",
+        theirs.stderr
+    );
+    let audit = fs::read_to_string(server.join(".global/tokens.audit.jsonl")).expect("an audit");
+    assert_eq!(audit.lines().count(), 2, "{audit}");
+    done_or_nothing(&server, &["global", "token", "revoke", "bob"]);
+    let withdrawn = json(with(bob, &ask));
+    let lacks = |answer: &Value| {
+        let all = answer["degraded"].as_array().cloned();
+        all.is_some_and(|all| all.contains(&Value::from("no_global")))
+    };
+    assert!(lacks(&withdrawn), "{withdrawn}");
+    drop(service);
+    let alone = json(with(bob, &ask));
+    assert_eq!(found(&alone), ["local"]);
+    assert!(lacks(&alone), "{alone}");
+}
+
+/// Runs a command that prints nothing where it succeeds.
+fn done_or_nothing(data: &Path, arguments: &[&str]) {
+    let finished = run(data, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+}

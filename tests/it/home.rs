@@ -1,6 +1,4 @@
 //! A data directory of a test's own, with the daemon that its clients start there.
-//!
-//! Must never live here: a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};

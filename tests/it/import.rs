@@ -1,6 +1,7 @@
 //! `reprise import` and what comes out again, by the real binary, with a daemon and without.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use reprise_tests::finish;
 use serde_json::{Value, json};
@@ -80,4 +81,300 @@ fn links_come_in_with_a_daemon_and_without() {
         let related = related["related"].as_array().map(Vec::len);
         assert_eq!((related, home.daemon().is_some()), (Some(2), daemon));
     }
+}
+
+#[test]
+fn a_repository_and_its_notes_move_in_once_and_are_found_by_the_same_recall() {
+    let home = Home::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(
+        folder.path().join("CLAUDE.md"),
+        "# Rules\n\nMoney is in cents.\n",
+    )
+    .unwrap();
+    let words = "Raise the pool to fifty connections";
+    for arguments in [
+        &["init", "-q"][..],
+        &[
+            "-c",
+            "user.name=Ada",
+            "-c",
+            "user.email=ada@example.com",
+            "commit",
+            "-q",
+        ],
+    ] {
+        let mut git = Command::new("git");
+        git.current_dir(folder.path()).args(arguments);
+        if arguments.len() > 2 {
+            git.args(["--allow-empty", "-m", words]);
+        }
+        assert_eq!(
+            finish(&mut git).expect("git runs").code,
+            Some(0),
+            "{arguments:?}"
+        );
+    }
+    let path = folder.path().to_string_lossy().into_owned();
+    let command = ["import", &path, "--dry-run", "--user", "ada"];
+    let plan = finish(&mut home.command(&command)).expect("reprise runs");
+    assert!(
+        plan.stderr
+            .contains("--from takes what it holds besides: instructions"),
+        "{plan:?}"
+    );
+    let history: &[&str] = &["import", &path];
+    let rules: &[&str] = &["import", &path, "--from", "instructions"];
+    for arguments in [history, rules] {
+        assert_eq!(counts(&run(&home, arguments)), [1, 0, 0], "{arguments:?}");
+        assert_eq!(counts(&run(&home, arguments)), [0, 1, 0], "{arguments:?}");
+    }
+    let name = folder
+        .path()
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .to_lowercase();
+    let listed = run(&home, &["recall", "how many connections has the pool"]);
+    let tags = listed["results"][0]["tags"].as_array().unwrap();
+    let of_project = |tag: &Value| {
+        tag.as_str()
+            .unwrap()
+            .starts_with(&format!("project:{name}-"))
+    };
+    assert!(tags.iter().any(of_project), "{listed}");
+    let found = run(&home, &["recall", "money in cents"]);
+    assert!(
+        found["results"][0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Money is in cents")
+    );
+}
+
+/// A memory that was corrected, tagged, linked, taught and partly forgotten.
+fn lived(home: &Home) {
+    let lines = [
+        r#"{"external_id":"a","text":"Deploy on Tuesdays","confidence":0.9,"tags":["ops"]}"#,
+        r#"{"external_id":"b","text":"Ten connections","timestamp":"2026-01-02T03:04:05.678901Z"}"#,
+        r#"{"external_id":"c","text":"Checkout times out","metadata":{"n":1.5,"s":"---\nx: [y"}}"#,
+        r#"{"external_id":"d","text":"Forget me"}"#,
+        r#"{"external_id":"e","text":"My pay","tags":["sensitive"]}"#,
+    ];
+    let file = home.folder().join("lines.jsonl");
+    std::fs::write(&file, lines.join("\n")).expect("the folder takes files");
+    let outcome = home.folder().join("outcome.jsonl");
+    let said = r#"{"query":"why does checkout fail","used":["b"],"quality":0.9}"#;
+    std::fs::write(&outcome, said).expect("the folder takes files");
+    for arguments in [
+        &["ingest", "--jsonl", &file.to_string_lossy()][..],
+        &["edit", "a", "--content", "Deploy on Thursdays"],
+        &["edit", "b", "--tags", "pool,database"],
+        &["link", "c", "b", "--relation", "caused_by"],
+        &["outcome", "--jsonl", &outcome.to_string_lossy()],
+        &["forget", "--external-id", "d"],
+    ] {
+        let arguments = [arguments, &["--user", "ada"]].concat();
+        let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+        assert_eq!(done.code, Some(0), "{arguments:?}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
+    let home = Home::new();
+    lived(&home);
+    for format in ["jsonl", "json", "yaml"] {
+        let file = home.folder().join(format!("ada.{format}"));
+        let file = file.to_str().unwrap();
+        let export = |user: &str, out: &str| {
+            let arguments = ["export", "--user", user, "--format", format, "--out", out];
+            let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+            assert_eq!(done.code, Some(0), "{}", done.stderr);
+            std::fs::read_to_string(out).expect("the export is there")
+        };
+        let import = |user: &str, more: &[&str]| {
+            let arguments = [&["import", file, "--user", user, "--json"], more].concat();
+            finish(&mut home.command(&arguments)).expect("reprise runs")
+        };
+        let first = export("ada", file);
+        assert!(
+            !first.contains("Forget me") && !first.contains("My pay"),
+            "{first}"
+        );
+        let plan = import(format, &["--dry-run"]);
+        let report: Value = serde_json::from_str(&plan.stdout).expect("JSON");
+        assert_eq!(
+            (counts(&report), &report["kind"]),
+            ([3, 0, 0], &json!("reprise"))
+        );
+        let moved = import(format, &[]);
+        let report: Value = serde_json::from_str(&moved.stdout).expect("JSON");
+        assert_eq!((counts(&report), &report["links"]), ([3, 0, 0], &json!(1)));
+        let again = home.folder().join(format!("again.{format}"));
+        assert_eq!(export(format, again.to_str().unwrap()), first, "{format}");
+        // Once more, and into the memory that it came from: nothing.
+        for user in [format, "ada"] {
+            let report: Value = serde_json::from_str(&import(user, &[]).stdout).expect("JSON");
+            assert_eq!(
+                (counts(&report), &report["links"]),
+                ([0, 3, 0], &json!(0)),
+                "{user}"
+            );
+        }
+        // Beside another memory: what is new, with its links.
+        let beside = format!("{format}-beside");
+        let other = home.folder().join("other.jsonl");
+        std::fs::write(&other, r#"{"external_id":"z","text":"Already here"}"#).unwrap();
+        let arguments = [
+            "ingest",
+            "--jsonl",
+            other.to_str().unwrap(),
+            "--user",
+            &beside,
+        ];
+        assert_eq!(
+            finish(&mut home.command(&arguments)).expect("runs").code,
+            Some(0)
+        );
+        let report: Value = serde_json::from_str(&import(&beside, &[]).stdout).expect("JSON");
+        assert_eq!((counts(&report), &report["links"]), ([3, 0, 0], &json!(1)));
+        // Cut anywhere: one sentence, and nothing is kept.
+        for part in [3, 2] {
+            let end = first.floor_char_boundary(first.len() - first.len() / part);
+            std::fs::write(file, &first[..end]).unwrap();
+            let refused = import("nobody", &["--from", "reprise"]);
+            assert_ne!(refused.code, Some(0), "{format} {part}");
+            let sentence = refused.stderr.trim();
+            assert!(
+                sentence.contains("make the export again"),
+                "{format}: {sentence}"
+            );
+            assert!(!home.data().join("nobody").exists());
+        }
+    }
+}
+
+/// A file that keeps its folder from being empty, with as many vectors as lines.
+fn with_vectors(home: &Home) -> String {
+    let lines = (0..40).map(|at: u16| {
+        let mut vector = vec![0.0_f32; 384];
+        vector[usize::from(at)] = 0.6;
+        vector[usize::from(at) + 1] = 0.8;
+        json!({
+            "external_id": format!("v{at}"),
+            "text": format!("number {at}"),
+            "embedding": vector,
+            "embedding_space": { "model": "hand", "version": "1", "dimensions": 384 },
+        })
+        .to_string()
+    });
+    let file = home.folder().join("vectors.jsonl");
+    std::fs::write(&file, lines.collect::<Vec<_>>().join("\n")).expect("the folder takes files");
+    file.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_memory_moves_out_in_other_systems_forms_and_in_again() {
+    let home = Home::new();
+    lived(&home);
+    for (format, kind, records) in [
+        ("markdown", "markdown", 3),
+        ("rvf", "reprise", 3),
+        ("sunwell", "sunwell", 3),
+        ("ai-lessons", "ai-lessons", 3),
+        ("frames", "frames", 3),
+    ] {
+        let out = home.folder().join(format).to_string_lossy().into_owned();
+        let export = ["export", "--user", "ada", "--format", format, "--out", &out];
+        let without = finish(&mut home.command(&export[..5])).expect("reprise runs");
+        assert!(without.stderr.contains("--out PATH"), "{}", without.stderr);
+        for (code, word) in [(Some(0), ""), (Some(2), "is there already")] {
+            let done = finish(&mut home.command(&export)).expect("reprise runs");
+            assert_eq!(done.code, code, "{format}: {}", done.stderr);
+            assert!(done.stderr.contains(word), "{format}: {}", done.stderr);
+        }
+        for expected in [[records, 0, 0], [0, records, 0]] {
+            let import = ["import", &out, "--user", format, "--json"];
+            let done = finish(&mut home.command(&import)).expect("reprise runs");
+            let report: Value = serde_json::from_str(&done.stdout).expect("JSON");
+            assert_eq!(
+                (counts(&report), &report["kind"]),
+                (expected, &json!(kind)),
+                "{report}"
+            );
+        }
+        let found = ["recall", "deploy on thursdays", "--user", format, "--json"];
+        let found = finish(&mut home.command(&found)).expect("reprise runs");
+        assert!(
+            found.stdout.contains("Deploy on Thursdays"),
+            "{format}: {}",
+            found.stdout
+        );
+        assert!(!home.folder().join(format!("{format}.unfinished")).exists());
+    }
+}
+
+#[test]
+fn stock_rvf_runtime_finds_the_same_neighbours_in_a_closed_file() {
+    let home = Home::new();
+    let lines = with_vectors(&home);
+    run(&home, &["ingest", "--jsonl", &lines]);
+    let report = run(&home, &["check", "--stock"]);
+    assert_eq!(
+        (&report["sound"], &report["stock_vectors"]),
+        (&json!(true), &json!(40))
+    );
+    let out = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    let export = ["export", "--user", "ada", "--format", "rvf", "--out", &out];
+    assert_eq!(
+        finish(&mut home.command(&export))
+            .expect("reprise runs")
+            .code,
+        Some(0)
+    );
+    let import = ["import", &out, "--user", "eve", "--json"];
+    let moved = finish(&mut home.command(&import)).expect("reprise runs");
+    let report: Value = serde_json::from_str(&moved.stdout).expect("JSON");
+    assert_eq!(counts(&report), [40, 0, 0]);
+}
+
+#[test]
+fn secrets_are_taken_out_of_whatever_moves_in() {
+    let home = Home::new();
+    let secret = format!("ghp_{}", "Aa1Bb2Cc3Dd4Ee5Ff6Gg7Hh8Ii9Jj0Kk1Ll2");
+    let write = |name: &str, line: &Value| {
+        let file = home.folder().join(name);
+        std::fs::write(&file, format!("{line}\n")).unwrap();
+        file.to_string_lossy().into_owned()
+    };
+    let said = format!("the deploy token is {secret}");
+    let graph = json!({ "type": "entity", "name": "ci", "entityType": "tool",
+        "observations": [&said] });
+    let graph = write("graph.jsonl", &graph);
+    run(&home, &["import", &graph, "--from", "server-memory"]);
+    // A memory that was kept word for word and comes from elsewhere.
+    let record = json!({ "text": &said, "session_id": &secret, "tags": [&secret],
+        "metadata": { "seen": &said } });
+    let file = write("verbatim.jsonl", &record);
+    let archive = home
+        .folder()
+        .join("eve.json")
+        .to_string_lossy()
+        .into_owned();
+    for arguments in [
+        vec!["ingest", "--user", "eve", "--verbatim", &file],
+        vec![
+            "export", "--user", "eve", "--format", "json", "--out", &archive,
+        ],
+    ] {
+        let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+    }
+    assert!(std::fs::read_to_string(&archive).unwrap().contains(&secret));
+    run(&home, &["import", &archive, "--from", "reprise"]);
+    let export = finish(&mut home.command(&["export", "--user", "ada"])).expect("reprise runs");
+    assert_eq!(export.stdout.lines().count(), 3, "{}", export.stdout);
+    let kept = export.stdout.to_lowercase();
+    assert!(!kept.contains(&secret.to_lowercase()), "{kept}");
 }

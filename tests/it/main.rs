@@ -1,6 +1,6 @@
 //! Tests that cross rooms and need no process of their own: the rules about the code itself.
 //!
-//! Lives here: the list of topics. Must never live here: a test of one room's inside.
+//! The list of topics.
 #![expect(
     clippy::expect_used,
     reason = "a test that cannot read the tree has to stop"

@@ -1,7 +1,5 @@
 //! As people meet it: a word that is nearly a command, a wrong file, no network, an edited
 //! configuration, a daemon that has the file.
-//!
-//! Must never live here: bad input to one command (`cli.rs`).
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -60,6 +58,9 @@ fn what_is_typed_first_works_or_says_what_does() {
         let found = done(&home, &question);
         assert!(found.contains(answer), "{question:?}: {found}");
     }
+    let nothing = run(&home, &[]);
+    assert_eq!(nothing.code, Some(2));
+    assert!(nothing.stderr.contains("  ingest "), "{}", nothing.stderr);
     let hint = run(&home, &["init"]);
     assert_eq!(hint.code, Some(2));
     assert!(hint.stderr.contains("reprise connect"), "{}", hint.stderr);

@@ -1,7 +1,6 @@
 //! `docs/requirements.md` as data: every row well-formed, and what it points to really there.
 //!
-//! Lives here: the rule over the table. Must never live here: the judgement whether a test shows
-//! enough; that is a reader's.
+//! The rule over the table.
 
 use std::collections::BTreeSet;
 

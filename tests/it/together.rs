@@ -1,6 +1,6 @@
 //! Fifty clients at once through every face, one writer behind them: all there, once.
 //!
-//! Lives here: MCP, HTTP, command line and hooks beside each other, each as its user runs it.
+//! MCP, HTTP, command line and hooks beside each other, each as its user runs it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};

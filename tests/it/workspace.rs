@@ -1,5 +1,8 @@
 //! A workspace through the real binary: the contract for scripts, plain git beside it, bad input.
 
+mod disk;
+mod memory;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -175,6 +178,11 @@ fn plain_git_merges_by_the_same_rules() {
     assert!(conflicts.expect("the log").contains("\"ours\""));
     let trail = run(root, &["audit", "--action", "write"]).stdout;
     assert_eq!(trail.lines().count(), 4, "{trail}");
+    // Who merged so has written in nobody's ledger.
+    let after = write(root, "prm", "core/kb/after.md", b"after\n");
+    assert_eq!(after.code, Some(0), "{}", after.stderr);
+    let merged = done(root, &["audit", "--action", "git"]);
+    assert_eq!(merged["rules"], serde_json::json!([]), "{merged}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A Rust source seen three ways: as code, as comments, and with its string literals emptied.
 //!
-//! Lives here: the one lexer the rules share, so that a rule never fires on its own description.
-//! Must never live here: a rule. Blanked characters become spaces, so lines and columns stay.
+//! The one lexer the rules share, so that a rule never fires on its own description. Blanked
+//! characters become spaces, so lines and columns stay.
 
 /// One source text, split by what its characters are.
 #[derive(Debug, Clone)]

@@ -1,7 +1,6 @@
 //! The real `reprise`, found and run the way a shell would.
 //!
-//! Lives here: where the binary is, and what a finished run left. Must never live here: an
-//! assertion about what it said.
+//! Where the binary is, and what a finished run left.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,9 +24,7 @@ pub fn reprise_binary() -> io::Result<PathBuf> {
 pub struct Finished {
     /// The exit code; `None` after a signal.
     pub code: Option<i32>,
-    /// Standard output.
     pub stdout: String,
-    /// Standard error.
     pub stderr: String,
 }
 

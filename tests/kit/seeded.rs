@@ -1,6 +1,6 @@
 //! Numbers by seed, so that a failing schedule can be run again.
 //!
-//! Lives here: one small generator. Must never live here: anything read from the machine.
+//! One small generator.
 
 /// `SplitMix64` (Steele, Lea and Flood 2014): small, and the same on every machine.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! The workspace as the rules see it: its packages' manifests and every Rust source in them.
 //!
-//! Lives here: finding and reading files. Must never live here: a rule, or a write to the tree.
+//! Finding and reading files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,12 @@ pub fn workspace_root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// One Rust file.
 #[derive(Debug, Clone)]
 pub struct Source {
     /// Path from the workspace root, with `/`.
     pub path: String,
     /// The text as it stands.
     pub text: String,
-    /// The text taken apart.
     pub masked: Masked,
 }
 
@@ -85,7 +83,6 @@ impl Manifest {
 /// The workspace, read once.
 #[derive(Debug, Clone)]
 pub struct Tree {
-    /// Where it stands.
     pub root: PathBuf,
     /// Every package of the workspace, by folder.
     pub manifests: Vec<Manifest>,

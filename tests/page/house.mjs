@@ -12,15 +12,17 @@ const libraries = createRequire(path.join(process.env.LIBRARIES, "x.js"));
 const { chromium } = libraries("playwright-core");
 const axe = fs.readFileSync(libraries.resolve("axe-core/axe.min.js"), "utf8");
 
-export const ROOMS = ["/", "/timeline", "/search", "/search?q=auth+race", "/knowledge", "/learning", "/care"];
+export const ROOMS = ["/", "/timeline", "/search", "/search?q=auth+race", "/knowledge", "/learning", "/workspace", "/care"];
 
 export class House {
-  static async start() {
+  /** `prepare` gets the house before its daemon starts. */
+  static async start(prepare = async (_house) => {}) {
     const house = new House();
     house.folder = fs.mkdtempSync(path.join(os.tmpdir(), "reprise-page-"));
     const runtime = path.join(house.folder, "run");
     fs.mkdirSync(runtime, { mode: 0o700 });
     house.env = { ...process.env, XDG_RUNTIME_DIR: runtime, XDG_CONFIG_HOME: house.folder };
+    await prepare(house);
     await house.serve();
     house.browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
     return house;

@@ -33,8 +33,10 @@ struct Places {
 /// A place among the requests under way.
 #[derive(Debug)]
 pub struct Permit {
-    /// When the request was admitted: its time box begins here.
+    /// When the request was admitted: its time box begins here,
     pub(crate) since: Instant,
+    /// and is so long, where its asker has one of his own.
+    pub(crate) budget: Option<Duration>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -49,6 +51,7 @@ impl Places {
         let place = Arc::clone(&self.free).try_acquire_many_owned(places).ok()?;
         Some(Permit {
             since: Instant::now(),
+            budget: None,
             _place: place,
         })
     }
@@ -77,7 +80,6 @@ impl Admission {
         }))
     }
 
-    /// For one recall.
     pub fn recall(&self, user: &UserId) -> Result<Permit, MemoryError> {
         self.refuse_if_closing(user)?;
         let recalls = &self.0.recalls;
@@ -99,7 +101,6 @@ impl Admission {
             })
     }
 
-    /// For anything else.
     pub fn call(&self, user: &UserId) -> Result<Permit, MemoryError> {
         self.refuse_if_closing(user)?;
         let calls = &self.0.calls;

@@ -1,9 +1,8 @@
 //! The actor of one user's memory: it starts the writer, hands requests on, keeps house while
 //! nobody asks, and ends.
 //!
-//! Lives here: which request goes where, and the life of one memory - checkpoint when idle,
-//! passivation when long idle. Must never live here: what a request does (`agent/requests`), a
-//! chore (the other files of `agent`), or anything that blocks or waits.
+//! Which request goes where, and the life of one memory - checkpoint when idle, passivation when
+//! long idle.
 
 mod compaction;
 mod consolidation;
@@ -38,7 +37,6 @@ use requests::Requests;
 /// Ticks from one look to the next once a memory is idle and saved.
 const IDLE_TICKS: u32 = 20;
 
-/// The actor type.
 #[derive(Debug)]
 pub struct MemoryAgent;
 
@@ -106,7 +104,7 @@ impl MemoryAgentState {
         if idle >= self.config.limits.checkpoint_after {
             let handle = self.handle.clone();
             tokio::spawn(async move {
-                match handle.run(Engine::checkpoint).await {
+                match handle.run(Engine::checkpoint_if_due).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => tracing::warn!(%error, "a checkpoint failed"),
                     Err(error) => tracing::debug!(%error, "no checkpoint: the agent has ended"),

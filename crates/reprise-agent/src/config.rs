@@ -1,7 +1,6 @@
 //! What a memory service starts from: places, bounds, and the functions that open things.
 //!
-//! Lives here: options with their defaults. Must never live here: reading an environment variable
-//! or a file.
+//! Options with their defaults.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -37,12 +36,10 @@ pub struct MemoryConfig {
     pub dimensions: u16,
     /// Opens a user's file.
     pub open_engine: OpenEngine,
-    /// Opens an embedder.
     pub open_embedder: OpenEmbedder,
     /// The space of its vectors, where that is known before it is opened; else the first of them
     /// that a memory waits for says it.
     pub space: Option<EmbeddingSpace>,
-    /// The pool of embedders.
     pub pool: PoolOptions,
     /// What adjusts scores; `None` is each memory's own learner, fed by its runs.
     pub learning: Option<Arc<dyn LearningEngine>>,
@@ -52,9 +49,7 @@ pub struct MemoryConfig {
     pub expander: Option<Arc<dyn QueryExpander>>,
     /// Judges what was found a second time; `None` leaves the ranking as it is.
     pub reranker: Option<Arc<dyn Reranker>>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// The bounds.
     pub limits: ServiceLimits,
     /// Starts the writers' threads; a test refuses some.
     pub(crate) spawn_thread: SpawnThread,

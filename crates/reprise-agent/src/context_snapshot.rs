@@ -14,9 +14,7 @@ use serde_json::Value;
 pub struct ContextSnapshot {
     /// ULID; the recall's own id, so that an outcome can name it.
     pub snapshot_id: String,
-    /// The run that asked.
     pub run_id: String,
-    /// What it asked.
     pub query: String,
     /// Best first.
     pub items: Vec<ContextItem>,
@@ -26,7 +24,6 @@ pub struct ContextSnapshot {
     pub created_at: DateTime<Utc>,
 }
 
-/// One memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextItem {
     /// The record's id.
@@ -35,7 +32,6 @@ pub struct ContextItem {
     pub kind: String,
     /// The document, file or run that it comes from.
     pub source_ref: String,
-    /// Its text.
     pub content: String,
     /// After learning, 0..1.
     pub relevance: f32,

@@ -1,8 +1,7 @@
 //! The process-wide embedder pool: texts in, unit vectors out, one text a call.
 //!
-//! Lives here: threads, two bounded queues (queries before documents), the cache of query vectors,
-//! and what happens when there is no model, a bad one, or one that panics. Must never live here:
-//! which model it is (a function that opens one is given), or a stand-in vector.
+//! Threads, two bounded queues (queries before documents), the cache of query vectors, and what
+//! happens when there is no model, a bad one, or one that panics.
 
 mod cache;
 mod queue;
@@ -24,7 +23,6 @@ use worker::Part;
 
 pub use types::{Embedded, OpenEmbedder, PoolError, PoolOptions, PoolStats};
 
-/// A vector under way.
 #[derive(Debug)]
 pub struct Pending(oneshot::Receiver<Result<Embedded, PoolError>>);
 

@@ -1,8 +1,7 @@
 //! One user's running memory, as its own agent and its writer thread share it.
 //!
-//! Lives here: the way to the writer thread (a bounded channel), the latest snapshot, which readers
-//! take without waiting for anybody, and how far the opening has come. Must never live here: the
-//! engine itself.
+//! The way to the writer thread (a bounded channel), the latest snapshot, which readers take
+//! without waiting for anybody, and how far the opening has come.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -69,7 +68,6 @@ impl AgentHandle {
         (Self(Arc::new(inner)), receiver)
     }
 
-    /// Whose memory it is.
     #[must_use]
     pub fn user(&self) -> &UserId {
         &self.0.user

@@ -1,7 +1,6 @@
 //! The way of new records to their vectors, shared by the relay and by direct writes.
 //!
-//! Lives here: skipping copies, embedding the rest, going on without a model. Must never live here:
-//! writing.
+//! Skipping copies, embedding the rest, going on without a model.
 
 use reprise_engine::Engine;
 use reprise_types::NewRecord;

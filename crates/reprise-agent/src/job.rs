@@ -1,6 +1,4 @@
 //! Work for a memory's writer thread, and how its asker hears of it.
-//!
-//! Must never live here: the queue, or what the work is.
 
 use std::fmt;
 
@@ -14,7 +12,6 @@ pub type Reply<T> = RpcReplyPort<Result<T, MemoryError>>;
 
 /// What a writer thread is asked to do.
 pub(crate) enum Job {
-    /// Keep records.
     Observe(Observe),
     /// Anything else that needs the engine.
     Run(Work),

@@ -15,105 +15,77 @@ use reprise_types::{
 use crate::admission::Permit;
 use crate::job::{Job, Reply};
 
-/// What an agent understands.
 #[derive(Debug)]
 pub enum MemoryAgentMsg {
     /// Keeps records; answered with an outcome each, in order, once they are on disk and findable.
     /// They are kept without vectors where there is no model, and embedded later.
     Ingest {
-        /// What is new.
         records: Vec<NewRecord>,
         /// From [`crate::Admission::write`].
         permit: Permit,
-        /// The outcomes.
         reply: Reply<Vec<WriteOutcome>>,
     },
     /// Asks. Answered within the recall budget, which begins with the permit.
     Recall {
-        /// The question.
         request: RecallRequest,
         /// From [`crate::Admission::recall`].
         permit: Permit,
-        /// What resonates, and why.
         reply: Reply<Recall>,
     },
     /// A run begins that works with what was recalled.
     BeginTrajectory {
-        /// The run.
         run: RunBeginning,
         /// From [`crate::Admission::call`], as all that follow.
         permit: Permit,
-        /// Whether it was taken.
         reply: Reply<()>,
     },
     /// A run under way does something.
     AddTrajectoryStep {
-        /// The run.
         run_id: String,
-        /// What it does.
         action: String,
         /// Records that it used for it.
         used: Vec<RecordId>,
-        /// Its place.
         permit: Permit,
-        /// Whether it was taken.
         reply: Reply<()>,
     },
     /// A run under way ends; credit goes to the records it is said to have used.
     EndTrajectory {
-        /// How it ended.
         run: RunEnding,
-        /// Its place.
         permit: Permit,
-        /// Whether it was taken.
         reply: Reply<()>,
     },
     /// Something is learned about a run that has ended.
     Revise {
-        /// The run.
         run_id: String,
-        /// What is learned.
         revision: Revision,
         /// 0..1; counts for [`Revision::Scored`].
         quality: Option<f32>,
-        /// Its place.
         permit: Permit,
-        /// Whether it was taken.
         reply: Reply<()>,
     },
     /// Forgets records; from then on no recall shows them.
     Forget {
-        /// Which.
         selector: ForgetSelector,
-        /// Kept with the tombstone.
         reason: String,
-        /// Its place.
         permit: Permit,
-        /// What was forgotten.
         reply: Reply<Vec<Forgotten>>,
     },
-    /// The memory in numbers.
     Stats {
-        /// Its place.
         permit: Permit,
-        /// The numbers.
         reply: Reply<EngineStats>,
     },
     /// The present moment, for readers.
     Snapshot {
-        /// Its place.
         permit: Permit,
         /// It never changes.
         reply: Reply<Arc<Snapshot>>,
     },
     /// Rewrites the file without what was forgotten, while others write.
     Compact {
-        /// Its place.
         permit: Permit,
         /// What was left out; an inner error is the engine's.
         reply: Reply<CompactionOutcome>,
     },
-    /// Work for the writer.
     Work(EngineWork),
     /// The agent's own, sent by itself.
     Own(Own),

@@ -1,7 +1,6 @@
 //! The port to one user's memory, for hosts: messages to its agent.
 //!
-//! Lives here: a permit for each request, and the way to the agent that runs. Must never live here:
-//! what is done with a message.
+//! A permit for each request, and the way to the agent that runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,7 +33,13 @@ pub struct ActorMemoryProvider {
 }
 
 impl ActorMemoryProvider {
-    /// Whose memory.
+    /// The same for an asker who waits no longer than this for a recall.
+    #[must_use]
+    pub fn within(self, budget: Duration) -> Self {
+        let budget = budget.min(self.budget);
+        Self { budget, ..self }
+    }
+
     #[must_use]
     pub fn user(&self) -> &UserId {
         &self.user
@@ -66,7 +71,6 @@ impl ActorMemoryProvider {
         .await
     }
 
-    /// The memory in numbers.
     pub async fn stats(&self) -> Result<EngineStats, MemoryError> {
         self.call(|permit, reply| MemoryAgentMsg::Stats { permit, reply })
             .await
@@ -101,7 +105,8 @@ impl ActorMemoryProvider {
 impl MemoryProvider for ActorMemoryProvider {
     #[tracing::instrument(level = "debug", skip_all, fields(user = %self.user))]
     async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
-        let permit = self.admission.recall(&self.user)?;
+        let mut permit = self.admission.recall(&self.user)?;
+        permit.budget = Some(self.budget);
         let asked = self.ask(|reply| MemoryAgentMsg::Recall {
             request,
             permit,

@@ -1,9 +1,7 @@
 //! From a host's event to the records that memory keeps of it.
 //!
-//! Lives here: reading every envelope form, the topic table (data: `relay/topics.toml`), text
-//! extraction, report splitting, counting, and the actor that carries the records to a memory. Must
-//! never live here: a topic name in code (they are data), or a record that depends on an earlier
-//! event: a replay must make the same ones.
+//! Reading every envelope form, the topic table (data: `relay/topics.toml`), text extraction,
+//! report splitting, counting, and the actor that carries the records to a memory.
 
 mod actor;
 mod arguments;

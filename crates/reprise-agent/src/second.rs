@@ -1,7 +1,5 @@
 //! Second opinions: other wordings of a question and another judge of what was found, where the
 //! host brings them. Each has its own time; what it misses, the answer does without and says so.
-//!
-//! Must never live here: what an opinion does to a ranking (the engine), or a model.
 
 use std::sync::Arc;
 use std::time::Duration;

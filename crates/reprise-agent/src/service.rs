@@ -1,6 +1,4 @@
 //! The whole service as one value: what a host starts, asks and ends.
-//!
-//! Must never live here: a mailbox of its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -48,14 +46,11 @@ pub struct StartError {
     message: String,
 }
 
-/// The service in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ServiceStats {
-    /// The embedder pool.
     pub pool: PoolStats,
     /// Query embedding, cached answers included.
     pub embed: StageStats,
-    /// Searching a snapshot.
     pub search: StageStats,
     /// Whole recalls.
     pub recall: StageStats,
@@ -159,7 +154,6 @@ impl MemoryService {
         agent.actor().cloned().ok_or_else(|| agent.unavailable())
     }
 
-    /// Who admits requests.
     #[must_use]
     pub fn admission(&self) -> &Admission {
         &self.0.admission
@@ -259,7 +253,6 @@ impl MemoryService {
         .unwrap_or(Err(unavailable))
     }
 
-    /// The service in numbers.
     #[must_use]
     pub fn stats(&self) -> ServiceStats {
         ServiceStats {

@@ -1,8 +1,8 @@
 //! The end, in an order that loses nothing.
 //!
-//! Lives here: the order. Refuse new requests and let those under way finish; then the relays,
-//! which still need vectors and a writer; then the pool; then the agents, whose writers end with a
-//! final sync and a checkpoint; the supervisor last.
+//! The order. Refuse new requests and let those under way finish; then the relays, which still need
+//! vectors and a writer; then the pool; then the agents, whose writers end with a final sync and a
+//! checkpoint; the supervisor last.
 
 use std::time::Duration;
 

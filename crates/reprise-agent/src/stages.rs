@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-/// One stage.
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
     count: AtomicU64,
@@ -22,10 +21,8 @@ pub(crate) struct Stages {
     pub(crate) write: Stage,
 }
 
-/// One stage in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct StageStats {
-    /// How often.
     pub count: u64,
     /// Microseconds, summed.
     pub total_us: u64,

@@ -1,9 +1,7 @@
 //! The actor that starts, restarts and finds the agents and relays.
 //!
-//! Lives here: one agent per user, one relay per source, a restart budget for each. Must never live
-//! here: anything that waits for a file or a model: whoever asks waits, the supervisor does not.
+//! One agent per user, one relay per source, a restart budget for each.
 
-mod budget;
 mod directory;
 mod protocol;
 
@@ -12,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
-use reprise_types::{MemoryError, UserId};
+use reprise_types::{MemoryError, RestartBudget, UserId};
 
 use crate::agent::{MemoryAgent, MemoryAgentArguments};
 use crate::config::MemoryConfig;
@@ -22,11 +20,9 @@ use crate::protocol::MemoryAgentMsg;
 use crate::relay::{MemoryEventRelay, MemoryEventRelayArguments, RelayHandle, RelayMsg};
 use crate::stages::Stages;
 
-use budget::RestartBudget;
 pub(crate) use directory::Directory;
 pub use protocol::{Children, MemorySupervisorMsg};
 
-/// The actor type.
 #[derive(Debug)]
 pub struct MemorySupervisor;
 

@@ -1,7 +1,6 @@
 //! One user's writer thread: it owns the engine.
 //!
-//! Lives here: opening, group commits, reopening where another file has taken its place, the
-//! orderly end. Must never live here: async, embedding, a reader.
+//! Opening, group commits, reopening where another file has taken its place, the orderly end.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::{Arc, Mutex, PoisonError};

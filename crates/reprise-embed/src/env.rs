@@ -9,7 +9,6 @@ pub(crate) fn ort_dylib_path() -> Option<PathBuf> {
 }
 
 /// Where tests keep their models: `$REPRISE_MODELS_DIR`, else where the product keeps its own.
-#[cfg(feature = "testing")]
 pub(crate) fn test_models_dir() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
 

@@ -41,7 +41,6 @@ pub enum LibraryOrigin {
     Environment,
     /// The models directory, put there by `reprise models pull`.
     Models,
-    /// Beside the executable.
     Executable,
     /// The system's own library path.
     System,
@@ -50,7 +49,6 @@ pub enum LibraryOrigin {
 /// A library that was looked at and not used.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RefusedLibrary {
-    /// Which look-up place.
     pub origin: LibraryOrigin,
     /// Why not; as its sentence where it is serialised.
     #[serde(serialize_with = "as_sentence")]
@@ -64,19 +62,16 @@ fn as_sentence<S: Serializer>(error: &LibraryError, serializer: S) -> Result<S::
 /// What `doctor` shows of the embedding engine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EngineReport {
-    /// Which engine runs.
     pub engine: EngineKind,
     /// The space of its vectors.
     pub space: EmbeddingSpace,
     /// Tokens of a text that the model sees.
     pub token_limit: usize,
-    /// The model file.
     pub model: PathBuf,
     /// The ONNX Runtime in use.
     pub library: Option<PathBuf>,
     /// What it says of its build.
     pub library_build: Option<String>,
-    /// Where it was found.
     pub library_origin: Option<LibraryOrigin>,
     /// Libraries tried before, and why not.
     pub refused: Vec<RefusedLibrary>,

@@ -1,7 +1,6 @@
 //! Text to unit vector: tokeniser, ONNX sessions, the model file's writer, and its provisioning.
 //!
-//! Lives here: everything that knows MiniLM, `ort`, `rten` or `tokenizers`. Must never live here: a
-//! thread, a queue, a cache of vectors, a store, or a stand-in vector outside of `testing`.
+//! Everything that knows MiniLM, `ort`, `rten` or `tokenizers`.
 
 mod engine;
 mod env;
@@ -11,7 +10,7 @@ mod manifest;
 mod onnx;
 mod provision;
 mod safetensors;
-#[cfg(feature = "testing")]
+#[doc(hidden)]
 pub mod testing;
 mod tokenizer;
 mod variant;

@@ -10,7 +10,6 @@ use crate::variant::Variant;
 const MODELS_TOML: &str = include_str!("../../../models/models.toml");
 const REQUIREMENTS: &str = include_str!("../../../models/requirements-models.txt");
 
-/// Everything pinned.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) model: ModelPin,
@@ -19,7 +18,6 @@ pub(crate) struct Manifest {
     pub(crate) notices: Vec<Notice>,
 }
 
-/// The one model.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ModelPin {
     pub(crate) token_limit: usize,
@@ -32,7 +30,6 @@ pub(crate) struct ModelPin {
 /// A file as its carriers bring it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct FilePin {
-    /// Path inside the wheel.
     pub(crate) member: String,
     /// Plain name, inside a folder and in the store.
     pub(crate) file: String,
@@ -79,7 +76,6 @@ struct LibraryBuild {
     file: FilePin,
 }
 
-/// A licence text.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Notice {
     pub(crate) member: String,
@@ -89,7 +85,7 @@ pub(crate) struct Notice {
 impl Manifest {
     /// Reads the manifest built into the program; an error is the parser's words and a defect.
     pub(crate) fn built_in() -> Result<Self, String> {
-        toml::from_str(MODELS_TOML).map_err(|error| error.to_string())
+        toml_edit::de::from_str(MODELS_TOML).map_err(|error| error.to_string())
     }
 
     /// The pin of one model file.

@@ -10,11 +10,15 @@ mod disk;
 mod error;
 mod failure;
 mod fetch;
+mod inspection;
 mod install;
 mod progress;
+mod request;
 mod stamp;
 mod store;
 
 pub use error::ProvisionError;
+pub use inspection::{FileState, Installed, ModelFile};
 pub use progress::Progress;
-pub use store::{FileState, Installed, ModelFile, ModelStore, Patience, PullRequest, PullSource};
+pub use request::{Patience, PullRequest, PullSource};
+pub use store::ModelStore;

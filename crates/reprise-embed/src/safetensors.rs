@@ -34,34 +34,20 @@ pub enum WeightsError {
     },
     /// A tensor that the model needs is not there.
     #[error("the weights hold no tensor `{tensor}`; this is another model's file")]
-    Missing {
-        /// Its name.
-        tensor: String,
-    },
+    Missing { tensor: String },
     /// Not 32-bit floats.
     #[error("tensor `{tensor}` is of type {got}, not F32; use the original weights")]
-    Type {
-        /// Its name.
-        tensor: String,
-        /// What the header says.
-        got: String,
-    },
+    Type { tensor: String, got: String },
     /// Not as large as the model's.
     #[error("tensor `{tensor}` has shape {got:?}, not {expected:?}; this is another model's file")]
     Shape {
-        /// Its name.
         tensor: String,
-        /// What the header says.
         got: Vec<u64>,
-        /// What the model has.
         expected: Vec<usize>,
     },
     /// Its bytes are not where the header says.
     #[error("tensor `{tensor}` points outside of the weights file; fetch the file again")]
-    Bounds {
-        /// Its name.
-        tensor: String,
-    },
+    Bounds { tensor: String },
 }
 
 #[derive(Debug, Deserialize)]

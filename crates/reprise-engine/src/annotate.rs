@@ -1,6 +1,4 @@
 //! Saying something of a record that is there: tags and links, each a log entry; and asking for it.
-//!
-//! Must never live here: what a text means, or a rule of ranking.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +11,6 @@ use crate::error::EngineError;
 use crate::marks::{LinkSpan, is_reserved};
 use crate::snapshot::Snapshot;
 
-/// Longest walk over links.
 const DEPTH_MAX: usize = 16;
 
 impl Engine {

@@ -2,8 +2,7 @@
 //! way back.
 //!
 //! A branch is a whole file with its own writer (M11): what happens to it never touches its parent,
-//! and what happens to the parent never touches it. Must never live here: names and places of
-//! files.
+//! and what happens to the parent never touches it.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +43,6 @@ impl BranchDiff {
     }
 }
 
-/// What a merge did.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Merged {
     /// Records that are new to the parent.
@@ -150,31 +148,11 @@ impl Engine {
                 .map(|ordinal| branch.reader.record(ordinal));
             forerunner = older.and_then(|record| record.ok()?.supersedes);
         }
-        let mut external_ids = record.external_ids;
-        external_ids.push(merged_id(record.id));
-        let vector = record.embedding;
-        NewRecord {
-            text: record.text,
-            source: record.source,
-            kind: record.kind,
-            quality_score: record.quality_score,
-            session_id: record.session_id,
-            timestamp: Some(record.timestamp),
-            metadata: record.metadata,
-            embedding: record
-                .embedding_space
-                .filter(|_| !vector.is_empty())
-                .map(|space| (space, vector)),
-            external_ids,
-            tags: record.tags,
-            confidence: record.confidence,
-            evidence: record.evidence,
-            visibility: record.visibility,
-            retention: record.retention,
-            supersedes: corrects,
-            provenance: record.provenance,
-            details: record.details,
-        }
+        let merged = merged_id(record.id);
+        let mut new = record.into_new();
+        new.external_ids.push(merged);
+        new.supersedes = corrects;
+        new
     }
 }
 

@@ -5,13 +5,12 @@ use reprise_store::{CommitSeq, Entry, Scrub};
 
 use crate::engine::{Engine, GraphGrown};
 use crate::error::EngineError;
-use crate::learning::LEARNING_TAG;
+use crate::state::LEARNING_TAG;
 use crate::state::State;
 
 /// One thing that is not as it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// What was compared.
     pub what: String,
     /// What was found, and what to do.
     pub detail: String,

@@ -15,44 +15,63 @@ const DEAD_ONE_IN: u64 = 2;
 /// and not for less than this.
 const DEAD_BYTES_MIN: u64 = 4 * 1024 * 1024;
 
+/// A memory that is never quiet is rewritten, which leaves a checkpoint, once an opening would have
+/// to fold so many entries,
+const TAIL_MIN: u64 = 16_384;
+/// and one for so many records.
+const TAIL_ONE_IN: u64 = 4;
+
 /// The copying, to be run off the writer.
 #[derive(Debug)]
-pub struct CompactionJob(Compaction);
+pub struct CompactionJob {
+    copying: Compaction,
+    /// Entries that its checkpoint holds.
+    holds: u64,
+}
 
 impl CompactionJob {
     /// Writes the new file beside the old one. The store serves and writes meanwhile.
     pub fn run(self) -> Result<CompactionCopy, EngineError> {
-        Ok(CompactionCopy(self.0.run()?))
+        let (copied, holds) = (self.copying.run()?, self.holds);
+        Ok(CompactionCopy { copied, holds })
     }
 }
 
 /// The new file, up to the commit at which it was begun or has caught up with.
 #[derive(Debug)]
-pub struct CompactionCopy(Compacted);
+pub struct CompactionCopy {
+    copied: Compacted,
+    holds: u64,
+}
 
 impl CompactionCopy {
     /// Carries over what was committed up to a newer moment; any thread will do.
     pub fn catch_up(&mut self, newest: &Snapshot) -> Result<(), EngineError> {
-        Ok(self.0.catch_up(newest.log())?)
+        Ok(self.copied.catch_up(newest.log())?)
     }
 
     /// Bytes of the log that are still to be carried over.
     #[must_use]
     pub fn behind(&self, newest: &Snapshot) -> u64 {
-        self.0.behind(newest.log())
+        self.copied.behind(newest.log())
     }
 }
 
 impl Engine {
-    /// Whether so much of the file is dead that it is worth rewriting, and nobody does yet.
+    /// Whether so much of the file is dead, or behind its checkpoint, that it is worth rewriting,
+    /// and nobody does yet.
     #[must_use]
     pub fn is_compaction_due(&self) -> bool {
         let LogStats {
             file_bytes,
             bytes_reclaimable: dead,
+            records,
             ..
         } = self.log.stats();
-        dead >= DEAD_BYTES_MIN && dead >= file_bytes / DEAD_ONE_IN && !self.log.is_compacting()
+        let tail = self.state.tail();
+        let is_dead = dead >= DEAD_BYTES_MIN && dead >= file_bytes / DEAD_ONE_IN;
+        let is_behind = tail >= TAIL_MIN && tail >= u64::from(records) / TAIL_ONE_IN;
+        (is_dead || is_behind) && !self.log.is_compacting()
     }
 
     /// Begins a compaction of what is on disk now, with the derived parts as of now: the words and
@@ -66,14 +85,19 @@ impl Engine {
         self.state.index.purge();
         self.publish();
         let parts = self.state.parts();
-        Ok(CompactionJob(self.log.start_compaction(parts)?))
+        Ok(CompactionJob {
+            copying: self.log.start_compaction(parts)?,
+            holds: self.state.applied,
+        })
     }
 
     /// Takes the new file into use. Readers of older snapshots go on with the old one.
     pub fn finish_compaction(&mut self, done: CompactionCopy) -> CompactionOutcome {
-        let covers = done.0.covers();
-        let report = self.log.finish_compaction(done.0)?;
+        let CompactionCopy { copied, holds } = done;
+        let covers = copied.covers();
+        let report = self.log.finish_compaction(copied)?;
         self.checkpointed = covers;
+        self.state.saved = holds;
         self.publish();
         Ok(report)
     }

@@ -1,7 +1,6 @@
 //! Context assembly: memories that were found become text for a prompt, within a token budget.
 //!
-//! A pure function of the answer, the budget and a counter of tokens. Must never live here: a
-//! tokeniser, a ranking rule, or any text that no record holds but dates, ids and reasons.
+//! A pure function of the answer, the budget and a counter of tokens.
 
 #[cfg(test)]
 mod tests;

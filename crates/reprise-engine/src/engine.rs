@@ -15,6 +15,9 @@ use crate::keys::key_of;
 use crate::snapshot::Snapshot;
 use crate::state::State;
 
+/// A quiet memory is checkpointed for one new entry in so many records.
+const TAIL_ONE_IN: u64 = 64;
+
 /// The whole memory of one user.
 #[derive(Debug)]
 pub struct Engine {
@@ -115,11 +118,22 @@ impl Engine {
         Ok(())
     }
 
+    /// The same where it is worth its bytes, of which each record of the memory costs some: for a
+    /// few entries that the next opening folds in a moment it is not.
+    pub fn checkpoint_if_due(&mut self) -> Result<(), EngineError> {
+        let due = self.state.tail().saturating_mul(TAIL_ONE_IN) >= u64::from(self.log.records());
+        if due || self.graph == GraphGrown::Whole {
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
     fn save(&mut self) -> Result<(), EngineError> {
         self.load()?;
         let parts = self.state.parts();
         self.log.checkpoint(&parts)?;
         self.checkpointed = self.log.seq();
+        self.state.saved = self.state.applied;
         self.graph = GraphGrown::Saved;
         Ok(())
     }

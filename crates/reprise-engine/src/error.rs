@@ -9,7 +9,6 @@ use reprise_types::{ErrorKind, RecordId, WriteOutcome};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The log refused.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The disk failed on the way through a large write.
@@ -17,7 +16,6 @@ pub enum EngineError {
     Partly {
         /// What became of the first records, which are on disk.
         outcomes: Vec<WriteOutcome>,
-        /// How many there were.
         all: usize,
         /// Why the others were not kept.
         cause: Box<EngineError>,
@@ -30,13 +28,21 @@ pub enum EngineError {
     Learn(#[from] LearnError),
     /// Something was to be said of a record that cannot be recalled.
     #[error("there is no live record {id}; look its id up with a recall")]
-    UnknownRecord {
-        /// The id named.
-        id: RecordId,
-    },
+    UnknownRecord { id: RecordId },
     /// A branch is to be made where there is a memory.
     #[error("there are records here already; choose another name for the branch")]
     BranchNotEmpty,
+    /// A whole memory is to be taken over where there is one.
+    #[error("there are records here already; name a user who has none")]
+    NotEmpty,
+    /// Something of a memory that is to be taken over does not fit.
+    #[error("record {id} cannot be taken over: {why}; nothing was kept, make the export again")]
+    Unfit {
+        /// Of which record.
+        id: RecordId,
+        /// What does not fit.
+        why: String,
+    },
     /// A link without a relation.
     #[error("the relation is empty; name it with a word such as related_to")]
     NoRelation,
@@ -48,7 +54,6 @@ pub enum EngineError {
         "the index holds {index} records and the log {log}; run `reprise check` and report this"
     )]
     OutOfStep {
-        /// Documents of the index.
         index: u32,
         /// Ordinals of the log.
         log: u32,
@@ -74,6 +79,8 @@ impl EngineError {
         match self {
             Self::UnknownRecord { .. }
             | Self::BranchNotEmpty
+            | Self::NotEmpty
+            | Self::Unfit { .. }
             | Self::NoRelation
             | Self::NoTag
             | Self::Learn(_) => ErrorKind::Caller,

@@ -1,6 +1,4 @@
 //! Cutting a text where a reader would: between sentences, around the words that matched.
-//!
-//! Must never live here: how wide a page is, or how a word is marked.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

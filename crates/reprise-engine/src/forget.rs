@@ -28,7 +28,6 @@ pub enum ForgetSelector {
 /// One forgotten record: all that an audit may still say about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forgotten {
-    /// Its id.
     pub id: RecordId,
 }
 

@@ -1,7 +1,7 @@
 //! What a checkpoint says of the store as a whole, in front of its keys: the last instant that it
 //! gave out, and the space in force.
 //!
-//! Lives here: the bytes. Must never live here: what time it is, or which model is in use.
+//! The bytes.
 
 use chrono::{DateTime, Utc};
 use reprise_types::EmbeddingSpace;

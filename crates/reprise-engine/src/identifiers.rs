@@ -1,7 +1,7 @@
 //! Identifiers in a text: what somebody looks up letter by letter and not by what it means.
 //!
-//! Lives here: which characters make a hash, an issue, a flag, a path, a code, a version, a symbol
-//! or a pair, and the one spelling of each. Must never live here: a record, a search.
+//! Which characters make a hash, an issue, a flag, a path, a code, a version, a symbol or a pair,
+//! and the one spelling of each.
 
 /// What an identifier looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

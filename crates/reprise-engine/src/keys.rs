@@ -89,7 +89,6 @@ impl Keys {
         self.recent.entry(key).or_insert(ordinal);
     }
 
-    /// Number of keys.
     pub(crate) fn len(&self) -> usize {
         self.sorted().len()
     }

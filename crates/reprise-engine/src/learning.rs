@@ -1,7 +1,7 @@
 //! Learning from runs: each thing said of a run is checked, logged in one commit, folded,
 //! published.
 //!
-//! Lives here: the engine's side of `reprise-learn`. Must never live here: what an outcome teaches.
+//! The engine's side of `reprise-learn`.
 
 use std::sync::Arc;
 
@@ -17,9 +17,6 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::snapshot::Snapshot;
 use crate::state::State;
-
-/// Tag of the checkpoint's part that holds what was learned.
-pub(crate) const LEARNING_TAG: u8 = 0x45;
 
 /// The readable projection of what was learned, in the log's folder.
 const SONA_NAME: &str = "sona.json";
@@ -76,7 +73,6 @@ impl Engine {
         self.state.learning.remember(receipt);
     }
 
-    /// A run begins.
     pub fn begin_run(&mut self, run: &RunBeginning, now: DateTime<Utc>) -> Result<(), EngineError> {
         self.say(now, |learning, premises| learning.begin(run, premises))
     }

@@ -1,10 +1,10 @@
 //! The whole memory of one user as one synchronous value: observe, recall, forget, as-of, rebuild,
 //! check.
 //!
-//! Lives here: what is kept, what is answered, and why. Must never live here: threads, async, a
-//! model, the time of day or a random source (all three are arguments), HTTP, a command line.
+//! What is kept, what is answered, and why.
 
 mod annotate;
+mod archive;
 mod branch;
 mod check;
 mod compact;
@@ -34,6 +34,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+pub use archive::Said;
 pub use branch::{BranchDiff, Merged};
 pub use check::{CheckReport, Finding};
 pub use compact::{CompactionCopy, CompactionJob, CompactionOutcome};
@@ -44,7 +45,13 @@ pub use excerpt::{excerpt, matches};
 pub use forget::{ForgetSelector, Forgotten};
 pub use learning::{Consolidated, ConsolidationJob};
 pub use open::{EngineOptions, IndexOrigin, OpenReport};
-pub use recall::{Ablation, UnknownSignal, judged, question_vector, subject, with_wordings};
+pub use recall::{
+    Ablation, Elsewhere, Spread, Testimony, UnknownSignal, Weighed, judged, question_vector,
+    subject, with_wordings,
+};
+pub use reprise_index::{
+    TextTerm, TextTerms, term_norm, term_score, term_share, term_weight, text_terms,
+};
 pub use reprise_learn::LearnSettings;
 pub use retire::Retired;
 pub use snapshot::Snapshot;

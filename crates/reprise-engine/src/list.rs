@@ -1,6 +1,4 @@
 //! Memory page by page, newest first: a way to look that is no question.
-//!
-//! Must never live here: a score.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,8 +1,7 @@
 //! What stands written on records: tags and links, each with the time from which and until which it
 //! held, so that a question about the past sees what was there.
 //!
-//! A fold of the log and a derived part of the file (tag 0x4b). Lives here: the fold and look-ups
-//! by ordinal. Must never live here: record ids, the log, a spelling (tags come in normal form).
+//! A fold of the log and a derived part of the file (tag 0x4b). The fold and look-ups by ordinal.
 
 mod part;
 
@@ -39,7 +38,6 @@ pub(crate) fn is_reserved(relation: &str) -> bool {
 /// many records have a tag.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Marks {
-    /// Number of each tag.
     numbers: Arc<BTreeMap<Arc<str>, u32>>,
     /// By number: its records, in the order in which they got it.
     tags: Chunked<Tag>,

@@ -1,8 +1,7 @@
 //! What a record is looked up by whole, beside its words: external ids, the names and pairs of its
 //! metadata, and the identifiers in its text.
 //!
-//! Lives here: one spelling for them, for records and questions alike. Must never live here: a
-//! search.
+//! One spelling for them, for records and questions alike.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,4 @@
 //! From a filter to the records that it admits, and why it admits none.
-//!
-//! Must never live here: a question, or an order.
 
 use chrono::{DateTime, Utc};
 use reprise_index::View;

@@ -12,7 +12,7 @@ use reprise_types::{
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::prepare;
+use crate::prepare::{self, name_of};
 
 /// What one call is about to keep.
 #[derive(Default)]
@@ -267,11 +267,6 @@ impl Engine {
             "index and log number alike"
         );
     }
-}
-
-/// A space as people read it.
-pub(crate) fn name_of(space: &EmbeddingSpace) -> String {
-    format!("{}/{}", space.model, space.version)
 }
 
 /// Leaves the outcomes of what is on disk, which are the first `records` insertions and what was

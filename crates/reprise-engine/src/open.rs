@@ -80,10 +80,8 @@ pub enum IndexOrigin {
     Rebuilt,
 }
 
-/// How the opening went.
 #[derive(Debug)]
 pub struct OpenReport {
-    /// What the log found.
     pub recovery: RecoveryReport,
     /// Where the index came from.
     pub origin: IndexOrigin,

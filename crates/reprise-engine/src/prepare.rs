@@ -5,13 +5,11 @@ use reprise_types::limits::{
     IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX, TEXT_BYTES_MAX,
 };
 use reprise_types::{
-    ContentHash, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason,
-    check_unit_vector, json_bytes, normal_tags,
+    ContentHash, EmbeddingSpace, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
+    RejectReason, check_unit_vector, json_bytes, normal_tags,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
-
-use crate::observe::name_of;
 
 /// Key of the mark that a cut text leaves in the metadata.
 pub(crate) const TRUNCATED_KEY: &str = "truncated_from_bytes";
@@ -92,7 +90,7 @@ pub(crate) fn build(
     };
     MemoryRecord {
         id,
-        content_hash: ContentHash(xxh3_128(text.as_bytes())),
+        content_hash: hash(&text),
         text,
         source: new.source,
         kind: new.kind,
@@ -113,6 +111,27 @@ pub(crate) fn build(
         provenance: new.provenance,
         details: new.details,
     }
+}
+
+pub(crate) fn hash(text: &str) -> ContentHash {
+    ContentHash(xxh3_128(text.as_bytes()))
+}
+
+/// A record that another memory kept, as this one keeps it: its id and times, no vector.
+pub(crate) fn as_kept(record: MemoryRecord) -> Result<MemoryRecord, RejectReason> {
+    let (id, known_at) = (record.id, record.known_at);
+    let new = record.into_new();
+    validate(&new)?;
+    Ok(build(new, id, known_at, None))
+}
+
+/// What stands in the place of a record that is forgotten before it came here.
+pub(crate) fn placeholder(id: RecordId) -> MemoryRecord {
+    let new = NewRecord::new("forgotten", MemorySource::UserInput, MemoryKind::Episode);
+    let kept = i64::try_from(id.to_u128() >> 80)
+        .ok()
+        .and_then(DateTime::from_timestamp_millis);
+    build(new, id, kept.unwrap_or_default(), None)
 }
 
 /// Cuts at the last character boundary within the limit; says what the length was.
@@ -158,10 +177,15 @@ fn few(field: &str, got: usize) -> Result<(), RejectReason> {
     Ok(())
 }
 
+/// A space as people read it.
+pub(crate) fn name_of(space: &EmbeddingSpace) -> String {
+    format!("{}/{}", space.model, space.version)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_types::{MemoryKind, MemorySource, parse_timestamp};
+    use reprise_types::parse_timestamp;
 
     fn new(text: &str) -> NewRecord {
         NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)

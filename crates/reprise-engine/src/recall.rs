@@ -2,11 +2,12 @@
 //! explain. Whether any of it answers is read off the best score.
 //!
 //! A pure function of snapshot, question, query vector and learner: the same arguments give the
-//! same answer, bit for bit. Must never live here: a clock, a model, a lock.
+//! same answer, bit for bit.
 
 mod ablation;
 mod candidates;
 mod diversify;
+mod elsewhere;
 mod explain;
 mod fuse;
 mod lookup;
@@ -30,6 +31,7 @@ use reprise_types::{
 };
 
 pub use ablation::{Ablation, UnknownSignal};
+pub use elsewhere::{Elsewhere, Spread, Testimony, Weighed};
 pub use question::{question_vector, subject};
 pub use second::{judged, with_wordings};
 
@@ -39,6 +41,7 @@ use lookup::Lookup;
 use plan::Plan;
 pub(crate) use reason::NOTHING_SPEAKS;
 use scene::Scene;
+pub(crate) use scene::dialogue;
 
 /// Buffers, lent again and again: a recall allocates nothing per candidate.
 #[derive(Debug, Default)]

@@ -2,7 +2,6 @@
 //! the log, no recall of the present shows it, and its names lead to the other.
 //!
 //! In the log it is a link of a relation that no caller can spell (`marks.rs`).
-//! Must never live here: which records say the same.
 
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;

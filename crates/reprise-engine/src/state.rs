@@ -13,9 +13,11 @@ use reprise_types::{Annotation, EmbeddingSpace, LearningEvent, MemoryRecord, Rec
 use crate::error::EngineError;
 use crate::head::Head;
 use crate::keys::{KEYS_TAG, Keys, key_of};
-use crate::learning::LEARNING_TAG;
 use crate::marks::{MARKS_TAG, Marks, RETIRED};
 use crate::names::names_of;
+
+/// Tag of the checkpoint's part that holds what was learned.
+pub(crate) const LEARNING_TAG: u8 = 0x45;
 
 /// Everything that can be rebuilt from the log.
 #[derive(Debug)]
@@ -34,6 +36,10 @@ pub(crate) struct State {
     gone: HashSet<RecordId>,
     /// Whether records wait to be placed along the adapter's weights until the fold is done.
     pub(crate) unplaced: bool,
+    /// Entries applied,
+    pub(crate) applied: u64,
+    /// and how many of them the newest checkpoint holds.
+    pub(crate) saved: u64,
 }
 
 impl State {
@@ -52,6 +58,8 @@ impl State {
             marks: Marks::default(),
             gone: HashSet::new(),
             unplaced: false,
+            applied: 0,
+            saved: 0,
         }
     }
 
@@ -91,6 +99,8 @@ impl State {
             marks,
             gone: HashSet::new(),
             unplaced: false,
+            applied: 0,
+            saved: 0,
         })
     }
 
@@ -105,6 +115,11 @@ impl State {
         parts.push((LEARNING_TAG, self.learning.to_part()));
         parts.push((MARKS_TAG, self.marks.to_part()));
         parts
+    }
+
+    /// Entries behind the newest checkpoint: what the next opening has to fold.
+    pub(crate) fn tail(&self) -> u64 {
+        self.applied.saturating_sub(self.saved)
     }
 
     /// Folds everything after `covers`, then checks that index and log are in step.
@@ -130,6 +145,7 @@ impl State {
 
     /// Applies one entry; `ordinal` is its place among the records, where it has one.
     pub(crate) fn apply(&mut self, ordinal: Option<u32>, entry: &Entry) {
+        self.applied += 1;
         // Records lost to damage leave holes, so that every later ordinal stays what it was.
         self.fill_holes(ordinal.unwrap_or(0));
         match entry {

@@ -2,11 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use reprise_store::LogStats;
+use reprise_types::MemoryFilter;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
-use crate::observe::name_of;
+use crate::prepare::name_of;
+use crate::recall::dialogue;
 
 /// One store in numbers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +25,14 @@ pub struct EngineStats {
     pub foreign_vectors: u32,
     /// Distinct sessions.
     pub sessions: u32,
+    /// Mean share of a live record's neighbours with whom it is in a dialogue, 0..1: how far
+    /// neighbours and sessions count here when records are ranked.
+    #[serde(default)]
+    pub dialogue: f32,
+    /// Mean words of a live record, without those that say nothing: the shorter, the more its
+    /// neighbours explain it.
+    #[serde(default)]
+    pub words_mean: f32,
     /// Distinct external ids.
     pub external_ids: usize,
     /// When the newest record was kept; `None` means never.
@@ -71,7 +81,17 @@ impl Engine {
         let docs = || (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
         let unembedded = index.unembedded(0, usize::MAX);
         let foreign = |ordinal: &&u32| self.snapshot.reader.space(**ordinal).is_some();
-        let live = docs().filter(reprise_index::Doc::is_live).count() as u32;
+        let view = self.snapshot.view(&MemoryFilter::default(), None);
+        let (mut live, mut in_dialogue, mut words) = (0, 0.0, 0.0);
+        for traits in view
+            .ordinals()
+            .filter_map(|ordinal| index.traits(ordinal, &view))
+        {
+            live += 1;
+            in_dialogue += f64::from(dialogue(&traits));
+            words += f64::from(traits.terms);
+        }
+        let mean = |sum: f64| (sum / f64::from(live.max(1))) as f32;
         EngineStats {
             live,
             forgotten: docs().filter(|doc| doc.forgotten_at.is_some()).count() as u32,
@@ -79,6 +99,8 @@ impl Engine {
             unembedded: unembedded.len() as u32,
             foreign_vectors: unembedded.iter().filter(foreign).count() as u32,
             sessions: index.sessions(),
+            dialogue: mean(in_dialogue),
+            words_mean: mean(words),
             external_ids: self.state.keys.len(),
             last_ingest: docs().rfind(|doc| !doc.hole).map(|doc| doc.known_at),
             space: self.state.space.as_ref().map(name_of),

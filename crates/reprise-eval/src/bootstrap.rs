@@ -1,6 +1,5 @@
 //! Intervals by resampling questions: how far a mean would move with another draw of questions.
 
-/// Resamples of one interval.
 const RESAMPLES: usize = 1_000;
 /// Seed of every interval: the same marks give the same interval.
 const SEED: u64 = 0x5265_7072_6973_6521;

@@ -9,7 +9,6 @@ const BINS: usize = 10;
 /// Scores against gold over the results that were shown.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
-    /// Results that were compared.
     pub results: usize,
     /// Mean over the results of |mean score - share relevant| of their bin, 0..1 (Naeini, Cooper
     /// and Hauskrecht 2015).
@@ -71,7 +70,6 @@ pub struct Cut {
 pub struct Silence {
     /// Questions without an answer.
     pub without_answer: usize,
-    /// Answerable questions.
     pub with_answer: usize,
     /// As the engine says it.
     pub in_force: Cut,

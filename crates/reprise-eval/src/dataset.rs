@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{ExternalId, NewRecord};
 use serde::Serialize;
 
-use crate::marks::{Marks, marks};
+use crate::marks::{Gold, Marks, marks};
 
 /// The published forms that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -84,12 +84,9 @@ impl Format {
     }
 }
 
-/// Everything that was read.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    /// Which form it had.
     pub format: Format,
-    /// One store each.
     pub corpora: Vec<Corpus>,
 }
 
@@ -114,7 +111,6 @@ pub struct Corpus {
     pub records: Vec<NewRecord>,
     /// The session that a record counts for, by external id.
     pub sessions: BTreeMap<String, String>,
-    /// What is asked.
     pub questions: Vec<Question>,
 }
 
@@ -179,15 +175,12 @@ pub struct Rated {
 /// One question with what should come back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Unique within the set.
     pub id: String,
-    /// What is asked.
     pub text: String,
     /// As the set names it.
     pub category: String,
     /// The records wanted; empty where the set names none.
     pub gold: Vec<Gold>,
-    /// The sessions wanted.
     pub gold_sessions: BTreeSet<String>,
     /// Whether the store holds the answer, by the set's own account.
     pub answerable: bool,
@@ -200,18 +193,6 @@ impl Question {
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.answerable && !self.gold.is_empty()
-    }
-}
-
-/// One thing to be found: any of these external ids will do.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Gold(pub BTreeSet<String>);
-
-impl Gold {
-    /// Exactly this record.
-    #[must_use]
-    pub fn one(id: impl Into<String>) -> Self {
-        Self(BTreeSet::from([id.into()]))
     }
 }
 

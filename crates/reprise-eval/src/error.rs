@@ -15,11 +15,9 @@ pub enum EvalError {
     /// A file is not of the form it should be.
     #[error("`{path}` is not {expected}: {message}; check that it is the file the set publishes")]
     Shape {
-        /// Which file.
         path: PathBuf,
         /// The form it should have.
         expected: &'static str,
-        /// What was wrong.
         message: String,
     },
     /// Nothing to evaluate in that place.
@@ -27,7 +25,6 @@ pub enum EvalError {
     Nothing {
         /// Where it was looked for.
         path: PathBuf,
-        /// What was looked for.
         expected: &'static str,
     },
     /// A clone cannot be measured.
@@ -38,10 +35,8 @@ pub enum EvalError {
         /// What it would need, and what to do.
         lacking: &'static str,
     },
-    /// The throw-away store failed.
     #[error("the throw-away store failed: {0}")]
     Engine(#[from] EngineError),
-    /// The model failed.
     #[error(transparent)]
     Embed(#[from] EmbedError),
     /// A signal that the ranking does not have.

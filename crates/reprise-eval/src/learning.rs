@@ -2,7 +2,7 @@
 //! was not asked before; and a loop in which a learner's own answers bring about the next outcomes.
 //!
 //! Rankings are by cosine plus adjustment over the fifty nearest, so that nothing but learning
-//! differs from the baseline. Must never live here: a learner.
+//! differs from the baseline.
 
 mod corpus;
 mod dice;

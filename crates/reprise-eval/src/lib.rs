@@ -1,7 +1,6 @@
 //! Retrieval quality: readers of the public data sets, the protocol, metrics, baselines, reports.
 //!
-//! Lives here: everything between a data set on disk and a table of figures. Must never live here:
-//! a data set, a ranking rule, a model, a terminal; the store and the embedder are arguments.
+//! Everything between a data set on disk and a table of figures.
 
 mod baselines;
 mod bootstrap;
@@ -19,10 +18,10 @@ mod table;
 mod vectors;
 
 pub use calibration::{Calibration, Cut, Silence};
-pub use dataset::{Corpus, Dataset, Format, Gold, Question, Rated};
+pub use dataset::{Corpus, Dataset, Format, Question, Rated};
 pub use error::EvalError;
 pub use learning::{Kept, LearningReport, Loop, ScenarioReport, System, print_learning, prove};
-pub use marks::{DEPTHS, Marks, marks};
+pub use marks::{DEPTHS, Gold, Marks, marks};
 pub use offtopic::{OffTopic, Pair, off_topic, print_off_topic};
 pub use read::{ReadRecord, read, read_git};
 pub use report::{Interval, Latency, Report, Summary, SystemReport};

@@ -2,13 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use crate::dataset::Gold;
-
 /// The depths at which recall is taken.
 pub const DEPTHS: [usize; 4] = [1, 5, 10, 20];
 
 /// Depth of the discounted gain.
 const GAIN_DEPTH: usize = 10;
+
+/// One thing to be found: any of these external ids will do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gold(pub BTreeSet<String>);
+
+impl Gold {
+    #[must_use]
+    pub fn one(id: impl Into<String>) -> Self {
+        Self(BTreeSet::from([id.into()]))
+    }
+}
 
 /// Figures of one question, each 0..1.
 #[derive(Debug, Clone, Copy, PartialEq)]

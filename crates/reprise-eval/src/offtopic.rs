@@ -1,7 +1,5 @@
 //! Off topic: one store's questions put to another, and its own put to it. The first should hear
 //! that nothing is known, the second should not.
-//!
-//! Must never live here: a threshold.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -12,8 +10,9 @@ use reprise_types::Verdict;
 use reprise_types::limits::TOP_K_DEFAULT;
 use serde::Serialize;
 
-use crate::dataset::{Dataset, Gold, Question};
+use crate::dataset::{Dataset, Question};
 use crate::error::EvalError;
+use crate::marks::Gold;
 use crate::run::Stage;
 use crate::store::{Store, Subjects, Tools, ids_of};
 use crate::vectors::Vectors;

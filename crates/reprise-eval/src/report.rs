@@ -12,17 +12,14 @@ use crate::marks::{DEPTHS, Marks};
 /// One run over one set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
-    /// Which form was read.
     pub set: Format,
     /// How it was done, in sentences.
     pub protocol: Vec<String>,
-    /// Stores that were filled.
     pub stores: usize,
     /// Records kept, over all stores.
     pub records: usize,
     /// Records that a store would not take (blank texts, ids given twice).
     pub refused: usize,
-    /// Questions asked.
     pub questions: usize,
     /// Of those, the ones that count at turn level.
     pub judged: usize,
@@ -56,9 +53,7 @@ pub struct SystemReport {
 /// Means over questions, in per cent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Summary {
-    /// Questions that count.
     pub questions: usize,
-    /// Fractional recall by depth.
     pub recall: BTreeMap<usize, f64>,
     /// Share of the questions with any hit, by depth.
     pub any: BTreeMap<usize, f64>,
@@ -82,7 +77,6 @@ pub struct Interval {
 /// Milliseconds of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Latency {
-    /// Half are faster.
     pub p50: f64,
     /// All but one in a hundred are faster.
     pub p99: f64,

@@ -8,8 +8,9 @@ use reprise_types::{EmbeddingSpace, Recall};
 
 use crate::baselines::{self, Bm25};
 use crate::calibration::{Calibration, Said, Silence};
-use crate::dataset::{Corpus, Dataset, Gold, Question, Rated, external_id};
+use crate::dataset::{Corpus, Dataset, Question, Rated, external_id};
 use crate::error::EvalError;
+use crate::marks::Gold;
 use crate::marks::Marks;
 use crate::report::{Latency, Report, Summary, SystemReport};
 use crate::store::{Store, Subjects, Tools, ids_of};
@@ -18,7 +19,6 @@ use crate::vectors::Vectors;
 /// Results that the calibration looks at.
 const CALIBRATED: usize = 10;
 
-/// What the caller decides.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Results of one recall; at least 20 for R@20.
@@ -50,14 +50,12 @@ fn ablations(options: &Options) -> Result<Vec<(String, Ablation)>, EvalError> {
         .collect()
 }
 
-/// Where a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage<'a> {
     /// The store being filled and asked.
     pub store: &'a str,
     /// Its number, from 1.
     pub number: usize,
-    /// How many there are.
     pub of: usize,
 }
 

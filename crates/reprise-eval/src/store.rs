@@ -1,6 +1,4 @@
 //! A throw-away store: filled with a corpus, asked, and gone.
-//!
-//! Must never live here: a figure.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,13 +15,11 @@ use crate::dataset::{Corpus, Question};
 use crate::error::EvalError;
 use crate::vectors::{OpenEmbedder, Vectors};
 
-/// Records of one commit.
 const GROUP: usize = 256;
 
 /// Makes a new store at a path, as of an instant.
 pub type OpenEngine = dyn Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError>;
 
-/// What the machine lends.
 pub struct Tools<'a> {
     /// Makes a new store at a path that does not exist yet, as of an instant.
     pub open_engine: &'a OpenEngine,
@@ -62,7 +58,6 @@ impl<'q> Subjects<'q> {
     }
 }
 
-/// One filled store.
 pub(crate) struct Store<'a> {
     folder: PathBuf,
     snapshot: Arc<Snapshot>,
@@ -135,7 +130,6 @@ impl<'a> Store<'a> {
         self.vectors.and_then(|vectors| vectors.of(text))
     }
 
-    /// Throws it away.
     pub(crate) fn discard(self) -> Result<(), EvalError> {
         drop(self.snapshot);
         Ok(fs_err::remove_dir_all(&self.folder)?)

@@ -1,54 +1,19 @@
 //! Who asks a global store, and which shelves are open to them.
 //!
-//! Lives here: the one rule of access. Must never live here: a token.
+//! The one rule of access.
 
 use std::fmt;
-use std::str::FromStr;
 
-use reprise_types::{UserId, UserIdError};
-use serde::{Deserialize, Serialize};
+use reprise_types::UserId;
 
+use crate::org::OrgId;
 use crate::record::{AccessPolicy, GlobalRecord};
-
-/// An organisation: named as a user is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct OrgId(UserId);
-
-/// Why a text cannot name an organisation.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("that is no name of an organisation: {0}")]
-pub struct OrgIdError(UserIdError);
-
-impl OrgId {
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-}
-
-impl FromStr for OrgId {
-    type Err = OrgIdError;
-
-    fn from_str(text: &str) -> Result<Self, OrgIdError> {
-        text.parse().map(Self).map_err(OrgIdError)
-    }
-}
-
-impl fmt::Display for OrgId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// An authenticated user, with what his token says of him at this moment: a membership that was
 /// withdrawn is not in it any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
-    /// Who.
     pub user: UserId,
-    /// Whose member.
     pub org: Option<OrgId>,
     /// Whether the paid tier is open.
     pub paid: bool,
@@ -91,9 +56,7 @@ impl Caller {
 /// not see.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Shelf {
-    /// For everybody.
     Public,
-    /// For the paid tier.
     Paid,
     /// For the members of one organisation.
     Org(OrgId),

@@ -1,6 +1,6 @@
 //! What every store must do, as checks that run against any of them: a failed one panics.
 //!
-//! Lives here: the checks, and words as vectors for them. Must never live here: a store.
+//! The checks, and words as vectors for them.
 
 #![expect(
     clippy::unwrap_used,
@@ -75,7 +75,6 @@ pub fn paying(name: &str) -> Caller {
     }
 }
 
-/// A public document.
 #[must_use]
 pub fn document(title: &str, content: &str) -> Publication {
     Publication {

@@ -4,10 +4,10 @@
 //! In go (id, score, count) by contributor, out come quality and boost. A contributor is one voice,
 //! however often he speaks; nothing is counted of a thing before `users_min` have spoken; voices
 //! fade; who contradicts what broad parts of the community found is heard less; and no boost is
-//! beyond the cap. Pure: time is an argument. Must never live here: who a contributor is, a query,
-//! a text.
+//! beyond the cap. Pure: time is an argument.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_types::RecordId;
@@ -59,7 +59,6 @@ const SUPPORT_SHARE: f32 = 0.04;
 const SUPPORT_MAX: f32 = 8.0;
 /// Voices of nobody, which hold a thing to what all are like.
 const PRIOR_VOICES: f32 = 4.0;
-/// Their spread.
 const PRIOR_SPREAD: f32 = 0.25;
 /// This much better than the rest earns the whole cap.
 const ADVANTAGE_WHOLE: f32 = 0.3;
@@ -69,7 +68,6 @@ const ADVANTAGE_WHOLE: f32 = 0.3;
 struct Voice {
     /// Mean score of his runs, 0..1.
     score: f32,
-    /// How many runs.
     count: u32,
     /// When he last spoke.
     at: DateTime<Utc>,
@@ -78,7 +76,6 @@ struct Voice {
 /// What is told of one thing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Standing {
-    /// Quality, for readers.
     pub(crate) metrics: QualityMetrics,
     /// What is added to its score, -cap..cap.
     pub(crate) boost: f32,
@@ -87,6 +84,9 @@ pub(crate) struct Standing {
     /// How far its evidence is believed, 0..1.
     pub(crate) gate: f32,
 }
+
+/// What is told of each thing.
+pub(crate) type Standings = Arc<HashMap<RecordId, Standing>>;
 
 /// Everything that contributors have said.
 #[derive(Debug, Clone, Default)]
@@ -129,6 +129,21 @@ impl Coordination {
         voice.score = (voice.score * old + score * new) / (old + new);
         voice.count = voice.count.saturating_add(count);
         voice.at = voice.at.max(at);
+    }
+
+    /// A contributor's whole word on a thing, as a store keeps it; the one before is replaced.
+    pub(crate) fn stands(
+        &mut self,
+        id: RecordId,
+        contributor: u128,
+        score: f32,
+        count: u32,
+        at: DateTime<Utc>,
+    ) {
+        if (0.0..=1.0).contains(&score) && count > 0 {
+            let voices = self.voices.entry(id).or_default();
+            voices.insert(contributor, Voice { score, count, at });
+        }
     }
 
     /// A contributor's rating, 0..1; his last one counts.

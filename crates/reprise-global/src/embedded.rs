@@ -2,8 +2,7 @@
 //! beside it a ledger of what was done and said.
 //!
 //! Readers open the file without a lock and look again where it has changed, so every process
-//! answers from what was published last. Must never live here: an algorithm of search, a rule of
-//! access.
+//! answers from what was published last.
 
 mod keep;
 mod ledger;
@@ -29,9 +28,7 @@ use crate::store::{
 use keep::Reader;
 use ledger::{Ledger, Line};
 
-/// The file.
 const FILE_NAME: &str = "memory.rvf";
-/// Whoever writes holds it.
 const LOCK_NAME: &str = "writer.lock";
 /// Between two looks at whether the store is free.
 const LOOK: Duration = Duration::from_millis(20);
@@ -60,9 +57,7 @@ pub struct EmbeddedOptions {
     pub space: Option<EmbeddingSpace>,
     /// How its file is opened.
     pub open: OpenEngine,
-    /// Its vectors.
     pub vectors: TextVectors,
-    /// Its time.
     pub clock: Arc<dyn Clock>,
     /// How long it holds the file.
     pub hold: Hold,
@@ -93,7 +88,6 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Held for writing.
     engine: Option<Engine>,
     /// What is read from, as of the stamp of its file.
     seen: Option<(Stamp, Arc<Snapshot>)>,

@@ -1,9 +1,13 @@
 //! Why a global store did not do what was asked: one sentence, and who must act.
 
+use std::borrow::Cow;
+
 use reprise_types::{ErrorKind, RecordId};
+use serde::{Deserialize, Serialize};
 
 /// A failure of one operation.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum GlobalError {
     /// There is none that this caller may see; whether there is another is not said.
@@ -11,44 +15,29 @@ pub enum GlobalError {
         "nothing published has the id {id} for you; `reprise published` lists what is yours, a \
          recall with --scope global finds others'"
     )]
-    NotFound {
-        /// The id named.
-        id: RecordId,
-    },
+    NotFound { id: RecordId },
     /// Only its author may.
     #[error("{id} was published by somebody else; only its author may {what} it")]
     NotAuthor {
-        /// The id named.
         id: RecordId,
         /// What was to be done.
-        what: &'static str,
+        what: Cow<'static, str>,
     },
     /// An author's own word does not count.
     #[error("{id} is yours; others say how it served them")]
-    OwnWork {
-        /// The id named.
-        id: RecordId,
-    },
+    OwnWork { id: RecordId },
     /// Published to an organisation without one.
     #[error(
         "user `{user}` is in no organisation, so there is nobody to publish it to; publish with \
          --policy public, or name the organisation in the configuration or the token"
     )]
-    NoOrganisation {
-        /// Who.
-        user: String,
-    },
+    NoOrganisation { user: String },
     /// A new version for other readers.
     #[error(
         "{id} was published as {was}; a version cannot change who may see the earlier ones: \
          unpublish it and publish it anew"
     )]
-    PolicyChanged {
-        /// Which.
-        id: RecordId,
-        /// Its shelf.
-        was: String,
-    },
+    PolicyChanged { id: RecordId, was: String },
     /// A field that cannot be.
     #[error("{message}")]
     Invalid {
@@ -57,22 +46,13 @@ pub enum GlobalError {
     },
     /// Nothing of that name.
     #[error("there is no snapshot `{name}`; `reprise global snapshot {name}` makes one")]
-    NoSnapshot {
-        /// The name.
-        name: String,
-    },
+    NoSnapshot { name: String },
     /// Somebody else writes, or too many do.
     #[error("the global store is busy ({message}); try again in a moment")]
-    Busy {
-        /// With what.
-        message: String,
-    },
+    Busy { message: String },
     /// It does not answer.
     #[error("the global store does not answer ({message}); recalls go on with your own memory")]
-    Unavailable {
-        /// Why.
-        message: String,
-    },
+    Unavailable { message: String },
     /// It answers, and cannot do it.
     #[error("{message}")]
     Storage {

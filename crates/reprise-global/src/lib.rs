@@ -1,32 +1,36 @@
 //! Published knowledge: what one user gave to others, asked beside the user's own memory.
 //!
-//! Lives here: the wall, the published record, the stores and what they all must do, the merge of
-//! two answers, the coordination loop. Must never live here: a user's memory, a face, a model (the
-//! vectors are lent), a setting read from the environment.
+//! The wall, the published record, the stores and what they all must do, the merge of two answers,
+//! the coordination loop.
 
 mod caller;
-#[cfg(feature = "testing")]
+#[doc(hidden)]
 pub mod conformance;
 mod coordination;
 mod embedded;
 mod error;
+mod hit;
 mod merge;
+mod org;
+mod postgres;
 mod record;
 mod store;
 mod two_tier;
 mod wall;
 
-pub use caller::{Caller, OrgId, OrgIdError, Shelf};
+pub use caller::{Caller, Shelf};
 pub use coordination::{Coordination, CoordinationSettings};
 pub use embedded::{EmbeddedOptions, EmbeddedStore, Hold, OpenEngine};
 pub use error::GlobalError;
 pub use merge::{Scores, Thresholds, merged};
+pub use org::{OrgId, OrgIdError};
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, Publication, QualityMetrics, Version,
 };
 pub use store::{
     Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Overlap, Published, TextVectors,
-    Unpublished, UsageReport,
+    Unpublished, UsageReport, check_name, check_publication,
 };
 pub use two_tier::{TwoTierMemory, TwoTierOptions};
 pub use wall::{Leaving, Proposal, WallError, leave};

@@ -1,6 +1,6 @@
 //! Two answers as one: four buckets, then `sona_score` inside each (C15).
 //!
-//! A pure function of scores. Must never live here: who was asked, or how long that took.
+//! A pure function of scores.
 
 use reprise_types::Verdict;
 

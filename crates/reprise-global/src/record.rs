@@ -1,7 +1,5 @@
 //! The published record (M47 to M50), extended by what a reader must know before trusting it:
 //! version, licence, checksum.
-//!
-//! Must never live here: who may see it.
 
 use std::fmt;
 
@@ -10,7 +8,7 @@ use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::caller::OrgId;
+use crate::org::OrgId;
 
 /// One published thing, in one of its versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,7 +34,6 @@ pub struct GlobalRecord {
     pub checksum: String,
     /// How it has served, over all versions.
     pub quality_metrics: QualityMetrics,
-    /// What was published.
     #[serde(flatten)]
     pub publication: Publication,
 }
@@ -47,15 +44,11 @@ pub struct GlobalRecord {
 pub struct Publication {
     /// An opaque name of what is published, the same for its later versions: a hash.
     pub origin: String,
-    /// What it is.
     pub content_type: GlobalContentType,
-    /// One line.
     pub title: String,
     /// What a person reads to decide.
     pub summary: String,
-    /// The thing itself.
     pub content: String,
-    /// Free words.
     #[serde(default)]
     pub tags: Vec<String>,
     /// Who may use it.
@@ -106,14 +99,12 @@ pub enum GlobalContentType {
     Document,
     /// An agent's configuration with its skills.
     Agent,
-    /// An application package.
     App,
     /// A learned pattern without names.
     Pattern,
 }
 
 impl GlobalContentType {
-    /// The wire name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -149,7 +140,6 @@ pub enum AccessPolicy {
 }
 
 impl AccessPolicy {
-    /// The wire name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! What every global store does.
 //!
-//! Lives here: the seam, its questions and answers, what they may hold. Must never live here: how.
+//! The seam, its questions and answers, what they may hold.
 
 use std::sync::Arc;
 
@@ -86,7 +86,6 @@ pub trait GlobalStore: Send + Sync {
 pub struct Published {
     /// Under which id it is found.
     pub id: RecordId,
-    /// Which version it is.
     pub version: Version,
     /// Bytes that left.
     pub bytes: usize,
@@ -99,9 +98,7 @@ pub struct Published {
 /// A published thing that is near to a new one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Overlap {
-    /// Which.
     pub id: RecordId,
-    /// Its title.
     pub title: String,
     /// Cosine of the two, -1..1.
     pub similarity: f32,
@@ -145,7 +142,6 @@ impl GlobalQuery {
 pub struct GlobalAnswer {
     /// Best first, by `sona_score`.
     pub hits: Vec<GlobalHit>,
-    /// What was left out.
     #[serde(default)]
     pub degraded: Vec<Degraded>,
 }
@@ -163,10 +159,8 @@ pub struct GlobalHit {
     pub why: Why,
 }
 
-/// What was taken back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unpublished {
-    /// Which.
     pub id: RecordId,
     /// How many versions of it there were.
     pub versions: u32,
@@ -178,11 +172,9 @@ pub struct Unpublished {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct UsageReport {
-    /// The published thing.
     pub id: RecordId,
     /// How the runs that used it went on average, 0..1.
     pub score: f32,
-    /// How many runs.
     pub count: u32,
 }
 
@@ -190,7 +182,6 @@ pub struct UsageReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
-    /// It counts.
     Counted,
     /// It is about the caller's own work, which others judge.
     OwnWork,
@@ -199,7 +190,7 @@ pub enum Fate {
 }
 
 /// Refuses a publication that no store could keep, with what to change.
-pub(crate) fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
+pub fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
     let title = publication.title.trim();
     if title.is_empty() {
         return Err(GlobalError::invalid(
@@ -297,8 +288,8 @@ pub(crate) fn check_reports(reports: &[UsageReport]) -> Result<(), GlobalError> 
 }
 
 /// A name for a snapshot: as a user is named.
-pub(crate) fn check_name(name: &str) -> Result<(), GlobalError> {
-    name.parse::<crate::caller::OrgId>()
+pub fn check_name(name: &str) -> Result<(), GlobalError> {
+    name.parse::<crate::org::OrgId>()
         .map(drop)
         .map_err(|_| GlobalError::invalid("the name is none; use letters, digits and . _ - @ +"))
 }

@@ -2,7 +2,7 @@
 //! once, behind the port that every host knows.
 //!
 //! The user's own answer never waits for a store that was late or failed the last time. What runs
-//! say of published things goes up as (id, score, count). Must never live here: a store, a ranking.
+//! say of published things goes up as (id, score, count).
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -41,7 +41,6 @@ const COMPLETED: f32 = 0.8;
 /// How two tiers are asked.
 #[derive(Debug, Clone, Copy)]
 pub struct TwoTierOptions {
-    /// Which.
     pub scope: RecallScope,
     /// How long the global store may take.
     pub deadline: Duration,

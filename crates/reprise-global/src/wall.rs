@@ -1,7 +1,7 @@
 //! The wall: how a record of a user's memory becomes a publication, or stays.
 //!
 //! Whether it may leave at all is said by `MemoryRecord::may_leave`; here secrets are taken out
-//! once more, and the exact bytes that would leave are made. Must never live here: a store.
+//! once more, and the exact bytes that would leave are made.
 
 use reprise_redact::{Redactor, without_elements};
 use reprise_types::{MemoryRecord, UserId, WayOut, Withheld};
@@ -18,7 +18,6 @@ const SUMMARY_CHARS: usize = 280;
 /// How its owner wants a record to be published.
 #[derive(Debug, Clone, Default)]
 pub struct Proposal {
-    /// What it is.
     pub content_type: GlobalContentType,
     /// Its title; else the text's first line.
     pub title: Option<String>,
@@ -26,14 +25,12 @@ pub struct Proposal {
     pub summary: Option<String>,
     /// Who may use it.
     pub access_policy: AccessPolicy,
-    /// Under which terms.
     pub licence: String,
 }
 
 /// What would leave, byte by byte.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Leaving {
-    /// The publication.
     pub publication: Publication,
     /// Secrets that were taken out of it.
     pub redacted: u32,
@@ -45,17 +42,13 @@ pub enum WallError {
     /// Its owner has said so.
     #[error("record {id} stays: {why}; take the mark off first if it is to be published")]
     Withheld {
-        /// Which.
         id: reprise_types::RecordId,
-        /// The mark.
         why: Withheld,
     },
     /// Nothing that others could use is left of it.
     #[error("record {id} cannot be published: {why}")]
     Unfit {
-        /// Which.
         id: reprise_types::RecordId,
-        /// What is wrong.
         why: GlobalError,
     },
 }

@@ -1,6 +1,4 @@
 //! Bytes of a part: version, checksum, little-endian numbers, varints. Reading never panics.
-//!
-//! Must never live here: what the numbers mean.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -98,7 +96,6 @@ impl SharedBytes {
     }
 }
 
-/// Checks version and checksum.
 pub(crate) fn check(part: &'static str, bytes: &[u8], expected: u8) -> Result<(), IndexError> {
     let damaged = |what| IndexError::Damaged { part, what };
     let (header, rest) = bytes
@@ -128,7 +125,6 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Checks version and checksum.
     pub(crate) fn new(
         part: &'static str,
         bytes: &'a SharedBytes,

@@ -1,7 +1,5 @@
 //! A vector in shared chunks: cloning costs a counter per chunk, a change copies one chunk. Chunks
 //! that were saved may be left where they are until somebody asks for one of their elements.
-//!
-//! Must never live here: anything that knows what the elements mean.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -1,7 +1,7 @@
 //! What a text shows at a glance and a ranking may use: that it tells a time, that it is a standing
 //! instruction.
 //!
-//! Taken once, when the text is pushed. Must never live here: a query, a weight, a score.
+//! Taken once, when the text is pushed.
 
 use std::sync::LazyLock;
 

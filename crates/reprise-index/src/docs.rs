@@ -1,6 +1,4 @@
 //! The columns of a document: who, what, when, until when. No text and no vector.
-//!
-//! Must never live here: scores, or anything a query decides.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -90,7 +88,6 @@ pub(crate) fn are_turns(one: &Row, other: &Row) -> bool {
 )]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocTraits {
-    /// Has a vector.
     pub embedded: bool,
     /// Is the user's own words.
     pub by_user: bool,
@@ -114,15 +111,12 @@ pub struct DocTraits {
 /// What the index knows of one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doc {
-    /// The record.
     pub id: RecordId,
     /// When it happened, cut to microseconds.
     pub timestamp: DateTime<Utc>,
     /// When the store learned of it, cut to microseconds.
     pub known_at: DateTime<Utc>,
-    /// What it is.
     pub kind: MemoryKind,
-    /// Who it came from.
     pub source: MemorySource,
     /// Number of its session, for [`crate::IndexSnapshot::session_name`]; `None` where it has none.
     pub session: Option<u32>,
@@ -279,4 +273,18 @@ impl Interner {
         numbers.insert(name, number);
         number
     }
+}
+
+/// The first row with this id, by bisection: ids never descend, and a hole repeats the id before.
+pub(crate) fn find(rows: &CowVec<Row>, id: RecordId) -> Option<u32> {
+    let (mut low, mut high) = (0, rows.len());
+    while low < high {
+        let middle = low.midpoint(high);
+        if rows.get(middle)?.id < id {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    (rows.get(low)?.id == id).then_some(low as u32)
 }

@@ -6,30 +6,22 @@
 pub enum IndexError {
     /// A part is not there.
     #[error("the saved index has no {part} part; rebuild it from the log")]
-    Missing {
-        /// Which part.
-        part: &'static str,
-    },
-    /// Written by another version.
+    Missing { part: &'static str },
     #[error(
         "the saved {part} part has version {got}, this build reads {expected}; \
          rebuild it from the log"
     )]
     Version {
-        /// Which part.
         part: &'static str,
-        /// The version found.
         got: u8,
         /// The version this build writes.
         expected: u8,
     },
-    /// Vectors of another width.
     #[error(
         "the saved index has vectors of {got} numbers, the store's have {expected}; \
          rebuild it from the log"
     )]
     Dimensions {
-        /// The width found.
         got: usize,
         /// The store's width.
         expected: usize,
@@ -37,7 +29,6 @@ pub enum IndexError {
     /// Checksum, length or content is wrong.
     #[error("the saved {part} part is damaged ({what}); rebuild it from the log")]
     Damaged {
-        /// Which part.
         part: &'static str,
         /// What does not hold.
         what: &'static str,

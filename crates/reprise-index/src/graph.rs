@@ -2,7 +2,7 @@
 //!
 //! It covers the ordinals `low..high`, grown from the newest downward, so that the records most
 //! asked for come first; what it does not cover is scanned. Chunks are shared with published
-//! snapshots and copied when changed. Must never live here: vectors, filters, files.
+//! snapshots and copied when changed.
 
 mod build;
 mod saved;
@@ -27,7 +27,6 @@ const FLAT: u32 = u32::MAX;
 
 /// Where the graph finds out how near two documents are; it keeps no vector itself.
 pub(crate) trait Metric {
-    /// Higher is nearer.
     fn similarity(&self, a: u32, b: u32) -> f32;
 }
 

@@ -1,12 +1,11 @@
 //! The lexical signals of one question, in one pass over the postings of its terms.
 //!
-//! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 0.4, b = 0.75 and
-//! `idf = ln(1 + (N - df + 0.5) / (df + 0.5))` over the heads of the documents that are alive in
-//! the view, and with k1 = 1.2 over their sessions as whole texts. A repeated query term counts
-//! once. A document that holds only a longer word with the term for its beginning ("config" and
-//! "configuration", "sock" and "sockstat") counts for a part of it. Only documents that hold a term
-//! are touched, and only they are cleaned up afterwards.
-//! Must never live here: how signals are weighed against each other.
+//! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 0.4, b = 0.75 and `idf = ln(1 + (N - df +
+//! 0.5) / (df + 0.5))` over the heads of the documents that are alive in the view, and with k1 =
+//! 1.2 over their sessions as whole texts. A repeated query term counts once. A document that holds
+//! only a longer word with the term for its beginning ("config" and "configuration", "sock" and
+//! "sockstat") counts for a part of it. Only documents that hold a term are touched, and only they
+//! are cleaned up afterwards.
 
 use crate::lexicon::{Lexicon, Lists};
 use crate::segment::Posting;
@@ -19,7 +18,7 @@ use crate::world::{K1, K1_HEAD, World};
 pub const MASK_TERMS: usize = 32;
 /// What a term that stands only behind the head counts for, in occurrences. Less than one, so that
 /// a long text is found by its last word but not preferred for its length.
-const TAIL_COUNT: f32 = 0.3;
+pub(crate) const TAIL_COUNT: f32 = 0.3;
 /// In a store of more live documents than this, ...
 const COMMON_FROM: u32 = 4096;
 /// ... a word that more than one in so many of them hold is a stop word of that store: it is left
@@ -461,7 +460,7 @@ fn begins_longer(stem: &[u8]) -> bool {
 }
 
 /// The idf among so many more documents, defined for words that none holds too.
-fn steadied_idf(documents: u32, holding: u32) -> f32 {
+pub(crate) fn steadied_idf(documents: u32, holding: u32) -> f32 {
     let (n, df) = (
         f64::from(documents) + f64::from(UNSEEN_DOCUMENTS),
         f64::from(holding),
@@ -469,7 +468,7 @@ fn steadied_idf(documents: u32, holding: u32) -> f32 {
     (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
 }
 
-fn idf(documents: u32, holding: u32) -> f32 {
+pub(crate) fn idf(documents: u32, holding: u32) -> f32 {
     if holding == 0 {
         return 0.0;
     }

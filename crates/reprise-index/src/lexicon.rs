@@ -1,7 +1,7 @@
 //! The segments of a store, log-structured: small ones in front, merged by size as they pile up.
 //!
 //! Segments cover adjacent ranges of ordinals in order, so a term's postings over all of them are
-//! ascending. Must never live here: statistics, scores.
+//! ascending.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

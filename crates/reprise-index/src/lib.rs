@@ -1,9 +1,8 @@
 //! Derived search over one user's records: vectors, words, neighbours, time. Rebuilt, never
 //! trusted.
 //!
-//! Lives here: the columns of every document, int8 codes, lexical segments, views (filter and
-//! as-of), the raw lexical signals, and the byte form of all of it.
-//! Must never live here: a ranking rule, a record's text, file access, a clock, randomness.
+//! The columns of every document, int8 codes, lexical segments, views (filter and as-of), the raw
+//! lexical signals, and the byte form of all of it.
 //!
 //! One [`IndexWriter`] publishes immutable [`IndexSnapshot`]s; readers never wait for it. Documents
 //! are addressed by dense ordinals in append order.
@@ -21,6 +20,7 @@ mod pages;
 mod parts;
 mod segment;
 mod snapshot;
+mod terms;
 mod top;
 mod vectors;
 mod view;
@@ -30,11 +30,12 @@ mod writer;
 
 pub use docs::{Doc, DocTraits};
 pub use error::IndexError;
-pub use growth::GRAPH_DOCUMENTS;
+pub use growth::{GRAPH_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH};
 pub use lexical::{LexicalScratch, LexicalSignals, MASK_TERMS, SignalSpread, TermSignal};
 pub use pages::{LeftPart, ReadPart};
-pub use parts::{PART_CODES, PART_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH, PART_WORDS};
+pub use parts::{PART_CODES, PART_DOCUMENTS, PART_WORDS};
 pub use snapshot::IndexSnapshot;
+pub use terms::{TextTerm, TextTerms, term_norm, term_score, term_share, term_weight, text_terms};
 pub use vectors::{OVERSAMPLE_DEFAULT, QueryCodes, Sample, VectorScratch};
 pub use view::View;
 pub use words::{HEAD_TERMS, Query, QueryTerm, word_ranges};

@@ -4,8 +4,7 @@
 //! ```text
 //! version u8 | XXH3-64 of the rest of the front | u32 bytes of the front | ... | the pages
 //! ```
-//! Must never live here: files (whoever opens one lends a function that reads it), or what the
-//! bytes mean.
+//! Whoever opens the file lends a function that reads it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,7 +24,6 @@ pub type ReadPart = Arc<dyn Fn(u64, &mut [u8]) -> bool + Send + Sync>;
 pub struct LeftPart {
     /// Its length in bytes.
     pub size: u64,
-    /// Reads it.
     pub read: ReadPart,
 }
 
@@ -60,7 +58,6 @@ impl LeftPart {
         (self.read)(0, &mut bytes).then(|| bytes.into())
     }
 
-    /// Its front, proven.
     pub(crate) fn front(&self, part: &'static str, version: u8) -> Result<SharedBytes, IndexError> {
         let damaged = |what| IndexError::Damaged { part, what };
         let mut head = [0; HEADER_BYTES + 4];

@@ -3,7 +3,6 @@
 //!
 //! A front that does not hold together is refused; a page that does not is not served, and found
 //! when everything is loaded. In both cases the caller rebuilds from the log.
-//! Must never live here: file access, or a guess at what damaged bytes meant.
 
 mod documents;
 
@@ -11,7 +10,7 @@ use std::sync::Arc;
 
 use crate::codec::put_u32;
 use crate::error::IndexError;
-use crate::growth::GraphState;
+use crate::growth::{GraphState, PART_GRAPH, PART_HOT_GRAPH};
 use crate::lexicon::Lexicon;
 use crate::pages::{self, Damage, LeftPages, LeftPart, Pages};
 use crate::segment::{Bytes, Segment};
@@ -20,10 +19,6 @@ use crate::writer::IndexWriter;
 
 /// Segment type of the quantised vectors.
 pub const PART_CODES: u8 = 0x41;
-/// Segment type of a graph over the newest documents (Layer B).
-pub const PART_HOT_GRAPH: u8 = 0x42;
-/// Segment type of a graph over all documents (Layer C).
-pub const PART_GRAPH: u8 = 0x43;
 /// Segment type of the lexical segments.
 pub const PART_WORDS: u8 = 0x44;
 /// Segment type of the document columns and session names.

@@ -116,7 +116,6 @@ impl Segment {
         self.bytes.len()
     }
 
-    /// Documents that it covers.
     pub(crate) fn documents(&self) -> u32 {
         self.end - self.first
     }

@@ -1,6 +1,4 @@
 //! The immutable state of the index that readers search while the writer goes on.
-//!
-//! Must never live here: changes; they are the writer's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +84,7 @@ impl IndexSnapshot {
     /// The ordinal of a record; ids ascend with ordinals.
     #[must_use]
     pub fn find(&self, id: RecordId) -> Option<u32> {
-        crate::writer::find(&self.rows, id)
+        crate::docs::find(&self.rows, id)
     }
 
     /// The number of a session, as in [`Doc::session`].

@@ -1,6 +1,4 @@
 //! The best k of a stream of scores, in buffers that are used again.
-//!
-//! Must never live here: what is scored, or why.
 
 use std::cmp::Ordering;
 

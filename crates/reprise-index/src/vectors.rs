@@ -1,30 +1,26 @@
 //! Vectors as one signed byte per number, and as one bit per number made from these.
-//!
-//! Must never live here: f32 vectors (they stay in the store), filters, any other signal.
 
 mod closest;
 mod kernels;
+mod layout;
+mod left;
 mod query;
 mod saved;
 mod signs;
 
 use std::sync::Arc;
 
-use reprise_types::VectorStore;
-
+pub(crate) use layout::CHUNK_DOCUMENTS;
+use left::Left;
 pub use query::{QueryCodes, Sample, VectorScratch};
-use saved::Left;
 pub(crate) use saved::{read, write};
 
 use crate::error::IndexError;
-use crate::graph::{Graph, Metric};
-use crate::view::View;
+use crate::graph::Metric;
 
 /// Candidates that are scored in full precision for each result wanted. Measured: recall@10 against
 /// the exact answer is 1.0 on clustered and on text-like data at 100K (`benches/search.rs`).
 pub const OVERSAMPLE_DEFAULT: usize = 5;
-/// Documents per shared chunk of codes; small, because an append copies one chunk.
-pub(crate) const CHUNK_DOCUMENTS: usize = 256;
 
 /// What a chunk holds: our own, or still in the part it was saved in.
 #[derive(Debug, Clone)]
@@ -166,39 +162,6 @@ impl Vectors {
         chunk.is_some_and(|chunk| chunk.present[place / 64] >> (place % 64) & 1 == 1)
     }
 
-    /// The `k` documents of `view` nearest to `query`, best first, ties by newer: the best
-    /// `k * oversample` by code are scored in full precision.
-    pub(crate) fn nearest(
-        &self,
-        query: &[f32],
-        k: usize,
-        view: &View,
-        graph: &Graph,
-        store: &dyn VectorStore,
-        oversample: usize,
-    ) -> Vec<(u32, f32)> {
-        let Some(codes) = self.encode(query) else {
-            return Vec::new();
-        };
-        if k == 0 || store.dimensions() != self.dimensions {
-            return Vec::new();
-        }
-        let rescored = k.saturating_mul(oversample.max(1)).min(self.len());
-        let mut scratch = VectorScratch::default();
-        let candidates = self.candidates(&codes, rescored, view, graph, &mut scratch);
-        let mut vector = vec![0.0; self.dimensions];
-        let mut exact: Vec<(u32, f32)> = candidates
-            .iter()
-            .filter_map(|(ordinal, _)| {
-                let known = store.vector(*ordinal, &mut vector);
-                known.then(|| (*ordinal, dot(query, &vector)))
-            })
-            .collect();
-        exact.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-        exact.truncate(k);
-        exact
-    }
-
     /// Codes and scale of one document, zeros where it has no vector; `None` where they are damaged
     /// in their file.
     fn row(&self, ordinal: u32) -> Option<(&[i8], f32)> {
@@ -303,21 +266,6 @@ fn quantise(vector: &[f32], codes: &mut [i8]) -> f32 {
         *code = ((x / scale + LAST_BIT_IS_ONE) - LAST_BIT_IS_ONE) as i8;
     }
     scale
-}
-
-/// Inner product in sixteen fixed lanes: fast, and the same on every machine.
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let mut sums = [0.0_f32; LANES];
-    let (a_lanes, a_rest) = a.as_chunks::<LANES>();
-    let (b_lanes, b_rest) = b.as_chunks::<LANES>();
-    for (a, b) in a_lanes.iter().zip(b_lanes) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
-    sums.iter().sum::<f32>() + rest
 }
 
 #[cfg(test)]

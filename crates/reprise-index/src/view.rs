@@ -1,6 +1,6 @@
 //! Which documents may answer a question: the living (now or at an instant) that the filter admits.
 //!
-//! Must never live here: scores. Statistics are over the living, whatever the filter says.
+//! Statistics are over the living, whatever the filter says.
 
 use std::sync::Arc;
 

@@ -1,7 +1,5 @@
 //! Text to terms: words, parts of identifiers, single CJK characters; stop words out, irregular
 //! forms traced to their word, stems kept.
-//!
-//! Must never live here: postings, statistics, scores.
 
 mod irregular;
 
@@ -59,7 +57,6 @@ pub fn word_ranges(text: &str, words: &[String]) -> Vec<Range<usize>> {
 /// A question's distinct terms, in order of first appearance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
-    /// The terms.
     pub terms: Vec<QueryTerm>,
 }
 

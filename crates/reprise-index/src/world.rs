@@ -2,7 +2,6 @@
 //!
 //! One `World` is the present, kept up by the writer; a question about the past builds its own, so
 //! that its answer is the one that a store stopped at that instant would have given.
-//! Must never live here: filters, terms, scores.
 
 use reprise_types::MemorySource;
 
@@ -14,7 +13,7 @@ use crate::words::HEAD_TERMS;
 pub(crate) const K1: f32 = 1.2;
 /// The saturation in heads: in a short text a word said twice says little more than said once.
 pub(crate) const K1_HEAD: f32 = 0.4;
-const B: f32 = 0.75;
+pub(crate) const B: f32 = 0.75;
 /// "No document" in a link.
 pub(crate) const NONE: u32 = u32::MAX;
 

@@ -1,6 +1,4 @@
 //! The one writer: takes documents in append order, publishes snapshots, drops what is forgotten.
-//!
-//! Must never live here: queries, file access, a clock.
 
 use std::sync::Arc;
 
@@ -9,7 +7,7 @@ use reprise_types::{MemoryKind, MemorySource, RecordId};
 
 use crate::cow::CowVec;
 use crate::cues::Cues;
-use crate::docs::{Interner, NEVER, Row, Sessions, micros};
+use crate::docs::{self, Interner, NEVER, Row, Sessions, micros};
 use crate::growth::GraphState;
 use crate::lexicon::{Lexicon, Pending};
 use crate::pages::{Damage, LeftPages};
@@ -24,15 +22,12 @@ const PENDING_MAX: u32 = 4096;
 /// A record as the index takes it in.
 #[derive(Debug, Clone, Copy)]
 pub struct NewDoc<'a> {
-    /// The record.
     pub id: RecordId,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
     /// When the store learned of it.
     pub known_at: DateTime<Utc>,
-    /// What it is.
     pub kind: MemoryKind,
-    /// Who it came from.
     pub source: MemorySource,
     /// Its session; empty = none, and then it has no neighbours either.
     pub session_id: &'a str,
@@ -122,14 +117,14 @@ impl IndexWriter {
     /// The ordinal of a record; ids ascend with ordinals.
     #[must_use]
     pub fn find(&self, id: RecordId) -> Option<u32> {
-        find(&self.rows, id)
+        docs::find(&self.rows, id)
     }
 
     /// Id and `known_at` of the newest document.
     #[must_use]
     pub fn last(&self) -> Option<(RecordId, DateTime<Utc>)> {
         let row = self.rows.get(self.rows.len().checked_sub(1)?)?;
-        Some((row.id, crate::docs::instant(row.known_at)))
+        Some((row.id, docs::instant(row.known_at)))
     }
 
     /// Takes in the next record; answers its ordinal. Readers see it after [`Self::publish`].
@@ -261,18 +256,4 @@ impl IndexWriter {
             self.lexicon.push(segment);
         }
     }
-}
-
-/// The first row with this id, by bisection: ids never descend, and a hole repeats the id before.
-pub(crate) fn find(rows: &CowVec<Row>, id: RecordId) -> Option<u32> {
-    let (mut low, mut high) = (0, rows.len());
-    while low < high {
-        let middle = low.midpoint(high);
-        if rows.get(middle)?.id < id {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    (rows.get(low)?.id == id).then_some(low as u32)
 }

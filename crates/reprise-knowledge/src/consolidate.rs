@@ -1,7 +1,7 @@
 //! Tending memory: what says the same is put behind one record, what contradicts is named, what had
 //! its time is purged; and all that is put away can be taken back.
 //!
-//! Lives here: the plan and its doing. Must never live here: a text of its own; no word is written.
+//! The plan and its doing.
 
 mod candidates;
 mod facts;

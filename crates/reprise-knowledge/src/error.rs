@@ -3,6 +3,20 @@
 
 use std::path::PathBuf;
 
+/// An export that cannot be done.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    #[error("the export cannot be written; check the folder, its rights and the room on the disk")]
+    Io(#[from] std::io::Error),
+    #[error("`{what}` cannot be written in this form: {why}")]
+    Unwritable {
+        /// The file, or the record.
+        what: String,
+        why: String,
+    },
+}
+
 /// An import that cannot be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,7 +28,6 @@ pub enum ImportError {
     Unknown {
         /// What was to be imported.
         path: PathBuf,
-        /// The kinds.
         known: String,
     },
     /// Something else than was said.
@@ -24,7 +37,15 @@ pub enum ImportError {
         path: PathBuf,
         /// What it was said to be.
         kind: &'static str,
-        /// What is missing.
+        why: String,
+    },
+    /// An export that is not whole.
+    #[error("`{}` cannot be taken over: {why}; make the export again, nothing was kept",
+            path.display())]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
         why: String,
     },
     /// A file that cannot be read.
@@ -33,21 +54,11 @@ pub enum ImportError {
     /// A database that cannot be read.
     #[error("`{}` cannot be read ({why}); close the program that uses it, or import a copy that \
              `sqlite3 FILE .recover` made", path.display())]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// What SQLite says.
-        why: String,
-    },
+    Database { path: PathBuf, why: String },
     /// The one who takes the items wants no more.
     #[error("the import was stopped before its end; run it again, what is kept stays once")]
     Stopped,
     /// A repository that cannot be read.
     #[error("the repository at `{}` cannot be read ({why}); run `git fsck` there", path.display())]
-    Git {
-        /// The folder.
-        path: PathBuf,
-        /// What git says.
-        why: String,
-    },
+    Git { path: PathBuf, why: String },
 }

@@ -1,18 +1,25 @@
 //! The ways in: each reads one system's form, an item at a time, and keeps nothing back.
 //!
-//! Lives here: the kinds, the items, who reads what. Must never live here: writing to memory.
+//! The kinds, the items, who reads what.
 
 mod ai_lessons;
+mod claude_mem;
 mod frames;
+mod git;
 mod give;
 mod item;
+mod json;
+mod markdown;
+mod mem0;
+mod own;
 mod recognise;
+mod rvf;
 mod server_memory;
 mod sqlite;
 mod sunwell;
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
@@ -21,8 +28,9 @@ use std::path::Path;
 use crate::error::ImportError;
 use give::Giver;
 
-pub use item::{Found, ImportKind, Item, Joint, Reading};
-pub use recognise::recognise;
+pub use item::{Found, ImportKind, Item, Reading};
+pub use own::read_archive;
+pub use recognise::{recognise, recognise_all};
 
 /// Reads a source to its end and hands over each item as it is found, links last. `take` answers
 /// whether to go on.
@@ -38,6 +46,13 @@ pub fn read(
         ImportKind::Frames => frames::read(path, &mut giver)?,
         ImportKind::AiLessons => ai_lessons::read(path, &mut giver)?,
         ImportKind::ServerMemory => server_memory::read(path, &mut giver)?,
+        ImportKind::Reprise => own::read(path, &mut giver)?,
+        ImportKind::Rvf => rvf::read(path, &mut giver)?,
+        ImportKind::Mem0 => mem0::read(path, &mut giver)?,
+        ImportKind::ClaudeMem => claude_mem::read(path, &mut giver)?,
+        ImportKind::Git => git::read(path, &mut giver)?,
+        ImportKind::Instructions => markdown::read_instructions(path, &mut giver)?,
+        ImportKind::Markdown => markdown::read(path, &mut giver)?,
     }
     giver.finish()
 }

@@ -1,7 +1,6 @@
 //! Lessons as records: a title, what was learned, where it holds and where not.
 //!
-//! Lives here: the one form of a lesson in `details`. Must never live here: tags, confidence and
-//! evidence, which are the record's own.
+//! The one form of a lesson in `details`.
 
 use reprise_types::MemoryRecord;
 use serde::{Deserialize, Serialize};
@@ -13,12 +12,10 @@ use serde_json::{Value, json};
 pub struct Lesson {
     /// One line that names it.
     pub title: String,
-    /// What was learned.
     pub content: String,
     /// Words that it should be found by.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
-    /// Where it holds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,
     /// Where it does not hold.

@@ -14,7 +14,6 @@ pub use frame::frame_of;
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $importance:literal;)*) => {
-        /// What an observation is.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ObservationType { $($(#[$doc])* $variant,)* }
 
@@ -22,7 +21,6 @@ macro_rules! types {
             /// All seven, the most important first.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its word.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -44,19 +42,12 @@ macro_rules! types {
 }
 
 types! {
-    /// What went wrong.
     Error = "error", 10;
-    /// What was decided.
     Decision = "decision", 9;
-    /// What was learned.
     Learning = "learning", 8;
-    /// What a person wants.
     Preference = "preference", 7;
-    /// What worked.
     Success = "success", 5;
-    /// Several things in short.
     Summary = "summary", 4;
-    /// What was around.
     Context = "context", 3;
 }
 
@@ -73,22 +64,16 @@ impl ObservationType {
     }
 }
 
-/// One observation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Observation {
-    /// What was observed.
     pub content: String,
-    /// What it is.
     pub observation_type: ObservationType,
-    /// Where it came from.
     pub source: Option<String>,
     /// 0..1.
     pub confidence: f64,
     /// The observations that it belongs with.
     pub related_ids: Vec<String>,
-    /// Free words.
     pub tags: Vec<String>,
-    /// Whatever else was said.
     pub metadata: Map<String, Value>,
 }
 

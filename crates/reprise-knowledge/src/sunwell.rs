@@ -1,7 +1,6 @@
 //! Sunwell's learnings, decisions and failures (RFC-065) as views over records.
 //!
-//! Lives here: their ids, defaults and conversions. Must never live here: files, or the search over
-//! them (`memory.rs`).
+//! Their ids, defaults and conversions.
 
 mod memory;
 mod views;
@@ -30,7 +29,6 @@ macro_rules! categories {
             /// All seven.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// Its word.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -46,7 +44,6 @@ macro_rules! categories {
 }
 
 categories! {
-    /// A task was done.
     TaskCompletion = "task_completion";
     /// How things are done here.
     Pattern = "pattern";
@@ -54,9 +51,7 @@ categories! {
     Type = "type";
     /// What an interface looks like.
     Api = "api";
-    /// What repaired something.
     Fix = "fix";
-    /// What was decided.
     Decision = "decision";
     /// What did not work.
     Failure = "failure";
@@ -98,21 +93,16 @@ impl Category {
 pub struct Learning {
     /// Sixteen hex digits of what it says (S9), or its decision's or failure's id (C22).
     pub id: String,
-    /// What was learned.
     pub fact: String,
-    /// What it is about.
     pub category: Category,
     /// 0..1.
     pub confidence: f64,
-    /// Where it came from.
     pub source: Option<String>,
     /// `task`, `analysis`, `user` or `session` (S11).
     pub source_type: String,
     /// ISO 8601, as it was written (S14).
     pub created_at: String,
-    /// What was being done.
     pub goal: Option<String>,
-    /// Whatever else.
     pub metadata: Map<String, Value>,
 }
 
@@ -121,9 +111,7 @@ pub struct Learning {
 pub struct Decision {
     /// Sixteen hex digits of `decision`.
     pub id: String,
-    /// What was decided.
     pub decision: String,
-    /// Why.
     pub rationale: String,
     /// `project`, `file` or `function`.
     pub scope: String,
@@ -131,7 +119,6 @@ pub struct Decision {
     pub supersedes: Option<String>,
     /// ISO 8601, as it was written.
     pub created_at: String,
-    /// What was being done.
     pub goal: Option<String>,
     /// What other versions wrote beside it: rejected options above all.
     #[serde(skip_serializing_if = "Map::is_empty")]
@@ -145,13 +132,11 @@ pub struct Failure {
     pub id: String,
     /// What did not work.
     pub fact: String,
-    /// What was tried.
     pub approach: String,
     /// Whatever else there is to say.
     pub context: String,
     /// ISO 8601, as it was written.
     pub created_at: String,
-    /// What was being done.
     pub goal: Option<String>,
     /// What other versions wrote beside it.
     #[serde(skip_serializing_if = "Map::is_empty")]

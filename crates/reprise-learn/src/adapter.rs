@@ -2,8 +2,7 @@
 //! `MicroLoRA`.
 //!
 //! Its worth for a record m is `lora(q) . m`, with lora applied to zeros, so it reaches records
-//! that no run has used. Lives here: the weights in force and what they say. Must never live here:
-//! how they are fitted (`adapter/fit`).
+//! that no run has used. The weights in force and what they say.
 
 pub(crate) mod fit;
 

@@ -35,7 +35,6 @@ impl Code {
         }
     }
 
-    /// From stored parts.
     pub(crate) fn from_parts(scale: f32, numbers: Vec<i16>) -> Self {
         let numbers = numbers.into();
         Self { scale, numbers }

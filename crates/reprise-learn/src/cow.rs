@@ -1,13 +1,10 @@
 //! Containers whose clones share what did not change: published learners cost little.
-//!
-//! Must never live here: anything that knows what the elements mean.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reprise_types::RecordId;
 
-/// Elements of one chunk.
 const CHUNK: usize = 64;
 /// Parts of a map; a change copies one.
 const SHARDS: usize = 256;

@@ -8,24 +8,13 @@ use reprise_types::{RecallId, RecordId, VectorError};
 pub enum LearnError {
     /// Empty or too long.
     #[error("a run's id has {got} bytes; give it 1 to {limit}")]
-    RunId {
-        /// Its length.
-        got: usize,
-        /// The longest allowed.
-        limit: usize,
-    },
+    RunId { got: usize, limit: usize },
     /// NaN, infinite, or outside 0..1.
     #[error("the quality of run `{run_id}` is {got}; give a number from 0 to 1")]
-    Quality {
-        /// Which run.
-        run_id: String,
-        /// What was given.
-        got: f32,
-    },
+    Quality { run_id: String, got: f32 },
     /// The question's vector is not one.
     #[error("the question of run `{run_id}` cannot be used: {error}")]
     Query {
-        /// Which run.
         run_id: String,
         /// What is wrong with it.
         error: VectorError,
@@ -36,7 +25,6 @@ pub enum LearnError {
          it with the same model"
     )]
     OtherSpace {
-        /// Which run.
         run_id: String,
         /// Model and version of the question.
         got: String,
@@ -45,32 +33,19 @@ pub enum LearnError {
     },
     /// A step, an end or a revision of a run that never began.
     #[error("run `{run_id}` has not begun; begin it first, or report its outcome as one")]
-    NotBegun {
-        /// Which run.
-        run_id: String,
-    },
+    NotBegun { run_id: String },
     /// Begun twice.
     #[error("run `{run_id}` is already under way; end it first, or give the new run its own id")]
-    AlreadyBegun {
-        /// Which run.
-        run_id: String,
-    },
+    AlreadyBegun { run_id: String },
     /// Begun, stepped or ended after its end.
     #[error("run `{run_id}` has already ended; revise it, or give the new run its own id")]
-    AlreadyEnded {
-        /// Which run.
-        run_id: String,
-    },
+    AlreadyEnded { run_id: String },
     /// A revision of a run that is still under way.
     #[error("run `{run_id}` is still under way; end it before it is revised")]
-    StillOpen {
-        /// Which run.
-        run_id: String,
-    },
+    StillOpen { run_id: String },
     /// More steps than a run may have.
     #[error("run `{run_id}` has {limit} steps, the most one run may have; end it")]
     TooManySteps {
-        /// Which run.
         run_id: String,
         /// The most.
         limit: usize,
@@ -78,9 +53,7 @@ pub enum LearnError {
     /// More records used than a run may name.
     #[error("run `{run_id}` names {got} used records; name at most {limit}")]
     TooManyUsed {
-        /// Which run.
         run_id: String,
-        /// How many it names.
         got: usize,
         /// The most.
         limit: usize,
@@ -90,32 +63,17 @@ pub enum LearnError {
         "recall {recall_id} is not known (only the last {limit} are remembered); report the outcome \
          with its question instead"
     )]
-    UnknownRecall {
-        /// Which recall.
-        recall_id: RecallId,
-        /// Receipts remembered.
-        limit: usize,
-    },
+    UnknownRecall { recall_id: RecallId, limit: usize },
     /// Credit for a record that the recall did not return.
     #[error("recall {recall_id} did not return record {record}; credit only what it returned")]
     NotRecalled {
-        /// Which recall.
         recall_id: RecallId,
-        /// Which record.
         record: RecordId,
     },
     /// Credit for a record that this memory does not hold.
     #[error("there is no record {record} in this memory; credit only records it holds")]
-    UnknownRecord {
-        /// Which record.
-        record: RecordId,
-    },
+    UnknownRecord { record: RecordId },
     /// A setting that is no weight.
     #[error("the learning setting {name} is {got}; give a number from 0 to 1")]
-    Weight {
-        /// Which setting.
-        name: &'static str,
-        /// What was given.
-        got: f32,
-    },
+    Weight { name: &'static str, got: f32 },
 }

@@ -2,8 +2,7 @@
 //!
 //! `est(q, m) = sum K(q, qi) wi ai / (sum K(q, qi) wi + 0.3)` over the runs i that used m, where ai
 //! is the run's quality minus what its neighbourhood let one expect, and wi falls with every later
-//! use of m, so that what changed is relearned while what rests is kept. Must never live here: the
-//! gate.
+//! use of m, so that what changed is relearned while what rests is kept.
 
 use reprise_types::RecordId;
 

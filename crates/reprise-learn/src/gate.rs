@@ -1,7 +1,7 @@
 //! The gate: has what a learner expected come true? A running regression of quality on expectation.
 //!
 //! It measures whether quality can be predicted from what was used, not whether the qualities are
-//! honest; what dishonest ones can do is bounded by the cap. Must never live here: a prediction.
+//! honest; what dishonest ones can do is bounded by the cap.
 
 /// Weight that a run keeps with every later run: about two hundred runs count.
 const DECAY: f64 = 0.995;

@@ -1,6 +1,4 @@
 //! The finished runs that teach, as the learner holds them.
-//!
-//! Must never live here: what they teach.
 
 use std::sync::Arc;
 
@@ -12,7 +10,6 @@ use crate::cow::CowRow;
 /// Runs held. Older ones are in the log alone: they weigh nothing any more.
 const RUNS_MAX: usize = 20_000;
 
-/// One finished run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Run {
     pub(crate) id: String,

@@ -1,9 +1,7 @@
 //! The learner: journal, evidence, adapter, their gates and the cap, as one value.
 //!
 //! A fold of the log: the same events give the same learner, bit for bit. Clones share what did not
-//! change, so one is published with every snapshot. Must never live here: open runs and receipts
-//! (see
-//! `trajectories`), time, files.
+//! change, so one is published with every snapshot.
 
 use std::sync::Arc;
 

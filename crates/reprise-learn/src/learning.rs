@@ -1,7 +1,7 @@
 //! Learning's part of the log, folded: the learner that recalls use, and the runs that teach it.
 //!
-//! Lives here: what each event means. What a caller may say is decided in `learning/plan`, before
-//! anything is written. Must never live here: time, files.
+//! What each event means. What a caller may say is decided in `learning/plan`, before anything is
+//! written.
 
 mod plan;
 
@@ -195,7 +195,6 @@ impl Learning {
         ended.max(open)
     }
 
-    /// Runs under way.
     #[must_use]
     pub fn open_runs(&self) -> usize {
         self.trajectories.open.len()

@@ -1,8 +1,6 @@
 //! What outcomes teach: from finished runs to bounded, explained adjustments of a ranking.
 //!
-//! Lives here: the evidence learner, the adapter, their gates, the cap, trajectories, patterns.
-//! Must never live here: a clock, a random source, a file, the log (the engine folds it into this
-//! room).
+//! The evidence learner, the adapter, their gates, the cap, trajectories, patterns.
 
 mod adapter;
 mod code;

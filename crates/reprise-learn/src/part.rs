@@ -2,7 +2,7 @@
 //! and the digest by which two states are known to be the same.
 //!
 //! Little-endian, versioned; a part that cannot be read in full is no part, and the log is folded
-//! again. Must never live here: the disk.
+//! again.
 
 mod bytes;
 

@@ -2,8 +2,7 @@
 //! questions.
 //!
 //! Rebuilt from the journal whenever it is asked for, so it is never stale and never stored.
-//! Farthest first, then Lloyd's steps, all in a fixed order. Must never live here: anything a
-//! ranking uses.
+//! Farthest first, then Lloyd's steps, all in a fixed order.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +15,6 @@ use crate::learner::Learner;
 
 /// Most clusters.
 const PATTERNS_MAX: usize = 20;
-/// Runs looked at.
 const RUNS_MAX: usize = 2_048;
 /// Quality from which on a run counts as a success.
 const SUCCESS: f32 = 0.6;
@@ -31,7 +29,6 @@ const RECORDS_MAX: usize = 5;
 pub struct Pattern {
     /// The run whose question is nearest to the middle.
     pub example_run: String,
-    /// Successful runs in it.
     pub runs: usize,
     /// Their mean quality, 0..1.
     pub quality: f32,

@@ -1,6 +1,4 @@
 //! What a host may choose about learning: how much the weaker kinds of runs teach (C34).
-//!
-//! Must never live here: what is fitted (those constants stand where they are used).
 
 use crate::error::LearnError;
 

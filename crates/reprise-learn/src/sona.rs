@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::learning::Learning;
 
-/// Version of the form.
 const VERSION: u32 = 1;
 /// Records listed, those with most uses first.
 const RECORDS_MAX: usize = 100;
@@ -16,13 +15,11 @@ const RECORDS_MAX: usize = 100;
 /// The content of `sona.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SonaFile {
-    /// Version of the form.
     pub version: u32,
     /// The embedding model that questions and records share, once there is one.
     pub model: Option<EmbeddingSpace>,
     /// The last commit of the log that it covers.
     pub log_position: u64,
-    /// Finished runs learned from.
     pub runs: u64,
     /// The largest adjustment in force, 0..1.
     pub cap: f32,
@@ -43,9 +40,7 @@ pub struct SonaFile {
 /// A record that runs used.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UsedRecord {
-    /// Which.
     pub id: RecordId,
-    /// Uses remembered.
     pub uses: usize,
 }
 

@@ -1,6 +1,4 @@
 //! What learning says of itself: how far it is believed, and why a record was moved.
-//!
-//! Must never live here: anything that changes it.
 
 use reprise_types::RecordId;
 use serde::Serialize;
@@ -9,14 +7,11 @@ use crate::code::Code;
 use crate::learner::{ADAPTER_WORTH, EVIDENCE_WORTH, Learner};
 use crate::learning::Learning;
 
-/// The learner in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearningStatus {
-    /// Whether adjustments are made.
     pub on: bool,
     /// Finished runs ever learned from since the last reset.
     pub runs: u64,
-    /// Runs under way.
     pub open_runs: usize,
     /// Records that some run has used.
     pub records: usize,
@@ -39,9 +34,7 @@ pub struct LearningStatus {
 /// Why one record is moved for one question.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explained {
-    /// The adjustment in force.
     pub adjustment: f32,
-    /// The largest possible.
     pub cap: f32,
     /// What the evidence learner expects beyond the usual, -1..1.
     pub evidence: f32,
@@ -62,7 +55,6 @@ pub struct Explained {
 /// One run's part in the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedRun {
-    /// Which run.
     pub run_id: String,
     /// Cosine of its question and the asked one.
     pub similarity: f32,
@@ -75,7 +67,6 @@ pub struct ExplainedRun {
 }
 
 impl Learning {
-    /// The state in numbers.
     #[must_use]
     pub fn status(&self) -> LearningStatus {
         let learner = &self.learner;

@@ -1,7 +1,7 @@
 //! Runs under way and receipts: what the writer has to know to accept or refuse what is said of a
 //! run.
 //!
-//! A fold of the log, like the learner, but never published. Must never live here: what runs teach.
+//! A fold of the log, like the learner, but never published.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -10,9 +10,7 @@ use reprise_types::{QueryVector, RecallId, Receipt, RecordId};
 
 /// Runs kept track of at the same time; one more gives up the one silent for longest.
 pub const OPEN_RUNS_MAX: usize = 1_024;
-/// Steps of one run.
 pub const STEPS_MAX: usize = 1_024;
-/// Receipts remembered.
 pub const RECEIPTS_MAX: usize = 256;
 /// A run that says nothing for so long is given up.
 pub const STALE_AFTER: TimeDelta = TimeDelta::hours(24);

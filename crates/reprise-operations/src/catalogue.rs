@@ -124,8 +124,21 @@ pub enum Profile {
     /// What most agents need.
     #[default]
     Default,
-    /// All, with aliases, rare arguments and administration.
+    /// All of memory, with aliases, rare arguments and administration.
     Full,
+    /// What most agents need, and a governed workspace.
+    Workspace,
+}
+
+impl Profile {
+    /// Whether a client with this profile sees what is shown from `least` on.
+    #[must_use]
+    pub fn shows(self, least: Self) -> bool {
+        match (self, least) {
+            (Self::Workspace, Self::Full) => false,
+            (_, least) => least <= self,
+        }
+    }
 }
 
 impl FromStr for Profile {
@@ -136,7 +149,8 @@ impl FromStr for Profile {
             "lean" => Ok(Self::Lean),
             "default" => Ok(Self::Default),
             "full" => Ok(Self::Full),
-            _ => Err("the profiles are lean, default and full".to_owned()),
+            "workspace" => Ok(Self::Workspace),
+            _ => Err("the profiles are lean, default, full and workspace".to_owned()),
         }
     }
 }
@@ -378,19 +392,20 @@ impl Entry {
 
 async fn ran<O: Operation>(
     memory: &Memory,
+    name: &str,
     arguments: Map<String, Value>,
 ) -> Result<O::Answer, Problem> {
     if O::SPEC.callers == Callers::Machine {
         memory.refuse_strangers()?;
     }
-    O::run(memory, arguments::read(O::SPEC.name, arguments)?).await
+    O::run(memory, arguments::read(name, &arguments)?).await
 }
 
 async fn called<O: Operation>(
     memory: Memory,
     arguments: Map<String, Value>,
 ) -> Result<Vec<u8>, Problem> {
-    let answer = ran::<O>(&memory, arguments).await?;
+    let answer = ran::<O>(&memory, O::SPEC.name, arguments).await?;
     serde_json::to_vec(&answer).map_err(unwritable)
 }
 
@@ -398,7 +413,8 @@ async fn told<O: Operation>(
     memory: Memory,
     arguments: Map<String, Value>,
 ) -> Result<ToolAnswer, Problem> {
-    let answer = ran::<O>(&memory, arguments).await?;
+    let name = O::SPEC.tool.map_or(O::SPEC.name, |tool| tool.name);
+    let answer = ran::<O>(&memory.for_agent(), name, arguments).await?;
     Ok(ToolAnswer {
         text: O::text(&answer).into_owned(),
         structured: serde_json::to_value(&answer).map_err(unwritable)?,

@@ -18,7 +18,9 @@ pub use catalogue::{
 };
 pub use digest::sha256_hex;
 pub use hook::{HookAnswer, HookEvent, HookReport};
-pub use memories::{Change, Lesson, Memories, Memory, Parts, TagRules, run_outcome};
+pub use memories::{
+    Change, Lesson, Memories, Memory, Parts, Registered, TagRules, Workspaces, run_outcome,
+};
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
     Answer, ExportLine, Fate, Filter, Hit, IngestLine, OutcomeLine, OutcomeReport, QueryLine,

@@ -9,6 +9,7 @@ mod records;
 mod sessions;
 mod spans;
 mod tagging;
+mod workspaces;
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub(crate) use records::{MAY_CHANGE, missing};
 pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs};
+pub(crate) use workspaces::Asked;
+pub use workspaces::{Registered, Workspaces};
 
 /// Changes that a slow listener may lag behind before it is told that it missed some.
 const CHANGES_MAX: usize = 1_024;
@@ -43,6 +46,7 @@ pub struct Memories {
     changes: broadcast::Sender<Change>,
     sessions: Arc<sessions::Sessions>,
     tag_rules: Arc<TagRules>,
+    workspaces: Arc<Workspaces>,
 }
 
 impl fmt::Debug for Memories {
@@ -63,6 +67,7 @@ impl Memories {
             changes: broadcast::Sender::new(CHANGES_MAX),
             sessions: Arc::default(),
             tag_rules: Arc::default(),
+            workspaces: Arc::default(),
         }
     }
 
@@ -75,13 +80,20 @@ impl Memories {
         }
     }
 
-    /// The service in numbers.
+    /// The same with these governed workspaces.
+    #[must_use]
+    pub fn with_workspaces(self, workspaces: Workspaces) -> Self {
+        Self {
+            workspaces: Arc::new(workspaces),
+            ..self
+        }
+    }
+
     #[must_use]
     pub fn service_stats(&self) -> ServiceStats {
         self.service.stats()
     }
 
-    /// Whether requests are answered.
     pub async fn is_ready(&self) -> bool {
         self.service.is_ready().await
     }
@@ -120,12 +132,6 @@ impl Memories {
         let user = user.clone();
         // Nobody may be listening.
         let _heard = self.changes.send(Change { user, what, ids }).is_ok();
-    }
-
-    /// One user's memory, for a request from another machine.
-    #[must_use]
-    pub fn of(&self, user: &UserId) -> Memory {
-        Memory::new(self.clone(), user.clone())
     }
 
     /// A slip in a user's name makes no memory: only what is kept does.

@@ -35,6 +35,7 @@ pub mod tags;
 pub mod unforget;
 pub mod unlink;
 pub mod update;
+pub mod workspace;
 
 use crate::catalogue::{Catalogue, Entry};
 
@@ -75,6 +76,27 @@ const ALL: &[Entry] = &[
     Entry::of::<search::Search>(),
     Entry::of::<host_stats::HostStats>(),
     Entry::of::<host_config::HostConfig>(),
+    Entry::of::<workspace::status::Status>(),
+    Entry::of::<workspace::read::Read>(),
+    Entry::of::<workspace::write::Write>(),
+    Entry::of::<workspace::audit::Audit>(),
+    Entry::of::<workspace::diff::Diff>(),
+    Entry::of::<workspace::log::Log>(),
+    Entry::of::<workspace::graph::Graph>(),
+    Entry::of::<workspace::propose::Propose>(),
+    Entry::of::<workspace::review::Review>(),
+    Entry::of::<workspace::approve::Approve>(),
+    Entry::of::<workspace::decline::Decline>(),
+    Entry::of::<workspace::merge::Merge>(),
+    Entry::of::<workspace::abandon::Abandon>(),
+    Entry::of::<workspace::rollback::Rollback>(),
+    Entry::of::<workspace::checkpoint::SaveState>(),
+    Entry::of::<workspace::state::StateOf>(),
+    Entry::of::<workspace::snapshot::Snapshot>(),
+    Entry::of::<workspace::snapshots::Snapshots>(),
+    Entry::of::<workspace::restore::Restore>(),
+    Entry::of::<workspace::events::Events>(),
+    Entry::of::<workspace::recover::Recover>(),
 ];
 
 impl Default for Catalogue {
@@ -82,3 +104,6 @@ impl Default for Catalogue {
         Self::new(ALL.iter().copied())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,21 @@
 //! What a face answers when it cannot do what was asked: one sentence, and who must act.
 //!
-//! Lives here: the kinds, their HTTP statuses, the way from memory's errors. Must never live here:
-//! a secret: what is said here is logged and sent.
+//! The kinds, their HTTP statuses, the way from memory's errors.
 
 use reprise_engine::EngineError;
 use reprise_types::{ErrorKind, MemoryError};
+use reprise_workspace::WorkspaceError;
 use serde::{Deserialize, Serialize};
 
 /// Why something was not done. `Display` is the sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct Problem {
-    /// What kind of reason.
     pub kind: ProblemKind,
     /// What happened, to what, what to do next.
     pub detail: String,
+    /// The rule of a governed workspace that refused.
+    pub rule: Option<String>,
 }
 
 macro_rules! problem_kinds {
@@ -27,7 +28,6 @@ macro_rules! problem_kinds {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$kind,)*];
 
-            /// The HTTP status.
             #[must_use]
             pub fn status(self) -> u16 {
                 match self { $(Self::$kind => $status,)* }
@@ -65,7 +65,6 @@ problem_kinds! {
     Conflict = 409, "conflict", "It contradicts what stands";
     /// More bytes than are read.
     TooLarge = 413, "too-large", "The request is too large";
-    /// Too much under way.
     Overloaded = 429, "overloaded", "Too much is under way";
     /// A defect, or a damaged store.
     Internal = 500, "internal", "Memory failed";
@@ -86,18 +85,35 @@ pub struct ProblemBody {
     /// The kind, for a reader.
     #[serde(default)]
     pub title: String,
-    /// The HTTP status.
     pub status: u16,
-    /// The sentence.
     #[serde(default)]
     pub detail: String,
+    /// The rule of a governed workspace that refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 impl Problem {
     /// A problem of this kind.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        Self { kind, detail }
+        Self {
+            kind,
+            detail: detail.into(),
+            rule: None,
+        }
+    }
+
+    /// The same, refused by this rule; its sentence names it.
+    pub(crate) fn under(self, rule: &str) -> Self {
+        let mut detail = self.detail;
+        if !detail.contains(&format!("(rule {rule})")) {
+            detail = format!("{detail} (rule {rule})");
+        }
+        Self {
+            detail,
+            rule: Some(rule.to_owned()),
+            ..self
+        }
     }
 
     /// The request is at fault.
@@ -142,10 +158,10 @@ impl Problem {
             title: self.kind.title().to_owned(),
             status: self.kind.status(),
             detail: self.detail.clone(),
+            rule: self.rule.clone(),
         }
     }
 
-    /// What another process answered.
     pub fn from_answer(status: u16, body: &[u8]) -> Self {
         let said: Option<ProblemBody> = serde_json::from_slice(body).ok();
         let status = said.as_ref().map_or(status, |said| said.status);
@@ -154,11 +170,11 @@ impl Problem {
             .into_iter()
             .find(|kind| kind.status() == status)
             .unwrap_or(ProblemKind::Internal);
-        let detail = said.map_or_else(
-            || format!("the daemon answered with status {status}"),
-            |said| said.detail,
+        let (detail, rule) = said.map_or_else(
+            || (format!("the daemon answered with status {status}"), None),
+            |said| (said.detail, said.rule),
         );
-        Self { kind, detail }
+        Self { kind, detail, rule }
     }
 }
 
@@ -174,6 +190,32 @@ impl From<MemoryError> for Problem {
             _ => ProblemKind::Internal,
         };
         Self::failed(kind, &error)
+    }
+}
+
+impl From<WorkspaceError> for Problem {
+    fn from(error: WorkspaceError) -> Self {
+        let kind = match &error {
+            WorkspaceError::Refused { .. } => ProblemKind::Forbidden,
+            WorkspaceError::Path(_)
+            | WorkspaceError::Actor(_)
+            | WorkspaceError::Invalid { .. }
+            | WorkspaceError::Rules { .. } => ProblemKind::Invalid,
+            WorkspaceError::Edited { .. }
+            | WorkspaceError::Conflict { .. }
+            | WorkspaceError::Moved { .. }
+            | WorkspaceError::Repository { .. } => ProblemKind::Conflict,
+            WorkspaceError::Busy { .. } => ProblemKind::Unavailable,
+            WorkspaceError::NotAWorkspace { .. } | WorkspaceError::Unknown { .. } => {
+                ProblemKind::NotFound
+            }
+            _ => ProblemKind::Internal,
+        };
+        let problem = Self::failed(kind, &error);
+        match error.rule() {
+            Some(rule) => problem.under(rule),
+            None => problem,
+        }
     }
 }
 
@@ -225,6 +267,10 @@ mod tests {
             let problem = Problem::new(*kind, "the shelf is full; wait");
             let body = serde_json::to_vec(&problem.body()).unwrap();
             assert_eq!(Problem::from_answer(599, &body), problem);
+            let ruled = problem.under("core-prd");
+            assert!(ruled.detail.ends_with("; wait (rule core-prd)"));
+            let body = serde_json::to_vec(&ruled.body()).unwrap();
+            assert_eq!(Problem::from_answer(599, &body), ruled);
         }
         assert_eq!(
             without_paths(

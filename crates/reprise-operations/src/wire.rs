@@ -1,7 +1,5 @@
 //! The JSON that crosses a process boundary: the batch contract's lines (DESIGN 10), and the same
 //! things as HTTP bodies. One home, so that a file, a socket and a terminal say the same.
-//!
-//! Must never live here: doing what is asked.
 
 mod answer;
 mod fields;

@@ -10,7 +10,6 @@ use sha2::{Digest, Sha256};
 
 /// The folder on the wire.
 pub(crate) const FOLDER: &str = "/assets/";
-/// Name, media type, content.
 const FILES: [(&str, &str, &str); 3] = [
     (
         "page.css",

@@ -1,6 +1,4 @@
 //! Pictures, drawn on the server: each stands beside a table or a list that says the same.
-//!
-//! Must never live here: what the numbers mean.
 
 use std::f64::consts::TAU;
 
@@ -15,8 +13,8 @@ const HEIGHT: f64 = 200.0;
 const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 24.0;
 const TOP: f64 = 10.0;
-/// The signal that says how rarely any record answers.
-const BASE_RATE: &str = "base_rate";
+/// What says how rarely any record answers, and how likely the question is about something else.
+const THE_SAME_FOR_ALL: [&str; 2] = ["base_rate", "doubt"];
 /// Points of one line; more are thinned out.
 const POINTS_MAX: usize = 360;
 
@@ -104,8 +102,9 @@ pub(crate) fn signals(signals: &[RankSignal]) -> Markup {
     let mut sorted: Vec<&RankSignal> = signals.iter().collect();
     let weight = |signal: &RankSignal| signal.contribution.abs();
     sorted.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    // Where every record begins is the same for all: the bars compare the others.
-    let others = signals.iter().filter(|signal| signal.name != BASE_RATE);
+    // The bars compare what differs between records.
+    let differs = |signal: &&RankSignal| !THE_SAME_FOR_ALL.contains(&signal.name.as_str());
+    let others = signals.iter().filter(differs);
     let most = others.map(weight).fold(f32::EPSILON, f32::max);
     html! {
         div class="scroll" tabindex="0" role="group" aria-label=(s::SIGNALS) {
@@ -247,7 +246,7 @@ mod tests {
         let all = [
             signal("weak", 0.1),
             signal("strong", -2.0),
-            signal(BASE_RATE, -9.0),
+            signal(THE_SAME_FOR_ALL[0], -9.0),
         ];
         let table = signals(&all).into_string();
         let (strong, weak) = (table.find("strong").unwrap(), table.find("weak").unwrap());

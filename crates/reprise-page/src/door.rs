@@ -1,6 +1,6 @@
 //! Who may come in: one-time links, the sessions they begin, and what each session may do.
 //!
-//! Lives here: secrets and their ends. Must never live here: a header or a template.
+//! Secrets and their ends.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +24,6 @@ pub(crate) struct Grant {
     pub(crate) read_only: bool,
 }
 
-/// A one-time link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
     /// The path with the secret.
@@ -40,7 +39,6 @@ pub(crate) struct Visit {
     pub(crate) read_only: bool,
     /// What every form of this session carries.
     pub(crate) form_token: String,
-    /// Which session.
     pub(crate) session: Hash,
 }
 
@@ -77,7 +75,6 @@ impl Door {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new link.
     pub(crate) fn link(&self, grant: Grant, now: DateTime<Utc>) -> Link {
         let secret = secret();
         let links = &mut self.held().links;
@@ -130,7 +127,6 @@ impl Door {
         })
     }
 
-    /// Ends a session.
     pub(crate) fn leave(&self, visit: &Visit) {
         let sessions = &mut self.held().sessions;
         sessions.retain(|session| session.hash != visit.session);

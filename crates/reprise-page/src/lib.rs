@@ -1,23 +1,28 @@
 //! The page: what is remembered, why it came up, and how to put it right, for a person's browser.
 //!
-//! Lives here: templates, styles, script, sign-in and the rooms of the page. Must never live here:
-//! a rule about memory, a way to its file, or a listening socket: they are lent (`PageMemory`).
+//! Templates, styles, script, sign-in and the rooms of the page.
 
 mod assets;
 mod chart;
 mod door;
 mod memory;
 mod page;
+mod refusal;
 mod rooms;
 mod shell;
 mod strings;
 mod text;
 mod undo;
 mod words;
+mod workspace;
 
 pub use door::Link;
 pub use memory::{
-    Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, Recalled, Refusal,
-    Story, TagCounts, Verdict as Judged, Wording,
+    Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, Recalled, Story,
+    TagCounts, Verdict as Judged, Wording,
 };
 pub use page::Page;
+pub use refusal::Refusal;
+pub use workspace::{
+    Between, PageWorkspaces, Patch, TrailLine, TrailQuery, Transaction, Tree, Waiting, Word,
+};

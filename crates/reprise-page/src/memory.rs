@@ -1,6 +1,4 @@
 //! What the page asks of memory. A process that serves the page lends it.
-//!
-//! Must never live here: what a browser sends or gets.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,26 +11,17 @@ use reprise_types::{
 };
 use tokio_stream::Stream;
 
-/// Memory said no; the sentence says why and what to do next.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{sentence}")]
-pub struct Refusal {
-    /// The HTTP status that says the same.
-    pub status: u16,
-    /// For a reader.
-    pub sentence: String,
-}
+use crate::refusal::Refusal;
+use crate::workspace::PageWorkspaces;
 
 /// A user's memory and the service behind it, in numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overview {
     /// Records that can be recalled.
     pub live: u32,
-    /// Records that were forgotten.
     pub forgotten: u32,
     /// Records replaced by a correction.
     pub superseded: u32,
-    /// Distinct sessions.
     pub sessions: u32,
     /// Live records without a vector.
     pub unembedded: u32,
@@ -58,7 +47,6 @@ pub struct Overview {
 /// An answer, and what a host would have been given for it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recalled {
-    /// Records, scores, reasons.
     pub recall: Recall,
     /// The text for a prompt.
     pub context: ContextBlock,
@@ -69,7 +57,6 @@ pub struct Recalled {
 /// A record with all that is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Story {
-    /// Its present version.
     pub record: MemoryRecord,
     /// The versions that it corrected, newest first.
     pub earlier: Vec<MemoryRecord>,
@@ -83,12 +70,10 @@ pub struct Story {
 pub struct Wording {
     /// A lesson's title.
     pub title: Option<String>,
-    /// The rest.
     pub text: String,
 }
 
 impl Wording {
-    /// As it stands.
     #[must_use]
     pub fn of(record: &MemoryRecord) -> Self {
         let details = record.details.as_ref();
@@ -106,7 +91,6 @@ impl Wording {
     }
 }
 
-/// Tags in use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TagCounts {
     /// Each with how many live records have it, the most used first.
@@ -118,20 +102,15 @@ pub struct TagCounts {
 /// Two tags that may be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alike {
-    /// The rarer one.
     pub tag: String,
     /// The one that it may be merged into.
     pub into: String,
 }
 
-/// What learning did.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Learning {
-    /// Whether adjustments are made.
     pub on: bool,
-    /// Runs learned from.
     pub runs: u64,
-    /// Runs under way.
     pub open_runs: usize,
     /// Records that some run has used.
     pub records: usize,
@@ -164,11 +143,8 @@ pub struct Erased {
 pub struct Verdict {
     /// The answer that it was in.
     pub recall: RecallId,
-    /// What was asked.
     pub query: String,
-    /// The result.
     pub record: RecordId,
-    /// Whether it helped.
     pub helped: bool,
 }
 
@@ -182,16 +158,14 @@ pub type Changes = Pin<Box<dyn Stream<Item = Change> + Send>>;
 /// What a process that serves the page can do for it. Every call names the user whose memory it is
 /// about.
 #[async_trait]
-pub trait PageMemory: fmt::Debug + Send + Sync {
+pub trait PageMemory: PageWorkspaces + fmt::Debug + Send + Sync {
     /// The days of whoever looks, as of now.
     fn calendar(&self) -> Calendar;
-    /// Now.
     fn now(&self) -> DateTime<Utc>;
     /// What a visitor should know of the daemon: names with values.
     fn settings(&self) -> Vec<(String, String)>;
     /// In numbers; `None` while the user has kept nothing.
     async fn overview(&self, user: &UserId) -> Result<Option<Overview>, Refusal>;
-    /// Records kept by day.
     async fn growth(&self, user: &UserId) -> Result<Growth, Refusal>;
     /// A page of records, newest first.
     async fn list(&self, user: &UserId, request: ListRequest) -> Result<Page, Refusal>;
@@ -221,7 +195,6 @@ pub trait PageMemory: fmt::Debug + Send + Sync {
         to: &str,
         relation: &str,
     ) -> Result<Option<RecordId>, Refusal>;
-    /// Takes a link back.
     async fn unlink(
         &self,
         user: &UserId,
@@ -242,14 +215,11 @@ pub trait PageMemory: fmt::Debug + Send + Sync {
     async fn erase(&self, user: &UserId) -> Result<Erased, Refusal>;
     /// Learns that a result helped, or did not.
     async fn judge(&self, user: &UserId, verdict: Verdict) -> Result<(), Refusal>;
-    /// Tags in use.
     async fn tags(&self, user: &UserId) -> Result<TagCounts, Refusal>;
     /// Gives every record with the first tag the second in its place; answers how many.
     async fn merge_tags(&self, user: &UserId, from: &str, into: &str) -> Result<usize, Refusal>;
-    /// What learning did.
     async fn learning(&self, user: &UserId) -> Result<Learning, Refusal>;
     /// Switches adjustments on or off.
     async fn switch_learning(&self, user: &UserId, is_on: bool) -> Result<(), Refusal>;
-    /// Changes from now on.
     fn changes(&self, user: &UserId) -> Changes;
 }

@@ -1,6 +1,6 @@
 //! The page as one value: its router, its links, and the guard before every room.
 //!
-//! Lives here: Host, Origin, cookie, form token, headers. Must never live here: a room.
+//! Host, Origin, cookie, form token, headers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,8 @@ use reprise_types::UserId;
 use reprise_types::limits::TEXT_BYTES_MAX;
 
 use crate::door::{Door, Grant, Link, Visit};
-use crate::memory::{PageMemory, Refusal};
+use crate::memory::PageMemory;
+use crate::refusal::Refusal;
 use crate::{assets, shell, strings};
 
 /// Longest form: a text of which each byte is escaped, and room for the rest.
@@ -68,7 +69,6 @@ impl Page {
         self.0.door.link(grant, self.0.memory.now())
     }
 
-    /// Rooms behind the guard.
     pub(crate) fn guarded(&self, rooms: Router<Self>) -> Router {
         rooms
             .fallback(no_room)

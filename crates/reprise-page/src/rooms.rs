@@ -1,6 +1,4 @@
 //! The rooms of the page and their paths.
-//!
-//! Must never live here: a template.
 
 mod care;
 mod enter;
@@ -15,6 +13,7 @@ mod record;
 mod search;
 mod timeline;
 mod undo;
+mod workspace;
 
 use axum::Router;
 use axum::routing::{get, post};
@@ -51,6 +50,11 @@ fn router() -> Router<Page> {
         .route("/knowledge", get(knowledge::show))
         .route("/knowledge/merge", post(knowledge::merge))
         .route("/learning", get(learning::show).post(learning::switch))
+        .route("/workspace", get(workspace::show))
+        .route("/workspace/approve", post(workspace::approve))
+        .route("/workspace/decline", post(workspace::decline))
+        .route("/workspace/merge", post(workspace::merge))
+        .route("/workspace/recover", post(workspace::recover))
         .route("/care", get(care::show))
         .route("/live", get(live::listen))
         .route("/enter/{secret}", get(enter::enter))

@@ -20,15 +20,17 @@ pub(crate) enum Room {
     Search,
     Knowledge,
     Learning,
+    Workspace,
     Care,
 }
 
-const ROOMS: [(Room, &str, &str); 6] = [
+const ROOMS: [(Room, &str, &str); 7] = [
     (Room::Now, "/", s::NOW),
     (Room::Timeline, "/timeline", s::TIMELINE),
     (Room::Search, "/search", s::SEARCH),
     (Room::Knowledge, "/knowledge", s::KNOWLEDGE),
     (Room::Learning, "/learning", s::LEARNING),
+    (Room::Workspace, "/workspace", s::WORKSPACE),
     (Room::Care, "/care", s::CARE),
 ];
 

@@ -9,6 +9,7 @@ pub(crate) const TIMELINE: &str = "Timeline";
 pub(crate) const SEARCH: &str = "Search";
 pub(crate) const KNOWLEDGE: &str = "Knowledge";
 pub(crate) const LEARNING: &str = "Learning";
+pub(crate) const WORKSPACE: &str = "Workspace";
 pub(crate) const CARE: &str = "Care";
 pub(crate) const SKIP: &str = "Skip to the content";
 pub(crate) const WHOSE: &str = "Whose memory this is";
@@ -16,6 +17,70 @@ pub(crate) const READ_ONLY_BADGE: &str = "read only";
 pub(crate) const SIGN_OUT: &str = "Sign out";
 pub(crate) const FOOTER: &str = "Served by the daemon on this machine. Nothing leaves it.";
 pub(crate) const TO_NOW: &str = "To the first page";
+
+// The workspace.
+pub(crate) const WORKSPACES: &str = "Workspaces";
+pub(crate) const NO_WORKSPACE: &str = "No governed workspace is registered for you. The owner of \
+    this machine names one in the daemon's configuration (`reprise workspace init` makes it):";
+pub(crate) const REGISTER_WORKSPACE: &str = "[workspaces.app]\npath = \"/home/ada/app\"";
+pub(crate) const NO_TREE: &str =
+    "There is no such workspace for you; the room lists those there are.";
+pub(crate) const WAITING: &str = "Waiting for a person";
+pub(crate) const NOTHING_WAITS: &str = "Nothing waits for approval.";
+pub(crate) const RULES_WAIT: &str = "plain git changed the project's rules; the earlier ones are in \
+    force until a person approves";
+pub(crate) const SHOW_CHANGES: &str = "Show what it would bring";
+pub(crate) const APPROVE: &str = "Approve this commit";
+pub(crate) const DECLINE: &str = "Decline";
+pub(crate) const WHY_DECLINED: &str = "Why not";
+pub(crate) const NOTHING: &str = "nothing yet";
+pub(crate) const RECOVER: &str = "Tie them up";
+pub(crate) const UNCOMMITTED: &str = "Not committed by people";
+pub(crate) const PLAIN_GIT: &str = "plain git";
+pub(crate) const TRANSACTIONS: &str = "Transactions";
+pub(crate) const AUDIT: &str = "Audit trail";
+pub(crate) const ACTIONS: [&str; 10] = [
+    "init",
+    "write",
+    "merge",
+    "rollback",
+    "approve",
+    "decline",
+    "violation",
+    "git",
+    "snapshot",
+    "prune",
+];
+pub(crate) const ACTION: &str = "Action";
+pub(crate) const WHEN: &str = "When";
+pub(crate) const WHO: &str = "Who";
+pub(crate) const WHAT: &str = "What";
+pub(crate) const WHERE: &str = "Where";
+pub(crate) const COMMIT: &str = "Commit";
+pub(crate) const RULES: &str = "Rules";
+pub(crate) const CHANGES: &str = "Changes";
+pub(crate) const SHOW: &str = "Show";
+pub(crate) const NO_LINES: &str = "No line fits.";
+pub(crate) const NO_CHANGES: &str = "No file changed, or only the Orchestrator's own logs.";
+pub(crate) const MORE_LINES: &str = "More lines";
+
+pub(crate) fn ahead(ahead: usize, behind: usize) -> String {
+    format!("{ahead} ahead of the shared branch, {behind} behind it")
+}
+
+pub(crate) fn word(human: &str, is_approved: bool) -> String {
+    let verb = if is_approved { "Approved" } else { "Declined" };
+    format!("{verb} by {human}.")
+}
+
+pub(crate) fn stands(branch: Option<&str>, commit: &str, main: &str) -> String {
+    let branch = branch.unwrap_or("no branch (detached)");
+    format!("On {branch} at {commit}; {main} is shared.")
+}
+
+pub(crate) fn loose_ends(count: usize) -> String {
+    format!("A crash left {count} transactions open.")
+}
 
 // What may go wrong.
 pub(crate) const TROUBLE: &str = "That did not work";

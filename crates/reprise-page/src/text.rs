@@ -1,7 +1,5 @@
 //! Stored texts as what they are: nothing in them acts on the page, and what cannot be seen is
 //! shown by its name.
-//!
-//! Must never live here: where a text stands on the page.
 
 use maud::{Markup, html};
 use reprise_engine::{excerpt, matches};

@@ -1,6 +1,4 @@
 //! What a visitor did and can take back, for as long as the session lasts.
-//!
-//! Must never live here: how it is taken back (the rooms).
 
 use std::collections::VecDeque;
 
@@ -10,7 +8,6 @@ use reprise_types::{MemoryRecord, RecordId};
 /// Acts that can be taken back; the oldest makes room.
 const HELD_MAX: usize = 32;
 
-/// Something that was done.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Act {
     /// A new version took the place of `old`.
@@ -18,12 +15,10 @@ pub(crate) enum Act {
         old: Box<MemoryRecord>,
         new: RecordId,
     },
-    /// Its tags were these.
     Tagged {
         record: RecordId,
         before: Vec<String>,
     },
-    /// A link was made.
     Linked {
         from: RecordId,
         to: RecordId,

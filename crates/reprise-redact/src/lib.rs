@@ -1,7 +1,7 @@
 //! Secrets out of texts, before anything is kept, sent or shown to others.
 //!
-//! Lives here: the rules (data: `rules.toml`), the one pass that finds what they describe, and what
-//! is private by its tags. Must never live here: who keeps the text, or a disk.
+//! The rules (data: `rules.toml`), the one pass that finds what they describe, and what is private
+//! by its tags.
 
 mod element;
 mod named;
@@ -9,7 +9,7 @@ mod proof;
 mod redactor;
 mod rules;
 mod scan;
-#[cfg(feature = "testing")]
+#[doc(hidden)]
 pub mod testing;
 
 pub use element::{Unclosed, elements, without_elements};

@@ -1,8 +1,7 @@
 //! Values of names that only secrets have: `DB_PASSWORD=...`, `"clientSecret": "..."`,
 //! `--password ...`, `<password>...</password>`.
 //!
-//! Lives here: reading a name, what joins it to its value, and how much of a proof that place asks
-//! for. Must never live here: the names (data: `rules.toml`).
+//! Reading a name, what joins it to its value, and how much of a proof that place asks for.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -26,7 +25,6 @@ static JOINT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(joint).expect("a constant expression compiles")
 });
 
-/// Where a value stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// `"name": "value"`, `<name>value</name>`: nothing but a value can stand there.

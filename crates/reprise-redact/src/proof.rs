@@ -1,6 +1,4 @@
 //! Whether what stands where a secret would is one: not a placeholder, not code, random enough.
-//!
-//! Must never live here: where it was found.
 
 use std::collections::BTreeSet;
 
@@ -61,7 +59,6 @@ pub(crate) enum Proof {
     Password,
     /// A value with letters and digits, or another mixture that words do not have.
     Mixed,
-    /// A long random value.
     Random,
     /// What follows "is": a password, not a word that says something of it.
     Said,

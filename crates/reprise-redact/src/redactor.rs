@@ -21,7 +21,6 @@ static BUILT_IN: LazyLock<Rules> = LazyLock::new(|| {
 pub struct Redactor;
 
 impl Redactor {
-    /// The built-in redaction.
     #[must_use]
     pub fn new() -> Self {
         Self

@@ -1,6 +1,4 @@
 //! The rules: read from their page, checked, and compiled into one search for all of their words.
-//!
-//! Must never live here: a rule (they are data: `rules.toml`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +13,7 @@ use crate::proof::{Placeholders, Proof};
 pub enum RulesError {
     /// The page is not what it should be.
     #[error("the rules of redaction cannot be read: {0}; correct that line")]
-    Page(#[from] toml::de::Error),
+    Page(#[from] toml_edit::de::Error),
     /// A rule's expression is none.
     #[error("the rule `{kind}` of redaction has an expression that does not compile: {why}")]
     Expression {
@@ -29,7 +27,6 @@ pub enum RulesError {
     Incomplete {
         /// The rule's kind.
         kind: String,
-        /// What is missing.
         what: &'static str,
     },
     /// The words of all rules together cannot be searched for.
@@ -37,7 +34,6 @@ pub enum RulesError {
     Words(#[from] aho_corasick::BuildError),
 }
 
-/// What secrets look like.
 #[derive(Debug)]
 pub struct Rules {
     pub(crate) words: AhoCorasick,
@@ -97,13 +93,11 @@ pub(crate) struct Ending {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Needs {
-    /// Anything, words included.
     Any,
     /// Anything, but words only where nothing else can stand.
     Value,
     /// A mixture that words do not have.
     Mixed,
-    /// Something long and random.
     Random,
     /// The name is none of a secret.
     Never,
@@ -198,7 +192,7 @@ const NAME_WORDS: &[&str] = &[
 impl Rules {
     /// Reads and compiles a page of rules.
     pub fn from_toml(page: &str) -> Result<Self, RulesError> {
-        let page: Page = toml::from_str(page)?;
+        let page: Page = toml_edit::de::from_str(page)?;
         let mut words: BTreeMap<String, Vec<Meaning>> = BTreeMap::new();
         let mut add = |word: &str, meaning| {
             let meanings = words.entry(word.to_ascii_lowercase()).or_default();

@@ -1,6 +1,4 @@
 //! One pass over a text: where the words of the rules stand, what begins there, and what goes.
-//!
-//! Must never live here: a rule, or the judgement of a name's value.
 
 use std::ops::Range;
 
@@ -20,7 +18,6 @@ const ADDRESS: usize = 512;
 pub struct Redacted {
     /// The text without its secrets.
     pub text: String,
-    /// How many were replaced.
     pub count: u32,
 }
 

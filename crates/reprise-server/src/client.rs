@@ -1,8 +1,7 @@
 //! A client of the daemon: HTTP/1.1 over its Unix socket, started on demand.
 //!
-//! Lives here: connections that are kept, one repetition of a request whose connection broke, the
-//! end of patience with a daemon that hangs. Must never live here: a second protocol, or a way to
-//! the files past the daemon.
+//! Connections that are kept, one repetition of a request whose connection broke, the end of
+//! patience with a daemon that hangs.
 
 mod operation;
 mod start;
@@ -11,7 +10,7 @@ use std::fmt::Write;
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
@@ -22,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use reprise_types::{UserId, system_entropy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::place::Place;
 use reprise_operations::{Problem, ProblemKind};
@@ -35,6 +34,9 @@ const KEPT_MAX: usize = 8;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How often one that takes no new clients any more, because it ends, is waited for once more.
 const ENDING_LOOKS_MAX: usize = 12;
+/// How long a daemon may take to close its memories, and between two looks at whether it has.
+const ENDING: Duration = Duration::from_mins(1);
+const LOOK: Duration = Duration::from_millis(5);
 
 type Sender = SendRequest<Full<Bytes>>;
 
@@ -47,7 +49,6 @@ pub struct Client {
     kept: Mutex<Vec<Sender>>,
 }
 
-/// One request.
 #[derive(Debug, Clone)]
 pub struct Call {
     method: Method,
@@ -242,6 +243,25 @@ impl Client {
     /// Tells the daemon to end.
     pub async fn shut_down(&self) -> Result<Value, Problem> {
         self.ask(&Call::post("/v1/shutdown", &Value::Null)).await
+    }
+
+    /// Tells the daemon to end, and waits until it has: all that it held is closed then.
+    pub async fn end(&self) -> Result<(), Problem> {
+        let process = self.place.process();
+        self.shut_down().await?;
+        let since = Instant::now();
+        while self.place.is_held() && self.place.process() == process {
+            if since.elapsed() > ENDING {
+                let (process, waited) = (process.unwrap_or_default(), ENDING.as_secs());
+                let said = format!(
+                    "the daemon (process {process}) was told to end and is not done after {waited} \
+                     s; wait for it, or end it with `kill {process}`"
+                );
+                return Err(Problem::new(ProblemKind::TimedOut, said));
+            }
+            sleep(LOOK).await;
+        }
+        Ok(())
     }
 
     /// A connection that broke, or had been closed meanwhile, is replaced once. The request has a

@@ -1,9 +1,9 @@
 //! The daemon's life: one for each data directory, from its lock to the last synced byte.
 //!
-//! Lives here: listening, draining, ending when idle or told to. Must never live here: a route, or
-//! opening a model (that happens on the embedder's own threads, long after the socket accepts).
+//! Listening, draining, ending when idle or told to.
 
 mod accept;
+mod error;
 mod life;
 mod lock;
 mod progress;
@@ -16,19 +16,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hyper_util::server::graceful::GracefulShutdown;
-use reprise_agent::{MemoryConfig, MemoryService, StartError};
+use reprise_agent::{MemoryConfig, MemoryService};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
-use crate::place::{Place, PlaceError};
+use crate::place::Place;
 use crate::tokens::TokenFile;
-use reprise_operations::{Catalogue, Memories, TagRules};
+use reprise_operations::{Catalogue, Memories, TagRules, Workspaces};
 use reprise_types::UserId;
 
-use accept::Entrance;
+pub(crate) use accept::{Entrance, connections_max};
+pub use error::DaemonError;
 pub use life::Ended;
 pub(crate) use life::Life;
 use lock::LifeLock;
@@ -54,58 +55,14 @@ pub struct DaemonOptions {
     pub requests_per_second: Option<NonZeroU32>,
     /// What the configuration says of tags.
     pub tags: TagRules,
+    /// The governed workspaces that requests may name.
+    pub workspaces: Workspaces,
     /// What can be asked of it.
     pub catalogue: Catalogue,
     /// Whose memory it is where a request does not say; `None` for `default`'s.
     pub user: Option<UserId>,
 }
 
-/// The daemon could not run.
-#[derive(Debug, thiserror::Error)]
-pub enum DaemonError {
-    /// The meeting place.
-    #[error(transparent)]
-    Place(#[from] PlaceError),
-    /// Another daemon has the data directory.
-    #[error(
-        "a daemon (process {pid}) serves `{data}` already; use it, or pass --replace to take its \
-         place"
-    )]
-    Running {
-        /// Its process.
-        pid: String,
-        /// What it serves.
-        data: String,
-    },
-    /// An address that cannot be had.
-    #[error("the address {address} cannot be listened on ({cause}); choose another --http")]
-    Address {
-        /// Which.
-        address: SocketAddr,
-        /// The system's reason.
-        cause: std::io::Error,
-    },
-    /// Reachable from elsewhere, and open to nobody.
-    #[error(
-        "{address} can be reached from other machines and there is no token; run `reprise token \
-         add NAME` first, or bind 127.0.0.1"
-    )]
-    NoToken {
-        /// Which address.
-        address: SocketAddr,
-    },
-    /// The service.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The token file.
-    #[error(transparent)]
-    Token(#[from] crate::tokens::TokenError),
-    /// The system refused.
-    #[error(transparent)]
-    Io(#[from] std::io::Error),
-}
-
-/// A daemon that listens.
 #[derive(Debug)]
 pub struct Daemon {
     app: App,
@@ -127,6 +84,7 @@ impl Daemon {
             patience,
             requests_per_second,
             tags,
+            workspaces,
             catalogue,
             user,
         } = options;
@@ -151,7 +109,9 @@ impl Daemon {
         // The page has one door.
         let (new_doors, doors) = mpsc::channel(1);
         let app = App {
-            memories: Memories::new(service, clock).with_tags(tags),
+            memories: Memories::new(service, clock)
+                .with_tags(tags)
+                .with_workspaces(workspaces),
             catalogue,
             user,
             life: Arc::new(life),
@@ -175,7 +135,6 @@ impl Daemon {
         self.app.life.http.get().copied()
     }
 
-    /// What it serves.
     #[must_use]
     pub fn memories(&self) -> &Memories {
         &self.app.memories
@@ -195,7 +154,7 @@ impl Daemon {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let open = Arc::new(GracefulShutdown::new());
         let life = Arc::clone(&app.life);
-        let most = accept::connections_max();
+        let most = connections_max();
         let entrance = |door| Entrance::new(http::router(&app, &door), Arc::clone(&open), most);
         let mut listening = JoinSet::new();
         listening.spawn(entrance(Door::Socket).socket(socket, Arc::clone(&life)));

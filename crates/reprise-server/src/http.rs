@@ -4,7 +4,9 @@
 //! the doors, extraction and statuses.
 
 mod answers;
+mod app;
 mod catalogue;
+mod door;
 mod extract;
 mod guard;
 mod intake;
@@ -22,37 +24,20 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
 use axum::{Router, middleware};
 
-use reprise_operations::{Catalogue, Memories, Profile};
-use reprise_types::UserId;
+use reprise_operations::Profile;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use crate::daemon::Life;
 use crate::mcp::McpFace;
-use crate::tokens::TokenFile;
+use app::BODY_BYTES_MAX;
 
-pub(crate) use extract::user_of;
-pub(crate) use guard::Door;
-pub(crate) use metrics::Metrics;
-pub(crate) use page::{NewDoor, PageDoor};
+pub(crate) use answers::Refusal;
+pub(crate) use app::App;
+pub(crate) use door::{NewDoor, PageDoor};
+pub(crate) use extract::{Caller, user_of};
+pub(crate) use guard::{Door, bearer};
+pub(crate) use metrics::{Metrics, watch};
 pub(crate) use rate::Rates;
-
-/// Longest body that is read, in bytes.
-pub(crate) const BODY_BYTES_MAX: usize = 32 * 1024 * 1024;
-
-/// What every handler can reach. Cheap to clone.
-#[derive(Debug, Clone)]
-pub(crate) struct App {
-    pub(crate) memories: Memories,
-    pub(crate) catalogue: Catalogue,
-    /// Whose memory it is where a request does not say.
-    pub(crate) user: Option<UserId>,
-    pub(crate) life: Arc<Life>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) tokens: Arc<TokenFile>,
-    pub(crate) rates: Arc<Rates>,
-    pub(crate) page: Arc<PageDoor>,
-}
 
 /// Every route, guarded for this door.
 pub(crate) fn router(app: &App, door: &Door) -> Router {
@@ -67,7 +52,8 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .merge(catalogue::router(&app.catalogue))
         .nest("/v1/users/{user}", streams::router())
         .route("/v1/users/{user}/tools/{tool}", post(tools::call))
-        .route_service("/mcp", mcp(app))
+        .route_service("/mcp", mcp(app, Profile::Default))
+        .route_service("/mcp/workspace", mcp(app, Profile::Workspace))
         .fallback(service::no_route)
         .method_not_allowed_fallback(service::no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -77,18 +63,16 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
             (app.clone(), *door),
             guard::check,
         ))
-        .layer(middleware::from_fn_with_state(app.clone(), metrics::watch))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&app.metrics),
+            watch,
+        ))
         .with_state(app.clone())
 }
 
 /// MCP over HTTP. Host and Origin are checked before it is reached.
-fn mcp(app: &App) -> StreamableHttpService<McpFace, LocalSessionManager> {
-    let face = McpFace::here(
-        app.memories.clone(),
-        app.catalogue.clone(),
-        None,
-        Profile::Default,
-    );
+fn mcp(app: &App, profile: Profile) -> StreamableHttpService<McpFace, LocalSessionManager> {
+    let face = McpFace::here(app.memories.clone(), app.catalogue.clone(), None, profile);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(Vec::<String>::new())
         .with_max_request_body_bytes(BODY_BYTES_MAX)

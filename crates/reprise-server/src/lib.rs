@@ -5,6 +5,7 @@
 
 mod client;
 mod daemon;
+mod global;
 mod hooks;
 mod http;
 mod mcp;
@@ -17,7 +18,8 @@ mod tokens;
 pub use client::{Call, Client, Starter};
 pub use daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 
+pub use global::{GlobalService, GlobalServiceError, GlobalServiceOptions};
 pub use hooks::{HookProgram, Moment};
 pub use mcp::McpFace;
 pub use place::{Place, PlaceError};
-pub use tokens::{Scope, TokenEntry, TokenError, TokenFile};
+pub use tokens::{Grant, Right, Scope, TokenEntry, TokenError, TokenFile};

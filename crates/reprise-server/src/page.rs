@@ -1,6 +1,6 @@
 //! What the page asks of memory, by the operations of the catalogue.
-//!
-//! Must never live here: what a browser sends or gets.
+
+mod workspaces;
 
 use std::fmt;
 use std::sync::Arc;
@@ -49,7 +49,8 @@ impl fmt::Debug for Paged {
 impl Paged {
     fn of(&self, user: &UserId) -> Memory {
         // A browser is let in by a program of this machine.
-        self.memories.of(user).on_machine()
+        let memory = self.memories.of(user).on_machine();
+        memory.asked_by("the page".to_owned())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Where a daemon and its clients meet: the names of its socket, locks and token file.
 //!
-//! Lives here: the rule that gives every data directory its own socket. Must never live here:
-//! reading the environment: the binary says which runtime directory there is.
+//! The rule that gives every data directory its own socket.
 
+use std::fs::TryLockError;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -31,21 +31,10 @@ pub enum PlaceError {
         "the socket's path `{path}` has {got} bytes and may have {SOCKET_PATH_MAX}; set \
          XDG_RUNTIME_DIR, or choose a shorter --data-dir"
     )]
-    TooLong {
-        /// The path.
-        path: String,
-        /// Its length.
-        got: usize,
-    },
+    TooLong { path: String, got: usize },
     /// Others could put a socket there.
     #[error("`{path}` is open to other users (mode {mode:o}); run `chmod 700 {path}`")]
-    Open {
-        /// The folder.
-        path: String,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The system refused.
+    Open { path: String, mode: u32 },
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -68,7 +57,6 @@ impl Place {
         }
     }
 
-    /// The data directory.
     #[must_use]
     pub fn data(&self) -> &Path {
         &self.data
@@ -103,6 +91,13 @@ impl Place {
     #[must_use]
     pub fn life_lock(&self) -> PathBuf {
         self.own().join("daemon.lock")
+    }
+
+    /// Whether a daemon lives, serving or about to end.
+    pub(crate) fn is_held(&self) -> bool {
+        let lock = fs_err::File::open(self.life_lock());
+        let refused = |lock: fs_err::File| lock.file().try_lock_shared();
+        lock.is_ok_and(|lock| matches!(refused(lock), Err(TryLockError::WouldBlock)))
     }
 
     /// Held by the client that is starting a daemon.

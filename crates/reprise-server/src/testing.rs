@@ -1,19 +1,22 @@
 //! A daemon for tests: its own folder, real doors, no model or one that counts words.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use reprise_agent::MemoryConfig;
 use reprise_engine::Engine;
 use reprise_store::RealDisk;
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace, normalize};
+use reprise_types::{EmbedError, Embedder, EmbeddingSpace, SystemClock, normalize};
+use reprise_workspace::Workspace;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use crate::client::Client;
 use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 use crate::place::Place;
-use reprise_operations::{Catalogue, TagRules};
+use reprise_operations::{Catalogue, Registered, TagRules, Workspaces};
 
 /// A daemon of this test's own.
 pub(crate) struct Running {
@@ -46,6 +49,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         patience: crate::client::PATIENCE,
         requests_per_second: None,
         tags: TagRules::default(),
+        workspaces: Workspaces::default(),
         catalogue: Catalogue::default(),
         user: None,
     }
@@ -77,6 +81,26 @@ async fn started(
         ended: tokio::spawn(daemon.run()),
         folder,
     }
+}
+
+/// A daemon with one governed workspace, `app`, registered for `user` in these roles; and its tree.
+pub(crate) async fn run_with_tree(user: &str, roles: &[&str]) -> (Running, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    Workspace::init(&tree, Arc::new(SystemClock)).unwrap();
+    let roles = roles.iter().map(|role| (*role).to_owned()).collect();
+    let app = Registered {
+        path: tree.clone(),
+        users: BTreeMap::from([(user.parse().unwrap(), roles)]),
+    };
+    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let options = DaemonOptions {
+        workspaces: BTreeMap::from([("app".to_owned(), app)])
+            .try_into()
+            .unwrap(),
+        ..options(&place)
+    };
+    (run_with(folder, place, options).await, tree)
 }
 
 pub(crate) async fn run() -> Running {

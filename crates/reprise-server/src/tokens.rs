@@ -1,7 +1,6 @@
 //! Who may come in over TCP: bearer tokens, of which only hashes are kept.
 //!
-//! Lives here: making, replacing, withdrawing and recognising tokens. Must never live here: a token
-//! itself, in a log, an error or a file: it is shown once, to whoever asked for it.
+//! Making, replacing, withdrawing and recognising tokens.
 
 use std::fs::{File, Metadata, TryLockError};
 use std::io::{Read, Write};
@@ -48,13 +47,40 @@ impl Scope {
     }
 }
 
+/// What a token may do with a store of published knowledge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// Whose member its user is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub org: Option<String>,
+    /// Whether the paid tier is open to him.
+    #[serde(default)]
+    pub paid: bool,
+    /// Which operations.
+    pub may: Vec<Right>,
+}
+
+/// A group of operations on published knowledge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Right {
+    /// Ask, and read what was found.
+    Read,
+    /// Publish and take back, rate, report.
+    Write,
+    /// Make snapshots, read metrics.
+    Operate,
+}
+
 /// One token, without the token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TokenEntry {
     /// What its maker calls it.
     pub name: String,
-    /// Whose memory it opens.
     pub scope: Scope,
+    /// What it may do with published knowledge; nothing for a token of the daemon.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<Grant>,
     /// When it was made or replaced.
     pub created: DateTime<Utc>,
     sha256: String,
@@ -68,27 +94,18 @@ pub enum TokenError {
         "`{path}` cannot be read as a token file ({message}); move it away and make new tokens"
     )]
     Unreadable {
-        /// The file.
         path: String,
         /// The parser's words.
         message: String,
     },
-    /// The name is taken.
     #[error("there is a token `{name}` already; rotate it, or choose another name")]
-    Taken {
-        /// The name.
-        name: String,
-    },
+    Taken { name: String },
     /// No token has this name.
     #[error("there is no token `{name}`; `reprise token list` names them")]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
     /// A name nobody could type again.
     #[error("a token's name has 1 to 64 printable ASCII characters; choose another")]
     Name,
-    /// Too many.
     #[error("there are {TOKENS_MAX} tokens already; revoke some")]
     TooMany,
     /// Another process does not let go of the lock.
@@ -100,12 +117,10 @@ pub enum TokenError {
     /// No random bytes.
     #[error("the system gave no random bytes for a token ({0}); try again")]
     Random(getrandom::Error),
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-/// The file of hashes.
 #[derive(Debug)]
 pub struct TokenFile {
     path: PathBuf,
@@ -154,6 +169,17 @@ impl TokenFile {
 
     /// Makes a token and answers it: the only time that it is shown.
     pub fn add(&self, name: &str, scope: Scope, now: DateTime<Utc>) -> Result<String, TokenError> {
+        self.add_with(name, scope, None, now)
+    }
+
+    /// The same for the service of published knowledge.
+    pub fn add_with(
+        &self,
+        name: &str,
+        scope: Scope,
+        grant: Option<Grant>,
+        now: DateTime<Utc>,
+    ) -> Result<String, TokenError> {
         if name.is_empty() || name.len() > 64 || !name.chars().all(|c| c.is_ascii_graphic()) {
             return Err(TokenError::Name);
         }
@@ -170,6 +196,7 @@ impl TokenFile {
             entries.push(TokenEntry {
                 name: name.to_owned(),
                 scope,
+                grant,
                 created: now,
                 sha256: hash(&token),
             });
@@ -191,7 +218,6 @@ impl TokenFile {
         Ok(token)
     }
 
-    /// Withdraws a token.
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
         self.change(|entries| {
             let place = entries.iter().position(|entry| entry.name == name);

@@ -4,7 +4,7 @@
 //! check u64 | stored u32 | raw u32 | entries u16 | encoding u8 | 0 u8 | stored bytes
 //! ```
 //! `check` is XXH3-64 of everything behind it, so a single record can be read and proven whole
-//! without hashing its segment. Never here: segments, or what an entry means.
+//! without hashing its segment.
 
 use std::io;
 

@@ -1,7 +1,5 @@
 //! Checkpoints: derived blobs, the directory and rvf-runtime's manifest, made valid by a seal.
 //!
-//! Lives here: the bytes of those four and reading them back. Never here: when to write one.
-//!
 //! ```text
 //! derived segments... | directory 0x48 | manifest 0x05 | sync | seal 0x49 | sync
 //! ```
@@ -42,11 +40,9 @@ pub(crate) struct Part {
     pub(crate) payload_size: u64,
 }
 
-/// What a seal says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Seal {
     pub(crate) seq: u64,
-    /// Where the checkpoint begins.
     pub(crate) start: u64,
     pub(crate) directory: u64,
     pub(crate) manifest: u64,
@@ -54,7 +50,6 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    /// Size of its payload.
     pub(crate) fn payload_size(&self) -> u64 {
         (PREAMBLE_SIZE + 3 * 8 + 8 + 4 + self.parts.len() * 17) as u64
     }

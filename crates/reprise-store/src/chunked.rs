@@ -1,7 +1,7 @@
 //! A growing list that can be snapshotted in constant time: chunks behind `Arc`, copied on write,
 //! and read out of their saved form when they are first asked for.
 //!
-//! Lives here: the container. Never here: what it contains.
+//! The container.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -106,7 +106,6 @@ impl<T: Clone> Chunked<T> {
         }
     }
 
-    /// Items in it.
     pub fn len(&self) -> usize {
         self.len
     }

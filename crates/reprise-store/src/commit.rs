@@ -1,8 +1,7 @@
 //! A commit in bytes: a `VEC_SEG` in rvf-runtime's dialect, where there are vectors, then the
 //! commit segment that makes it count.
 //!
-//! Lives here: the fixed part of a commit segment and the layout of `VEC_SEG`. Never here: the
-//! disk.
+//! The fixed part of a commit segment and the layout of `VEC_SEG`.
 
 use std::io;
 

@@ -1,8 +1,7 @@
 //! Compaction: a new file beside the old one, with what is live and nothing else.
 //!
-//! Lives here: starting, running and finishing. Never here: the packing itself (`compact/pack`).
-//! Until the rename at the very end the old file is the memory; a compaction that fails or is
-//! killed before changes nothing.
+//! Starting, running and finishing. Until the rename at the very end the old file is the memory; a
+//! compaction that fails or is killed before changes nothing.
 
 mod pack;
 

@@ -1,7 +1,6 @@
 //! The directory: where every record and vector stands, folded from the log, one slot an ordinal.
 //!
-//! Lives here: the fold of commits into slots. Never here: reading the disk; its bytes
-//! (`directory/codec`).
+//! The fold of commits into slots.
 
 mod codec;
 
@@ -24,7 +23,6 @@ pub(crate) enum SlotState {
     Lost,
 }
 
-/// Where a record stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) state: SlotState,
@@ -107,7 +105,6 @@ impl Directory {
         self.slots.get(ordinal as usize)
     }
 
-    /// Takes in a commit.
     pub(crate) fn fold(&mut self, facts: &FileFacts, commit: Folding<'_>) {
         while self.records() < commit.first_ordinal {
             self.push_lost();

@@ -1,11 +1,9 @@
 //! The one seam to the operating system: files that can be read at an offset, written, cut, synced,
 //! renamed and locked.
 //!
-//! Lives here: the `Disk` traits. Never here: the file format, or a path that the store did not
-//! name.
+//! The `Disk` traits.
 
 mod real;
-#[cfg(feature = "testing")]
 mod sim;
 
 use std::fmt::Debug;
@@ -14,15 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use real::RealDisk;
-#[cfg(feature = "testing")]
 pub use sim::{Crash, SimDisk};
 
 /// Which file a name or a handle stands for: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The device.
     pub device: u64,
-    /// The inode on it.
     pub inode: u64,
 }
 
@@ -56,7 +51,6 @@ pub trait Disk: Debug + Send + Sync {
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 }
 
-/// An open file.
 pub trait DiskFile: Debug + Send + Sync {
     /// Bytes in it.
     fn size(&self) -> io::Result<u64>;
@@ -73,7 +67,6 @@ pub trait DiskFile: Debug + Send + Sync {
     /// Returns once content and size are on stable storage.
     fn sync(&self) -> io::Result<()>;
 
-    /// Which file it is.
     fn identity(&self) -> io::Result<FileIdentity>;
 
     /// How many names it has; 0 once it is removed.

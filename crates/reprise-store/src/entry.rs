@@ -1,6 +1,6 @@
 //! What the log is made of: entries, commits, and the sequence that orders them.
 //!
-//! Lives here: the caller's view of one entry. Never here: its bytes (`codec` knows those).
+//! The caller's view of one entry.
 
 use std::fmt;
 
@@ -28,9 +28,7 @@ pub enum Entry {
     Record(Box<MemoryRecord>),
     /// The vector of a record that was kept without one, or its vector in another space.
     Embedded {
-        /// Whose vector.
         ordinal: u32,
-        /// Its coordinate system.
         space: EmbeddingSpace,
         /// As many finite numbers as the file has dimensions.
         vector: Vec<f32>,
@@ -38,13 +36,11 @@ pub enum Entry {
     /// A record is forgotten: from this commit on it is not served, and compaction removes its
     /// text, vector, external ids and metadata from the disk.
     Forgotten {
-        /// Which record.
         ordinal: u32,
         /// Its id, which the stub keeps.
         id: RecordId,
         /// When.
         at: DateTime<Utc>,
-        /// Why.
         reason: String,
         /// Hash of the forgotten text, which the stub keeps.
         content_hash: ContentHash,
@@ -54,7 +50,6 @@ pub enum Entry {
     },
     /// How far a stream has been consumed; the last one of each stream counts.
     Cursor {
-        /// Which stream.
         stream: String,
         /// The last sequence number that was taken from it.
         seq: u64,
@@ -62,11 +57,9 @@ pub enum Entry {
     /// Something is said of a record that is there. Compaction leaves out what is said of the
     /// forgotten.
     Annotated {
-        /// Of which record.
         ordinal: u32,
         /// When.
         at: DateTime<Utc>,
-        /// What.
         annotation: Annotation,
     },
     /// One thing said of a run, or of learning itself. The engine checks it; the log keeps it.
@@ -82,7 +75,6 @@ pub enum Entry {
 /// The receipt of an acknowledged commit: whole and on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Commit {
-    /// Its number.
     pub seq: CommitSeq,
     /// The ordinal of its first `Entry::Record`; the others follow in order.
     pub first_ordinal: u32,

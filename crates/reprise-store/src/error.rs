@@ -1,6 +1,6 @@
 //! Every way the store can refuse, each a sentence that says what to do next.
 //!
-//! Lives here: `StoreError` and who must act on it. Never here: recovery decisions.
+//! `StoreError` and who must act on it.
 
 use std::io;
 use std::path::PathBuf;
@@ -12,12 +12,10 @@ use reprise_types::ErrorKind;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The operating system refused.
     #[error("cannot {action} {}: {cause}; {}", .path.display(), advice(.cause))]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
-        /// On which file.
         path: PathBuf,
         /// The system's answer.
         cause: io::Error,
@@ -33,12 +31,7 @@ pub enum StoreError {
         "{} is not a Reprise memory ({why}); move it away or choose another directory",
         .path.display()
     )]
-    NotAStore {
-        /// The file.
-        path: PathBuf,
-        /// What gave it away.
-        why: &'static str,
-    },
+    NotAStore { path: PathBuf, why: &'static str },
     /// Written by a later version; it was not touched.
     #[error(
         "{} was written by a newer Reprise (format {found}, this one reads up to {supported}); \
@@ -46,9 +39,7 @@ pub enum StoreError {
         .path.display()
     )]
     NewerFormat {
-        /// The file.
         path: PathBuf,
-        /// Its format version.
         found: u16,
         /// The newest this build reads.
         supported: u16,
@@ -59,27 +50,20 @@ pub enum StoreError {
         .path.display()
     )]
     WrongDimensions {
-        /// The file.
         path: PathBuf,
-        /// Its dimensions.
         got: u16,
         /// What the caller asked for.
         expected: u16,
     },
-    /// Another writer has it.
     #[error("{} is in use by {holder}; end that one first (a daemon: `reprise stop`)", .path.display())]
     Locked {
-        /// The file.
         path: PathBuf,
         /// A process id where the system tells, else "another process".
         holder: String,
     },
     /// Opened for reading only.
     #[error("{} was opened read-only; open it for writing", .path.display())]
-    ReadOnly {
-        /// The file.
-        path: PathBuf,
-    },
+    ReadOnly { path: PathBuf },
     /// An earlier write or sync failed, and the disk does not let us take back what it left.
     #[error(
         "an earlier write to {} failed ({cause}) and cannot be taken back yet; check the disk, \
@@ -87,19 +71,13 @@ pub enum StoreError {
         .path.display()
     )]
     Poisoned {
-        /// The file.
         path: PathBuf,
         /// The first failure's sentence.
         cause: String,
     },
     /// The path does not name the file in use any more. The write was not kept.
     #[error("{} was {what}", .path.display())]
-    Displaced {
-        /// Where the file was.
-        path: PathBuf,
-        /// What became of it.
-        what: Displacement,
-    },
+    Displaced { path: PathBuf, what: Displacement },
     /// A record that was never written.
     #[error("there is no record {ordinal}, the log has {records}; use an ordinal it returned")]
     NoRecord {
@@ -115,7 +93,6 @@ pub enum StoreError {
         ordinal: u32,
         /// When.
         at: DateTime<Utc>,
-        /// Why.
         reason: String,
     },
     /// A record whose bytes are damaged or were skipped by recovery. Never served.
@@ -129,11 +106,8 @@ pub enum StoreError {
     /// Something in the file is damaged beyond what recovery can step over.
     #[error("{} is damaged at offset {offset} ({what}); restore it from a backup", .path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
-        /// Where.
         offset: u64,
-        /// What was expected there.
         what: &'static str,
     },
     /// An entry that cannot be written as given.
@@ -141,7 +115,6 @@ pub enum StoreError {
     BadEntry {
         /// Position in the slice given to `append`.
         index: usize,
-        /// What is wrong.
         why: String,
     },
     /// A commit larger than one commit may be.
@@ -149,37 +122,25 @@ pub enum StoreError {
     CommitTooLarge {
         /// Entries or bytes.
         what: &'static str,
-        /// How many.
         got: usize,
-        /// The bound.
         limit: usize,
     },
     /// No ordinals left.
     #[error("the log holds {records} records, which is all one file can; start a new file")]
-    Full {
-        /// How many there are.
-        records: u32,
-    },
+    Full { records: u32 },
     /// The commits asked for were merged by compaction.
     #[error("commits up to {horizon} were merged, so replay after {after} is not possible; use 0")]
     Compacted {
-        /// What was asked for.
         after: u64,
         /// The last merged commit.
         horizon: u64,
     },
     /// Only one compaction at a time.
     #[error("a compaction of {} is under way; wait for it to finish", .path.display())]
-    CompactionUnderWay {
-        /// The file.
-        path: PathBuf,
-    },
+    CompactionUnderWay { path: PathBuf },
     /// The compaction was made from another log or from an earlier file of this one.
     #[error("this compaction does not belong to {}; start a new one", .path.display())]
-    StaleCompaction {
-        /// The file.
-        path: PathBuf,
-    },
+    StaleCompaction { path: PathBuf },
 }
 
 /// What became of a file in use, behind the back of its writer.

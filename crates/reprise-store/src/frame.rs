@@ -1,7 +1,7 @@
 //! Segment framing: RVF's 64-byte header, 64-byte alignment and XXH3-128, plus the preamble that
 //! every segment of our own carries inside its hashed payload.
 //!
-//! Lives here: type numbers, header, preamble. Never here: what a payload says beyond its preamble.
+//! Type numbers, header, preamble.
 //!
 //! RVF's hash does not cover its header, so we accept a header only if it is, byte for byte, the
 //! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. And type and file id
@@ -17,7 +17,6 @@ pub(crate) const HEADER_SIZE: u64 = SEGMENT_HEADER_SIZE as u64;
 /// RVF's own types, in rvf-runtime's dialect.
 pub(crate) const TYPE_VECTORS: u8 = 0x01;
 pub(crate) const TYPE_MANIFEST: u8 = 0x05;
-/// Our types.
 pub(crate) const TYPE_COMMIT: u8 = 0x40;
 pub(crate) const TYPE_DERIVED_FIRST: u8 = 0x41;
 pub(crate) const TYPE_DERIVED_LAST: u8 = 0x47;
@@ -48,7 +47,6 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Header, payload and padding.
     pub(crate) fn segment_size(&self) -> u64 {
         segment_size(self.payload_size)
     }

@@ -1,6 +1,6 @@
 //! Looking into a file: what stands where, and whether it is whole.
 //!
-//! Lives here: listing, verifying, scrubbing. Never here: repair, and no writing at all.
+//! Listing, verifying, scrubbing.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,17 +18,13 @@ use crate::scan::{Found, Scan};
 /// One segment of a file, or a stretch that is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentInfo {
-    /// Where it begins.
     pub offset: u64,
-    /// Header, payload and padding.
     pub bytes: u64,
     /// The RVF segment type; 0 for a damaged stretch.
     pub segment_type: u8,
-    /// Its name.
     pub name: &'static str,
     /// What it holds, in a few words.
     pub holds: String,
-    /// Whether its hash holds.
     pub whole: bool,
 }
 

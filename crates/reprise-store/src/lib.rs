@@ -1,7 +1,6 @@
 //! The log of one memory: a single append-only `.rvf` file, checksummed, recoverable, compactable.
 //!
-//! Lives here: the file format and everything that touches the disk. Must never live here: search,
-//! ranking, the meaning of a record, a clock or a source of randomness.
+//! The file format and everything that touches the disk.
 
 mod block;
 mod bytes;
@@ -25,22 +24,22 @@ mod replay;
 mod scan;
 mod squeeze;
 mod swap;
-#[cfg(feature = "testing")]
+#[doc(hidden)]
 pub mod testing;
 mod window;
 
 pub use chunked::Chunked;
 pub use compact::{Compacted, Compaction};
-#[cfg(feature = "testing")]
+#[doc(hidden)]
 pub use disk::{Crash, SimDisk};
 pub use disk::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt, RealDisk};
 pub use entry::{Commit, CommitSeq, Entry};
 pub use error::{Displacement, StoreError};
 pub use inspect::{Scrub, SegmentInfo, inspect, verify};
-pub use log::Log;
+pub use log::{Log, Opened};
 pub use options::{
-    CompactionReport, Damage, DerivedPart, DerivedSet, LogStats, OpenOptions, Opened,
-    RecoveryReport, ReplayReport, Verify,
+    CompactionReport, Damage, DerivedPart, DerivedSet, LogStats, OpenOptions, RecoveryReport,
+    ReplayReport, Verify,
 };
 pub use reader::LogReader;
 pub use swap::{place_file, replace_file};

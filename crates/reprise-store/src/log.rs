@@ -1,7 +1,6 @@
 //! The writer's handle: append, checkpoint, and the state that readers get snapshots of.
 //!
-//! Lives here: the commit protocol, and how it goes on after a failed write. Never here: how the
-//! file is opened (`log/open`), recovered (`recover`) or compacted (`compact`).
+//! The commit protocol, and how it goes on after a failed write.
 
 mod open;
 mod place;
@@ -22,7 +21,7 @@ use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::entry::{Commit, CommitSeq, Entry};
 use crate::error::{Displacement, StoreError};
 use crate::frame::is_derived;
-use crate::options::{LogStats, ReplayReport};
+use crate::options::{DerivedSet, LogStats, RecoveryReport, ReplayReport};
 use crate::reader::{LogReader, ReadTools, Snapshot};
 use crate::replay;
 use crate::squeeze::Squeezer;
@@ -30,6 +29,15 @@ use crate::squeeze::Squeezer;
 use validate::{COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Checks, PART_BYTES_MAX, too_large};
 
 pub(crate) use open::{SUFFIX_COMPACT, beside};
+
+/// An open log with what was found on the way.
+#[derive(Debug)]
+pub struct Opened {
+    pub log: Log,
+    /// What the caller handed to the newest checkpoint, where all of it is whole.
+    pub derived: Option<DerivedSet>,
+    pub report: RecoveryReport,
+}
 
 /// An open log: one writer, any number of readers. Dropping it releases the lock; it does not write
 /// a checkpoint, so a caller that closes in peace calls [`Log::checkpoint`] first.
@@ -252,7 +260,6 @@ impl Log {
         }
     }
 
-    /// Figures, from memory.
     pub fn stats(&self) -> LogStats {
         let directory = &self.directory;
         LogStats {

@@ -1,6 +1,6 @@
 //! What a caller says when opening a log, and what the log says back.
 //!
-//! Lives here: plain data of the public API. Never here: anything that writes.
+//! Plain data of the public API.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,6 @@ use chrono::{DateTime, Utc};
 
 use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
-use crate::log::Log;
 
 /// How to open a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,17 +37,6 @@ pub enum Verify {
     Everything,
     /// The newest checkpoint and everything after it; `LogReader::scrub` does the rest in steps.
     Tail,
-}
-
-/// An open log with what was found on the way.
-#[derive(Debug)]
-pub struct Opened {
-    /// The log.
-    pub log: Log,
-    /// What the caller handed to the newest checkpoint, where all of it is whole.
-    pub derived: Option<DerivedSet>,
-    /// What recovery met.
-    pub report: RecoveryReport,
 }
 
 /// A derived blob left in the file. Its hash was not compared: whoever made the blob has put checks
@@ -119,7 +107,6 @@ impl RecoveryReport {
 /// A stretch of the file that does not hold what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// Where it begins.
     pub offset: u64,
     /// Bytes up to the next whole segment.
     pub length: u64,
@@ -145,7 +132,6 @@ pub struct LogStats {
     pub file_bytes: u64,
     /// Ordinals given out, forgotten and lost ones included.
     pub records: u32,
-    /// Records that are forgotten.
     pub forgotten: u32,
     /// Records that damage made unreadable.
     pub lost: u32,
@@ -159,10 +145,8 @@ pub struct LogStats {
     pub created_at: DateTime<Utc>,
 }
 
-/// What a replay met.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplayReport {
-    /// Commits visited.
     pub commits: u64,
     /// Entries handed to the visitor.
     pub entries: u64,
@@ -174,7 +158,6 @@ pub struct ReplayReport {
     pub damage: Vec<Damage>,
 }
 
-/// What a compaction did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactionReport {
     /// Size of the file before.

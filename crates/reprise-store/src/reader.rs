@@ -1,6 +1,6 @@
 //! The reader's handle: a snapshot of the log, served without waiting for the writer.
 //!
-//! Lives here: reading one record or one vector, each proven by its checksum. Never here: writing.
+//! Reading one record or one vector, each proven by its checksum.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -51,7 +51,6 @@ impl ReadTools {
     }
 }
 
-/// What a reader sees.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
     pub(crate) file: Arc<dyn DiskFile>,

@@ -1,8 +1,7 @@
 //! From a file to a directory: by its newest checkpoint and what follows, or by every commit there
 //! is.
 //!
-//! Lives here: what recovery believes, in which order, and what it reports. Never here: writing;
-//! the caller cuts the torn tail.
+//! What recovery believes, in which order, and what it reports.
 
 use std::io;
 use std::path::Path;

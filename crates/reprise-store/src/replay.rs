@@ -1,7 +1,6 @@
 //! Streaming the log's entries in order, with their vectors.
 //!
-//! Lives here: the walk behind `Log::replay`. Never here: the directory; a replay believes the log
-//! only.
+//! The walk behind `Log::replay`.
 
 use std::io;
 use std::sync::Arc;
@@ -14,7 +13,6 @@ use crate::options::ReplayReport;
 use crate::scan::{Found, Scan};
 use crate::squeeze::Unsqueezer;
 
-/// What to replay.
 pub(crate) struct Range<'a> {
     pub(crate) file: &'a Arc<dyn DiskFile>,
     pub(crate) facts: FileFacts,

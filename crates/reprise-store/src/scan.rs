@@ -1,8 +1,7 @@
 //! Walking a file segment by segment, and finding the way again behind damage.
 //!
-//! Lives here: what counts as a segment of ours. Never here: what a commit means for the directory,
-//! and no writing. Nothing is believed for its magic alone: hash, file id and the segment's own
-//! place in the file must all agree.
+//! What counts as a segment of ours. Nothing is believed for its magic alone: hash, file id and the
+//! segment's own place in the file must all agree.
 
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! Making bytes small, and making sure that no text can look like a segment.
 //!
-//! Lives here: the two steps every body passes, zstd where it pays and the mask where the segment
-//! magic shows. Never here: what is squeezed.
+//! The two steps every body passes, zstd where it pays and the mask where the segment magic shows.
 
 use std::fmt;
 use std::io;

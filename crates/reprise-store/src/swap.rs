@@ -1,8 +1,7 @@
 //! A whole file takes the place of a memory, or of none: a crash at any moment leaves the one or
 //! the other.
 //!
-//! Lives here: the order of names and syncs. Never here: what stands in the files; the caller has
-//! proven and synced what it brings.
+//! The order of names and syncs.
 
 use std::io;
 use std::path::Path;

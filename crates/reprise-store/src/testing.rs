@@ -1,8 +1,7 @@
 //! Workloads and the model they are held against, for this room's tests and for the engine's
 //! simulation.
 //!
-//! Lives here: seeded entries, steps, and what a log must serve after them. Never here: faults
-//! (`SimDisk` injects those), and nothing that a product build contains.
+//! Seeded entries, steps, and what a log must serve after them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +17,8 @@ use crate::disk::Disk;
 use crate::entry::{CommitSeq, Entry};
 use crate::error::StoreError;
 use crate::log::Log;
-use crate::options::{OpenOptions, Opened, Verify};
+use crate::log::Opened;
+use crate::options::{OpenOptions, Verify};
 
 /// Dimensions of every vector here: small, so that whole files are.
 pub const DIMENSIONS: u16 = 4;
@@ -122,9 +122,7 @@ pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryR
 /// One thing a workload does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Appends these.
     Commit(Vec<Entry>),
-    /// Writes a checkpoint.
     Checkpoint,
     /// Compacts, with one commit between run and finish.
     Compact(Vec<Entry>),
@@ -245,7 +243,6 @@ pub struct Model {
     pub seq: u64,
     /// By ordinal: the record, and whether it is forgotten.
     pub records: Vec<(MemoryRecord, bool)>,
-    /// By stream.
     pub cursors: BTreeMap<String, u64>,
     /// What was said of runs, in order.
     pub learning: Vec<LearningEvent>,
@@ -276,7 +273,6 @@ impl Model {
         }
     }
 
-    /// Takes in one entry.
     pub fn take(&mut self, entry: &Entry) {
         match entry {
             Entry::Record(record) => self.records.push(((**record).clone(), false)),

@@ -1,6 +1,6 @@
 //! Sequential reading with few system calls: a buffer that slides over the file.
 //!
-//! Lives here: read-ahead and streamed hashing. Never here: what the bytes mean.
+//! Read-ahead and streamed hashing.
 
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! What may be said of a record after it was kept: its tags, its links to others.
 //!
-//! Lives here: the words for it and the one spelling of a tag. Must never live here: where it is
-//! kept, how it is searched.
+//! The words for it and the one spelling of a tag.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;

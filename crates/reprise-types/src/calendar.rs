@@ -1,17 +1,13 @@
 //! The caller's calendar: days, months and years of his zone as stretches between two instants,
 //! both included (R19).
-//!
-//! Must never live here: the words for a time (`spoken`, `typed`), or asking a clock.
 
 use chrono::{
     DateTime, Datelike, Days, FixedOffset, Local, LocalResult, Months, NaiveDate, NaiveDateTime,
     NaiveTime, TimeDelta, TimeZone, Utc,
 };
 
-/// Where a day begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Zone {
-    /// At midnight of Greenwich.
     #[default]
     Utc,
     /// So far from it, all year.
@@ -23,9 +19,7 @@ pub enum Zone {
 /// What time it is for the caller, and where his days begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calendar {
-    /// The present instant.
     pub now: DateTime<Utc>,
-    /// His zone.
     pub zone: Zone,
 }
 
@@ -46,14 +40,10 @@ pub enum TimeError {
         "`{text}` is not a time; write a day (2026-02-16), a month (2026-02), `7d`, `yesterday`, \
          `last week` or RFC 3339 (2026-02-16T09:46:08Z)"
     )]
-    Unknown {
-        /// As it was given.
-        text: String,
-    },
+    Unknown { text: String },
     /// Of the right form, but in no calendar.
     #[error("`{text}` does not exist: {why}; name another day")]
     NoSuchDay {
-        /// As it was given.
         text: String,
         /// For example how many days the month has.
         why: String,
@@ -116,7 +106,6 @@ impl Calendar {
         Some(self.days(first, last))
     }
 
-    /// A year.
     pub(crate) fn year(&self, year: i32) -> Option<Span> {
         let first = NaiveDate::from_ymd_opt(year, 1, 1)?;
         Some(self.days(first, NaiveDate::from_ymd_opt(year, 12, 31)?))
@@ -142,7 +131,6 @@ impl Calendar {
 }
 
 impl Span {
-    /// One instant.
     #[must_use]
     pub fn at(instant: DateTime<Utc>) -> Self {
         Self {

@@ -19,10 +19,7 @@ pub enum ErrorKind {
 pub enum MemoryError {
     /// More requests under way than the service admits.
     #[error("memory is overloaded ({in_flight} requests under way); try again in a moment")]
-    Overloaded {
-        /// Requests holding a permit.
-        in_flight: usize,
-    },
+    Overloaded { in_flight: usize },
     /// More text being written than the service admits.
     #[error(
         "memory is overloaded ({bytes} bytes of text are being written, at most {limit} may be); \
@@ -36,23 +33,13 @@ pub enum MemoryError {
     },
     /// No answer within the budget.
     #[error("memory did not answer within {budget_ms} ms; go on without it")]
-    TimedOut {
-        /// The budget.
-        budget_ms: u64,
-    },
+    TimedOut { budget_ms: u64 },
     /// Being shut down or restarted.
     #[error("memory for user `{user}` is not running; try again in a moment")]
-    Unavailable {
-        /// Whose memory.
-        user: String,
-    },
+    Unavailable { user: String },
     /// The request cannot be served as asked.
     #[error("{message}")]
-    Invalid {
-        /// What to change.
-        message: String,
-    },
-    /// The store refused.
+    Invalid { message: String },
     #[error("{message}")]
     Storage {
         /// The store's sentence.
@@ -89,17 +76,10 @@ pub struct HelperError {
 pub enum EmbedError {
     /// No model or no engine on this machine yet.
     #[error("{message}; run `reprise models pull`")]
-    Unavailable {
-        /// What is missing.
-        message: String,
-    },
+    Unavailable { message: String },
     /// The model ran and gave something that is not an embedding.
     #[error("the model answered with an unusable vector ({message}); run `reprise models verify`")]
-    BadOutput {
-        /// What was wrong.
-        message: String,
-    },
-    /// The inference engine failed.
+    BadOutput { message: String },
     #[error("the inference engine failed: {message}; run `reprise doctor`")]
     Engine {
         /// The engine's words.

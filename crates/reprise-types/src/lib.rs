@@ -1,9 +1,8 @@
 //! The nouns, the limits and the ports of Reprise: what every room may name.
 //!
-//! Lives here: `MemoryRecord` and its parts, filters, recall answers, identifiers, every bound, and
-//! the seams (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`; optional are
+//! `MemoryRecord` and its parts, filters, recall answers, identifiers, every bound, and the seams
+//! (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`; optional are
 //! `QueryExpander` and `Reranker`).
-//! Must never live here: file access, threads, a model, a ranking rule, or any other Reprise crate.
 
 mod annotation;
 mod calendar;
@@ -12,7 +11,6 @@ mod embedding;
 mod entropy;
 mod error;
 mod filter;
-#[cfg(any(test, feature = "testing"))]
 mod hostile;
 mod id;
 mod kind;
@@ -22,6 +20,7 @@ mod ports;
 mod quote;
 mod recall;
 mod record;
+mod restart;
 mod run;
 mod spoken;
 mod time;
@@ -37,7 +36,7 @@ pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
 pub use entropy::system_entropy;
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;
-#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
 pub use hostile::hostile_text;
 pub use id::{IdError, RecallId, RecordId};
 pub use kind::{
@@ -49,12 +48,15 @@ pub use ports::{
     Clock, Embedder, LearningEngine, MemoryProvider, QueryExpander, Reranker, Unlearned,
     VectorStore,
 };
-pub use quote::{QuotedMemory, quoted_lines, unframed, without_quoted};
+#[doc(hidden)]
+pub use quote::quoted_lines;
+pub use quote::{QuotedMemory, unframed, without_quoted};
 pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, PublishedBy, RankSignal, Recall, RecallRequest,
     RecallScope, RetrievedMemory, SearchTier, TaughtBy, Verdict, Why,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, json_bytes};
+pub use restart::RestartBudget;
 pub use run::{
     AdapterWeights, EndedRun, Expected, LearningEvent, QueryVector, Receipt, RunBeginning,
     RunEnding, RunOutcome,

@@ -1,7 +1,14 @@
 //! Memory quoted in a prompt: the one frame that every face puts around stored texts.
 //!
-//! Lives here: the frame, what makes a text neutral within it, and its strict reading. Must never
-//! live here: what is quoted and in which order, or a draw of chance (the nonce is an argument).
+//! The frame, and what makes a text neutral within it. Its strict reading, which tests hold it to,
+//! shares nothing with this file: `quote/reader.rs`.
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::decompose_compatible;
+
+mod reader;
+
+pub use reader::quoted_lines;
 
 /// The name of the tag, before the nonce.
 const NAME: &str = "reprise-memory-";
@@ -19,6 +26,10 @@ const PAIRS: [(char, char); 8] = [
     (']', '('),
     ('[', '/'),
     ('&', '#'),
+];
+/// What markup is made of: a character that folds to one of them is written as what it folds to.
+const MARKUP: [char; 13] = [
+    '<', '>', '&', '#', ';', '`', '~', '{', '%', '[', ']', '(', '/',
 ];
 /// Entities that HTML decodes even without their semicolon.
 const BARE_ENTITIES: [&str; 4] = ["lt", "gt", "amp", "quot"];
@@ -71,21 +82,6 @@ impl QuotedMemory {
     }
 }
 
-/// The lines of a frame, as a host may check them; `None` for a text that is not exactly one frame
-/// with nothing but neutral lines in it.
-#[must_use]
-pub fn quoted_lines(text: &str) -> Option<Vec<&str>> {
-    let (nonce, rest) = frame_opening(text)?;
-    let rest = rest.strip_prefix(&format!("\n{NOTE}\n"))?;
-    let lines = rest.strip_suffix(&format!("</{NAME}{nonce}>"))?;
-    let lines = lines.strip_suffix('\n')?;
-    let neutral = |line: &str| neutral(line) == line;
-    lines
-        .split('\n')
-        .all(neutral)
-        .then(|| lines.split('\n').collect())
-}
-
 /// A text without the frames that stand in it, for whoever keeps what a prompt said; one that is
 /// never closed goes to the end.
 #[must_use]
@@ -134,45 +130,47 @@ fn frame_opening(text: &str) -> Option<(&str, &str)> {
 /// `text` on one line, with nothing in it that a host, a model's template or Markdown may take for
 /// markup. What is neutral already stays as it is.
 fn neutral(text: &str) -> String {
-    let mut apart = String::with_capacity(text.len());
-    let mut last = ' ';
+    let mut plain = String::with_capacity(text.len());
     for c in text.chars().filter(|c| !is_hidden(*c)) {
-        let c = plain(c);
+        push_plain(&mut plain, c);
+    }
+    let mut apart = String::with_capacity(plain.len());
+    let mut last = ' ';
+    for (at, c) in plain.char_indices() {
+        let after = &plain[at + c.len_utf8()..];
         if PAIRS.contains(&(last, c)) {
             apart.push(' ');
         }
         apart.push(c);
+        if c == '&' && is_entity(after) {
+            apart.push(' ');
+        }
         last = c;
     }
-    let mut whole = String::with_capacity(apart.len());
-    let mut rest = apart.as_str();
-    while let Some((before, after)) = rest.split_once('&') {
-        whole.push_str(before);
-        whole.push('&');
-        if is_entity(after) {
-            whole.push(' ');
-        }
-        rest = after;
-    }
-    whole.push_str(rest);
-    whole
+    apart
 }
 
-/// The character that stands for `c`: it looks alike and is no markup, nor does any normal form of
+/// Adds `c`, or what stands for it: it looks alike and is no markup, nor does any normal form of
 /// Unicode make it some.
-fn plain(c: char) -> char {
-    match c {
-        '<' | '\u{ff1c}' | '\u{fe64}' => '\u{2039}',
-        '>' | '\u{ff1e}' | '\u{fe65}' => '\u{203a}',
-        '\u{ff06}' | '\u{fe60}' => '&',
-        '\u{ff40}' => '`',
-        '\u{ff5e}' => '~',
-        '\u{ff5b}' | '\u{fe5b}' => '{',
-        '\u{ff03}' | '\u{fe5f}' => '#',
-        '\u{ff3b}' => '[',
-        '\u{ff3d}' => ']',
-        c if c.is_whitespace() => ' ',
-        c => c,
+fn push_plain(text: &mut String, c: char) {
+    let start = text.len();
+    if c.is_ascii() {
+        text.push(c);
+    } else {
+        decompose_compatible(c, |part| text.push(part));
+        if !text[start..].contains(MARKUP) {
+            text.truncate(start);
+            text.push(c);
+        }
+    }
+    if text[start..].contains(|c: char| matches!(c, '<' | '>') || c.is_whitespace()) {
+        let rest = text.split_off(start);
+        text.extend(rest.chars().map(|c| match c {
+            '<' => '\u{2039}',
+            '>' => '\u{203a}',
+            c if c.is_whitespace() => ' ',
+            c => c,
+        }));
     }
 }
 
@@ -184,27 +182,32 @@ fn is_hidden(c: char) -> bool {
         || matches!(
             c,
             '\u{ad}'
+                | '\u{34f}'
+                | '\u{115f}' | '\u{1160}'
+                | '\u{17b4}' | '\u{17b5}'
                 | '\u{180e}'
                 | '\u{200b}'
                 | '\u{202a}'..='\u{202e}'
                 | '\u{2060}'..='\u{206f}'
+                | '\u{3164}'
                 | '\u{feff}'
-                | '\u{fff9}'..='\u{fffb}'
+                | '\u{ffa0}'
+                | '\u{fff0}'..='\u{fffb}'
+                | '\u{1bca0}'..='\u{1bca3}'
+                | '\u{1d173}'..='\u{1d17a}'
                 | '\u{e0000}'..='\u{e0fff}'
         )
 }
 
 /// Whether an ampersand before `after` would be read as the beginning of an entity.
 fn is_entity(after: &str) -> bool {
-    let end = after
-        .find(|c: char| !c.is_ascii_alphanumeric())
-        .unwrap_or(after.len());
-    let (name, rest) = after.split_at(end);
-    let bare = |entity: &str| {
-        let start = name.get(..entity.len());
-        start.is_some_and(|start| start.eq_ignore_ascii_case(entity))
-    };
-    !name.is_empty() && (rest.starts_with(';') || BARE_ENTITIES.iter().any(|entity| bare(entity)))
+    let mut folded = after.nfkd().peekable();
+    let mut name = String::new();
+    while let Some(c) = folded.next_if(char::is_ascii_alphanumeric) {
+        name.push(c.to_ascii_lowercase());
+    }
+    let bare = BARE_ENTITIES.iter().any(|entity| name.starts_with(entity));
+    bare || (!name.is_empty() && folded.peek() == Some(&';'))
 }
 
 #[cfg(test)]

@@ -230,6 +230,10 @@ pub struct Why {
     /// Each signal with its value, weight and contribution; the contributions add up to the logit
     /// whose logistic function is `score`.
     pub signals: Vec<RankSignal>,
+    /// Share of its neighbours with whom it is in a dialogue, 0..1: as far as that, neighbours,
+    /// session and voice count among the signals.
+    #[serde(default)]
+    pub dialogue: f32,
     /// One minus the cosine of query and record, 0..2; `None` where either has no vector.
     pub raw_distance: Option<f32>,
     /// Words of the query that the record holds, as the query wrote them.

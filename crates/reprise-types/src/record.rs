@@ -67,6 +67,32 @@ impl MemoryRecord {
         self.confidence.map(ConfidenceLevel::from_confidence)
     }
 
+    /// The same as one handed in: without its id, its hash and the time at which it was kept.
+    #[must_use]
+    pub fn into_new(self) -> NewRecord {
+        let vector = self.embedding;
+        let space = self.embedding_space.filter(|_| !vector.is_empty());
+        NewRecord {
+            text: self.text,
+            source: self.source,
+            kind: self.kind,
+            quality_score: self.quality_score,
+            session_id: self.session_id,
+            timestamp: Some(self.timestamp),
+            metadata: self.metadata,
+            embedding: space.map(|space| (space, vector)),
+            external_ids: self.external_ids,
+            tags: self.tags,
+            confidence: self.confidence,
+            evidence: self.evidence,
+            visibility: self.visibility,
+            retention: self.retention,
+            supersedes: self.supersedes,
+            provenance: self.provenance,
+            details: self.details,
+        }
+    }
+
     /// The id under which the batch contract's caller knows this record.
     #[must_use]
     pub fn external_id(&self, namespace: &str) -> Option<&str> {
@@ -217,8 +243,12 @@ impl ExternalId {
     pub const NOTES: &'static str = "notes";
     /// Namespace of git's commits.
     pub const GIT: &'static str = "git";
+    /// Namespace of the vectors of other programs' `.rvf` files.
+    pub const RVF: &'static str = "rvf";
+    /// Namespace of the ids that records had in another memory.
+    pub const REPRISE: &'static str = "reprise";
     /// Every namespace in which a caller may name a record, in the order of the look-up.
-    pub const NAMED: [&'static str; 10] = [
+    pub const NAMED: [&'static str; 12] = [
         Self::BATCH,
         Self::EVENT,
         Self::SUNWELL,
@@ -229,6 +259,8 @@ impl ExternalId {
         Self::CLAUDE_MEM,
         Self::NOTES,
         Self::GIT,
+        Self::RVF,
+        Self::REPRISE,
     ];
 
     /// Names `id` within `namespace`.

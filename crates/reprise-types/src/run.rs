@@ -1,7 +1,6 @@
 //! What a run of the host tells learning: its trajectory, how it went, and what was said later.
 //!
-//! Lives here: the nouns that the log keeps and the learner folds. Must never live here: what an
-//! outcome does to a ranking.
+//! The nouns that the log keeps and the learner folds.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,7 +12,6 @@ use crate::kind::{Credit, FailKind, Revision};
 /// The vector of a run's question, with its space.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct QueryVector {
-    /// The coordinate system.
     pub space: EmbeddingSpace,
     /// A unit vector of `space.dimensions` numbers.
     pub vector: Vec<f32>,
@@ -22,7 +20,6 @@ pub struct QueryVector {
 /// Which records a recall returned: credit for it may go to these only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The recall.
     pub recall_id: RecallId,
     /// When it was answered.
     pub at: DateTime<Utc>,
@@ -44,7 +41,6 @@ pub struct Expected {
     pub adapter: f32,
 }
 
-/// A finished run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndedRun {
     /// The host's name for it.
@@ -55,7 +51,6 @@ pub struct EndedRun {
     pub recall_id: Option<RecallId>,
     /// Its question, where its beginning did not say.
     pub query: Option<QueryVector>,
-    /// The records it used.
     pub used: Vec<RecordId>,
     /// Who says that it used them.
     pub credit: Credit,
@@ -71,7 +66,7 @@ pub struct EndedRun {
 }
 
 /// The adapter's weights after a consolidation.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AdapterWeights {
     /// Finished runs that they were fitted on or before.
     pub runs: u64,
@@ -84,25 +79,21 @@ pub struct AdapterWeights {
 }
 
 /// One thing that learning's part of the log says.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LearningEvent {
-    /// A recall was answered.
     Recalled(Receipt),
-    /// A run began.
     Begun {
         /// The host's name for it.
         run_id: String,
         /// When.
         at: DateTime<Utc>,
-        /// Its question.
         query: Option<QueryVector>,
         /// The recall whose answer it works with.
         recall_id: Option<RecallId>,
     },
-    /// A run did something.
     Stepped {
-        /// Which run.
         run_id: String,
         /// When.
         at: DateTime<Utc>,
@@ -111,22 +102,18 @@ pub enum LearningEvent {
         /// Records it used for that.
         used: Vec<RecordId>,
     },
-    /// A run ended.
     Ended(Box<EndedRun>),
     /// Something was learned later about a run that has ended.
     Revised {
-        /// Which run.
         run_id: String,
         /// When.
         at: DateTime<Utc>,
-        /// What was learned.
         revision: Revision,
         /// The quality in force from now on, 0..1.
         quality: f32,
     },
     /// A run that nobody ended was given up. It teaches nothing.
     Abandoned {
-        /// Which run.
         run_id: String,
         /// When.
         at: DateTime<Utc>,
@@ -147,7 +134,6 @@ pub enum LearningEvent {
     },
 }
 
-/// A run begins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunBeginning {
     /// The host's name for it, 1 to 512 bytes.
@@ -161,7 +147,6 @@ pub struct RunBeginning {
 /// A run that has begun ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunEnding {
-    /// Which run.
     pub run_id: String,
     /// Records it used, beside those its steps named.
     pub used: Vec<RecordId>,
@@ -176,7 +161,6 @@ pub struct RunEnding {
 /// A run that is reported when it is over.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOutcome {
-    /// Question and recall.
     pub begin: RunBeginning,
     /// How it went; its run id is not looked at.
     pub end: RunEnding,

@@ -1,7 +1,6 @@
 //! Times among other words: `what broke last week`, `since april 2019`, `on 2026-02-16`.
 //!
-//! Lives here: the words that name a time. Must never live here: what a day is (`calendar`), or
-//! what a time does to an answer.
+//! The words that name a time.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
 
@@ -412,7 +411,6 @@ mod tests {
     use crate::calendar::Zone;
     use crate::time::parse_timestamp;
 
-    /// A Wednesday.
     fn calendar() -> Calendar {
         Calendar {
             now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),

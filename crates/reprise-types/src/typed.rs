@@ -1,7 +1,4 @@
 //! A time as it is typed, nothing else being in the text: `2026-02`, `7d`, `last week`, RFC 3339.
-//!
-//! Must never live here: what a day is (`calendar`), or finding a time among other words
-//! (`spoken`).
 
 use chrono::{DateTime, Months, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 

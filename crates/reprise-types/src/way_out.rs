@@ -1,7 +1,6 @@
 //! The wall around a user's memory: which record may leave it by which way.
 //!
-//! Every way out asks here. Must never live here: what is taken out of a text that may leave
-//! (`reprise-redact`).
+//! Every way out asks here.
 
 use serde_json::Value;
 
@@ -21,7 +20,6 @@ pub enum WayOut {
     Publication,
 }
 
-/// Why a record stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Withheld {
     /// Tagged so, or said so in its metadata.

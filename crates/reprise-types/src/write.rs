@@ -8,14 +8,11 @@ use crate::id::RecordId;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum WriteOutcome {
-    /// Kept under this id.
     Inserted {
-        /// The new record.
         id: RecordId,
     },
     /// An earlier record has the same external id; nothing changed.
     Duplicate {
-        /// That record.
         of: RecordId,
     },
     /// Refused; nothing changed.
@@ -35,7 +32,6 @@ pub enum RejectReason {
     /// A score outside its range.
     #[error("{field} is {value}, it must be between 0 and 1")]
     OutOfRange {
-        /// Which field.
         field: String,
         /// What it held, as text (NaN has no JSON form).
         value: String,
@@ -49,27 +45,18 @@ pub enum RejectReason {
     /// A field is larger than its limit.
     #[error("{field} has {got} bytes, the limit is {limit}")]
     TooLarge {
-        /// Which field.
         field: String,
-        /// Its size.
         got: usize,
-        /// The bound.
         limit: usize,
     },
     /// More list items than a record carries.
     #[error("{field} has {got} items, the limit is {limit}")]
     TooMany {
-        /// Which field.
         field: String,
-        /// How many.
         got: usize,
-        /// The bound.
         limit: usize,
     },
     /// `supersedes` names a record that is not here.
     #[error("it supersedes {id}, which this store does not hold")]
-    UnknownSuperseded {
-        /// The id named.
-        id: RecordId,
-    },
+    UnknownSuperseded { id: RecordId },
 }

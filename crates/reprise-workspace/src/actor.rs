@@ -1,6 +1,4 @@
 //! Who acts: an agent by its name, or a person as `human:NAME`.
-//!
-//! Must never live here: what an actor may do (that is `governor`).
 
 use std::fmt;
 
@@ -22,7 +20,6 @@ pub struct ActorError(String);
 pub struct Actor(String);
 
 impl Actor {
-    /// Checks a name.
     pub fn new(text: &str) -> Result<Self, ActorError> {
         let name = text.strip_prefix("human:").unwrap_or(text);
         let is_good = !name.is_empty()

@@ -2,7 +2,7 @@
 //!
 //! The Orchestrator writes, keeps and gives back agents' states, and hands every event on; the
 //! Governor merges, records approvals and rolls back. Work is done on blocking threads, one
-//! transaction at a time in each. Must never live here: rules, or the order of a transaction.
+//! transaction at a time in each.
 
 mod governor;
 mod handle;
@@ -19,7 +19,6 @@ use ractor::RpcReplyPort;
 use crate::error::{Result, WorkspaceError};
 use crate::workspace::Workspace;
 
-/// Where an answer goes.
 pub type Reply<T> = RpcReplyPort<Result<T>>;
 
 /// Does blocking work off the runtime's threads.

@@ -1,20 +1,22 @@
 //! Agents' branches (W20): `agent/NAME`, each in a working tree of its own.
 //!
-//! What is abandoned is put aside, never lost. Must never live here: merging one.
+//! What is abandoned is put aside, never lost.
 
 use std::path::PathBuf;
 
 use git2::{BranchType, WorktreeAddOptions, WorktreePruneOptions};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::git::Git;
-use crate::merge::{differing, resolve};
-use crate::path::{Class, RepoPath};
+use crate::main_branch::main_of;
+use crate::merge::resolve;
+use crate::path::RepoPath;
 use crate::stage::STAGES;
-use crate::workspace::{Workspace, main_of};
+use crate::workspace::Workspace;
 
 /// Before the name of every agent's branch.
 const PREFIX: &str = "agent/";
@@ -22,7 +24,7 @@ const PREFIX: &str = "agent/";
 const ABANDONED: &str = "refs/abandoned/";
 
 /// An agent's branch with its working tree.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Proposal {
     /// Such as `agent/contradiction-fix`.
     pub branch: String,
@@ -30,23 +32,6 @@ pub struct Proposal {
     pub directory: PathBuf,
     /// Its newest commit.
     pub commit: String,
-}
-
-/// What merging a branch would change.
-#[derive(Debug, Clone, Serialize)]
-pub struct Review {
-    /// The branch.
-    pub branch: String,
-    /// Its newest commit: what an approval would be of.
-    pub commit: String,
-    /// Commits that the shared branch does not have.
-    pub ahead: usize,
-    /// Commits of the shared branch that it does not have.
-    pub behind: usize,
-    /// Paths that it changes, with their classes.
-    pub paths: Vec<(RepoPath, Class)>,
-    /// Whether a person has to approve it.
-    pub needs_approval: bool,
 }
 
 impl Workspace {
@@ -95,31 +80,19 @@ impl Workspace {
         })
     }
 
-    /// Says what merging a branch into the shared one would bring.
-    pub fn review(&self, branch: &str) -> Result<Review> {
-        let git = Git::open(self.root())?;
-        let read = || WorkspaceError::git("compare the branches");
-        let (tip, main) = (resolve(&git, branch)?, resolve(&git, &main_of(&git))?);
-        let (ahead, behind) = git.repo.graph_ahead_behind(tip, main).map_err(read())?;
-        let base = git.repo.merge_base(tip, main).map_err(read())?;
-        let paths: Vec<_> = differing(&git, base, tip)?
-            .into_iter()
-            .filter(|path| path.class() != Class::Ledger)
-            .map(|path| {
-                let class = path.class();
-                (path, class)
-            })
-            .collect();
-        Ok(Review {
-            branch: branch.to_owned(),
-            commit: tip.to_string(),
-            ahead,
-            behind,
-            needs_approval: paths
-                .iter()
-                .any(|(_, class)| matches!(class, Class::Prd | Class::Rules)),
-            paths,
-        })
+    /// The working tree of an agent's branch, as a workspace of its own.
+    pub fn tree_of(&self, name: &str) -> Result<Self> {
+        let name = checked(name)?;
+        let directory = self.place_of(&name);
+        if files::look(&directory)?.is_none() {
+            return Err(WorkspaceError::Unknown {
+                what: "agent's branch",
+                name,
+                hint: "`reprise workspace agent propose NAME` begins one",
+            });
+        }
+        let own = Self::open(&directory, self.clock())?;
+        Ok(own.like(self))
     }
 
     /// Puts an agent's branch aside: its commits stay under `refs/abandoned/`, its working tree

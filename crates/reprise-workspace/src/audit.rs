@@ -1,10 +1,11 @@
 //! The audit trail (W22): who changed what, when, under which rule; one line for each transaction,
 //! in the same commit.
-//!
-//! Must never live here: the order of a transaction.
+
+use std::collections::BTreeMap;
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use crate::files;
 use crate::git::Git;
 use crate::path::RepoPath;
 
-/// Where it is.
 pub(crate) const AUDIT: &str = ".sdlc_ide/logs/audit_trail.jsonl";
 /// Where its earlier parts are, once it has grown long.
 pub(crate) const ARCHIVE: &str = "memory/long_term/audit";
@@ -21,21 +21,17 @@ pub(crate) const ARCHIVE: &str = "memory/long_term/audit";
 /// the present part again.
 pub(crate) const AUDIT_BYTES_MAX: usize = 1024 * 1024;
 
-/// What happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// The workspace was made.
     Init,
-    /// Artifacts were written.
     Write,
-    /// A branch was merged.
     Merge,
-    /// A commit was reverted.
     Rollback,
     /// A person approved a branch as it stood.
     Approve,
-    /// A rule refused.
+    /// A person declined a branch as it stood.
+    Decline,
     Violation,
     /// A commit came by plain git.
     Git,
@@ -45,28 +41,22 @@ pub enum Action {
     Prune,
 }
 
-/// One line.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditLine {
     /// The transaction's ULID; the event and the WAL's entries have the same.
     pub event_id: String,
     /// When.
     pub ts: DateTime<Utc>,
-    /// What.
     pub action: Action,
-    /// Who.
     pub actor: String,
     /// Who stands behind a person's name, by what the machine knows: git's identity here, or whose
     /// token the daemon was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub identity: Option<String>,
-    /// The rules that decided.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// Where.
     #[serde(default)]
     pub paths: Vec<String>,
-    /// On which branch.
     #[serde(default)]
     pub branch: String,
     /// In the actor's words.
@@ -80,13 +70,10 @@ pub struct AuditLine {
 /// Which lines are asked for.
 #[derive(Debug, Clone, Default)]
 pub struct AuditQuery {
-    /// Of this actor.
     pub actor: Option<String>,
     /// That touched this path, or something below it.
     pub path: Option<String>,
-    /// Of this action.
     pub action: Option<Action>,
-    /// From this instant on.
     pub since: Option<DateTime<Utc>>,
     /// At most so many, the newest.
     pub limit: Option<usize>,
@@ -108,7 +95,8 @@ impl AuditQuery {
     }
 }
 
-/// The lines of a trail that a query asks for, newest last, and the numbers of lines that are none.
+/// The lines of a trail that a query asks for, newest last, and the numbers of lines that are none
+/// among those that were read: it is read from its end until there are enough.
 pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<usize>) {
     let (mut found, mut damaged) = (Vec::new(), Vec::new());
     // A word that every line asked for must have: most others are passed over unread.
@@ -116,7 +104,12 @@ pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<u
         let quoted = serde_json::to_string(word.trim_end_matches('/')).unwrap_or_default();
         quoted.trim_matches('"').as_bytes().to_vec()
     });
-    for (index, line) in bytes.split(|b| *b == b'\n').enumerate() {
+    let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
+    // From the newest on: the last few of a long trail are asked for most.
+    for (index, line) in lines.into_iter().enumerate().rev() {
+        if query.limit.is_some_and(|limit| found.len() >= limit) {
+            break;
+        }
         if line.is_empty() || needle.as_ref().is_some_and(|word| !contains(line, word)) {
             continue;
         }
@@ -126,9 +119,8 @@ pub(crate) fn search(bytes: &[u8], query: &AuditQuery) -> (Vec<AuditLine>, Vec<u
             Err(_) => damaged.push(index + 1),
         }
     }
-    if let Some(limit) = query.limit {
-        found.drain(..found.len().saturating_sub(limit));
-    }
+    found.reverse();
+    damaged.reverse();
     (found, damaged)
 }
 
@@ -136,22 +128,37 @@ fn contains(line: &[u8], word: &[u8]) -> bool {
     word.is_empty() || line.windows(word.len()).any(|window| window == word)
 }
 
-/// Approvals by people that a tree's trail holds, oldest first; those of its newest archived part,
-/// too, since the trail may have been begun anew after one.
-pub(crate) fn approvals(git: &Git, tree: Option<Oid>) -> Result<Vec<AuditLine>> {
+/// What people said of a commit last, by its hash: the line of an approval or a refusal.
+pub(crate) type Words = BTreeMap<String, AuditLine>;
+
+/// The commits whose last word in a tree's trail is an approval; see [`words`].
+pub(crate) fn approved(git: &Git, tree: Option<Oid>) -> Result<Vec<Oid>> {
+    let words = words(git, tree)?.into_iter();
+    let approved = words.filter(|(_, line)| line.action == Action::Approve);
+    Ok(approved
+        .filter_map(|(id, _)| Oid::from_str(&id).ok())
+        .collect())
+}
+
+/// The words of people that a tree's trail holds; those of its newest archived part, too, since
+/// the trail may have been begun anew after one.
+pub(crate) fn words(git: &Git, tree: Option<Oid>) -> Result<Words> {
     let mut bytes = Vec::new();
     if let Some((_, newest)) = git.list(tree, ARCHIVE)?.pop() {
         bytes = git.bytes(newest.id)?;
     }
     let present = git.content_at(tree, &RepoPath::known(AUDIT))?;
     bytes.extend(present.unwrap_or_default());
-    let query = AuditQuery {
-        action: Some(Action::Approve),
+    let query = |action| AuditQuery {
+        action: Some(action),
         ..AuditQuery::default()
     };
-    let (mut lines, _) = search(&bytes, &query);
+    let (mut lines, _) = search(&bytes, &query(Action::Approve));
+    lines.extend(search(&bytes, &query(Action::Decline)).0);
     lines.retain(|line| line.actor.starts_with("human:"));
-    Ok(lines)
+    lines.sort_by(|one, other| one.event_id.cmp(&other.event_id));
+    let of = |line: AuditLine| Some((line.details.get("commit")?.as_str()?.to_owned(), line));
+    Ok(lines.into_iter().filter_map(of).collect())
 }
 
 /// The trail, its archived parts first.
@@ -243,6 +250,11 @@ mod tests {
         assert_eq!(ids(&by(Some("tsm"), None)).0, "2");
         assert_eq!(ids(&by(None, Some("core/prd/"))).0, "1");
         assert_eq!(ids(&by(Some("ts"), None)).0, "");
+        let newest = AuditQuery {
+            limit: Some(1),
+            ..AuditQuery::default()
+        };
+        assert_eq!(ids(&newest), ("2".to_owned(), vec![3]));
     }
 
     #[test]

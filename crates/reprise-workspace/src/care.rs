@@ -1,7 +1,5 @@
 //! Care (W6, W26): old snapshots, old events and old scratch go by policy; what scratch wants kept
 //! is kept first.
-//!
-//! Must never live here: anything that takes from git's history.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +25,6 @@ const PROMOTED: &str = "memory/long_term/episodic_promoted.jsonl";
 /// Deepest folder of scratch that is looked into.
 const DEPTH_MAX: usize = 16;
 
-/// What is kept.
 #[derive(Debug, Clone, Copy)]
 pub struct CarePolicy {
     /// The newest so many snapshots, and all that have a tag.
@@ -38,14 +35,10 @@ pub struct CarePolicy {
     pub episodic_days: u32,
 }
 
-/// What went.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Pruned {
-    /// Snapshots.
     pub snapshots: Vec<String>,
-    /// Events.
     pub events: usize,
-    /// Files of scratch.
     pub episodic: Vec<String>,
     /// Entries of that scratch that went to long-term memory first.
     pub promoted: usize,

@@ -1,8 +1,7 @@
 //! Agents' checkpoints (W10, W11): saved as transactions, read back for recovery and inspection.
-//!
-//! Must never live here: how two checkpoints merge.
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::actor::Actor;
@@ -17,11 +16,9 @@ const FOLDER: &str = "memory/agent_state";
 const ENDS: [&str; 3] = [".checkpoint.json", ".checkpoint", ".json"];
 
 /// A checkpoint as it is committed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Saved {
-    /// Where it is.
     pub path: RepoPath,
-    /// What it says.
     pub checkpoint: Value,
 }
 

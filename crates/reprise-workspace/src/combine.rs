@@ -1,6 +1,6 @@
 //! Two versions of one file become one, by the rule of its class (W13 to W15, C28, C31).
 //!
-//! Pure: the same for our own merges and for plain git's drivers. Must never live here: git.
+//! Pure: the same for our own merges and for plain git's drivers.
 
 use reprise_types::parse_timestamp;
 use serde_json::{Map, Value, json};
@@ -22,7 +22,6 @@ pub struct Sides<'a> {
 /// The one version, and what went under.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Combined {
-    /// The content.
     pub bytes: Vec<u8>,
     /// A checkpoint that was older than the other, whole.
     pub loser: Option<Value>,

@@ -1,10 +1,10 @@
 //! What changed between two states of the tree, file by file (`workspace diff`).
 //!
-//! The Orchestrator's own logs are left out: `audit` tells them better. Must never live here: a
-//! write.
+//! The Orchestrator's own logs are left out: `audit` tells them better.
 
 use git2::{Diff, DiffOptions, Oid, Patch, Sort};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, WorkspaceError};
 use crate::foreign::transaction_of;
@@ -21,17 +21,14 @@ const PATCH_BYTES_MAX: usize = 64 * 1024;
 const TX_BYTES: usize = 26;
 
 /// One file of a difference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
-    /// Where.
     pub path: RepoPath,
     /// What ADR-008 says of the place.
     pub class: Class,
     /// `added`, `changed`, `removed` or `mode`.
-    pub how: &'static str,
-    /// Lines that came.
+    pub how: String,
     pub lines_added: usize,
-    /// Lines that went.
     pub lines_removed: usize,
     /// It is no text, so there is no patch.
     pub is_binary: bool,
@@ -63,6 +60,21 @@ impl Workspace {
                 .diff_tree_to_workdir_with_index(from.as_ref(), Some(&mut options)),
         };
         changes(&diff.map_err(compare())?)
+    }
+
+    /// A file as it is committed on the branch that is checked out, or in a state that has a name.
+    pub fn read(&self, path: &RepoPath, at: Option<&str>) -> Result<Vec<u8>> {
+        let git = Git::open(self.root())?;
+        let tree = match at {
+            Some(name) => Some(git.tree_of(named(&git, name)?)?),
+            None => git.head()?.tree,
+        };
+        let content = git.content_at(tree, path)?;
+        content.ok_or_else(|| WorkspaceError::Unknown {
+            what: "committed file",
+            name: path.to_string(),
+            hint: "`reprise workspace graph` lists the artifacts",
+        })
     }
 
     /// What one commit or transaction did, against its first parent.
@@ -142,7 +154,7 @@ fn changes(diff: &Diff<'_>) -> Result<Vec<FileChange>> {
         changes.push(FileChange {
             path,
             class,
-            how,
+            how: how.to_owned(),
             lines_added: counts.0,
             lines_removed: counts.1,
             is_binary: diff

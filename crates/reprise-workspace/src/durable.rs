@@ -1,6 +1,4 @@
 //! Making files and names durable together: one wait of the disk for many of them.
-//!
-//! Must never live here: what has to be durable before what.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

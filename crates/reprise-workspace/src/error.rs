@@ -19,13 +19,9 @@ pub enum WorkspaceError {
     Refused {
         /// The rule's name.
         rule: String,
-        /// Who asked.
         actor: String,
-        /// What was asked for.
         act: &'static str,
-        /// Where.
         path: String,
-        /// The rule in words.
         why: String,
     },
     /// What was given is not what may stand there.
@@ -33,28 +29,20 @@ pub enum WorkspaceError {
     Invalid {
         /// The rule's name.
         rule: &'static str,
-        /// Where.
         path: String,
         /// What is wrong with it.
         why: String,
     },
     /// A person is at work on the same file.
     #[error("`{path}` was left as it is: {what}; commit it or take it back, then write again")]
-    Edited {
-        /// Where.
-        path: RepoPath,
-        /// What stands there.
-        what: &'static str,
-    },
+    Edited { path: RepoPath, what: &'static str },
     /// Two histories that a person has to bring together.
     #[error(
         "`{branch}` was not merged: {count} of its files contradict the branch merged into \
          ({first}); the report is at {report}"
     )]
     Conflict {
-        /// The branch.
         branch: String,
-        /// How many files.
         count: usize,
         /// The first of them.
         first: String,
@@ -63,16 +51,10 @@ pub enum WorkspaceError {
     },
     /// Somebody else holds what is needed, for longer than we wait.
     #[error("{what} is held by another process; let it end, then try again")]
-    Busy {
-        /// What is held.
-        what: String,
-    },
+    Busy { what: String },
     /// The branch moved again and again while we worked.
     #[error("`{branch}` kept moving under this change; try again")]
-    Moved {
-        /// The branch.
-        branch: String,
-    },
+    Moved { branch: String },
     /// There is no workspace there.
     #[error("`{}` is no workspace; make one with `reprise workspace init`", dir.display())]
     NotAWorkspace {
@@ -88,38 +70,24 @@ pub enum WorkspaceError {
     /// Something that was named is not there.
     #[error("there is no {what} `{name}`; {hint}")]
     Unknown {
-        /// The kind of thing.
         what: &'static str,
-        /// Its name.
         name: String,
         /// Where the existing ones are listed.
         hint: &'static str,
     },
     /// A rule or a schema of the project is itself wrong: until it is mended nothing is written.
     #[error("the project's `{path}` is not usable: {why}; mend it on a branch")]
-    Rules {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        why: String,
-    },
+    Rules { path: String, why: String },
     /// The change stands in git, and not yet wholly in the working tree.
     #[error(
         "{commit} is committed, but the working tree is not complete ({why}); free what is \
              missing and run `reprise workspace recover`"
     )]
-    Unfinished {
-        /// The commit.
-        commit: String,
-        /// What happened.
-        why: String,
-    },
+    Unfinished { commit: String, why: String },
     /// The file system says no.
     #[error("{doing} `{}`: {cause}", path.display())]
     Io {
-        /// What was tried.
         doing: &'static str,
-        /// On what.
         path: PathBuf,
         /// The system's word; in the sentence already, so no source besides.
         cause: std::io::Error,
@@ -127,7 +95,6 @@ pub enum WorkspaceError {
     /// git says no.
     #[error("git could not {doing}: {}", cause.message())]
     Git {
-        /// What was tried.
         doing: &'static str,
         /// libgit2's word.
         cause: git2::Error,

@@ -1,7 +1,7 @@
 //! What the workspace announces (W16): one event for each transaction, with its ULID.
 //!
 //! Events stand in `.sdlc_ide/logs/events.jsonl` before anybody is told; a reader keeps the id of
-//! the last one it took. Must never live here: who listens.
+//! the last one it took.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::durable::Unsynced;
@@ -16,11 +17,9 @@ use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::path::{Class, RepoPath};
 
-/// Where they are.
 pub(crate) const EVENTS: &str = ".sdlc_ide/logs/events.jsonl";
 
-/// One event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceEvent {
     /// The transaction's ULID.
     pub event_id: String,
@@ -28,11 +27,8 @@ pub struct WorkspaceEvent {
     pub ts: DateTime<Utc>,
     /// Such as `PRD_Written`.
     pub topic: String,
-    /// Who.
     pub actor: String,
-    /// Where.
     pub paths: Vec<String>,
-    /// On which branch.
     pub branch: String,
     /// The commit, where git keeps what was written.
     pub commit: Option<String>,
@@ -119,7 +115,6 @@ pub(crate) fn topic_of<'a>(mut paths: impl Iterator<Item = &'a RepoPath>) -> &'s
     }
 }
 
-/// Writes an event down.
 pub(crate) fn record(root: &Path, event: &WorkspaceEvent, unsynced: &mut Unsynced) -> Result<()> {
     let path = root.join(EVENTS);
     files::append_unsynced(&path, &crate::wal::line(event))?;

@@ -1,6 +1,4 @@
 //! Files of a workspace: written whole, synced, put in place without overwriting what came between.
-//!
-//! Must never live here: what the files mean.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -179,7 +177,6 @@ pub(crate) fn refuse_detours(root: &Path, path: &RepoPath) -> Result<()> {
 /// What became of putting a file in its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placed {
-    /// It stands there.
     Done,
     /// Somebody changed the place since it was looked at; theirs stays.
     Theirs,

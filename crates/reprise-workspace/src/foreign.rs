@@ -1,7 +1,5 @@
 //! Commits that people made by plain git: the next transaction puts them into the audit trail, with
-//! what the rules say of them.
-//!
-//! Must never live here: refusing them. They are there.
+//! what the rules say of them. They have happened: nothing is refused.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +10,13 @@ use ulid::Ulid;
 
 use crate::actor::Actor;
 use crate::audit::{Action, AuditLine};
+use crate::combine::{Sides, combine};
 use crate::error::{Result, WorkspaceError};
 use crate::git::Git;
 use crate::governor::{Act, Ask};
 use crate::graph::Upstream;
-use crate::path::{Class, RepoPath};
+use crate::lines::Lines;
+use crate::path::{Class, MergeRule, RepoPath};
 use crate::transaction::{TRAILER, View};
 
 /// Most commits that are looked at: who brings a long history tells it in one line.
@@ -84,7 +84,13 @@ fn line(view: &View<'_>, id: Oid, at: DateTime<Utc>) -> Result<AuditLine> {
     let author = commit.author();
     let name = author.name().unwrap_or("unknown").to_owned();
     let paths = changed(git, &commit)?;
-    let violated = violations(view, &name, &paths)?;
+    let mut judged = Vec::new();
+    for path in &paths {
+        if !is_joined(git, &commit, path)? {
+            judged.push(path.clone());
+        }
+    }
+    let violated = violations(view, &name, &judged)?;
     let when = commit.time().seconds();
     // The commit's own hash makes the id, so that two who see it write the same line.
     let random = id.as_bytes()[..10]
@@ -122,6 +128,46 @@ pub(crate) fn changed(git: &Git, commit: &Commit<'_>) -> Result<Vec<RepoPath>> {
         RepoPath::new(path.to_str()?).ok()
     });
     Ok(paths.take(PATHS_MAX).collect())
+}
+
+/// Whether a merge has this path as our drivers of `git merge` make it from its parents: then
+/// nobody wrote there but who wrote it on a branch.
+fn is_joined(git: &Git, commit: &Commit<'_>, path: &RepoPath) -> Result<bool> {
+    let parents: Vec<Oid> = commit.parent_ids().collect();
+    let (MergeRule::Lines | MergeRule::Checkpoint | MergeRule::Manifest, &[ours, theirs]) =
+        (path.merge_rule(), parents.as_slice())
+    else {
+        return Ok(false);
+    };
+    // What is a link there is nothing that we make.
+    let content = |id: Oid| -> Result<Option<Vec<u8>>> {
+        Ok(git
+            .content_at(Some(git.tree_of(id)?), path)
+            .unwrap_or_default())
+    };
+    let Some(own) = content(commit.id())? else {
+        return Ok(false);
+    };
+    let sides = [content(ours)?, content(theirs)?];
+    let is_one = sides.iter().flatten().any(|side| *side == own);
+    let lines = |bytes: &[u8]| Lines::read(&String::from_utf8_lossy(bytes)).ok();
+    match (path.merge_rule(), &sides) {
+        (MergeRule::Lines, sides) => Ok(lines(&own).is_some_and(|own| {
+            let mut sides = sides.iter().flatten().map(|side| lines(side));
+            sides.all(|side| side.is_some_and(|side| own.holds_all(&side)))
+        })),
+        (MergeRule::Manifest, [Some(ours_has), Some(theirs_has)]) if !is_one => {
+            let base = git.repo.merge_base(ours, theirs).ok();
+            let base = base.map(content).transpose()?.flatten();
+            let sides = Sides {
+                base: base.as_deref(),
+                ours: ours_has,
+                theirs: theirs_has,
+            };
+            Ok(combine(MergeRule::Manifest, sides).is_ok_and(|made| made.bytes == own))
+        }
+        _ => Ok(is_one),
+    }
 }
 
 /// The rules that would have refused it.

@@ -1,7 +1,6 @@
 //! The repository behind a workspace, through libgit2: what stands in it, and new objects.
 //!
-//! No hook is run, nothing is forced, stashed or rewritten. Must never live here: rules about who
-//! may do what, or the order of a transaction.
+//! No hook is run, nothing is forced, stashed or rewritten.
 
 pub(crate) mod index;
 pub(crate) mod reference;
@@ -38,7 +37,6 @@ pub(crate) struct Head {
     pub(crate) reference: String,
     /// The newest commit; `None` before the first.
     pub(crate) commit: Option<Oid>,
-    /// Its tree.
     pub(crate) tree: Option<Oid>,
 }
 

@@ -1,7 +1,7 @@
 //! Who may do what: the permission table of ADR-008 section 9 as Rego, and a project's own rules
 //! beside it (`extensions/policy/*.rego`, package `project`: `deny` refuses, `allow` opens).
 //!
-//! Rules are evaluated in this process, within a time box. Must never live here: locks, files, git.
+//! Rules are evaluated in this process, within a time box.
 
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
@@ -37,11 +37,8 @@ pub(crate) type Policies = Vec<(RepoPath, Oid)>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Act {
-    /// Made, or replaced.
     Write,
-    /// Made longer.
     Append,
-    /// Taken away.
     Delete,
     /// Brought in from a branch.
     Merge,
@@ -79,7 +76,6 @@ pub(crate) struct Ask<'a> {
     pub(crate) upstream: &'a Upstream,
 }
 
-/// What the rules say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) rule: String,
@@ -87,7 +83,6 @@ pub(crate) struct Verdict {
     pub(crate) refusal: Option<String>,
 }
 
-/// The rules in force.
 #[derive(Debug, Clone)]
 pub(crate) struct Governor {
     engine: Engine,
@@ -143,7 +138,6 @@ impl Governor {
         Ok(governor)
     }
 
-    /// Decides about one path.
     pub(crate) fn judge(&mut self, ask: &Ask<'_>) -> Result<Verdict> {
         let input = json!({
             "actor": { "id": ask.actor, "role": ask.actor.role() },

@@ -1,11 +1,10 @@
 //! The DAG of artifacts (W25): who is made from whom, by the ids that their JSON names.
-//!
-//! Must never live here: who may write, or how a tree is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use git2::Oid;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::{Result, WorkspaceError};
@@ -17,13 +16,11 @@ use crate::path::{Class, RepoPath};
 pub(crate) const FOLDERS: [&str; 4] = ["core/prd", "core/tsd", "core/adr", "core/kb"];
 /// Fields that name one artifact above this one.
 const ONE_ABOVE: [&str; 4] = ["prd_id", "prd", "tsd_id", "derived_from"];
-/// Fields that name many.
 const MANY_ABOVE: [&str; 2] = ["depends_on", "derived_from"];
 
 /// What a TSD says of its PRD, against what is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Upstream {
-    /// It names one.
     pub(crate) named: bool,
     /// Those named that are not there.
     pub(crate) missing: Vec<String>,
@@ -32,11 +29,10 @@ pub(crate) struct Upstream {
 }
 
 /// An artifact as the graph sees it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Its `id`, or the stem of its file.
     pub id: String,
-    /// Where it is.
     pub path: RepoPath,
     /// Ids of the artifacts that it is made from.
     pub above: Vec<String>,

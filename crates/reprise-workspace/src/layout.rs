@@ -1,6 +1,4 @@
 //! The tree of ADR-008 (W2 to W4, C29): its folders, its `.gitignore`, and making it.
-//!
-//! Must never live here: what is written into it later.
 
 use std::fs;
 use std::path::Path;
@@ -14,6 +12,7 @@ use crate::error::{Result, WorkspaceError};
 use crate::event::EVENTS;
 use crate::files;
 use crate::git::Git;
+use crate::main_branch::MAIN_KEY;
 use crate::path::RepoPath;
 use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt};
@@ -22,8 +21,6 @@ use crate::workspace::Workspace;
 
 /// Where conflicts of merges are kept.
 pub(crate) const CONFLICTS: &str = ".sdlc_ide/logs/merge_conflicts.jsonl";
-/// The configuration key that names the branch which people and agents share.
-pub(crate) const MAIN_KEY: &str = "reprise.main";
 /// The name of that branch in a new repository.
 const MAIN: &str = "main";
 

@@ -1,9 +1,8 @@
 //! The workspace of ADR-008: agents and people change one version-controlled tree, and every change
 //! is a governed transaction.
 //!
-//! Lives here: the tree and its classes, locks, WAL, transactions, recovery, rules, merges, audit.
-//! Must never live here: processes, terminals, memory; any other Reprise crate but the nouns. All
-//! but `actors` is synchronous.
+//! The tree and its classes, locks, WAL, transactions, recovery, rules, merges, audit. All but
+//! `actors` is synchronous.
 
 mod actor;
 mod actors;
@@ -24,11 +23,13 @@ mod graph;
 mod layout;
 mod lines;
 mod lock;
+mod main_branch;
 mod manifest;
 mod merge;
 mod path;
 mod project;
 mod recover;
+mod review;
 mod rollback;
 mod rules;
 mod schema;
@@ -49,7 +50,7 @@ pub use actors::{
     EventSink, GovernorActor, GovernorArguments, GovernorMsg, OrchestratorActor,
     OrchestratorArguments, OrchestratorMsg, OrchestratorState, Reply, WorkspaceHandle,
 };
-pub use agents::{Proposal, Review};
+pub use agents::Proposal;
 pub use audit::{Action, AuditLine, AuditQuery};
 pub use care::{CarePolicy, Pruned};
 pub use checkpoint::Saved;
@@ -63,6 +64,7 @@ pub use manifest::Spaces;
 pub use path::{Class, MergeRule, PathError, RepoPath};
 pub use project::Projection;
 pub use recover::Recovered;
+pub use review::{Review, Word};
 pub use schema::ARTIFACT_BYTES_MAX;
 pub use snapshot::SnapshotManifest;
 pub use status::{Edited, LogEntry, Status};

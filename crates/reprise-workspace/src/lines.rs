@@ -1,6 +1,4 @@
 //! Logs of one JSON value a line: what makes two lines one (C31), and bringing two logs together.
-//!
-//! Must never live here: git or files.
 
 use std::collections::BTreeSet;
 
@@ -65,12 +63,10 @@ impl Lines {
         Self(all.filter(|(id, _)| seen.insert(id.clone())).collect())
     }
 
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// One line each.
     pub(crate) fn write(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (_, value) in &self.0 {

@@ -1,7 +1,7 @@
 //! Locks that a dead holder cannot keep: the kernel lets go of them with the process.
 //!
 //! The workspace's lock is on its folder `.sdlc_ide` itself, an artifact's on a file of its own
-//! that its last holder removes. Must never live here: what is done under a lock.
+//! that its last holder removes.
 
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::MetadataExt;

@@ -1,7 +1,5 @@
 //! Manifests of embeddings (W9): what the spaces of a memory's store hold, for git; the vectors
 //! themselves stay where they are.
-//!
-//! Must never live here: how manifests merge (`combine`), or a vector in git.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +14,6 @@ use crate::path::RepoPath;
 use crate::transaction::Receipt;
 use crate::workspace::{Workspace, WriteRequest};
 
-/// Whose manifests are.
 const VECTORIZER: &str = "vectorizer";
 
 /// The spaces of one store, counted as its records go by, in the order of the store.
@@ -44,7 +41,6 @@ impl Spaces {
         }
     }
 
-    /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
@@ -56,21 +52,36 @@ impl Spaces {
         self.0.is_empty()
     }
 
-    /// The manifest: the same store gives the same bytes.
+    /// The manifest: the same store gives the same bytes. The space of most records is the store's;
+    /// what stands in another is to be embedded again.
     fn document(&self, user: &UserId) -> Value {
-        let artifacts = self.0.iter().map(|(space, found)| {
-            let id = format!("{}/{}/{}", space.model, space.version, space.dimensions);
-            json!({
-                "artifact_id": format!("memory/{user}/{id}"),
-                "vec_id": id,
-                "granularity": "record",
-                "model": space.model,
-                "model_version": space.version,
-                "dimensions": space.dimensions,
-                "count": found.count,
-                "sha256": files::hex(&found.digest.clone().finalize()),
-            })
-        });
+        let mut spaces: Vec<_> = self.0.iter().collect();
+        spaces.sort_by_key(|(_, found)| std::cmp::Reverse(found.count));
+        let artifacts = spaces
+            .into_iter()
+            .enumerate()
+            .map(|(place, (space, found))| {
+                let id = format!("{}/{}/{}", space.model, space.version, space.dimensions);
+                let artifact = if place == 0 {
+                    format!("memory/{user}")
+                } else {
+                    format!("memory/{user}#{id}")
+                };
+                let mut entry = json!({
+                    "artifact_id": artifact,
+                    "vec_id": id,
+                    "granularity": "record",
+                    "model": space.model,
+                    "model_version": space.version,
+                    "dimensions": space.dimensions,
+                    "count": found.count,
+                    "sha256": files::hex(&found.digest.clone().finalize()),
+                });
+                if place > 0 {
+                    entry["re_embed"] = json!(true);
+                }
+                entry
+            });
         json!({ "owner": user, "artifacts": artifacts.collect::<Vec<_>>() })
     }
 }

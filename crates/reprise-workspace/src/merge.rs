@@ -1,7 +1,5 @@
 //! Merging a branch (W12 to W15, W20): both sides validated, each class by its rule, structural
 //! conflicts refused with a report.
-//!
-//! Must never live here: how two versions of one file combine (`combine`).
 
 mod plan;
 
@@ -27,31 +25,6 @@ use crate::workspace::{Workspace, message};
 const REPORTS: &str = "memory/long_term/conflicts";
 
 impl Workspace {
-    /// Records that a person approves a branch or commit as it stands now.
-    pub fn approve(&self, human: &Actor, name: &str) -> Result<Receipt> {
-        if !human.is_human() {
-            return Err(WorkspaceError::Refused {
-                rule: "human-review".to_owned(),
-                actor: human.to_string(),
-                act: "approve",
-                path: name.to_owned(),
-                why: "approvals are people's".to_owned(),
-            });
-        }
-        self.make_folders()?;
-        let tx = self.new_id();
-        let mut stage = Stage::new(self.root(), &tx)?;
-        self.transact(&mut stage, &tx, &mut |view| {
-            let tip = resolve(view.git, name)?;
-            Ok(Draft {
-                title: format!("Approve {name} at {tip:.10}"),
-                topic: Some("Merge_Approved"),
-                details: json!({ "ref": name, "commit": tip.to_string() }),
-                ..Draft::new(human, Action::Approve)
-            })
-        })
-    }
-
     /// Merges a branch into the one that is checked out.
     pub fn merge(&self, actor: &Actor, name: &str, text: Option<&str>) -> Result<Receipt> {
         let text = message(text)?;
@@ -203,13 +176,10 @@ fn refusal(name: &str, tx: &str, merging: &Merging) -> WorkspaceError {
     }
 }
 
-/// Whether the trail of the branch merged into holds a person's approval of this very commit.
+/// Whether a person's last word on this very commit, in the trail of the branch merged into, is an
+/// approval.
 pub(crate) fn is_approved(view: &View<'_>, tip: Oid) -> Result<bool> {
-    let tip = json!(tip.to_string());
-    let lines = audit::approvals(view.git, view.head.tree)?;
-    Ok(lines
-        .iter()
-        .any(|line| line.details.get("commit") == Some(&tip)))
+    Ok(audit::approved(view.git, view.head.tree)?.contains(&tip))
 }
 
 /// Both sides must be in order by themselves (W12).

@@ -1,10 +1,9 @@
 //! Paths of the tree, checked once, and the class that ADR-008 gives each of them.
-//!
-//! Must never live here: file access, or who may write where (that is `governor`).
 
 use std::fmt;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Longest path, in bytes.
 const PATH_BYTES_MAX: usize = 1024;
@@ -20,7 +19,10 @@ pub struct PathError {
 }
 
 /// A path below the root of a workspace, with `/` between its components.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(try_from = "String")]
 pub struct RepoPath(String);
 
 impl RepoPath {
@@ -67,7 +69,6 @@ impl RepoPath {
         Self(text.into())
     }
 
-    /// The path as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -141,6 +142,14 @@ impl fmt::Display for RepoPath {
     }
 }
 
+impl TryFrom<String> for RepoPath {
+    type Error = PathError;
+
+    fn try_from(text: String) -> Result<Self, PathError> {
+        Self::new(&text)
+    }
+}
+
 impl std::str::FromStr for RepoPath {
     type Err = PathError;
 
@@ -150,7 +159,9 @@ impl std::str::FromStr for RepoPath {
 }
 
 /// The classes of paths (W2 to W4, C29).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// `core/prd/`

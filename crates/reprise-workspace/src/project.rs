@@ -1,11 +1,10 @@
 //! Records that may be seen in the workspace become lines of `memory/long_term` (M58, C3).
 //!
-//! What is private, or kept for oneself in any other way, never leaves its store. Must never live
-//! here: which records are sensitive (the caller says), or opening a store.
+//! What is private, or kept for oneself in any other way, never leaves its store: `may_leave` says.
 
 use std::collections::BTreeMap;
 
-use reprise_types::{MemoryRecord, Visibility};
+use reprise_types::{MemoryRecord, WayOut};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -27,10 +26,8 @@ const LOGS: [(&str, &str); 5] = [
     ("", "memory/long_term/records.jsonl"),
 ];
 
-/// What was projected.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Projection {
-    /// Records written as lines.
     pub written: usize,
     /// Records that stood there already.
     pub known: usize,
@@ -41,18 +38,17 @@ pub struct Projection {
 }
 
 impl Workspace {
-    /// Writes the records whose visibility is `workspace`, each once, as one transaction.
+    /// Writes the records that may leave their store this way, each once, as one transaction.
     pub fn project<'a>(
         &self,
         records: impl Iterator<Item = &'a MemoryRecord>,
-        is_sensitive: impl Fn(&MemoryRecord) -> bool,
     ) -> Result<Projection> {
         self.make_folders()?;
         let mut projection = Projection::default();
         let mut lines: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
         let mut open = 0;
         for record in records {
-            if record.visibility != Visibility::Workspace || is_sensitive(record) {
+            if record.may_leave(WayOut::Projection).is_err() {
                 projection.held_back += 1;
                 continue;
             }

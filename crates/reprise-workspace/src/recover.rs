@@ -1,12 +1,13 @@
 //! After a crash (W18): what had happened is finished, what had not is taken back.
 //!
 //! A transaction with a commit has happened if its branch holds that commit; one without (nothing
-//! that git keeps) if all its new content still waits. Must never live here: how one is begun.
+//! that git keeps) if all its new content still waits.
 
 use std::path::Path;
 
 use git2::Oid;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::audit::AUDIT;
 use crate::durable::Unsynced;
@@ -22,8 +23,7 @@ use crate::stage::{self, STAGES, Stage};
 use crate::wal::{self, Action, Entry};
 use crate::workspace::{LOCKS, Workspace};
 
-/// What recovery did.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recovered {
     /// Transactions that had happened and were finished.
     pub finished: Vec<String>,

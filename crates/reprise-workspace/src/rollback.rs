@@ -1,6 +1,4 @@
 //! Setting back a commit by a new one (W19): history is never rewritten.
-//!
-//! Must never live here: how the new commit is made.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,7 +2,7 @@
 //! branch or approved there, on every branch.
 //!
 //! Every transaction on the shared branch names them in its commit's trailer. What plain git
-//! changed since is not in force until a person approves it. Must never live here: what they say.
+//! changed since is not in force until a person approves it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::audit;
 use crate::error::{Result, WorkspaceError};
 use crate::git::Git;
 use crate::governor::{Governor, POLICIES};
+use crate::main_branch::main_of;
 use crate::path::RepoPath;
-use crate::workspace::main_of;
 
 /// Where the project's own schemas are.
 const SCHEMAS: &str = "extensions/schemas";
@@ -39,7 +39,6 @@ pub(crate) struct InForce {
 }
 
 impl Rules {
-    /// What a tree holds.
     pub(crate) fn of_tree(git: &Git, tree: Option<Oid>) -> Result<Self> {
         let Some(tree) = tree else {
             return Ok(Self::default());
@@ -152,12 +151,8 @@ fn named(git: &Git, tip: Oid) -> Result<(BTreeSet<Rules>, Option<Rules>)> {
 
 /// Whether a person has approved a commit that holds exactly these.
 fn is_approved(git: &Git, tree: Option<Oid>, there: Rules) -> Result<bool> {
-    for line in audit::approvals(git, tree)? {
-        let commit = line.details.get("commit").and_then(|id| id.as_str());
-        let approved = commit
-            .and_then(|id| Oid::from_str(id).ok())
-            .and_then(|id| git.tree_of(id).ok());
-        if let Some(tree) = approved
+    for commit in audit::approved(git, tree)? {
+        if let Ok(tree) = git.tree_of(commit)
             && Rules::of_tree(git, Some(tree))? == there
         {
             return Ok(true);

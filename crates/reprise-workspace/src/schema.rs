@@ -1,8 +1,7 @@
 //! Step three's first half: what is written has the form of its kind.
 //!
 //! JSON Schemas are built in for PRDs, TSDs, checkpoints, manifests and log lines;
-//! `extensions/schemas/NAME.schema.json` of the project replaces the one of its name. Must never
-//! live here: who may write.
+//! `extensions/schemas/NAME.schema.json` of the project replaces the one of its name.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

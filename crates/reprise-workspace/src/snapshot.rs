@@ -1,7 +1,6 @@
 //! Snapshots (W21): the committed tree as `.tar.gz` with a manifest of hashes, and back.
 //!
-//! The same commit gives the same archive, byte for byte. Must never live here: what git does not
-//! keep; the manifest names it.
+//! The same commit gives the same archive, byte for byte.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -22,12 +21,13 @@ use crate::event::WorkspaceEvent;
 use crate::files;
 use crate::git::{EXECUTABLE, FILE, Git, signature};
 use crate::lines::Lines;
+use crate::main_branch::main_of;
 use crate::merge::is_approved;
 use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
 use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt, View};
-use crate::workspace::{Workspace, invalid, main_of};
+use crate::workspace::{Workspace, invalid};
 
 const FOLDER: &str = ".sdlc_ide/snapshots";
 /// What no snapshot holds, for whoever has to keep it otherwise.
@@ -54,11 +54,8 @@ pub struct SnapshotManifest {
     pub id: String,
     /// When.
     pub ts: DateTime<Utc>,
-    /// Who asked.
     pub actor: String,
-    /// Of which branch.
     pub branch: String,
-    /// Of which commit.
     pub commit: String,
     /// SHA-256 of the archive.
     pub archive_sha256: String,
@@ -121,7 +118,35 @@ impl Workspace {
         };
         match taken() {
             Ok(taken) => receipt.snapshot = taken,
-            Err(error) => receipt.snapshot_failed = Some(error.to_string()),
+            Err(error) => {
+                let why = error.to_string();
+                self.tell_failure(point, &commit, &why);
+                receipt.snapshot_failed = Some(why);
+            }
+        }
+    }
+
+    /// Puts on record that a snapshot was due and is not there. Where not even that can be written
+    /// the receipt alone says it.
+    fn tell_failure(&self, point: &str, commit: &str, why: &str) {
+        let tx = self.new_id();
+        let told = Stage::new(self.root(), &tx).and_then(|mut stage| {
+            self.transact(&mut stage, &tx, &mut |_| {
+                let details = json!({ "failed": why, "commit": commit, "point": point });
+                Ok(Draft {
+                    message: format!("no snapshot at {point}: {why}"),
+                    ..recording(
+                        &Actor::orchestrator(),
+                        "Note that a snapshot failed",
+                        "Snapshot_Failed",
+                        Changes::new(),
+                        &details,
+                    )
+                })
+            })
+        });
+        if let Err(error) = told {
+            tracing::warn!(%error, why, "a snapshot that failed is not on record");
         }
     }
 
@@ -133,13 +158,31 @@ impl Workspace {
         is_tagged: bool,
         point: Option<&str>,
     ) -> Result<SnapshotManifest> {
+        let id = self.new_id();
+        let taken = self.take(git, actor, commit, is_tagged, point, &id);
+        if taken.is_err() {
+            // What is not on record is no snapshot, and takes no room.
+            self.forget_snapshot(&id)?;
+            drop(git.repo.tag_delete(&tag_of(&id)));
+        }
+        taken
+    }
+
+    fn take(
+        &self,
+        git: &Git,
+        actor: &Actor,
+        commit: Oid,
+        is_tagged: bool,
+        point: Option<&str>,
+        id: &str,
+    ) -> Result<SnapshotManifest> {
         self.make_folders()?;
         let (head, tree) = (git.head()?, git.tree_of(commit)?);
-        let id = self.new_id();
         let (archive, hashes) = pack(git, commit, tree)?;
-        let tag = is_tagged.then(|| format!("snapshot/{id}"));
+        let tag = is_tagged.then(|| tag_of(id));
         let manifest = SnapshotManifest {
-            id: id.clone(),
+            id: id.to_owned(),
             ts: self.now(),
             actor: actor.to_string(),
             branch: head.branch().to_owned(),
@@ -150,15 +193,15 @@ impl Workspace {
             tag: tag.clone(),
             left_out: LEFT_OUT.map(str::to_owned).to_vec(),
         };
-        let mut stage = Stage::new(self.root(), &id)?;
+        let mut stage = Stage::new(self.root(), id)?;
         let waiting = stage.folder().join("snapshot");
         files::write_new(&waiting, &archive)?;
         let io = |path| WorkspaceError::io("cannot write", path);
-        let path = self.archive_path(&id);
+        let path = self.archive_path(id);
         std::fs::rename(&waiting, &path).map_err(io(&path))?;
         // The manifest last: an archive without one is no snapshot.
         files::write_new(&waiting, &crate::wal::line(&manifest))?;
-        let path = self.manifest_path(&id);
+        let path = self.manifest_path(id);
         std::fs::rename(&waiting, &path).map_err(io(&path))?;
         files::sync_folder(&self.root().join(FOLDER))?;
         if let Some(tag) = &tag {
@@ -172,7 +215,7 @@ impl Workspace {
         }
         let details = json!({ "snapshot": id, "commit": manifest.commit,
             "archive_sha256": manifest.archive_sha256, "tag": tag, "point": point });
-        self.transact(&mut stage, &id, &mut |_| {
+        self.transact(&mut stage, id, &mut |_| {
             let changes = Changes::new();
             Ok(recording(
                 actor,
@@ -306,6 +349,10 @@ impl Workspace {
         }
         Ok(())
     }
+}
+
+fn tag_of(id: &str) -> String {
+    format!("snapshot/{id}")
 }
 
 fn kept(git: &Git) -> usize {

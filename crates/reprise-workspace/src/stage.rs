@@ -1,6 +1,4 @@
 //! A transaction's folder `.sdlc_ide/tmp/tx-ULID/` (W16): what is to be put in place waits there.
-//!
-//! Must never live here: when it is put in place.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +30,6 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Makes the folder.
     pub(crate) fn new(root: &Path, tx: &str) -> Result<Self> {
         let folder = folder_of(root, tx);
         let mut unsynced = Unsynced::default();

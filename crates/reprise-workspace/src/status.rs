@@ -1,31 +1,29 @@
 //! What stands in a workspace, for reading: status, history, graph.
-//!
-//! Must never live here: a write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use git2::{BranchType, Sort, Status as GitStatus, StatusOptions};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, WorkspaceError};
 use crate::foreign;
 use crate::git::Git;
 use crate::graph::{Artifacts, Node};
+use crate::main_branch::main_of;
 use crate::path::{Class, RepoPath};
 use crate::rules;
 use crate::transaction::Changes;
 use crate::wal;
-use crate::workspace::{Workspace, main_of};
+use crate::workspace::Workspace;
 
 /// Most paths of a person's work that are named.
 const EDITED_MAX: usize = 1_000;
 
-/// How a workspace is.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
-    /// Where it is.
     pub root: std::path::PathBuf,
     /// The branch that is checked out; nothing where HEAD is detached.
     pub branch: Option<String>,
@@ -49,22 +47,19 @@ pub struct Status {
 }
 
 /// A path that a person is at work on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Edited {
-    /// Where.
     pub path: String,
     /// `staged`, `changed`, `deleted`, `new` or `conflict`.
-    pub how: &'static str,
+    pub how: String,
 }
 
 /// One commit of the history.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct LogEntry {
-    /// The commit.
     pub commit: String,
     /// Its transaction; nothing where it came by plain git.
     pub tx: Option<String>,
-    /// Who.
     pub actor: String,
     /// When.
     pub ts: DateTime<Utc>,
@@ -180,6 +175,7 @@ fn edited(git: &Git) -> Result<Vec<Edited>> {
             continue;
         };
         let path = String::from_utf8_lossy(entry.path_bytes()).into_owned();
+        let how = how.to_owned();
         edited.push(Edited { path, how });
     }
     Ok(edited)

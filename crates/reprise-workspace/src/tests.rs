@@ -26,7 +26,6 @@ pub(crate) fn workspace() -> (TempDir, Workspace) {
     (folder, workspace)
 }
 
-/// Writes one file.
 pub(crate) fn write(workspace: &Workspace, actor: &str, path: &str, text: &str) -> Result<Receipt> {
     write_all(workspace, actor, &[(path, Some(text))])
 }

@@ -1,6 +1,4 @@
 //! Step three of a transaction: every path of a change against schema, rules and the DAG.
-//!
-//! Must never live here: the rules themselves (`governor`, `schema`, `graph`), or a write.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,6 @@
 //! The write-ahead log (W17): `begin`, then `commit` or `abort`, each synced.
 //!
-//! Transactions end under one lock, so at most the last line is a loose end. Must never live here:
-//! what recovery does about one.
+//! Transactions end under one lock, so at most the last line is a loose end.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -13,14 +12,12 @@ use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 
-/// Where it is.
 pub(crate) const WAL: &str = ".sdlc_ide/logs/wal.jsonl";
 /// Beyond this the log is begun anew, once nothing in it is open.
 const WAL_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most bytes of the end that are read to see whether it is a loose one.
 const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// What an entry says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Action {
@@ -36,7 +33,6 @@ pub(crate) struct Hashes {
     pub(crate) after: Option<String>,
 }
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) action: Action,

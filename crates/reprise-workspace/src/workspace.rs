@@ -1,6 +1,4 @@
 //! A workspace: where it is, and what may be asked of it.
-//!
-//! Must never live here: how a transaction goes.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,8 +15,8 @@ use crate::error::{Result, WorkspaceError};
 use crate::event::{self, EventCursor, WorkspaceEvent};
 use crate::git::Git;
 use crate::governor::Act;
-use crate::layout::MAIN_KEY;
 use crate::lock::{self, Held};
+use crate::main_branch::main_of;
 use crate::path::RepoPath;
 use crate::schema;
 use crate::stage::Stage;
@@ -53,7 +51,6 @@ impl fmt::Debug for Workspace {
 /// A write as its author means it.
 #[derive(Debug, Clone)]
 pub struct WriteRequest {
-    /// Who.
     pub actor: Actor,
     /// New content; `None` takes the file away.
     pub changes: Vec<(RepoPath, Option<Vec<u8>>)>,
@@ -106,6 +103,15 @@ impl Workspace {
     pub fn identified(mut self, identity: String) -> Self {
         self.identity = Some(identity);
         self
+    }
+
+    /// The same for whoever `other` is for.
+    pub(crate) fn like(self, other: &Self) -> Self {
+        Self {
+            watcher: other.watcher.clone(),
+            identity: other.identity.clone(),
+            ..self
+        }
     }
 
     pub(crate) fn identity(&self, git: &Git) -> Option<String> {
@@ -212,23 +218,6 @@ impl Workspace {
     pub fn events(&self, after: Option<&str>, limit: usize) -> Result<Vec<WorkspaceEvent>> {
         event::since(&self.root, after, limit)
     }
-}
-
-/// The branch that is shared: as configured at `init`; in a clone `main`, or what git's own
-/// default once was.
-pub(crate) fn main_of(git: &Git) -> String {
-    let configured = git
-        .repo
-        .config()
-        .and_then(|mut config| config.snapshot()?.get_string(MAIN_KEY));
-    configured.unwrap_or_else(|_| {
-        let has = |name: &str| git.repo.find_branch(name, git2::BranchType::Local).is_ok();
-        if !has("main") && has("master") {
-            "master".to_owned()
-        } else {
-            "main".to_owned()
-        }
-    })
 }
 
 pub(crate) fn invalid(rule: &'static str, path: &str, why: &str) -> WorkspaceError {

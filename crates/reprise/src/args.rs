@@ -42,7 +42,10 @@ pub(crate) use faces::{
     LinkArguments, McpArguments, NamedArguments, OpenArguments, RelatedArguments, ServeArguments,
     TagsArguments, TokenCommand, WhoseArguments,
 };
-pub(crate) use global::{PublishArguments, PublishedArguments, UnpublishArguments};
+pub(crate) use global::{
+    GlobalCommand, GlobalServeArguments, GlobalTokenCommand, May, PublishArguments,
+    PublishedArguments, UnpublishArguments,
+};
 pub(crate) use help::{command, for_user, meant, slip_of_learn};
 pub(crate) use import::ImportArguments;
 pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
@@ -180,6 +183,9 @@ pub(crate) enum Command {
     Unpublish(UnpublishArguments),
     /// List what a user has published
     Published(PublishedArguments),
+    /// Serve published knowledge to other machines
+    #[command(subcommand)]
+    Global(GlobalCommand),
     /// Count what a store holds
     Stats(UserArguments),
     /// Verify every hash and prove that the index equals the log
@@ -336,6 +342,9 @@ pub(crate) struct ForgetWhat {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
+    /// Open the closed file with stock rvf-runtime, too, and compare what it finds
+    #[arg(long, conflicts_with = "repair")]
+    pub(crate) stock: bool,
     /// Whose memory
     #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,

@@ -22,6 +22,7 @@ mod hook;
 pub(crate) mod host;
 mod import;
 mod ingest;
+mod input;
 mod inspect;
 mod keep;
 mod learn;
@@ -34,12 +35,14 @@ mod models;
 mod open;
 mod outcome;
 mod recall;
+mod runtime;
 mod serve;
 mod session;
 mod stats;
 mod status;
 pub(crate) mod store;
 mod token;
+mod whole;
 mod workspace;
 
 use std::time::Duration;
@@ -115,6 +118,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Publish(arguments) => global::publish(&context, &arguments),
         Command::Unpublish(arguments) => global::unpublish(&context, &arguments),
         Command::Published(arguments) => global::published(&context, &arguments),
+        Command::Global(command) => global::run(&context, &command),
         Command::Stats(arguments) => stats::run(&context, &arguments),
         Command::Check(arguments) => check::run(&context, &arguments),
         Command::Compact(arguments) => compact::run(&context, &arguments),

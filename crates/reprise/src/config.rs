@@ -1,7 +1,6 @@
 //! What stands in the configuration file, `$XDG_CONFIG_HOME/reprise/config.toml`, and the defaults.
 //!
-//! Precedence: flag, environment, file, default. Lives here: the file's form. Must never live here:
-//! a setting that no command uses.
+//! Precedence: flag, environment, file, default. The file's form.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +13,7 @@ use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
 use reprise_engine::LearnSettings;
 use reprise_global::Caller;
-use reprise_operations::TagRules;
+use reprise_operations::{TagRules, Workspaces};
 use reprise_types::UserId;
 use serde::Deserialize;
 
@@ -31,6 +30,8 @@ pub(crate) struct Config {
     memory: Memory,
     learning: Learning,
     global: Global,
+    /// Governed workspaces by the names that requests to the daemon use.
+    pub(crate) workspaces: Workspaces,
 }
 
 /// Who belongs together in the global store of a data directory.
@@ -41,9 +42,24 @@ struct Global {
     organisations: BTreeMap<String, Vec<String>>,
     /// Users of the paid tier.
     paid: Vec<String>,
+    /// A service that is asked in the place of the data directory's own store.
+    url: Option<String>,
+    /// How it knows this user ...
+    token: Option<String>,
+    /// ... or each of several.
+    tokens: BTreeMap<String, String>,
+    /// How long a recall waits for it.
+    deadline_ms: Option<u64>,
 }
 
-/// Tags in one spelling.
+/// A service of published knowledge, as a user reaches it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GlobalService {
+    pub(crate) url: String,
+    pub(crate) token: String,
+    pub(crate) deadline: Duration,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Tags {
@@ -53,7 +69,6 @@ struct Tags {
     known: Vec<String>,
 }
 
-/// The daemon.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Serve {
@@ -105,7 +120,7 @@ pub(crate) fn user_of(arguments: impl Iterator<Item = OsString>) -> Option<Strin
         named.map(PathBuf::from).or_else(crate::env::config),
     );
     let text = fs_err::read_to_string(places.ok()?.config).ok()?;
-    let file: toml::Table = toml::from_str(&text).ok()?;
+    let file: toml_edit::DocumentMut = text.parse().ok()?;
     let user: UserId = file.get("user")?.as_str()?.parse().ok()?;
     Some(user.to_string())
 }
@@ -121,7 +136,7 @@ impl Config {
             Err(error) => return Err(error.into()),
         };
         let wrong = || format!("`{}` is not a configuration; correct it", path.display());
-        let config: Self = toml::from_str(&text).with_context(wrong)?;
+        let config: Self = toml_edit::de::from_str(&text).with_context(wrong)?;
         config.learn_settings().with_context(wrong)?;
         Ok(config)
     }
@@ -129,6 +144,25 @@ impl Config {
     /// What it says of tags.
     pub(crate) fn tag_rules(&self) -> TagRules {
         TagRules::new(self.tags.aliases.clone(), self.tags.known.clone())
+    }
+
+    /// The service that this user asks; `None` for the data directory's own store.
+    pub(crate) fn global_service(&self, user: &UserId) -> anyhow::Result<Option<GlobalService>> {
+        let Some(url) = &self.global.url else {
+            return Ok(None);
+        };
+        let own = self.global.tokens.get(user.as_str());
+        let token = own.or(self.global.token.as_ref()).with_context(|| {
+            format!(
+                "no token of `{user}` for {url} is configured; put it under [global.tokens] in the \
+                 configuration"
+            )
+        })?;
+        Ok(Some(GlobalService {
+            url: url.trim_end_matches('/').to_owned(),
+            token: token.clone(),
+            deadline: Duration::from_millis(self.global.deadline_ms.unwrap_or(50)),
+        }))
     }
 
     /// What it says of a user who asks the global store.
@@ -202,6 +236,8 @@ mod tests {
         let config = Config::read(&path, true).unwrap();
         assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
         assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
+        let ada: UserId = "ada".parse().unwrap();
+        assert_eq!(config.workspaces.of(&ada), ["app"]);
         let named = ["reprise", "--config", path.to_str().unwrap(), "stats"];
         let user = user_of(named.into_iter().map(OsString::from));
         assert_eq!(user.as_deref(), Some("ada"));

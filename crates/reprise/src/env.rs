@@ -8,15 +8,15 @@ use etcetera::BaseStrategy;
 use reprise_server::Place;
 use reprise_types::UserId;
 
-/// Overrides the data directory.
 pub(crate) const DATA_DIR: &str = "REPRISE_DATA_DIR";
 /// Overrides the directory of the models.
 pub(crate) const MODELS_DIR: &str = "REPRISE_MODELS_DIR";
 
-/// Names the configuration file.
 pub(crate) const CONFIG: &str = "REPRISE_CONFIG";
 /// How long a daemon may be silent, in seconds.
 pub(crate) const DAEMON_PATIENCE: &str = "REPRISE_DAEMON_PATIENCE";
+/// The database of published knowledge.
+pub(crate) const DATABASE_URL: &str = "REPRISE_GLOBAL_DATABASE_URL";
 /// The collector of traces, as OpenTelemetry's own tools name it.
 pub(crate) const OTLP: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
 

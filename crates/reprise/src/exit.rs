@@ -2,10 +2,8 @@
 
 use std::process::ExitCode;
 
-/// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Everything was done.
     Success,
     /// Some of what the caller gave was refused; the rest was done. Also: `check` found damage.
     Refused,

@@ -1,7 +1,6 @@
 //! The one binary: parses what was typed, runs one command, turns its end into an exit code.
 //!
-//! Lives in this crate: the command line, its wire forms, directories, progress, exit codes. Must
-//! never live here: what is kept, what is answered, or a byte of the file format.
+//! The command line, its wire forms, directories, progress, exit codes.
 
 mod args;
 mod cli;
@@ -16,7 +15,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use exit::Exit;
 
 fn main() -> ExitCode {
@@ -33,6 +32,14 @@ fn main() -> ExitCode {
         Err(error) if error.use_stderr() && std::env::args_os().any(|word| word == "hook") => {
             drop(error.print());
             return Exit::Refused.into();
+        }
+        Err(error) if names_no_command(&error) => {
+            drop(write!(
+                anstream::stderr(),
+                "{}",
+                args::command().render_help().ansi()
+            ));
+            return Exit::Failed.into();
         }
         Err(error) => {
             if let Some(hint) = hint(&error) {
@@ -57,6 +64,13 @@ fn main() -> ExitCode {
         Exit::Failed
     });
     exit.into()
+}
+
+/// Nothing but options was typed, be it in the environment.
+fn names_no_command(error: &clap::Error) -> bool {
+    let of = error.get(ContextKind::InvalidSubcommand);
+    error.kind() == ErrorKind::MissingSubcommand
+        && matches!(of, Some(ContextValue::String(of)) if !of.contains(' '))
 }
 
 /// What was meant by a word that is no command, where that is known.

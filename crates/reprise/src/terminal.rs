@@ -22,12 +22,10 @@ pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
     })
 }
 
-/// A heading.
 pub(crate) fn title(text: impl Display) -> String {
     text.style(Style::new().bold()).to_string()
 }
 
-/// Something less important.
 pub(crate) fn faint(text: impl Display) -> String {
     text.style(Style::new().dimmed()).to_string()
 }
@@ -63,7 +61,6 @@ impl Page {
         }
     }
 
-    /// What stdout is.
     pub(crate) fn stdout() -> Self {
         let size = terminal_size::terminal_size_of(std::io::stdout());
         Self {

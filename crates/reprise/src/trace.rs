@@ -1,8 +1,7 @@
 //! Where spans and log lines go: to stderr, and for a daemon that was told so to a collector of
 //! `OpenTelemetry`.
 //!
-//! Must never live here: what is traced. No text of a record or a question is an attribute of a
-//! span.
+//! No text of a record or a question is an attribute of a span.
 
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use tracing_subscriber::{Layer, Registry};
 const LOG_DEFAULT: &str = "error";
 /// The same of a command, whose last sentence already says what memory's failure was.
 const LOG_OF_COMMAND: &str = "error,reprise_operations::problem=off";
-/// Says otherwise.
 const LOG: &str = "REPRISE_LOG";
 /// Spans of these targets are exported: requests and operations on memory.
 const TRACED: [&str; 2] = ["reprise::http", "reprise::memory"];

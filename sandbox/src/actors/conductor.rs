@@ -1,8 +1,7 @@
 //! The conductor: asks memory, has a plan made, lets the workers do it, and tells memory how it
 //! went.
 //!
-//! Lives here: the actor and what it starts from. Must never live here: the way of a run
-//! (`conductor/run`), or how a plan is made (`conductor/model_gateway`).
+//! The actor and what it starts from.
 
 mod arguments;
 mod model_gateway;
@@ -23,11 +22,9 @@ pub use model_gateway::{
 };
 pub use report::{Attempt, RunError, RunReport, RunStatus};
 
-/// The actor type.
 #[derive(Debug, Default)]
 pub struct ConductorActor;
 
-/// What the conductor understands.
 #[derive(Debug)]
 pub enum ConductorMsg {
     /// Does what the user wants. Requests are done one after the other.
@@ -43,7 +40,6 @@ pub enum ConductorMsg {
     },
 }
 
-/// The running conductor.
 #[derive(Debug)]
 pub struct ConductorState {
     arguments: ConductorArguments,

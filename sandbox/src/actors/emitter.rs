@@ -1,6 +1,6 @@
 //! The way of an event from an actor into the host's log.
 //!
-//! Lives here: ids, times, the call. Must never live here: what an event says (`events`).
+//! Ids, times, the call.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -54,7 +54,6 @@ impl Emitter {
         }
     }
 
-    /// Whose actors.
     #[must_use]
     pub fn user(&self) -> &UserId {
         &self.user

@@ -347,7 +347,6 @@ impl WorkerEvents<'_> {
     }
 }
 
-/// What a tool did.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolResult<'a> {
     pub(crate) started_at: &'a str,

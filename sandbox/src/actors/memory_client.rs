@@ -1,8 +1,7 @@
 //! What memory is to the host: asked within a budget, told afterwards, and never needed.
 //!
-//! Lives here: the time box around every call, and the block of text that a prompt gets. Whatever
-//! memory does (nothing, too late, nonsense, a panic), the caller gets an answer it can go on with.
-//! Must never live here: what is done with that answer.
+//! The time box around every call, and the block of text that a prompt gets. Whatever memory does
+//! (nothing, too late, nonsense, a panic), the caller gets an answer it can go on with.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -52,11 +51,9 @@ pub enum RecallStatus {
 /// What memory said, made safe.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryAnswer {
-    /// How the asking ended.
     pub asked: RecallStatus,
     /// The answer: at most as many results as were asked for, scores finite.
     pub recall: Option<Recall>,
-    /// How long it took.
     pub took: Duration,
     /// Drawn for this answer: the frame of its block in a prompt is named after it.
     pub nonce: u128,

@@ -1,7 +1,6 @@
 //! The researcher's work: words looked up in the workspace's files.
 //!
-//! Files are truth, memory only says where to look first. Must never live here: the walk
-//! (`researcher/search`).
+//! Files are truth, memory only says where to look first.
 
 mod search;
 

@@ -1,13 +1,9 @@
 //! The kinds of worker and the work each takes.
 
-/// Which worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
-    /// Runs commands.
     Terminal,
-    /// Looks things up.
     Researcher,
-    /// Keeps documents.
     Writer,
 }
 
@@ -61,7 +57,6 @@ pub enum Task {
 }
 
 impl Task {
-    /// Whose work it is.
     #[must_use]
     pub fn capability(&self) -> Capability {
         match self {

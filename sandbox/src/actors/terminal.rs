@@ -1,6 +1,4 @@
 //! The terminal's work: files written first, then the command, and what both came to.
-//!
-//! Must never live here: how a command is bounded (`terminal/command`).
 
 mod command;
 

@@ -62,7 +62,6 @@ pub(crate) enum Temper {
     Wrong,
     /// It never answers.
     Slow,
-    /// It errs.
     Dead,
     /// It panics.
     Panics,

@@ -1,6 +1,4 @@
 //! One turn of one worker: what it is given, what it answers, and the trace that is left (M42).
-//!
-//! Must never live here: work.
 
 use std::time::Duration;
 
@@ -14,15 +12,11 @@ use super::task::{Capability, Task};
 /// What a worker is given.
 #[derive(Debug, Clone)]
 pub struct TurnContext {
-    /// The run.
     pub run_id: String,
-    /// This call of it.
     pub call_id: String,
     /// The desktop, which is the session.
     pub desktop_id: String,
-    /// What is wanted.
     pub objective: String,
-    /// The work itself.
     pub task: Task,
 }
 
@@ -30,7 +24,6 @@ pub struct TurnContext {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WorkerStatus {
-    /// Done.
     Completed,
     /// Tried and not done.
     Failed,
@@ -54,13 +47,10 @@ impl WorkerStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
-    /// It took too long.
     Timeout,
     /// Somebody could not be reached.
     Network,
-    /// Credentials were refused.
     Auth,
-    /// Too many requests.
     RateLimit,
     /// The work was done and is not right.
     Validation,
@@ -98,14 +88,11 @@ impl FailureKind {
     }
 }
 
-/// What a worker answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerReport {
-    /// How it ended.
     pub status: WorkerStatus,
     /// Why it did not, where it did not.
     pub failure: Option<FailureKind>,
-    /// One line.
     pub summary: String,
     /// The system context that it worked with.
     pub system_context: String,
@@ -135,7 +122,6 @@ pub struct Turn {
     pub actor: String,
     /// Counted over the run, from 1.
     pub number: usize,
-    /// How the asking ended.
     pub memory: RecallStatus,
     /// The memories in the context.
     pub records: Vec<RecordId>,

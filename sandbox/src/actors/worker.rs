@@ -1,7 +1,6 @@
 //! A worker: takes a turn, asks memory for it, does the work and reports.
 //!
-//! Lives here: what all workers do alike. Must never live here: the work of one kind (`terminal`,
-//! `researcher`, `writer`).
+//! What all workers do alike.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,18 +23,15 @@ const MEMORIES: usize = 3;
 /// What the writer relates a document to (M39).
 const PRIOR_WORK: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
 
-/// The actor type.
 #[derive(Debug, Default)]
 pub struct WorkerActor;
 
 /// What a worker starts from.
 #[derive(Clone)]
 pub struct WorkerArguments {
-    /// Which work it takes.
     pub capability: Capability,
     /// The way into the event log.
     pub emitter: Emitter,
-    /// Where it works.
     pub workspace: Workspace,
     /// What a command may use.
     pub commands: Arc<CommandLimits>,
@@ -54,19 +50,15 @@ impl std::fmt::Debug for WorkerArguments {
     }
 }
 
-/// What a worker understands.
 #[derive(Debug)]
 pub enum WorkerMsg {
-    /// Does one turn.
     Run {
-        /// What is wanted.
         turn: TurnContext,
         /// How it went; an error where it could not be logged.
         reply: RpcReplyPort<Result<WorkerReport, EventStoreError>>,
     },
 }
 
-/// The running worker.
 #[derive(Debug)]
 pub struct WorkerState {
     arguments: WorkerArguments,

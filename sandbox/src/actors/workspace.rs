@@ -1,6 +1,6 @@
 //! The directory in which the workers work, and nothing outside it.
 //!
-//! Lives here: paths, checked. Must never live here: what is written there.
+//! Paths, checked.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -16,26 +16,16 @@ pub struct Workspace {
 /// Why a file or folder cannot be worked with.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
-    /// It would lead out.
     #[error("`{path}` leads out of the workspace; name a relative path without `..`")]
-    Outside {
-        /// What was named.
-        path: String,
-    },
-    /// More than is written.
+    Outside { path: String },
     #[error("`{path}` would have {got} bytes; write at most {limit}")]
     TooLong {
-        /// Which file.
         path: String,
-        /// Its length.
         got: usize,
-        /// The longest.
         limit: usize,
     },
-    /// The system refused.
     #[error("`{path}` cannot be used ({message}); check the workspace's permissions and disk")]
     Io {
-        /// Which file.
         path: String,
         /// The system's words.
         message: String,
@@ -55,7 +45,6 @@ impl Workspace {
         })
     }
 
-    /// Where it is.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root

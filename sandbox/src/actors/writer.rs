@@ -1,6 +1,4 @@
 //! The writer's work: the next version of a living document.
-//!
-//! Must never live here: versions and differences (`writer/document`).
 
 mod document;
 

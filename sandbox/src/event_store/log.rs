@@ -1,6 +1,6 @@
 //! The host's event log in SQLite: append-only, in choiros' stored shape.
 //!
-//! Lives here: the schema and every statement. Must never live here: an update or a delete.
+//! The schema and every statement.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -37,7 +37,6 @@ const SCHEMA: &str = "
 /// Why the log could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventStoreError {
-    /// SQLite refused.
     #[error("the event log refused ({message}); check the disk and the file's permissions")]
     Sqlite {
         /// SQLite's words.
@@ -53,10 +52,7 @@ pub enum EventStoreError {
     },
     /// The blocking task did not end well.
     #[error("the event log's worker failed ({message}); restart the host")]
-    Worker {
-        /// What happened.
-        message: String,
-    },
+    Worker { message: String },
 }
 
 impl From<rusqlite::Error> for EventStoreError {
@@ -82,7 +78,6 @@ pub enum Appended {
     },
 }
 
-/// Which events to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventQuery {
     /// Only later ones.

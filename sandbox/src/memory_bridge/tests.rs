@@ -46,11 +46,11 @@ impl Embedder for Words {
     }
 }
 
-fn ada() -> UserId {
+pub(crate) fn ada() -> UserId {
     "ada".parse().unwrap()
 }
 
-fn bridge(folder: &TempDir) -> MemoryBridge {
+pub(crate) fn bridge(folder: &TempDir) -> MemoryBridge {
     let config = MemoryConfig::new(
         folder.path().join("data"),
         DIMENSIONS,

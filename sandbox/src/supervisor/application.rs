@@ -1,16 +1,15 @@
 //! The root of the tree: the bus, the relay and the session.
 //!
-//! Lives here: starting and restarting them. Bus and relay are one unit: a relay without its bus
-//! has nowhere to publish, and a new bus wants the log replayed.
+//! Starting and restarting them. Bus and relay are one unit: a relay without its bus has nowhere to
+//! publish, and a new bus wants the log replayed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use reprise_types::{Clock, MemoryError, MemoryProvider, UserId};
+use reprise_types::{Clock, MemoryError, MemoryProvider, RestartBudget, UserId};
 use tokio::sync::watch;
 
-use super::budget::RestartBudget;
 use super::session::{SessionArguments, SessionSupervisor, SessionSupervisorMsg};
 use super::workers::WorkersConfig;
 use crate::actors::{ConductorMsg, RunError};
@@ -25,7 +24,6 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// How long the session may take: memory ends in five steps, each with a time limit of its own.
 const SESSION_DRAIN: Duration = Duration::from_mins(3);
 
-/// The actor type.
 #[derive(Debug)]
 pub struct ApplicationSupervisor;
 
@@ -34,7 +32,6 @@ pub struct ApplicationSupervisor;
 pub struct ApplicationArguments {
     /// The log; it outlives the tree.
     pub store: ActorRef<EventStoreMsg>,
-    /// The way to memory.
     pub memory: MemoryBridge,
     /// What conductors and workers start from; `None` is a host without them.
     pub workers: Option<WorkersConfig>,
@@ -42,7 +39,6 @@ pub struct ApplicationArguments {
     pub governed: Option<WorkspaceBridge>,
     /// How often the relay looks for new events.
     pub poll: Duration,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -54,20 +50,15 @@ impl std::fmt::Debug for ApplicationArguments {
     }
 }
 
-/// What the root understands.
 pub enum ApplicationSupervisorMsg {
     /// The memory of a user, made where there is none yet.
     GetOrCreateMemory {
-        /// Whose.
         user_id: UserId,
-        /// The port to it.
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
     /// The conductor of a user, started where there is none yet.
     GetOrCreateConductor {
-        /// Whose.
         user_id: UserId,
-        /// Its address.
         reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
     },
     /// The bus in use now.

@@ -1,7 +1,7 @@
 //! A supervisor with one child of one kind for each user.
 //!
-//! Lives here: starting a child for whoever asks first, and forgetting one that has ended, so that
-//! the next request starts its successor. Must never live here: what a child does.
+//! Starting a child for whoever asks first, and forgetting one that has ended, so that the next
+//! request starts its successor.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -16,7 +16,6 @@ use crate::actors::RunError;
 /// How long a child may take to finish what it does.
 const DRAIN: Duration = Duration::from_mins(2);
 
-/// The actor type.
 #[derive(Debug, Default)]
 pub struct PerUserSupervisor<A>(PhantomData<A>);
 
@@ -28,9 +27,7 @@ pub type ArgumentsOf<A> =
 pub enum PerUserMsg<M> {
     /// The child of a user, started where there is none.
     GetOrCreate {
-        /// Whose.
         user_id: UserId,
-        /// Its address.
         reply: RpcReplyPort<Result<ActorRef<M>, RunError>>,
     },
 }
@@ -42,7 +39,6 @@ impl<M> std::fmt::Debug for PerUserMsg<M> {
     }
 }
 
-/// The running children.
 pub struct PerUserState<A: Actor> {
     arguments_of: ArgumentsOf<A>,
     children: BTreeMap<UserId, ActorRef<A::Msg>>,

@@ -1,17 +1,15 @@
 //! The session: what lives as long as a user works: memory, and the supervisors of conductors and
 //! workers beside it.
 //!
-//! Lives here: starting them and answering who asks for them. Must never live here: which memory it
-//! is, or what the workers do.
+//! Starting them and answering who asks for them.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
-use reprise_types::{Clock, MemoryError, MemoryProvider, UserId};
+use reprise_types::{Clock, MemoryError, MemoryProvider, RestartBudget, UserId};
 use tokio::sync::watch;
 
-use super::budget::RestartBudget;
 use super::per_user::PerUserMsg;
 use super::workers::{Shared, WorkerTree, WorkersConfig};
 use crate::actors::{ConductorMsg, RunError};
@@ -20,16 +18,13 @@ use crate::event_store::EventStoreMsg;
 use crate::memory_bridge::{MemoryBridge, RunningMemory};
 use crate::workspace_bridge::{RunningWorkspace, WorkspaceBridge};
 
-/// The actor type.
 #[derive(Debug)]
 pub struct SessionSupervisor;
 
 /// What the session starts from.
 #[derive(Clone)]
 pub struct SessionArguments {
-    /// The way to memory.
     pub memory: MemoryBridge,
-    /// Where memory catches up.
     pub store: ActorRef<EventStoreMsg>,
     /// Where memory listens; changes when the bus is restarted.
     pub bus: watch::Receiver<ActorRef<EventBusMsg>>,
@@ -37,7 +32,6 @@ pub struct SessionArguments {
     pub workers: Option<WorkersConfig>,
     /// The governed tree; `None` is a host without one.
     pub governed: Option<WorkspaceBridge>,
-    /// The time.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -49,20 +43,15 @@ impl std::fmt::Debug for SessionArguments {
     }
 }
 
-/// What the session understands.
 pub enum SessionSupervisorMsg {
     /// The memory of a user, made where there is none yet.
     GetOrCreateMemory {
-        /// Whose.
         user_id: UserId,
-        /// The port to it.
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
     /// The conductor of a user, started where there is none yet.
     GetOrCreateConductor {
-        /// Whose.
         user_id: UserId,
-        /// Its address.
         reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
     },
 }
@@ -78,7 +67,6 @@ impl std::fmt::Debug for SessionSupervisorMsg {
     }
 }
 
-/// What runs now.
 #[derive(Debug)]
 pub struct SessionState {
     arguments: SessionArguments,

@@ -1,6 +1,6 @@
 //! The supervisors of the conductors and their workers.
 //!
-//! Lives here: what each starts its children from. Must never live here: what they do.
+//! What each starts its children from.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,7 +31,6 @@ pub type WorkerSupervisor = PerUserSupervisor<WorkerActor>;
 pub struct WorkersConfig {
     /// The workers' directory, made where missing.
     pub workspace: PathBuf,
-    /// Makes the plans.
     pub gateway: Arc<dyn ModelGateway>,
     /// What a command may use.
     pub commands: CommandLimits,

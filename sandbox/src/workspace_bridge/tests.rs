@@ -2,10 +2,10 @@
 //! outlives the actors.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ractor::call_t;
-use reprise_types::SystemClock;
+use reprise_types::{RecallRequest, SystemClock};
 use reprise_workspace::{Actor, RepoPath, Workspace, WriteRequest};
 use serde_json::json;
 
@@ -13,6 +13,7 @@ use super::WorkspaceBridge;
 use crate::app_state::{AppConfig, AppState};
 use crate::event_bus::{EventBusMsg, Subscription};
 use crate::memory_bridge::MemoryBridge;
+use crate::memory_bridge::tests::{ada, bridge};
 use crate::supervisor::ApplicationSupervisorMsg;
 
 const PRD: &str = "core/prd/PRD-001.json";
@@ -32,14 +33,15 @@ struct Host {
 
 impl Host {
     async fn start(folder: &tempfile::TempDir) -> Self {
+        Self::start_with(folder, MemoryBridge::without_memory()).await
+    }
+
+    async fn start_with(folder: &tempfile::TempDir, memory: MemoryBridge) -> Self {
         let bridge = WorkspaceBridge::new(folder.path().join("tree"), Arc::new(SystemClock));
         let config = AppConfig {
             governed: Some(bridge.clone()),
             poll: Duration::from_millis(1),
-            ..AppConfig::new(
-                folder.path().join("events.db"),
-                MemoryBridge::without_memory(),
-            )
+            ..AppConfig::new(folder.path().join("events.db"), memory)
         };
         let app = AppState::start(config).await.unwrap();
         app.ensure_supervisor().await.unwrap();
@@ -144,4 +146,63 @@ async fn states_outlive_the_actors_and_a_dead_one_is_replaced() {
     host.app.shut_down().await.unwrap();
     let own = workspace.state_of("orchestrator").unwrap();
     assert_eq!(own.checkpoint["transactions"], 2);
+}
+
+/// What memory holds, once it holds this.
+async fn remembered(memory: &MemoryBridge, part: &str) -> Vec<String> {
+    let began = Instant::now();
+    loop {
+        assert!(
+            began.elapsed() < Duration::from_mins(1),
+            "{part} never came"
+        );
+        if let Some(service) = memory.service()
+            && let Ok(snapshot) = service.snapshot(&ada()).await
+        {
+            let records = snapshot.records().map(Result::unwrap);
+            let texts: Vec<String> = records.map(|record| record.text).collect();
+            if texts.iter().any(|text| text.contains(part)) {
+                return texts;
+            }
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_in_the_workspace_is_remembered_once_and_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = folder.path().join("tree");
+    let (workspace, _) = Workspace::init(&tree, Arc::new(SystemClock)).unwrap();
+    // Two days of the same host over the same tree; the second hears all of it again.
+    for day in 1..=2 {
+        let memory = bridge(&folder);
+        let host = Host::start_with(&folder, memory.clone()).await;
+        let handle = host.bridge.handle().unwrap();
+        if day == 1 {
+            handle
+                .write(request("prm", PRD, "{\"n\":1}"))
+                .await
+                .unwrap();
+            let refused = handle.write(request("researcher", PRD, "{}")).await;
+            assert_eq!(refused.unwrap_err().rule(), Some("core-prd"));
+        }
+        // Another process, past the host's actors.
+        let path = format!("core/kb/day-{day}.md");
+        workspace.write(&request("prm", &path, "a limit")).unwrap();
+        let texts = remembered(&memory, &path).await;
+        for part in [
+            "prd written by prm",
+            "policy violated by researcher: core/prd",
+        ] {
+            let told = texts.iter().filter(|text| text.starts_with(part));
+            assert_eq!(told.count(), 1, "{part} in {texts:?}");
+        }
+        let port = host.app.ensure_memory(&ada()).await.unwrap();
+        let asked = RecallRequest::new("who violated a policy at the prd");
+        let found = port.recall_request(asked).await.unwrap();
+        let mut found = found.results.iter().map(|hit| &*hit.record.text);
+        assert!(found.any(|text| text.starts_with("policy violated by researcher")));
+        host.app.shut_down().await.unwrap();
+    }
 }

@@ -30,6 +30,7 @@ def check(face, text):
     assert not odd, f"{face}: a hidden character within: {odd!r}"
     for line in inner.split("\n"):
         ours = ("Quoted from memory", "From earlier sessions", "Session ", "Outside", "- ")
+        ours += ("  ", "[01") if face == "MCP" else ()
         assert line.startswith(ours), f"{face}: a stored text began a line: {line!r}"
     return found.group(1)
 
@@ -40,7 +41,9 @@ with Home() as home:
     for n in range(rounds(300, 60)):
         text = "".join(draw.choice(PIECES) for _ in range(draw.randint(1, 12)))
         session = "".join(draw.choice(PIECES) for _ in range(draw.randint(0, 4)))
-        records.append({"text": f"boiler {n} {text}", "session_id": session[:80] or "s"})
+        tags = [draw.choice(PIECES) + draw.choice(PIECES) for _ in range(2)]
+        record = {"text": f"boiler {n} {text}", "session_id": session[:80] or "s", "tags": tags}
+        records.append(record)
     file = home.folder / "hostile.jsonl"
     file.write_text("".join(json.dumps(record) + "\n" for record in records))
     home.run("ingest", "--user", "ada", "--jsonl", str(file))
@@ -48,6 +51,34 @@ with Home() as home:
     offline = home.run("recall", "--user", "ada", "--budget", "2000", "boiler").stdout
     nonces.add(check("the command line", offline.rstrip("\n")))
     home.serve()
+
+    def tool(name, arguments):
+        """What a tool of MCP says to its reader."""
+        params = {"name": name, "arguments": arguments}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        taken = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        status, said = home.local("POST", "/mcp?user=ada&profile=full", call, headers=taken)
+        assert status == 200, said
+        # As one event where the server streams.
+        line = next(line for line in said.decode().split("\n") if "jsonrpc" in line)
+        result = json.loads(line.removeprefix("data:"))["result"]
+        assert not result.get("isError"), result
+        return result
+
+    def framed(name, arguments):
+        text = tool(name, arguments)["content"][0]["text"]
+        at, end = text.index("<reprise-memory-"), text.rindex(">") + 1
+        nonces.add(check("MCP", text[at:end]))
+        return text[:at] + text[end:]
+
+    found = tool("recall", {"query": "boiler"})["structuredContent"]["results"]
+    tags = tool("tags", {"review": True})["content"][0]["text"]
+    assert len(re.findall("[<>]", tags)) == 4, f"tags: {tags!r}"
+    for ours in [
+        framed("recall", {"query": "boiler word another"}),
+        framed("get", {"id": found[0]["id"]}),
+    ]:
+        assert not re.search("[<>&]", ours), f"outside of the frame: {ours!r}"
     for n in range(rounds(100, 20)):
         ask = {"query": f"boiler {n} word another", "budget": 4000}
         status, said = home.local("POST", "/v1/users/ada/recall", ask)

@@ -9,7 +9,9 @@ from abuse import Home
 
 with Home() as home:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    home.serve(limits=[(resource.RLIMIT_NOFILE, (1024, hard))])
+    daemon = home.serve(limits=[(resource.RLIMIT_NOFILE, (1024, hard))])
+    limits = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+    assert limits == (hard, hard), f"of {hard} descriptors the daemon takes {limits[0]}"
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     keep = {"text": "the build needs protoc"}
     assert home.local("POST", "/v1/users/ada/records", keep)[0] == 200

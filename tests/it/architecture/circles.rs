@@ -21,7 +21,6 @@ struct File {
     /// What it imports, by the name it has here, and whether it only hands it on.
     imports: BTreeMap<String, (bool, Vec<String>)>,
     globs: Vec<Vec<String>>,
-    /// The rest.
     code: String,
 }
 
@@ -72,14 +71,23 @@ fn files(sources: &[Source], folder: &str) -> BTreeMap<Module, File> {
             continue;
         }
         let root = ["lib", "main"].contains(&name);
-        let file = read(&without_tests(&source.masked.code));
+        let file = read(&without_tests(&without_scopes(&source.masked.code)));
         files.insert(if root { Module::new() } else { module }, file);
     }
     files
 }
 
+/// The code with `pub(in path)` as `pub`: who may see a thing is not what its file needs.
+fn without_scopes(code: &str) -> String {
+    let mut parts = code.split("pub(in ");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |code, part| {
+        code + "pub" + part.split_once(')').map_or("", |(_, rest)| rest)
+    })
+}
+
 /// The code without the items under `#[cfg(test)]`.
-fn without_tests(code: &str) -> String {
+pub(super) fn without_tests(code: &str) -> String {
     const MARK: &str = "#[cfg(test)]";
     let mut left = String::new();
     let mut rest = code;

@@ -1,6 +1,6 @@
 //! Decisions are numbered without gaps, named after their title, and shaped alike.
 //!
-//! Lives here: the rule over `docs/adr/`. Must never live here: a judgement of the decision.
+//! The rule over `docs/adr/`.
 
 /// Complaints about the pages, each a file name and its text, sorted by name.
 pub(super) fn misnumbered(pages: &[(String, String)]) -> Vec<String> {

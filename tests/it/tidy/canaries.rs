@@ -1,6 +1,6 @@
 //! Each rule of tidiness fed a bad example, and a good one that must pass.
 //!
-//! Lives here: one canary a rule, so that every rule has been seen to fail.
+//! One canary a rule, so that every rule has been seen to fail.
 
 use reprise_tests::{Manifest, Source};
 

@@ -1,7 +1,6 @@
 //! Sources that no `mod` line and no target reaches: they look alive and are never compiled.
 //!
-//! Lives here: following targets and `mod` lines as cargo and rustc do. Must never live here: a
-//! list of exceptions.
+//! Following targets and `mod` lines as cargo and rustc do.
 
 use std::collections::{BTreeMap, BTreeSet};
 

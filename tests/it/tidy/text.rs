@@ -1,7 +1,6 @@
 //! Rules that read one source at a time.
 //!
-//! Lives here: functions from a source to complaints, and the list that the run goes through.
-//! Must never live here: a rule that clippy or rustfmt already holds.
+//! Functions from a source to complaints, and the list that the run goes through.
 
 use reprise_tests::{Masked, Source};
 

@@ -1,7 +1,6 @@
 //! Rewriting one memory's file without what is dead, off its writer: by rule, and when asked.
 //!
-//! Lives here: the order of the steps, and one at a time. Must never live here: when it is due, or
-//! what it leaves out (the engine knows).
+//! The order of the steps, and one at a time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,8 +1,7 @@
 //! Learning's background loop (M56): runs that nobody ended are given up, and the adapter is fitted
 //! anew, off the writer.
 //!
-//! Lives here: one background task at a time per memory. Must never live here: when a fit is due,
-//! or what it does (the engine knows).
+//! One background task at a time per memory.
 
 use reprise_engine::Engine;
 

@@ -1,7 +1,6 @@
 //! The search graph of one memory, grown while nobody waits for its writer.
 //!
-//! Lives here: one background task at a time per memory, in steps between which commits go first.
-//! Must never live here: when a graph pays (the index knows), or what it looks like.
+//! One background task at a time per memory, in steps between which commits go first.
 
 use std::time::Instant;
 

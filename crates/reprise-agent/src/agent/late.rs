@@ -1,7 +1,6 @@
 //! Texts that were kept while there was no model, embedded once there is one.
 //!
-//! Lives here: one background task at a time per memory. Must never live here: the decision whether
-//! a record may be kept without a vector (it always may).
+//! One background task at a time per memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,6 @@
 //! The recalls and writes of one memory, each on a task of its own.
 //!
-//! Lives here: the way of a question, in its time box and on the newest snapshot, and of records to
-//! the writer. Must never live here: ranking.
+//! The way of a question, in its time box and on the newest snapshot, and of records to the writer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -61,7 +60,7 @@ impl Requests {
         request: RecallRequest,
         permit: Permit,
     ) -> Result<Recall, MemoryError> {
-        let budget = self.config.limits.recall_budget;
+        let budget = permit.budget.unwrap_or(self.config.limits.recall_budget);
         let began = permit.since;
         let deadline = began + budget;
         let answer = timeout_at(deadline.into(), self.answer(request, permit, deadline)).await;

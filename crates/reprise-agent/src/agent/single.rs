@@ -1,6 +1,4 @@
 //! One background task of a kind at a time.
-//!
-//! Must never live here: what a task does, or when it is due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -132,6 +132,34 @@ async fn a_file_that_is_half_dead_is_rewritten_by_itself_beside_a_writer() {
     assert!(service.shut_down().await.is_clean());
 }
 
+/// The one thread that may block stands still: whoever copies the file elsewhere waits for it.
+#[test]
+fn a_writer_takes_writes_while_its_file_is_copied() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.worker_threads(2).max_blocking_threads(1);
+    runtime.enable_time().build().unwrap().block_on(async {
+        let bench = Bench::new();
+        let service = bench.start().await;
+        service.observe(&ada(), vec![note("first")]).await.unwrap();
+        let (go, gone) = std::sync::mpsc::channel::<()>();
+        let standing = tokio::task::spawn_blocking(move || gone.recv().is_err());
+        let copying = tokio::spawn({
+            let service = service.clone();
+            async move { service.compact(&ada()).await }
+        });
+        for number in 0..200 {
+            let record = note(&format!("written meanwhile {number}"));
+            service.observe(&ada(), vec![record]).await.unwrap();
+        }
+        assert!(!copying.is_finished(), "the writer itself copied the file");
+        drop(go);
+        assert!(standing.await.unwrap());
+        copying.await.unwrap().unwrap().unwrap();
+        assert_eq!(stats(&service).await.live, 201);
+        assert!(service.shut_down().await.is_clean());
+    });
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn compactions_asked_for_at_once_take_turns_beside_a_writer() {
     let bench = Bench::new();

@@ -1,6 +1,6 @@
 //! The two queues in front of the embedder threads.
 //!
-//! Lives here: order, bounds, the end, and the counts. Must never live here: a model.
+//! Order, bounds, the end, and the counts.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};

@@ -9,7 +9,6 @@ use super::cache::QueryCache;
 use super::queue::Queue;
 use super::types::{OpenEmbedder, PoolOptions};
 
-/// One pool.
 pub(super) struct Shared {
     pub(super) open: OpenEmbedder,
     pub(super) options: PoolOptions,

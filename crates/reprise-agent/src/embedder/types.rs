@@ -18,7 +18,6 @@ pub struct PoolOptions {
     pub queries_max: usize,
     /// Most documents waiting; whoever brings one more waits.
     pub documents_max: usize,
-    /// Query vectors remembered.
     pub cache_max: usize,
     /// How long to leave it after an embedder could not be opened.
     pub retry: Duration,
@@ -49,7 +48,6 @@ impl Default for PoolOptions {
 /// A vector with its space.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedded {
-    /// Its coordinate system.
     pub space: EmbeddingSpace,
     /// Finite, of length 1, as wide as its space says.
     pub vector: Vec<f32>,
@@ -66,11 +64,7 @@ pub enum PoolError {
     Failed(EmbedError),
     /// Too many queries are waiting.
     #[error("{waiting} queries are waiting for the embedder; go on with words alone")]
-    Full {
-        /// How many.
-        waiting: usize,
-    },
-    /// The pool has ended.
+    Full { waiting: usize },
     #[error("the embedder pool has ended; go on with words alone")]
     Closed,
 }
@@ -78,9 +72,7 @@ pub enum PoolError {
 /// What the pool did, in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct PoolStats {
-    /// Query vectors made.
     pub queries: u64,
-    /// Document vectors made.
     pub documents: u64,
     /// Queries answered from the cache.
     pub cached: u64,

@@ -1,7 +1,6 @@
 //! One embedder thread.
 //!
-//! Lives here: opening, embedding, and surviving whatever the model does. Must never live here: a
-//! lock held while the model runs.
+//! Opening, embedding, and surviving whatever the model does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

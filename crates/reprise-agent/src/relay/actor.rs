@@ -1,6 +1,6 @@
 //! The actor around a relay: its start, its end, and what happens when it fails.
 //!
-//! Lives here: the task and its supervision. Must never live here: the stages (`pipeline.rs`).
+//! The task and its supervision.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, watch};
@@ -13,18 +13,15 @@ use super::pipeline::Pipeline;
 /// Requests waiting for a relay.
 const REQUESTS_MAX: usize = 16;
 
-/// The actor type.
 #[derive(Debug)]
 pub(crate) struct MemoryEventRelay;
 
-/// What a relay understands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RelayMsg {
     /// The pipeline has ended; `Some` says how it failed.
     NoteEnd(Option<String>),
 }
 
-/// The running task.
 #[derive(Debug)]
 pub(crate) struct MemoryEventRelayState {
     stop: watch::Sender<bool>,

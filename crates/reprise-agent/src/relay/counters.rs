@@ -1,6 +1,6 @@
 //! What the relay did with every topic, so that nothing is dropped in silence.
 //!
-//! Lives here: counting and its bound. Must never live here: a decision made from a count.
+//! Counting and its bound.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,7 @@ pub struct RelayCounters {
 /// The counts of one topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct TopicCount {
-    /// Events that became records.
     pub mapped: u64,
-    /// Records made of them.
     pub records: u64,
     /// Events that the table leaves out on purpose.
     pub ignored: u64,
@@ -36,12 +34,10 @@ pub struct TopicCount {
     pub malformed: u64,
     /// Findings and learnings kept out by the gate.
     pub gated: u64,
-    /// Secrets replaced.
     pub redacted: u64,
 }
 
 impl RelayCounters {
-    /// Counts one event.
     pub fn count(&mut self, outcome: &MapOutcome) {
         match outcome {
             MapOutcome::Mapped(mapped) => {

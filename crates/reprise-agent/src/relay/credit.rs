@@ -1,7 +1,6 @@
 //! The fourth stage: what a log says of runs, credited to the records they used.
 //!
-//! Lives here: which recall and which records a run's event speaks of, and whose runs they are.
-//! Must never live here: reading an event (`runs.rs`).
+//! Which recall and which records a run's event speaks of, and whose runs they are.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! The forms in which hosts deliver an event, read into one.
 //!
-//! Lives here: the API and JSONL record, the bus event with its `committed_event`, the documented
-//! top-level envelope, the WebSocket frame. Must never live here: what an event means.
+//! The API and JSONL record, the bus event with its `committed_event`, the documented top-level
+//! envelope, the WebSocket frame.
 
 use chrono::{DateTime, Utc};
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
@@ -11,7 +11,6 @@ use serde_json::{Map, Value};
 /// One event, whatever form it came in.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// The key of deduplication.
     pub event_id: String,
     /// For example `conductor.task.started`.
     pub event_type: String,
@@ -42,18 +41,10 @@ pub enum EventError {
     #[error(
         "the `{event_type}` event has no `event_id`; without it a replay could not be recognised"
     )]
-    NoId {
-        /// Its type.
-        event_type: String,
-    },
+    NoId { event_type: String },
     /// An id or type too long to be one.
     #[error("the event's `{field}` has {got} bytes, the limit is {IDENTIFIER_BYTES_MAX}")]
-    TooLong {
-        /// Which field.
-        field: &'static str,
-        /// Its length.
-        got: usize,
-    },
+    TooLong { field: &'static str, got: usize },
     /// A time in no known dialect.
     #[error("{message}")]
     Timestamp {

@@ -1,7 +1,6 @@
 //! The first stage: events from the host, in order, each once.
 //!
-//! Lives here: the seam to the host, and the place in its log. Must never live here: a bus or a
-//! store: those are the host's.
+//! The seam to the host, and the place in its log.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +20,6 @@ const PAGE: u32 = 512;
 pub struct SourceBinding {
     /// Names the source; the store keeps one cursor per stream.
     pub stream: String,
-    /// Whose memory.
     pub user: UserId,
 }
 

@@ -14,13 +14,11 @@ use super::feed::{FeedError, SourceBinding};
 pub struct RelayProgress {
     /// The position up to which everything is on disk.
     pub durable_seq: u64,
-    /// Events looked at.
     pub events: u64,
     /// Events delivered again and recognised by their position.
     pub repeated: u64,
     /// Gaps in the live events, closed from the log.
     pub gaps: u64,
-    /// Records kept.
     pub inserted: u64,
     /// Records recognised by their external id.
     pub duplicates: u64,
@@ -30,7 +28,6 @@ pub struct RelayProgress {
     pub unembedded: u64,
     /// Steps that failed and were tried again.
     pub retries: u64,
-    /// By topic.
     pub topics: RelayCounters,
 }
 

@@ -1,8 +1,6 @@
 //! One event to its records: a pure function of the event and the topic table.
 //!
-//! Lives here: text, run, session, metadata and provenance of a record. Must never live here: state
-//! that outlives the call, a clock, or a decision about which user an event belongs to (that is the
-//! source binding's).
+//! Text, run, session, metadata and provenance of a record.
 
 use reprise_redact::Redactor;
 use reprise_types::limits::{LIST_ITEMS_MAX, METADATA_BYTES_MAX};
@@ -14,7 +12,6 @@ use super::report;
 use super::table::{Documented, Rule, Split, TopicTable, TopicTableError, Verdict};
 use super::template::{fits, shorten, texts_at, value_at};
 
-/// Turns events into records.
 #[derive(Debug, Clone)]
 pub struct Mapper {
     table: TopicTable,
@@ -24,23 +21,18 @@ pub struct Mapper {
 /// What became of one event. Every outcome is counted; none is silent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MapOutcome {
-    /// It is worth remembering.
     Mapped(MappedEvent),
     /// The table says that it is not.
     Ignored {
-        /// Its event type.
         topic: String,
     },
     /// The table does not know it.
     Unknown {
-        /// Its event type.
         topic: String,
     },
     /// It should have been worth remembering and holds nothing usable.
     Malformed {
-        /// Its event type.
         topic: String,
-        /// One sentence.
         why: String,
     },
 }
@@ -48,7 +40,6 @@ pub enum MapOutcome {
 /// An event with the records made of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedEvent {
-    /// Its event type.
     pub topic: String,
     /// The documented topic that it counts as.
     pub documented: String,
@@ -56,7 +47,6 @@ pub struct MappedEvent {
     pub records: Vec<NewRecord>,
     /// Findings and learnings that the gate kept out.
     pub gated: u32,
-    /// Secrets replaced.
     pub redacted: u32,
 }
 

@@ -1,8 +1,8 @@
 //! Events to records to disk, in order, at least once in and exactly once kept:
 //! feed, decode, map, credit, write.
 //!
-//! Lives here: what runs when. While one parcel is being written the next is being embedded, so
-//! that the model never waits for the disk. Must never live here: the work of a stage.
+//! What runs when. While one parcel is being written the next is being embedded, so that the model
+//! never waits for the disk.
 
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! A worker's report: its summary, its findings and its learnings, each a record of its own.
 //!
-//! Lives here: the split and its gate (enough evidence, enough confidence, not too many). Must
-//! never live here: the gate's numbers, which are the topic table's.
+//! The split and its gate (enough evidence, enough confidence, not too many).
 
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
 use reprise_types::{Evidence, NewRecord};

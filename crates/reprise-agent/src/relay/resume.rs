@@ -16,7 +16,6 @@ use super::write::{RETRY_FIRST, pause};
 /// Events before the cursor that are asked whether they are still those that were read.
 const CHECKED: u64 = 64;
 
-/// Where to begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Resumed {
     /// Everything up to here is on disk.

@@ -1,6 +1,6 @@
 //! What an event says of a run (M64): that it began, did something, ended, was approved.
 //!
-//! Pure functions of the event and its mapping. Must never live here: what is done with it.
+//! Pure functions of the event and its mapping.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{FailKind, RecordId};
@@ -34,10 +34,13 @@ pub(super) struct RunSignal {
 pub(super) enum RunTurn {
     /// It began; its question is the text of the event's first record.
     Began,
-    /// It did something.
-    Acted { action: String },
+    Acted {
+        action: String,
+    },
     /// It ended, well or not.
-    Ended { fail: Option<FailKind> },
+    Ended {
+        fail: Option<FailKind>,
+    },
     /// A person approved of what came of it.
     Approved,
 }

@@ -1,7 +1,6 @@
 //! The topic table: which event becomes which kind of memory.
 //!
-//! Lives here: reading and checking `topics.toml`, finding the rule for an event. Must never live
-//! here: a topic name.
+//! Reading and checking `topics.toml`, finding the rule for an event.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -123,7 +122,6 @@ pub enum TopicTableError {
     /// The file is not there or not readable.
     #[error("the topic table {path} cannot be read ({cause}); pass a copy of the built-in table")]
     Read {
-        /// Which file.
         path: PathBuf,
         /// The system's words.
         cause: std::io::Error,
@@ -134,20 +132,15 @@ pub enum TopicTableError {
         /// The parser's words, with line and column.
         message: String,
     },
-    /// Of another version.
     #[error(
         "the topic table has version {got}, this program reads version {VERSION}; start from the built-in table"
     )]
-    Version {
-        /// Its version.
-        got: u32,
-    },
+    Version { got: u32 },
     /// A rule points at a topic that the table does not document.
     #[error("a rule for `{topic}` says `as = \"{documented}\"`, which [documented] does not list")]
     Undocumented {
         /// The rule's topic.
         topic: String,
-        /// What it names.
         documented: String,
     },
 }
@@ -169,9 +162,10 @@ impl TopicTable {
 
     /// A table from TOML text.
     pub fn parse(text: &str) -> Result<Self, TopicTableError> {
-        let table: Self = toml::from_str(text).map_err(|error| TopicTableError::Parse {
-            message: error.to_string(),
-        })?;
+        let table: Self =
+            toml_edit::de::from_str(text).map_err(|error| TopicTableError::Parse {
+                message: error.to_string(),
+            })?;
         if table.version != VERSION {
             return Err(TopicTableError::Version { got: table.version });
         }

@@ -1,7 +1,6 @@
 //! Texts made from payload paths.
 //!
-//! Lives here: path look-up, templates, shortening. Must never live here: which template a topic
-//! uses.
+//! Path look-up, templates, shortening.
 
 use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 use serde::Deserialize;

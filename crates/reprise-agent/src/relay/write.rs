@@ -18,7 +18,6 @@ use crate::job::{Job, Observe};
 pub(super) const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_LONGEST: Duration = Duration::from_secs(2);
 
-/// The way to disk.
 #[derive(Debug, Default)]
 pub(super) struct Writing {
     /// The last position whose cursor was handed to the store.

@@ -1,7 +1,7 @@
 //! Where the running memories are, for everyone who asks often.
 //!
-//! Lives here: a cache of addresses in front of the supervisor's mailbox, and the gate that lets
-//! one writer at a time into a user's file. Must never live here: starting anything.
+//! A cache of addresses in front of the supervisor's mailbox, and the gate that lets one writer at
+//! a time into a user's file.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -168,7 +168,6 @@ impl Directory {
         }
     }
 
-    /// Memories that are open.
     #[cfg(test)]
     pub(crate) fn open(&self) -> usize {
         let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);

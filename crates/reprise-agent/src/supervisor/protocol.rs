@@ -8,39 +8,30 @@ use reprise_types::{MemoryError, UserId};
 use crate::handle::AgentHandle;
 use crate::relay::{FeedSource, Mapper, RelayHandle, SourceBinding};
 
-/// What the supervisor understands.
 pub enum MemorySupervisorMsg {
     /// The memory of a user, started where it does not run.
     GetOrCreate {
-        /// Whose.
         user: UserId,
         /// Its address; the file may still be opening.
         reply: RpcReplyPort<Result<AgentHandle, MemoryError>>,
     },
     /// Binds a source of events to a user.
     StartRelay {
-        /// Which source and whose.
         binding: SourceBinding,
         /// What the events mean.
         mapper: Arc<Mapper>,
         /// Where they come from; asked again after a restart.
         feed: FeedSource,
-        /// Its address.
         reply: RpcReplyPort<Result<RelayHandle, MemoryError>>,
     },
-    /// Whether anybody is there.
     Ping {
         /// Answered at once.
         reply: RpcReplyPort<()>,
     },
     /// Every running child, for an orderly end.
-    GetChildren {
-        /// Relays and agents.
-        reply: RpcReplyPort<Children>,
-    },
+    GetChildren { reply: RpcReplyPort<Children> },
 }
 
-/// The running children.
 #[derive(Debug, Default)]
 pub struct Children {
     pub(crate) relays: Vec<ActorCell>,

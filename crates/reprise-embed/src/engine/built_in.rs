@@ -23,7 +23,6 @@ pub(crate) struct BuiltInModel {
 }
 
 impl BuiltInModel {
-    /// Loads a model file.
     pub(crate) fn load(path: &Path) -> Result<Self, EmbedError> {
         let unusable = |message: String| EmbedError::Unavailable {
             message: format!(

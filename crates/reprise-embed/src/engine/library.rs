@@ -31,58 +31,37 @@ pub enum LibraryError {
     },
     /// A file, but no shared library of this system.
     #[error("{} is not a shared library of this system; run `reprise models pull`", path.display())]
-    NotALibrary {
-        /// The file.
-        path: PathBuf,
-    },
+    NotALibrary { path: PathBuf },
     /// The system's loader refused it.
     #[error("{} does not load ({message}); run `reprise models pull`", path.display())]
     Load {
-        /// The file.
         path: PathBuf,
         /// The loader's words.
         message: String,
     },
     /// A shared library, but not ONNX Runtime.
     #[error("{} is not ONNX Runtime ({message}); run `reprise models pull`", path.display())]
-    NotOnnxRuntime {
-        /// The file.
-        path: PathBuf,
-        /// What it lacks.
-        message: String,
-    },
+    NotOnnxRuntime { path: PathBuf, message: String },
     /// ONNX Runtime, but too old.
     #[error(
         "{} is ONNX Runtime {got}, at least 1.{MINOR_VERSION_MIN} is needed; run `reprise models \
         pull`",
         path.display()
     )]
-    TooOld {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        got: String,
-    },
+    TooOld { path: PathBuf, got: String },
     /// A process can load one library only, and it has.
     #[error("this process already uses {}; restart it to use {}", loaded.display(), path.display())]
-    OtherLoaded {
-        /// What was asked for.
-        path: PathBuf,
-        /// What is in use.
-        loaded: PathBuf,
-    },
+    OtherLoaded { path: PathBuf, loaded: PathBuf },
     /// It loaded and then could not be started.
     #[error("{} does not start ({message}); run `reprise models pull`, then \
         restart", path.display())]
     Start {
-        /// The file.
         path: PathBuf,
         /// The library's words.
         message: String,
     },
 }
 
-/// A library in use.
 #[derive(Debug, Clone)]
 pub(crate) struct LoadedLibrary {
     pub(crate) environment: Environment,

@@ -39,7 +39,6 @@ impl OnnxModel {
         }
     }
 
-    /// A new session.
     pub(crate) fn session(&self) -> Result<OnnxSession, EmbedError> {
         let unusable = |message: String| EmbedError::Unavailable {
             message: format!(

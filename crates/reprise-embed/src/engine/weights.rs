@@ -1,9 +1,8 @@
 //! A model in memory, held once for all sessions of a process.
 //!
-//! Lives here: its graph without the large tensors, which ONNX Runtime then maps from the file, and
-//! those of them that it packs anew for its products. Must never live here: what a session
-//! computes. Of what it packs, ONNX Runtime shares only what its sessions were given, and have not
-//! read themselves.
+//! Its graph without the large tensors, which ONNX Runtime then maps from the file, and those of
+//! them that it packs anew for its products. Of what it packs, ONNX Runtime shares only what its
+//! sessions were given, and have not read themselves.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -54,7 +53,6 @@ impl SharedWeights {
         })
     }
 
-    /// Makes a session.
     pub(crate) fn session(&self, builder: SessionBuilder) -> Result<Session, String> {
         let folder = self
             .folder

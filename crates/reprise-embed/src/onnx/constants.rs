@@ -1,7 +1,6 @@
 //! The constants of a model file, as the writer of this room lays them out: read, and pointed to.
 //!
-//! Lives here: as much reading of ONNX as that takes. Must never live here: a guess; what is
-//! encoded in another way is left out.
+//! As much reading of ONNX as that takes.
 
 use super::graph::{F32, I8};
 use super::protobuf::{Field, Message, fields};
@@ -20,7 +19,6 @@ const EXTERNAL: u64 = 1;
 pub(crate) enum Numbers {
     /// Signed bytes.
     I8(Vec<i8>),
-    /// Floats.
     F32(Vec<f32>),
 }
 

@@ -23,11 +23,8 @@ const ATTRIBUTE_INTS: i64 = 7;
 /// A node's constant parameter.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Attribute<'a> {
-    /// One integer.
     Int(&'a str, i64),
-    /// One float.
     Float(&'a str, f32),
-    /// A list of integers.
     Ints(&'a str, &'a [i64]),
 }
 

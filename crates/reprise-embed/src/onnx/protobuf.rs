@@ -39,7 +39,6 @@ impl Message {
         self
     }
 
-    /// Adds a string.
     pub(super) fn string(self, field: u64, text: &str) -> Self {
         self.bytes(field, text.as_bytes())
     }
@@ -70,7 +69,6 @@ pub(super) enum Field<'a> {
     Int(u64, u64),
     /// A number and a string, bytes or a message.
     Bytes(u64, &'a [u8]),
-    /// Of another wire type.
     Other,
 }
 

@@ -18,7 +18,6 @@ const NOTICE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Something that may hold the files we need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Carrier {
-    /// A zip archive.
     Wheel(PathBuf),
     /// Files by their plain names.
     Folder(PathBuf),

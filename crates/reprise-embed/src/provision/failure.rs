@@ -1,6 +1,4 @@
 //! When fetching failed last, so that every command after it does not wait for the same failure.
-//!
-//! Must never live here: why it failed; whoever asked for it has been told.
 
 use std::fs::{self, File};
 use std::path::Path;

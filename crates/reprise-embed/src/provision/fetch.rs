@@ -10,7 +10,7 @@ use super::command::{self, Failed};
 use super::disk::{self, size_below};
 use super::error::ProvisionError;
 use super::progress::Progress;
-use super::store::Patience;
+use super::request::Patience;
 use crate::manifest::{Manifest, requirement};
 
 /// Ways to call pip, best first.

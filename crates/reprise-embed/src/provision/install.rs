@@ -14,9 +14,10 @@ use super::carrier::{Carrier, find};
 use super::disk::{lock, rename, sha256, write_atomic};
 use super::error::ProvisionError;
 use super::fetch::Fetcher;
+use super::inspection::{Hashing, Inspection, Installed, inspect};
 use super::progress::Progress;
+use super::request::{PullRequest, PullSource};
 use super::stamp::Stamp;
-use super::store::{Hashing, Inspection, Installed, ModelStore, PullRequest, PullSource};
 use crate::engine::ModelEmbedder;
 use crate::engine::built_in::BuiltInModel;
 use crate::golden;
@@ -30,23 +31,22 @@ const STAGING_DIRECTORY: &str = "staging";
 
 /// Brings the directory to what `request` names.
 pub(super) fn pull(
-    store: &ModelStore,
+    dir: &Path,
     manifest: &Manifest,
     request: &PullRequest,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Installed, ProvisionError> {
-    let dir = store.dir();
     fs::create_dir_all(dir).map_err(ProvisionError::io("create", dir))?;
     let _lock = lock(&dir.join(LOCK_FILE), || progress(Progress::Waiting))?;
 
     // Whoever held the lock before may have done it all.
-    let before = store.inspect(manifest, Hashing::WhereChanged);
+    let before = inspect(dir, manifest, Hashing::WhereChanged);
     let mut library_missing = before.library_missing.clone();
     if before.satisfies(request).is_none() {
         library_missing = complete(dir, manifest, request, &before, progress)?;
     }
 
-    let after = store.inspect(manifest, Hashing::WhereChanged);
+    let after = inspect(dir, manifest, Hashing::WhereChanged);
     let mut stamp = Stamp {
         library_missing: library_missing.filter(|_| !after.has("library")),
         ..Stamp::default()
@@ -55,7 +55,7 @@ pub(super) fn pull(
         stamp.add(dir, &file.name, &file.sha256);
     }
     stamp.write(dir)?;
-    let done = store.inspect(manifest, Hashing::WhereChanged);
+    let done = inspect(dir, manifest, Hashing::WhereChanged);
     let has_all = request
         .variants
         .iter()

@@ -12,16 +12,12 @@ pub enum Progress {
     Downloading {
         /// `model` or `ONNX Runtime`.
         what: &'static str,
-        /// On disk so far.
         bytes: u64,
         /// When it is complete.
         bytes_total: u64,
     },
     /// Hashes are compared with their pins.
-    Verifying {
-        /// Which file.
-        file: String,
-    },
+    Verifying { file: String },
     /// The model file is written from the weights.
     Converting {
         /// The space version, for example `int8-1`.

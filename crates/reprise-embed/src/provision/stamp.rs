@@ -21,7 +21,6 @@ pub(super) struct Stamp {
     pub(super) library_missing: Option<String>,
 }
 
-/// One file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FileStamp {
     pub(super) name: String,

@@ -1,6 +1,6 @@
 //! The bytes of tags and links in the file: LEB128 numbers, ordinals and times as differences.
 //!
-//! Lives here: writing and reading the part. Must never live here: what a mark means.
+//! Writing and reading the part.
 
 use std::sync::Arc;
 

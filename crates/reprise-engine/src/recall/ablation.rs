@@ -1,6 +1,4 @@
 //! Leaving signals out, to measure what each is worth.
-//!
-//! Must never live here: weights; a signal that is left out counts nothing, the others as always.
 
 use thiserror::Error;
 
@@ -14,7 +12,6 @@ pub struct Ablation([bool; COUNT]);
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no ranking signal `{name}`; the names are {known}")]
 pub struct UnknownSignal {
-    /// What was asked for.
     pub name: String,
     /// Every name there is, with commas.
     pub known: String,

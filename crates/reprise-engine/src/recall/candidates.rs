@@ -1,7 +1,5 @@
 //! Candidates: the records worth a closer look. All of a small store; of a large one those that
 //! meaning or words speak for, their neighbours in the session, and those that the question names.
-//!
-//! Must never live here: weights, or an order among the candidates.
 
 use reprise_index::{LexicalScratch, LexicalSignals, VectorScratch};
 use reprise_types::SearchTier;
@@ -28,7 +26,6 @@ pub(super) struct Scratch {
     kept: Vec<u32>,
 }
 
-/// What the search found.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found<'a> {
     /// Admitted records, ascending, each once.
@@ -37,7 +34,6 @@ pub(super) struct Found<'a> {
     /// and what the question names. Ascending.
     pub(super) kept: &'a [u32],
     pub(super) lexical: LexicalSignals<'a>,
-    /// What answered by meaning.
     pub(super) tier: SearchTier,
 }
 

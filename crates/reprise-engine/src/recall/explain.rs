@@ -11,7 +11,7 @@ use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
 use super::lookup::Lookup;
 use super::reason;
-use super::scene::Scene;
+use super::scene::{Scene, dialogue};
 use super::signals::SIGNALS;
 use crate::snapshot::Snapshot;
 
@@ -138,14 +138,16 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, 
         .filter(|(_, weight)| *weight != 0.0)
         .map(|((signal, value), weight)| part(signal.name, value, weight))
         .collect();
-    signals.push(part("base_rate", 1.0, fusion.base));
+    signals.extend(start(fusion));
     signals.extend(named.map(|(share, lift)| {
         let value = if share > 0.0 { share } else { 1.0 };
         part("named", value, lift / value)
     }));
     let codes = scene.plan.codes.as_ref();
     let cosine = codes.and_then(|codes| scene.index.cosine(codes, scored.ordinal));
+    let traits = scene.index.traits(scored.ordinal, &scene.plan.view);
     Why {
+        dialogue: traits.map_or(0.0, |traits| dialogue(&traits)),
         signals,
         raw_distance: cosine.map(|cosine| 1.0 - cosine),
         matched_words: scene
@@ -153,6 +155,14 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, 
             .matched_words(scored.ordinal, &scene.plan.query),
         ..Why::default()
     }
+}
+
+/// What is the same for every record of an answer.
+pub(super) fn start(fusion: &Fusion) -> [RankSignal; 2] {
+    [
+        part("base_rate", 1.0, fusion.base),
+        part("doubt", fusion.doubt, -1.0),
+    ]
 }
 
 fn part(name: &str, value: f32, weight: f32) -> RankSignal {

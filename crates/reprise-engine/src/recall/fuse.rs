@@ -16,7 +16,7 @@ use super::weights::{
 
 /// The best candidates, who are each other's rivals: the same number in a store of a thousand,
 /// where every record is one, and of a million.
-const RIVALS: usize = 64;
+pub(super) const RIVALS: usize = 64;
 /// From this cosine on a record begins to tell the same as the best, ...
 const ALIKE_FROM: f32 = 0.7;
 /// ... and from this one on it is no rival: both answer. Fifteen runs that went the same way do not
@@ -39,6 +39,8 @@ pub(super) struct Scored {
 pub(super) struct Fusion {
     pub(super) weights: [f32; COUNT],
     pub(super) base: f32,
+    /// Logit that the question loses for being likely about something else, 0 or more.
+    pub(super) doubt: f32,
 }
 
 impl Fusion {
@@ -52,15 +54,34 @@ impl Fusion {
         Self {
             weights,
             base: INTERCEPT,
+            doubt: 0.0,
         }
     }
 
-    fn sum(&self, values: &[f32; COUNT]) -> f32 {
+    pub(super) fn sum(&self, values: &[f32; COUNT]) -> f32 {
         values.iter().zip(self.weights).map(|(v, w)| v * w).sum()
     }
 
-    /// What every record starts from among `rivals`, where the best evidence is `evidence`.
-    fn base(&self, scene: &Scene<'_>, rivals: &[Scored], evidence: f32) -> f32 {
+    /// Takes up what every record starts from among `rivals`, where the best evidence is
+    /// `evidence` and so many records were considered. `likeness` is the cosine of two of them, by
+    /// ordinal.
+    pub(super) fn weigh(
+        &mut self,
+        rivals: &[Scored],
+        evidence: f32,
+        records: u32,
+        likeness: impl Fn(u32, u32) -> f32,
+    ) {
+        self.base = self.base(rivals, likeness);
+        self.doubt = softplus(EVIDENCE_SLOPE * (evidence_centre(records) - evidence));
+    }
+
+    /// What every record's own sum is added to.
+    pub(super) fn start(&self) -> f32 {
+        self.base - self.doubt
+    }
+
+    fn base(&self, rivals: &[Scored], likeness: impl Fn(u32, u32) -> f32) -> f32 {
         let own = |one: &Scored| {
             let same = one.values[SAME_TEXT] * self.weights[SAME_TEXT];
             (one.logit - same) / SHARPNESS
@@ -75,15 +96,13 @@ impl Fusion {
                 let alike = if one.ordinal == best.ordinal {
                     0.0
                 } else {
-                    scene.index.likeness(one.ordinal, best.ordinal)
+                    likeness(one.ordinal, best.ordinal)
                 };
                 let apart = ((ALIKE_AT - alike) / (ALIKE_AT - ALIKE_FROM)).clamp(0.0, 1.0);
                 apart * (own(one) - most).exp()
             })
             .sum();
-        let centre = evidence_centre(scene.plan.view.considered());
-        let doubt = softplus(EVIDENCE_SLOPE * (centre - evidence));
-        INTERCEPT - RIVALRY * (most + odds.ln()) - doubt
+        INTERCEPT - RIVALRY * (most + odds.ln())
     }
 }
 
@@ -128,9 +147,12 @@ pub(super) fn run(
     if out.len() > RIVALS {
         out.select_nth_unstable_by(RIVALS - 1, order);
     }
-    fusion.base = fusion.base(scene, &out[..out.len().min(RIVALS)], evidence);
+    let rivals = &out[..out.len().min(RIVALS)];
+    let considered = scene.plan.view.considered();
+    let likeness = |one, other| scene.index.likeness(one, other);
+    fusion.weigh(rivals, evidence, considered, likeness);
     for scored in out.iter_mut() {
-        scored.logit += fusion.base;
+        scored.logit += fusion.start();
     }
     if out.len() > most && most > 0 {
         out.select_nth_unstable_by(most - 1, order);

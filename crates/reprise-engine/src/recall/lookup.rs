@@ -2,9 +2,9 @@
 //! phrase in quotes), and which records have it. They come first where a question is after that,
 //! whatever the ranking thinks, and are preferred where it is a detail.
 //!
-//! A mechanism of its own beside the fusion: no refit moves it. Must
-//! never live here: what an identifier looks like, or a signal.
+//! A mechanism of its own beside the fusion: no refit moves it.
 
+mod event;
 mod frame;
 mod reader;
 
@@ -29,7 +29,6 @@ const STEP: f32 = 0.01;
 /// first costs 1.6 of R@10 on one store.
 const ALL_OF_IT: f32 = 1.0;
 
-/// What a question names.
 #[derive(Debug, Default)]
 pub(super) struct Lookup {
     sought: Vec<Sought>,

@@ -1,4 +1,4 @@
-//! What a reader should know about how his question was taken. Must never live here: an answer.
+//! What a reader should know about how his question was taken.
 
 use reprise_types::RecallRequest;
 use reprise_types::limits::QUERY_BYTES_MAX;

@@ -23,7 +23,6 @@ pub(super) struct Plan<'a> {
     pub(super) view: View,
     /// The query's vector, if it can be compared with this store's ...
     pub(super) vector: Option<&'a [f32]>,
-    /// ... and its codes.
     pub(super) codes: Option<QueryCodes>,
     /// The codes of the question moved towards what has helped, once that is proved (M61).
     pub(super) adjusted: Option<QueryCodes>,

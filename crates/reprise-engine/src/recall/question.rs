@@ -3,7 +3,6 @@
 //! People frame what they ask of a memory ("can you list the order in which I mentioned ..."); the
 //! frame is the same whatever they ask and says nothing about what is sought. What is left is what
 //! is embedded and what is looked up by its words.
-//! Must never live here: records, scores.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;

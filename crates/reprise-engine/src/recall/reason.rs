@@ -1,8 +1,7 @@
 //! The reasons for one result as a person reads them, in one line.
 //!
 //! Read from the scene and not from the signals, so that it stays true whatever they weigh; what a
-//! kind of evidence did not count for is not said. Must never live here: a weight, or a word of a
-//! record that the question does not hold.
+//! kind of evidence did not count for is not said.
 
 use reprise_types::{TaughtBy, Why};
 
@@ -10,7 +9,6 @@ use super::fuse::{Fusion, Scored};
 use super::scene::Scene;
 use super::signals::SIGNALS;
 
-/// Between two reasons.
 const BETWEEN: &str = " \u{b7} ";
 /// Words that one reason names.
 const WORDS: usize = 5;

@@ -1,7 +1,7 @@
 //! From raw scores to standard scores: how far a record stands out in this store, for this query.
 //!
 //! Scores are normalised by their spread, so that a signal that separates nothing weighs nothing
-//! (DESIGN 6: merging ranks is worse than BM25 alone). Must never live here: weights.
+//! (DESIGN 6: merging ranks is worse than BM25 alone).
 
 /// Pseudo-records that steady mean and deviation, ...
 const PRIOR_RECORDS: f64 = 8.0;

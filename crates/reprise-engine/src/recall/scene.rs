@@ -1,6 +1,4 @@
 //! The scene of one question: everything that its signals are computed from.
-//!
-//! Must never live here: a signal, a weight.
 
 use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals};
 
@@ -62,7 +60,8 @@ impl Candidate {
     }
 }
 
-fn dialogue(traits: &DocTraits) -> f32 {
+/// Share of a record's neighbours with whom it is in a dialogue, 0..1; 0 without neighbours.
+pub(crate) fn dialogue(traits: &DocTraits) -> f32 {
     let ((previous, next), (after_one, before_one)) = (traits.neighbours, traits.turns);
     let neighbours = u8::from(previous.is_some()) + u8::from(next.is_some());
     let turns = u8::from(after_one) + u8::from(before_one);
@@ -70,9 +69,9 @@ fn dialogue(traits: &DocTraits) -> f32 {
 }
 
 /// What meaning is worth as evidence where no word of the question stands in the record.
-const WITHOUT_WORDS: f32 = 0.05;
+const WITHOUT_WORDS: f32 = 0.6;
 /// The share of the evidence that is meaning alone.
-const MEANING_ALONE: f32 = 0.2;
+const MEANING_ALONE: f32 = 0.6;
 /// Terms of a text that is half a turn, half a page.
 const BREVITY_TERMS: f32 = 16.0;
 
@@ -144,10 +143,7 @@ impl<'a> Scene<'a> {
     /// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where
     /// there is no vector the words speak for both.
     fn evidence(&self, ordinal: u32, cosine: Option<f32>) -> f32 {
-        let words = self.lexical.share(self.lexical.terms_of(ordinal));
-        let meaning = cosine.unwrap_or(words).clamp(0.0, 1.0);
-        let both = ((words + WITHOUT_WORDS) * meaning).sqrt().min(1.0);
-        both + MEANING_ALONE * (meaning - both)
+        evidence(self.lexical.share(self.lexical.terms_of(ordinal)), cosine)
     }
 
     /// Standard score of a record's words.
@@ -171,6 +167,13 @@ impl<'a> Scene<'a> {
                 .iter()
                 .any(|term| term.number == speaker)
     }
+}
+
+/// How well meaning and words together answer, 0..1; see [`Scene::evidence`].
+pub(super) fn evidence(words: f32, cosine: Option<f32>) -> f32 {
+    let meaning = cosine.unwrap_or(words).clamp(0.0, 1.0);
+    let both = ((words + WITHOUT_WORDS) * meaning).sqrt().min(1.0);
+    both + MEANING_ALONE * (meaning - both)
 }
 
 /// Gives each candidate the mean of its session's best standard scores; a missing one counts as the

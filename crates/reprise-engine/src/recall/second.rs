@@ -1,7 +1,7 @@
 //! Second opinions on an answer, by what a host brings: the question in other words, and another
 //! judge of what was found.
 //!
-//! Pure functions of answers and judgements. Must never live here: a model, a deadline.
+//! Pure functions of answers and judgements.
 
 use std::collections::HashMap;
 

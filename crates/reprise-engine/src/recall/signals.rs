@@ -19,10 +19,12 @@ pub(super) struct Signal {
     pub(super) value: fn(&Scene<'_>, &Candidate) -> f32,
 }
 
-/// Number of signals.
 pub(super) const COUNT: usize = 18;
 
-/// Place of `same_text` among them.
+/// Places among them of what speaks for a text outside any dialogue.
+pub(super) const MEANING: usize = 0;
+pub(super) const WORDS: usize = 2;
+pub(super) const COVERAGE: usize = 4;
 pub(super) const SAME_TEXT: usize = 5;
 
 /// Every signal, in the order of [`super::weights::WEIGHTS`].
@@ -82,6 +84,8 @@ const fn signal(
 ) -> Signal {
     Signal { name, kinds, value }
 }
+
+pub(super) use words::same;
 
 /// Every signal of one candidate.
 pub(super) fn values(scene: &Scene<'_>, candidate: &Candidate) -> [f32; COUNT] {

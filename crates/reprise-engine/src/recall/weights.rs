@@ -36,7 +36,7 @@ pub(super) const SHARPNESS: f32 = 1.154;
 
 /// Evidence (0..1) of the best record at which a question is as likely to be about this store as
 /// about anything else, and the logit per unit beyond it.
-pub(super) const EVIDENCE_CENTRE: f32 = 0.325;
+pub(super) const EVIDENCE_CENTRE: f32 = 0.44;
 pub(super) const EVIDENCE_SLOPE: f32 = 60.0;
 /// Records from which on the centre is what it was fitted as; all stores of the fit are larger.
 pub(super) const EVIDENCE_RECORDS: f32 = 200.0;

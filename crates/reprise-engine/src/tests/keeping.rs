@@ -36,6 +36,67 @@ fn what_resonates_comes_first_and_says_why() {
 }
 
 #[test]
+fn other_words_are_doubted_by_meaning_alone() {
+    let mut bench = Bench::new();
+    let others = (0..210).map(|n| {
+        let text = format!("Ticket {n} was closed on the same day");
+        record(&format!("t{n}"), &text, 2 + n % 5, &format!("s{n}"))
+    });
+    let mut records: Vec<NewRecord> = others.collect();
+    records.push(record("fact", "The boiler loses pressure", 0, "home"));
+    inserted(&bench.keep(records));
+    let mut ask = |cosine: f32| {
+        let mut query = vec![0.0; DIMENSIONS];
+        query[0] = cosine;
+        query[7] = -(1.0 - cosine * cosine).sqrt();
+        let request = RecallRequest::new("why is the heating off");
+        let (space, id) = (space(), RecallId::from_u128(1));
+        let snapshot = bench.engine().snapshot();
+        snapshot.recall(&request, Some((&space, &query)), id, &Unlearned)
+    };
+    let near = ask(0.7);
+    assert_eq!(near.results[0].record.external_id("batch"), Some("fact"));
+    assert!(near.results[0].why.matched_words.is_empty());
+    assert!(!near.nothing_relevant, "{}", near.results[0].score);
+    let far = ask(0.3);
+    assert!(far.nothing_relevant, "{}", far.results[0].score);
+    let doubt = |recall: &Recall| {
+        let mut signals = recall.results[0].why.signals.iter();
+        signals
+            .find(|signal| signal.name == "doubt")
+            .unwrap()
+            .contribution
+    };
+    assert!(doubt(&far) < -5.0 && doubt(&near) > -1.0);
+}
+
+#[test]
+fn stats_say_what_form_the_records_have() {
+    let mut bench = Bench::new();
+    let mut records: Vec<NewRecord> = (0..4)
+        .map(|n| record(&format!("c{n}"), "two words", 1, "chat"))
+        .collect();
+    for answer in records.iter_mut().skip(1).step_by(2) {
+        answer.source = MemorySource::WorkerResult;
+    }
+    records.push(record(
+        "alone",
+        "six words of a longer text alone",
+        2,
+        "log",
+    ));
+    inserted(&bench.keep(records));
+    let stats = bench.engine().stats();
+    // Four of five stand among answers, the fifth has no neighbour.
+    assert!((stats.dialogue - 0.8).abs() < 1e-6, "{}", stats.dialogue);
+    assert!(
+        (2.0..3.0).contains(&stats.words_mean),
+        "{}",
+        stats.words_mean
+    );
+}
+
+#[test]
 fn a_second_copy_is_a_duplicate_and_changes_nothing() {
     let mut bench = Bench::new();
     let ids = inserted(&bench.keep(week()));

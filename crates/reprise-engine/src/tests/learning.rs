@@ -17,7 +17,7 @@ fn query(axis: usize, nudge: f32) -> QueryVector {
     }
 }
 
-fn outcome(run: usize, used: &[RecordId], quality: f32) -> RunOutcome {
+pub(super) fn outcome(run: usize, used: &[RecordId], quality: f32) -> RunOutcome {
     RunOutcome {
         begin: RunBeginning {
             run_id: format!("run-{run}"),

@@ -269,6 +269,53 @@ fn a_time_in_a_question_counts_and_alone_it_decides() {
     );
 }
 
+fn fields(found: &RetrievedMemory) -> impl Iterator<Item = &str> {
+    let named = found.why.matched_identifiers.iter();
+    named.map(|named| named.field.as_str())
+}
+
+#[test]
+fn an_event_of_the_store_is_a_time() {
+    let mut bench = store();
+    let mut release = record("release", "Release of version 3", 1, "s");
+    release.timestamp = parse_timestamp("2019-06-20T12:00:00Z").ok();
+    let mut mention = record(
+        "plan",
+        "Before the release everybody rests for a day",
+        1,
+        "s",
+    );
+    mention.timestamp = parse_timestamp("2026-02-11T12:00:00Z").ok();
+    bench.keep(vec![release, mention]);
+    let mut ask = |question: &str| bench.ask(question, 5);
+    let day = |found: &RetrievedMemory| found.record.timestamp;
+    let release = parse_timestamp("2019-06-20T12:00:00Z").unwrap();
+
+    let before = ask("which routine work on the tests came before the release?");
+    let note = &before.notes[0];
+    assert!(
+        note.starts_with("`before the release` was read as before 2019-06-20 12:00"),
+        "{note}"
+    );
+    // Something else is asked: who is on that side is preferred, and says so.
+    for found in &before.results {
+        let told: Vec<&str> = fields(found).collect();
+        assert_eq!(
+            told.contains(&"timestamp"),
+            day(found) < release,
+            "{told:?}"
+        );
+    }
+    // Nothing else is asked: what is on that side answers, the event itself for `since` alone.
+    let since = ask("what happened since the release");
+    assert!(since.results.iter().all(|found| day(found) >= release));
+    assert!(!since.nothing_relevant);
+    let before = ask("what happened before the release");
+    assert!(before.results.iter().all(|found| day(found) < release));
+    // No record tells of it, or none is on that side: the words are words.
+    assert!(ask("routine work before the wedding").notes.is_empty());
+}
+
 #[test]
 fn odd_questions_are_answered_and_say_how_they_were_taken() {
     let mut bench = store();

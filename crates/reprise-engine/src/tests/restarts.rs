@@ -171,3 +171,55 @@ fn damaged_codes_are_left_out_and_then_made_anew() {
     assert!(findings.iter().all(|finding| finding.what == "file"));
     assert_eq!(bench.ask("fix the bug in the auth module", 0), expected);
 }
+
+fn texts(range: std::ops::Range<u32>) -> Vec<NewRecord> {
+    range
+        .map(|n| record(&format!("t{n}"), "a text", 0, "s"))
+        .collect()
+}
+
+fn bytes(bench: &mut Bench) -> u64 {
+    bench.engine().stats().file_bytes
+}
+
+#[test]
+fn a_quiet_memory_is_checkpointed_for_what_is_worth_it_alone() {
+    let mut bench = Bench::new();
+    bench.keep(texts(0..3));
+    let mut before = bytes(&mut bench);
+    bench.engine().checkpoint_if_due().unwrap();
+    assert!(bytes(&mut bench) > before, "a small memory costs little");
+    bench.keep(texts(3..2_000));
+    bench.engine().checkpoint().unwrap();
+    for (range, is_worth_it) in [(2_000..2_001, false), (2_001..2_040, true)] {
+        bench.keep(texts(range));
+        before = bytes(&mut bench);
+        bench.engine().checkpoint_if_due().unwrap();
+        assert_eq!(bytes(&mut bench) > before, is_worth_it);
+    }
+    before = bytes(&mut bench);
+    bench.engine().checkpoint_if_due().unwrap();
+    assert_eq!(bytes(&mut bench), before, "it was written a moment ago");
+}
+
+#[test]
+fn a_memory_that_is_never_quiet_is_due_for_a_rewrite_which_leaves_a_checkpoint() {
+    let mut bench = Bench::new();
+    bench.keep(texts(0..16_000));
+    assert!(!bench.engine().is_compaction_due());
+    bench.keep(texts(16_000..16_400));
+    assert!(bench.engine().is_compaction_due());
+    // However it starts again, the tail is as long.
+    drop(bench.engine.take());
+    bench.reopen();
+    assert!(bench.engine().is_compaction_due());
+    let job = bench.engine().start_compaction().unwrap();
+    bench.keep(texts(16_400..16_410));
+    let copied = job.run().unwrap();
+    bench.engine().finish_compaction(copied).unwrap();
+    assert!(!bench.engine().is_compaction_due());
+    assert_eq!(bench.engine().state.tail(), 10);
+    assert_eq!(origin_of(&mut bench), IndexOrigin::Checkpoint);
+    assert_eq!(bench.engine().state.tail(), 10);
+    assert_eq!(bench.engine().stats().live, 16_410);
+}

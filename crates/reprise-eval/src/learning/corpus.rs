@@ -2,14 +2,13 @@
 //! dealt with, half of them with care and half in haste, and twenty ways to ask.
 //!
 //! Care and haste are told by which of twenty phrases a memory holds, never by its topic, so that a
-//! question is about equally near to both. Must never live here: which of them help.
+//! question is about equally near to both.
 
 use super::dice::Dice;
 
 pub(super) const TOPICS: usize = 48;
 /// Memories of one topic: the first half careful, the second hasty.
 pub(super) const PER_TOPIC: usize = 20;
-/// Questions of one topic.
 pub(super) const QUESTIONS: usize = 20;
 
 const NAMES: [&str; TOPICS] = [

@@ -32,20 +32,15 @@ pub struct System {
     pub delta_interval: (f64, f64),
 }
 
-/// One scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScenarioReport {
-    /// Its name.
     pub name: &'static str,
-    /// What it is.
     pub what: &'static str,
-    /// Runs learned from.
     pub runs: usize,
     /// nDCG of cosine alone.
     pub cosine: f64,
     /// `ruvector-sona` with its defaults.
     pub shipped: System,
-    /// Ours.
     pub reprise: System,
     /// Share of questions whose first ten ours changes.
     pub changed: f64,
@@ -91,12 +86,9 @@ impl Kept {
     }
 }
 
-/// One closed loop.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Loop {
-    /// Its scenario.
     pub name: &'static str,
-    /// Runs of the loop.
     pub runs: usize,
     /// Share of used memories that helped, in the last quarter, where cosine chose what was shown.
     pub cosine: f64,
@@ -106,7 +98,6 @@ pub struct Loop {
     pub delta_interval: (f64, f64),
 }
 
-/// Prints the tables.
 pub fn print_learning(report: &LearningReport, out: &mut dyn Write) -> io::Result<()> {
     let (seeds, depth) = (report.seeds.len(), report.depth);
     writeln!(

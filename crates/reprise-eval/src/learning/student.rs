@@ -25,7 +25,6 @@ impl<'a> Student<'a> {
         }
     }
 
-    /// A run ended.
     pub(super) fn learn(&mut self, run: usize, question: usize, used: &[usize], quality: f32) {
         let world = self.world;
         let run_id = format!("run-{run}");
@@ -72,7 +71,6 @@ impl<'a> Student<'a> {
         self.shipped.learn(question, &mean, quality);
     }
 
-    /// The end of learning.
     pub(super) fn settle(&mut self) {
         self.consolidate();
         self.shipped.settle();

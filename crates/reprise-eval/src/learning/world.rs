@@ -7,7 +7,6 @@ use super::dice::Dice;
 
 /// Candidates that a learner may reorder.
 const CANDIDATES: usize = 50;
-/// Results that count.
 pub(super) const DEPTH: usize = 10;
 
 /// Texts as vectors, and each question's nearest memories.
@@ -20,7 +19,6 @@ pub(super) struct World {
     pub(super) found: Vec<Vec<(usize, f32)>>,
 }
 
-/// What is tested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scenario {
     Global,

@@ -9,9 +9,10 @@ use reprise_types::NewRecord;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{episode, json, listed, natural, source_of};
-use crate::dataset::{Corpus, Gold, Question};
+use super::shape::{episode, json, listed, natural, source_of};
+use crate::dataset::{Corpus, Question};
 use crate::error::EvalError;
+use crate::marks::Gold;
 
 const CHAT: &str = "a BEAM chat (batches with turns of {id, role, content})";
 const QUESTIONS: &str = "BEAM probing questions (an object of lists of {question, ...})";

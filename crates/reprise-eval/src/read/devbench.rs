@@ -7,9 +7,10 @@ use std::path::Path;
 use reprise_types::{MemorySource, parse_timestamp};
 use serde::Deserialize;
 
-use super::{episode, json};
-use crate::dataset::{Corpus, Gold, Question};
+use super::shape::{episode, json};
+use crate::dataset::{Corpus, Question};
 use crate::error::EvalError;
+use crate::marks::Gold;
 
 const EXPECTED: &str = "a DevBench file ({memories: [{content, tags}], queries: [{question}]})";
 const NEGATIVE: &str = "negative";

@@ -8,9 +8,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{ReadRecord, listed, shape};
-use crate::dataset::{Corpus, Gold, Question};
+use super::shape::{ReadRecord, listed, shape};
+use crate::dataset::{Corpus, Question};
 use crate::error::EvalError;
+use crate::marks::Gold;
 
 const RECORDS: &str = "records.jsonl";
 /// Categories whose questions have no answer in the store.

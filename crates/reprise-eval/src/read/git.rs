@@ -12,9 +12,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, parse_timestamp};
 
-use super::{listed, shape};
-use crate::dataset::{Corpus, Dataset, Format, Gold, Question};
+use super::shape::{listed, shape};
+use crate::dataset::{Corpus, Dataset, Format, Question};
 use crate::error::EvalError;
+use crate::marks::Gold;
 
 /// Digits of a commit's hash that are its external id.
 const ID_DIGITS: usize = 12;

@@ -9,9 +9,10 @@ use reprise_types::{MemorySource, NewRecord};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{episode, json, shape};
-use crate::dataset::{Corpus, Gold, Question};
+use super::shape::{episode, json, shape};
+use crate::dataset::{Corpus, Question};
 use crate::error::EvalError;
+use crate::marks::Gold;
 
 const EXPECTED: &str = "a LoCoMo file (a list of {sample_id, conversation, qa})";
 

@@ -6,9 +6,10 @@ use std::path::Path;
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-use super::{episode, json, shape, source_of};
-use crate::dataset::{Corpus, Gold, Question};
+use super::shape::{episode, json, shape, source_of};
+use crate::dataset::{Corpus, Question};
 use crate::error::EvalError;
+use crate::marks::Gold;
 
 const EXPECTED: &str = "a LongMemEval file (a list of {question_id, haystack_sessions, ...})";
 

@@ -2,32 +2,29 @@
 //!
 //! A version is a record whose text is what is searched and whose `details` are the rest. Tags of
 //! our own, which no author can write, name shelf, author and origin; they narrow every look, and
-//! what is found is held to the rule of access once more. Must never live here: a lock, a file.
+//! what is found is held to the rule of access once more.
 
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, Snapshot};
-use reprise_types::limits::PAGE_MAX;
+use reprise_types::limits::{PAGE_MAX, TOP_K_MAX};
 use reprise_types::{
-    EmbeddingSpace, LearnedMove, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord,
-    RankSignal, RecallId, RecallRequest, RecordId, Retention, Unlearned, Visibility, normal_tag,
+    EmbeddingSpace, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, RecallId,
+    RecallRequest, RecordId, Retention, Unlearned, Visibility, normal_tag,
 };
 use serde::{Deserialize, Serialize};
 
-use super::ledger::{Snapshots, Standings};
+use super::ledger::Snapshots;
 use crate::caller::{Caller, Shelf};
+use crate::coordination::Standings;
 use crate::error::GlobalError;
+use crate::hit::RESERVE;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
-use crate::store::{GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
+use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
 
 /// Begins every tag of our own.
 const OWN_TAG: &str = "reprise/";
-/// Beyond what was asked for, so that a boost can lift something into the answer.
-const RESERVE: usize = 20;
-/// From this part of the best score on, a thing is about the question, and its boost is whole.
-const AS_NEAR: f32 = 0.05;
-
 /// A published thing as it stands in `details`: without its content, which is the record's text.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
@@ -40,7 +37,7 @@ struct Details {
     checksum: String,
     author: reprise_types::UserId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    org: Option<crate::caller::OrgId>,
+    org: Option<crate::org::OrgId>,
     publication: Publication,
 }
 
@@ -210,7 +207,10 @@ impl Reader {
         if found.record.author_id == caller.user {
             return Ok(found);
         }
-        Err(GlobalError::NotAuthor { id, what })
+        Err(GlobalError::NotAuthor {
+            id,
+            what: what.into(),
+        })
     }
 
     pub(super) fn versions(
@@ -301,7 +301,7 @@ impl Reader {
                 let mut tags = vec![shelf_tag(&shelf)];
                 tags.extend(narrowed.clone());
                 let request = RecallRequest {
-                    top_k: query.top_k + RESERVE,
+                    top_k: query.top_k.min(TOP_K_MAX) + RESERVE,
                     filter: MemoryFilter {
                         tags: Some(tags),
                         ..MemoryFilter::default()
@@ -330,51 +330,16 @@ impl Reader {
         let best = found_all.iter().map(|one| one.1).fold(0.0, f32::max);
         let hits = found_all.into_iter();
         answer.hits = hits
-            .map(|(record, score, why)| self.hit(record, score, why, best))
+            .map(|(record, score, why)| {
+                let standing = self.standings.get(&record.id).copied().unwrap_or_default();
+                standing.hit(record, score, why, best)
+            })
             .collect();
         answer
             .hits
             .sort_by(|a, b| b.sona_score.total_cmp(&a.sona_score));
         answer.hits.truncate(query.top_k);
         Ok(answer)
-    }
-
-    /// A hit with what everybody's runs say of it; `best` is the best score of the answer.
-    fn hit(
-        &self,
-        record: GlobalRecord,
-        score: f32,
-        mut why: reprise_types::Why,
-        best: f32,
-    ) -> GlobalHit {
-        let standing = self.standings.get(&record.id).copied().unwrap_or_default();
-        // What is about something else is no better for having helped there.
-        let near = (score / (best * AS_NEAR)).min(1.0);
-        let boost = if near.is_finite() {
-            standing.boost * near
-        } else {
-            0.0
-        };
-        if boost != 0.0 {
-            why.learning = Some(LearnedMove {
-                adjustment: boost,
-                cap: standing.cap,
-                evidence_gate: standing.gate,
-                adapter_gate: 0.0,
-            });
-            why.signals.push(RankSignal {
-                name: "coordination".to_owned(),
-                value: boost,
-                weight: 0.0,
-                contribution: 0.0,
-            });
-        }
-        GlobalHit {
-            record: without_vector(record),
-            score,
-            sona_score: (score + boost).clamp(0.0, 1.0),
-            why,
-        }
     }
 
     /// What says nearly the same as a new publication, among what its author may see.

@@ -2,10 +2,9 @@
 //! the coordination loop is folded from.
 //!
 //! Who published is named; who reported how a run went is a hash that only this store can make.
-//! Must never live here: a text of anybody's.
 
 use fs_err::os::unix::fs::OpenOptionsExt;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,11 +13,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{RecordId, UserId, system_entropy};
 use serde::{Deserialize, Serialize};
 
-use crate::coordination::{Coordination, CoordinationSettings, Standing};
+use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::GlobalError;
 use crate::record::{Version, sha256_hex};
 
-/// The lines.
 const LEDGER_NAME: &str = "ledger.jsonl";
 /// What makes the hashes of this store its own.
 const SALT_NAME: &str = "salt";
@@ -27,7 +25,6 @@ const CONTRIBUTOR_DIGITS: usize = 32;
 /// Voices fade by days: so long standings need not be looked at again.
 const FRESH: TimeDelta = TimeDelta::minutes(10);
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub(super) enum Line {
@@ -66,8 +63,6 @@ pub(super) enum Line {
 
 /// What stands in a snapshot's name.
 pub(super) type Snapshots = Arc<BTreeMap<String, DateTime<Utc>>>;
-/// What is told of each thing.
-pub(super) type Standings = Arc<HashMap<RecordId, Standing>>;
 
 #[derive(Debug, Default)]
 pub(super) struct Ledger {

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicUsize;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{Credit, FailKind, SearchTier, UserId, Why};
+use tokio::time::timeout;
 
 use super::*;
 use crate::record::{AccessPolicy, GlobalRecord, Publication, QualityMetrics, Version};
@@ -157,7 +158,12 @@ struct Bench {
     memory: TwoTierMemory,
 }
 
+/// Its deadline is long, so that no slow machine makes a store late that is not.
 fn bench() -> Bench {
+    bench_within(Duration::from_mins(1))
+}
+
+fn bench_within(deadline: Duration) -> Bench {
     let (own, others) = (Arc::new(Own::default()), Arc::new(Others::default()));
     let memory = TwoTierMemory::new(
         Arc::<Own>::clone(&own),
@@ -165,8 +171,7 @@ fn bench() -> Bench {
         Caller::new("bob".parse().unwrap()),
         Arc::new(reprise_types::SystemClock),
         TwoTierOptions {
-            // Long, so that no slow machine makes a store late that is not.
-            deadline: Duration::from_mins(1),
+            deadline,
             ..TwoTierOptions::default()
         },
     );
@@ -208,21 +213,22 @@ async fn both_tiers_answer_as_one_and_the_scope_says_which() {
     );
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_store_that_stands_still_or_fails_costs_its_part_alone() {
-    let bench = bench();
+    let deadline = Duration::from_secs(4);
+    let bench = bench_within(deadline);
     bench.others.stands_still.store(true, Ordering::SeqCst);
-    let began = tokio::time::Instant::now();
+    let began = Instant::now();
     let alone = (vec![101, 102], vec![Degraded::NoGlobal]);
     assert_eq!(ids(&bench.memory, 5).await, alone);
-    let first = began.elapsed();
-    // From now on nobody waits for it beyond a grace.
-    for _ in 0..ASKED_MAX * 2 {
-        let began = tokio::time::Instant::now();
-        assert_eq!(ids(&bench.memory, 5).await, alone);
-        assert!(began.elapsed() <= GRACE * 2, "{:?}", began.elapsed());
-    }
-    assert!(first >= Duration::from_secs(59));
+    assert!(began.elapsed() >= deadline);
+    // From now on nobody waits for it: all of these together take less than one deadline.
+    let others = async {
+        for _ in 0..ASKED_MAX * 2 {
+            assert_eq!(ids(&bench.memory, 5).await, alone);
+        }
+    };
+    timeout(deadline, others).await.unwrap();
     // No more are under way than may be.
     assert!(bench.others.asked.load(Ordering::SeqCst) <= ASKED_MAX);
 }

@@ -1,7 +1,5 @@
 //! Seeded data for the benches: vectors like those of text, and text with the word frequencies of
 //! English.
-//!
-//! Must never live here: anything that measures.
 
 /// `SplitMix64`: seeded, and the same for ever.
 pub(crate) struct Random(pub(crate) u64);

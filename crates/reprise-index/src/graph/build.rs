@@ -1,7 +1,5 @@
 //! Growth: one document at a time, linked both ways, links beyond the limit chosen by the
 //! heuristic.
-//!
-//! Must never live here: when to grow; the owner calls it between commits.
 
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! The graph as bytes: neighbours as differences, in LEB128, with a restart every 64 nodes.
-//!
-//! Must never live here: a guess at what damaged bytes meant; any doubt means a new graph.
 
 use std::sync::Arc;
 
@@ -10,7 +8,6 @@ use crate::error::IndexError;
 
 const VERSION: u8 = 1;
 const GRAPH: &str = "graph";
-/// Nodes between two restarts.
 const RESTART: u32 = 64;
 /// "No entry" where the graph is empty.
 const NOWHERE: u32 = u32::MAX;

@@ -1,6 +1,4 @@
 //! Search: greedy steps down the upper layers, a beam on the layer wanted.
-//!
-//! Must never live here: changes to the graph.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -11,7 +11,6 @@
 //! row: u128 id | i64 timestamp | i64 known at | u32 terms | u32 speaker | u32 previous | u32 next
 //!   | u8 kind | u8 source | u8 cues | u8 hole
 //! ```
-//! Must never live here: words, vectors.
 
 use std::sync::Arc;
 
@@ -31,7 +30,6 @@ const ROW_BYTES: usize = 52;
 const LIVING: u8 = 1;
 const BY_USER: u8 = 2;
 
-/// What a part holds.
 pub(super) struct Saved {
     pub(super) rows: CowVec<Row>,
     pub(super) sessions: Sessions,

@@ -1,7 +1,5 @@
 //! The lowest of a stream of whole-number distances, by counting: a bar that falls with every one
 //! taken in.
-//!
-//! Must never live here: where distances come from.
 
 /// Collects documents, in ascending order of ordinals, whose distance is among the lowest.
 #[derive(Debug, Default)]

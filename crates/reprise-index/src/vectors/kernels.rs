@@ -3,7 +3,7 @@
 //!
 //! They are written so that the compiler vectorises them: whole numbers only, so every version
 //! answers the same, and arithmetic that wraps, which the checks of our builds would keep scalar;
-//! no sum can come near overflow. Must never live here: choice, storage, floating point.
+//! no sum can come near overflow.
 
 use multiversion::multiversion;
 

@@ -1,15 +1,14 @@
 //! Questions that the codes alone answer: the best candidates, single cosines, their spread.
-//!
-//! Must never live here: full vectors, storage, any other signal.
 
-use super::closest::Closest;
 use std::ops::Range;
 
-use reprise_types::SearchTier;
+use reprise_types::{SearchTier, VectorStore};
 
+use super::closest::Closest;
 use super::kernels::{LANES, dot, within};
+use super::layout::CHUNK_DOCUMENTS;
 use super::signs::{GROUPS, Planes};
-use super::{CHUNK_DOCUMENTS, Vectors, quantise};
+use super::{Vectors, quantise};
 use crate::graph::{Graph, GraphScratch, key_parts};
 use crate::view::View;
 use crate::world::World;
@@ -90,6 +89,39 @@ fn beam(k: usize) -> usize {
 }
 
 impl Vectors {
+    /// The `k` documents of `view` nearest to `query`, best first, ties by newer: the best
+    /// `k * oversample` by code are scored in full precision.
+    pub(crate) fn nearest(
+        &self,
+        query: &[f32],
+        k: usize,
+        view: &View,
+        graph: &Graph,
+        store: &dyn VectorStore,
+        oversample: usize,
+    ) -> Vec<(u32, f32)> {
+        let Some(codes) = self.encode(query) else {
+            return Vec::new();
+        };
+        if k == 0 || store.dimensions() != self.dimensions {
+            return Vec::new();
+        }
+        let rescored = k.saturating_mul(oversample.max(1)).min(self.len());
+        let mut scratch = VectorScratch::default();
+        let candidates = self.candidates(&codes, rescored, view, graph, &mut scratch);
+        let mut vector = vec![0.0; self.dimensions];
+        let mut exact: Vec<(u32, f32)> = candidates
+            .iter()
+            .filter_map(|(ordinal, _)| {
+                let known = store.vector(*ordinal, &mut vector);
+                known.then(|| (*ordinal, exact_dot(query, &vector)))
+            })
+            .collect();
+        exact.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        exact.truncate(k);
+        exact
+    }
+
     pub(crate) fn encode(&self, query: &[f32]) -> Option<QueryCodes> {
         if !self.is_usable(query) {
             return None;
@@ -301,6 +333,21 @@ impl Vectors {
         let stride = known.div_ceil(n.max(1)).max(1);
         Sample::of((0..len).filter(has).step_by(stride).filter_map(cosine))
     }
+}
+
+/// Inner product in sixteen fixed lanes: fast, and the same on every machine.
+pub(super) fn exact_dot(a: &[f32], b: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let mut sums = [0.0_f32; LANES];
+    let (a_lanes, a_rest) = a.as_chunks::<LANES>();
+    let (b_lanes, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_lanes.iter().zip(b_lanes) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f32 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f32>() + rest
 }
 
 impl Sample {

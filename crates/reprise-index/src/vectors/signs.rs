@@ -2,10 +2,10 @@
 //!
 //! The inner product of a vector's signs with the query follows the cosine closely enough to leave
 //! most documents out (Gao and Long 2024, "`RaBitQ`", without the rotation); an eighth of the codes
-//! is read for it. Must never live here: codes, scales, a choice of documents.
+//! is read for it.
 
-use super::CHUNK_DOCUMENTS;
 use super::kernels::{LANES, PLANES, distances};
+use super::layout::CHUNK_DOCUMENTS;
 
 /// Groups of documents in one chunk.
 pub(super) const GROUPS: usize = CHUNK_DOCUMENTS / LANES;

@@ -6,8 +6,12 @@ use proptest::prelude::*;
 use reprise_types::normalize;
 
 use super::*;
+use reprise_types::VectorStore;
+
+use super::query::exact_dot as dot;
 use crate::docs::Row;
 use crate::graph::Graph;
+use crate::view::View;
 use crate::world::World;
 use reprise_types::RecordId;
 

@@ -1,6 +1,6 @@
 //! English forms that no suffix rule brings back to their word: `bought` is a form of `buy`.
 //!
-//! Must never live here: synonyms. A form stands for the same word, or it is not in the table.
+//! A form stands for the same word, or it is not in the table.
 
 /// The word that `lower` is an irregular form of, itself where it is none.
 pub(super) fn base_form(lower: &str) -> &str {

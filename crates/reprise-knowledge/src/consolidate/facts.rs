@@ -26,7 +26,6 @@ pub(super) enum Class {
     Name,
 }
 
-/// A text, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Facts {
     /// Words that count, in their order, clause by clause.

@@ -6,13 +6,11 @@ use super::facts::{Class, Facts, Word};
 /// What two texts are to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Judgement {
-    /// One is enough.
     Same,
     /// Both cannot hold; why.
     Contrary(String),
     /// They are alike, and a person has to say; why.
     Doubt(String),
-    /// Each stands for itself.
     Other,
 }
 

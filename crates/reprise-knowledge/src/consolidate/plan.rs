@@ -25,7 +25,6 @@ const COSINE_MIN: f32 = 0.8;
 pub struct Merge {
     /// Answers for all.
     pub kept: RecordId,
-    /// Are put behind it.
     pub gone: Vec<RecordId>,
 }
 
@@ -36,14 +35,12 @@ pub struct Pair {
     pub pair: [RecordId; 2],
     /// The one that happened later.
     pub newest: RecordId,
-    /// A phrase.
     pub why: String,
 }
 
 /// What is to be done.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Plan {
-    /// Duplicates.
     pub merged: Vec<Merge>,
     /// Pairs that a person has to look at.
     pub review: Vec<Pair>,
@@ -51,7 +48,6 @@ pub struct Plan {
     pub review_more: usize,
     /// Pairs that cannot both hold.
     pub contradictions: Vec<Pair>,
-    /// What had its time.
     pub purged: Vec<RecordId>,
     /// What had its time, and stays because something speaks for it (C2).
     pub promoted: Vec<RecordId>,

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use reprise_types::{ExternalId, NewRecord, Zone};
 
-use super::item::{Found, Item, Joint, Reading};
+use super::item::{Found, Item, Reading};
 use crate::error::ImportError;
+use crate::joint::Joint;
 use crate::lines::Lines;
 
 pub(super) struct Giver<'a> {

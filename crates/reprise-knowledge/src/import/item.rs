@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use reprise_types::{ExternalId, NewRecord, Zone};
+use reprise_types::{NewRecord, Zone};
+
+use crate::joint::Joint;
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal;)*) => {
-        /// Whose form is read.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         pub enum ImportKind { $($(#[$doc])* $variant,)* }
 
@@ -15,7 +16,6 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The word for it.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
@@ -25,6 +25,10 @@ macro_rules! kinds {
 }
 
 kinds! {
+    /// An export of our own: JSON, a line each, YAML.
+    Reprise = "reprise";
+    /// A file of stock `rvf-runtime`.
+    Rvf = "rvf";
     /// A `.sunwell` tree, of any of its eras.
     Sunwell = "sunwell";
     /// Frames of ralph's memory store, a JSON object a line.
@@ -33,6 +37,16 @@ kinds! {
     AiLessons = "ai-lessons";
     /// The graph of MCP's memory server, a JSON object a line.
     ServerMemory = "server-memory";
+    /// What mem0's `get_all` answers, or its `history.db`.
+    Mem0 = "mem0";
+    /// claude-mem's database.
+    ClaudeMem = "claude-mem";
+    /// The commits of a repository.
+    Git = "git";
+    /// `CLAUDE.md`, `AGENTS.md`, `memory-bank` and their like, of a project.
+    Instructions = "instructions";
+    /// A Markdown note, or a folder of them: basic-memory, Obsidian, documentation.
+    Markdown = "markdown";
 }
 
 impl ImportKind {
@@ -72,14 +86,12 @@ pub struct Reading {
 pub struct Item {
     /// A file within the source, with the line or row.
     pub place: String,
-    /// What stands there.
     pub found: Found,
 }
 
 /// What stands at one place of a source.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    /// Something to keep.
     Record(Box<NewRecord>),
     /// A connection of two records, which come before it.
     Link(Joint),
@@ -87,15 +99,4 @@ pub enum Found {
     Repeated,
     /// What cannot be used, and why.
     Refused(String),
-}
-
-/// A connection of two records by the names they have in their source.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joint {
-    /// Where it begins.
-    pub from: ExternalId,
-    /// Where it leads.
-    pub to: ExternalId,
-    /// In one word.
-    pub relation: String,
 }

@@ -1,83 +1,135 @@
 //! Whose form a path is in, by its names and by what stands at its beginning.
 
-use std::io::Read;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::item::ImportKind;
-use super::sqlite::Database;
-use super::{ai_lessons, sunwell};
+use super::json::{Document, document};
+use super::sqlite::{self, Database};
+use super::{ai_lessons, claude_mem, markdown, mem0, own, rvf, sunwell};
+use crate::archive;
 use crate::error::ImportError;
-use crate::lines::Lines;
+use crate::lines::{Lines, object};
 
 /// Lines of a file that are looked at.
 const LINES_LOOKED_AT: usize = 20;
 
 /// Whose form a path is in.
 pub fn recognise(path: &Path) -> Result<ImportKind, ImportError> {
-    let metadata = fs_err::metadata(path)?;
-    let kind = if metadata.is_dir() {
-        folder(path)
-    } else {
-        file(path)?
-    };
-    kind.ok_or_else(|| ImportError::Unknown {
+    let first = recognise_all(path)?.first().copied();
+    first.ok_or_else(|| ImportError::Unknown {
         path: path.to_owned(),
         known: ImportKind::known(),
     })
 }
 
-fn folder(path: &Path) -> Option<ImportKind> {
-    if sunwell::state_folder(path).is_some() {
-        return Some(ImportKind::Sunwell);
+/// Every form that a path is in, the likeliest first: a project may be a repository with
+/// instructions in it.
+pub fn recognise_all(path: &Path) -> Result<Vec<ImportKind>, ImportError> {
+    if fs_err::metadata(path)?.is_dir() {
+        folder(path)
+    } else {
+        Ok(file(path)?.into_iter().collect())
     }
-    ai_lessons::database(path)
-        .is_file()
-        .then_some(ImportKind::AiLessons)
+}
+
+fn folder(path: &Path) -> Result<Vec<ImportKind>, ImportError> {
+    let mut kinds = Vec::new();
+    for (holds, kind) in [
+        (sunwell::state_folder(path).is_some(), ImportKind::Sunwell),
+        (ai_lessons::database(path).is_file(), ImportKind::AiLessons),
+        (claude_mem::database(path).is_file(), ImportKind::ClaudeMem),
+        (mem0::history(path).is_file(), ImportKind::Mem0),
+        (path.join(".git").exists() || is_bare(path), ImportKind::Git),
+        (markdown::instructs(path), ImportKind::Instructions),
+    ] {
+        kinds.extend(holds.then_some(kind));
+    }
+    if markdown::has_notes(path)? {
+        kinds.push(ImportKind::Markdown);
+    }
+    Ok(kinds)
+}
+
+fn is_bare(path: &Path) -> bool {
+    path.join("HEAD").is_file() && path.join("objects").is_dir() && path.join("refs").is_dir()
 }
 
 fn file(path: &Path) -> Result<Option<ImportKind>, ImportError> {
-    let mut beginning = Vec::new();
-    fs_err::File::open(path)?
-        .take(4096)
-        .read_to_end(&mut beginning)?;
-    if beginning.starts_with(b"SQLite format 3\0") {
+    if markdown::instructs(path) {
+        return Ok(Some(ImportKind::Instructions));
+    }
+    if markdown::is_note(path) {
+        return Ok(Some(ImportKind::Markdown));
+    }
+    if sqlite::is_database(path)? {
         let tables = Database::open(path)?.tables()?;
         let has = |name: &str| tables.iter().any(|table| table == name);
-        return Ok(has("lessons").then_some(ImportKind::AiLessons));
+        let known = [
+            ("lessons", ImportKind::AiLessons),
+            ("sdk_sessions", ImportKind::ClaudeMem),
+            ("history", ImportKind::Mem0),
+        ];
+        return Ok(known
+            .into_iter()
+            .find(|(table, _)| has(table))
+            .map(|(_, kind)| kind));
     }
-    if matches!(beginning.trim_ascii_start().first(), Some(b'{' | b'[')) {
-        return json(path);
+    if rvf::is_one(path)? {
+        let is_own = rvf::lines(path)?.is_some();
+        return Ok(Some(if is_own {
+            ImportKind::Reprise
+        } else {
+            ImportKind::Rvf
+        }));
     }
-    Ok(None)
+    if own::is_yaml(path)? {
+        return Ok(Some(ImportKind::Reprise));
+    }
+    json(path)
 }
 
 fn json(path: &Path) -> Result<Option<ImportKind>, ImportError> {
     for line in Lines::open(path)?.take(LINES_LOOKED_AT) {
         let (_, line) = line?;
-        let object = line.ok().and_then(|line| crate::lines::object(&line).ok());
-        let Some(object) = object else { continue };
-        let has = |names: &[&str]| names.iter().any(|name| object.contains_key(*name));
-        let kind = object.get("type").and_then(Value::as_str);
-        if matches!(kind, Some("entity" | "relation")) {
-            return Ok(Some(ImportKind::ServerMemory));
-        }
-        if has(&["frame_type"]) {
-            return Ok(Some(ImportKind::Frames));
-        }
-        if has(&["fact", "approach", "choice"]) || (has(&["decision"]) && has(&["rationale"])) {
-            return Ok(Some(ImportKind::Sunwell));
+        let object = line.ok().and_then(|line| object(&line).ok());
+        let kind = object.and_then(|object| of_object(&object));
+        if kind.is_some() {
+            return Ok(kind);
         }
     }
-    let whole: Option<Value> =
-        serde_json::from_reader(std::io::BufReader::new(fs_err::File::open(path)?)).ok();
-    Ok(whole.and_then(|whole| {
-        let first = whole.get(0).unwrap_or(&whole);
-        let has = |name: &str| first.get(name).is_some();
-        if has("task_description") || (has("goal") && has("tasks")) || has("entries") {
-            return Some(ImportKind::Sunwell);
-        }
-        None
-    }))
+    let Document::Whole(whole) = document(path)? else {
+        return Ok(None);
+    };
+    let lists = [Some(&whole), whole.get("results"), whole.get("memories")];
+    let first = lists
+        .into_iter()
+        .flatten()
+        .find_map(|list| list.get(0))
+        .unwrap_or(&whole);
+    Ok(first.as_object().and_then(of_object))
+}
+
+fn of_object(object: &Map<String, Value>) -> Option<ImportKind> {
+    let has = |names: &[&str]| names.iter().all(|name| object.contains_key(*name));
+    let kind = object.get("type").and_then(Value::as_str);
+    if matches!(kind, Some("entity" | "relation")) {
+        return Some(ImportKind::ServerMemory);
+    }
+    if archive::is_line(object) {
+        return Some(ImportKind::Reprise);
+    }
+    if has(&["frame_type"]) {
+        return Some(ImportKind::Frames);
+    }
+    if ["fact", "approach", "choice", "task_description", "entries"]
+        .iter()
+        .any(|name| has(&[name]))
+        || has(&["decision", "rationale"])
+        || has(&["goal", "tasks"])
+    {
+        return Some(ImportKind::Sunwell);
+    }
+    mem0::is_one(object).then_some(ImportKind::Mem0)
 }

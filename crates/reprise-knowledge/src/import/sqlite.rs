@@ -1,5 +1,6 @@
 //! Rows of another program's database, which is never written to and may be in use.
 
+use std::io::Read;
 use std::path::Path;
 
 use rusqlite::types::ValueRef;
@@ -7,6 +8,15 @@ use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value, json};
 
 use crate::error::ImportError;
+
+/// Whether a file begins as SQLite's do.
+pub(super) fn is_database(file: &Path) -> Result<bool, ImportError> {
+    let mut beginning = Vec::new();
+    fs_err::File::open(file)?
+        .take(16)
+        .read_to_end(&mut beginning)?;
+    Ok(beginning == b"SQLite format 3\0")
+}
 
 pub(super) struct Database {
     path: std::path::PathBuf,

@@ -44,8 +44,8 @@ pub(super) fn state_folder(path: &Path) -> Option<PathBuf> {
     let inside = path.join(".sunwell");
     if inside.is_dir() {
         let project = fs_err::read_to_string(inside.join("project.toml")).unwrap_or_default();
-        let project: toml::Table = project.parse().unwrap_or_default();
-        let moved = project.get("state_dir").and_then(toml::Value::as_str);
+        let project: toml_edit::DocumentMut = project.parse().unwrap_or_default();
+        let moved = project.get("state_dir").and_then(toml_edit::Item::as_str);
         let moved = moved
             .map(|folder| path.join(folder))
             .filter(|folder| folder.is_dir());
@@ -59,7 +59,6 @@ pub(super) fn state_folder(path: &Path) -> Option<PathBuf> {
 type Superseded = Vec<(String, ExternalId, String)>;
 
 struct Reader {
-    /// Name by legacy id.
     known: HashMap<String, ExternalId>,
     superseded: Superseded,
 }
@@ -126,7 +125,6 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, ImportError> {
     Ok(files)
 }
 
-/// Names sort by time.
 fn newest_checkpoint(root: &Path) -> Result<Option<PathBuf>, ImportError> {
     Ok(files(&root.join("memory/checkpoints"), ".checkpoint.json")?.pop())
 }

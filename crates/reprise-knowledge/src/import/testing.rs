@@ -4,18 +4,19 @@ use std::path::Path;
 
 use reprise_types::NewRecord;
 
-use super::{Found, ImportKind, Item, Joint, Reading, read};
+use super::{Found, ImportKind, Item, Reading, read};
+use crate::joint::Joint;
 
 /// All that a source holds.
 #[derive(Debug, Default)]
-pub(super) struct All {
-    pub(super) records: Vec<NewRecord>,
-    pub(super) links: Vec<Joint>,
-    pub(super) repeated: usize,
-    pub(super) refused: Vec<(String, String)>,
+pub(crate) struct All {
+    pub(crate) records: Vec<NewRecord>,
+    pub(crate) links: Vec<Joint>,
+    pub(crate) repeated: usize,
+    pub(crate) refused: Vec<(String, String)>,
 }
 
-pub(super) fn all(path: &Path, kind: ImportKind) -> All {
+pub(crate) fn all(path: &Path, kind: ImportKind) -> All {
     let mut all = All::default();
     let mut take = |Item { place, found }: Item| {
         match found {
@@ -31,7 +32,7 @@ pub(super) fn all(path: &Path, kind: ImportKind) -> All {
 }
 
 /// A file of the fixtures.
-pub(super) fn fixture(name: &str) -> std::path::PathBuf {
+pub(crate) fn fixture(name: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/fixtures")
         .join(name)

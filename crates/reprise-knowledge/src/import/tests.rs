@@ -1,5 +1,8 @@
 //! Each form read from a real tree, good lines and bad ones.
 
+mod fuzz;
+mod moving;
+
 use std::path::Path;
 
 use rusqlite::Connection;

@@ -18,11 +18,8 @@ pub struct SunwellMemory {
 /// Which learnings are asked for (S25).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LearningQuery<'a> {
-    /// Of this category.
     pub category: Option<Category>,
-    /// Of exactly this goal.
     pub goal: Option<&'a str>,
-    /// From exactly this source.
     pub source: Option<&'a str>,
     /// At least as sure, 0..1.
     pub min_confidence: f64,
@@ -35,11 +32,8 @@ pub struct LearningQuery<'a> {
 pub struct SunwellStats {
     /// Learnings, those of decisions and failures included.
     pub total: usize,
-    /// Decisions.
     pub decisions: usize,
-    /// Failures.
     pub failures: usize,
-    /// Learnings by category.
     pub by_category: BTreeMap<&'static str, usize>,
 }
 

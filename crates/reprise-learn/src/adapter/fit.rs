@@ -4,7 +4,7 @@
 //! `advantage of run i ~ sum over r of (down_r . qi) (up_r . xi)`, where xi is the mean of the
 //! records it used, less what runs nearby used. Weights that past runs depended on (Fisher
 //! information) are held to what they were: that is elastic weight consolidation for a linear
-//! model, and it is exact. Must never live here: where the runs come from.
+//! model, and it is exact.
 
 use reprise_types::AdapterWeights;
 

@@ -1,6 +1,5 @@
 //! Little-endian numbers and texts, written to a vector and read from bytes that may lie.
 
-/// Appends.
 #[derive(Debug)]
 pub(super) struct Writer(pub(super) Vec<u8>);
 

@@ -11,13 +11,27 @@ use crate::wire::{hinted, meant};
 /// that was meant.
 pub(super) fn read<T: DeserializeOwned + JsonSchema>(
     name: &str,
-    arguments: Map<String, Value>,
+    arguments: &Map<String, Value>,
 ) -> Result<T, Problem> {
-    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
-        let schema = SchemaGenerator::default().into_root_schema_for::<T>();
-        let said = sentence(&error.to_string(), &fields_of(&schema));
-        Problem::invalid(format!("the arguments do not fit `{name}`: {said}"))
-    })
+    let refused = |arguments: Map<String, Value>| {
+        let read: Result<T, _> = serde_json::from_value(Value::Object(arguments));
+        read.err().map(|error| error.to_string())
+    };
+    let error = match serde_json::from_value(Value::Object(arguments.clone())) {
+        Ok(read) => return Ok(read),
+        Err(error) => error.to_string(),
+    };
+    // The one without which it is not refused, or not for this.
+    let wrong = arguments.keys().find(|name| {
+        let mut others = arguments.clone();
+        others.remove(*name);
+        refused(others).as_ref() != Some(&error)
+    });
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    let said = sentence(&error, wrong.map(String::as_str), &fields_of(&schema));
+    Err(Problem::invalid(format!(
+        "the arguments do not fit `{name}`: {said}"
+    )))
 }
 
 fn fields_of(schema: &Schema) -> Vec<&str> {
@@ -26,10 +40,13 @@ fn fields_of(schema: &Schema) -> Vec<&str> {
     names.map(String::as_str).collect()
 }
 
-fn sentence(said: &str, known: &[&str]) -> String {
+fn sentence(said: &str, wrong: Option<&str>, known: &[&str]) -> String {
     let unknown = said.strip_prefix("unknown field `");
     let Some(given) = unknown.and_then(|rest| rest.split('`').next()) else {
-        return said.to_owned();
+        return match wrong {
+            Some(wrong) if !said.contains(&format!("`{wrong}`")) => format!("`{wrong}`: {said}"),
+            _ => said.to_owned(),
+        };
     };
     if known.contains(&given) {
         // Of something within an argument.
@@ -116,7 +133,7 @@ mod tests {
         let pairs = pairs
             .iter()
             .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
-        read("list", from_pairs(&schema, pairs)?)
+        read("list", &from_pairs(&schema, pairs)?)
     }
 
     #[test]

@@ -6,10 +6,8 @@ use serde::Serialize;
 /// One change, after it is on disk. It names records and says nothing of their content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
-    /// Whose memory.
     pub user: UserId,
     /// `inserted`, `updated`, `forgotten` or `learned`.
     pub what: &'static str,
-    /// The records.
     pub ids: Vec<RecordId>,
 }

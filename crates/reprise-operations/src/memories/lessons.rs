@@ -1,7 +1,6 @@
 //! Lessons: records with a title, where they hold and where not, and how sure their author is.
 //!
-//! Lives here: the one form of a lesson in a record. Must never live here: ranking, or a tag's
-//! spelling (the engine's).
+//! The one form of a lesson in a record.
 
 use reprise_engine::Engine;
 use reprise_types::{

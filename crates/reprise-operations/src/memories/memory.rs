@@ -10,8 +10,16 @@ use reprise_types::{
 };
 
 use super::Memories;
-use super::records::WriteOptions;
 use crate::problem::{Problem, ProblemKind};
+
+/// How a request wants its records kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct WriteOptions {
+    /// The request's own name: sent again with the same name, it changes nothing more.
+    pub(super) key: Option<String>,
+    /// Keep texts as they are, secrets and all: for a caller that has redacted them itself.
+    pub(super) verbatim: bool,
+}
 
 /// What operations run over. Cheap to clone.
 #[derive(Clone)]
@@ -20,6 +28,8 @@ pub struct Memory {
     pub(super) user: UserId,
     pub(super) options: WriteOptions,
     is_on_machine: bool,
+    pub(super) is_agent: bool,
+    pub(super) asker: Option<String>,
 }
 
 impl fmt::Debug for Memory {
@@ -31,6 +41,14 @@ impl fmt::Debug for Memory {
     }
 }
 
+impl Memories {
+    /// One user's memory, for a request from another machine.
+    #[must_use]
+    pub fn of(&self, user: &UserId) -> Memory {
+        Memory::new(self.clone(), user.clone())
+    }
+}
+
 impl Memory {
     pub(super) fn new(all: Memories, user: UserId) -> Self {
         Self {
@@ -38,6 +56,8 @@ impl Memory {
             user,
             options: WriteOptions::default(),
             is_on_machine: false,
+            is_agent: false,
+            asker: None,
         }
     }
 
@@ -55,6 +75,27 @@ impl Memory {
             is_on_machine: true,
             ..self
         }
+    }
+
+    /// The same for whoever the caller knows by this: which token, the page.
+    #[must_use]
+    pub fn asked_by(self, asker: String) -> Self {
+        Self {
+            asker: Some(asker),
+            ..self
+        }
+    }
+
+    /// The same for an agent, who is no person.
+    pub(crate) fn for_agent(self) -> Self {
+        Self {
+            is_agent: true,
+            ..self
+        }
+    }
+
+    pub(super) fn is_on_machine(&self) -> bool {
+        self.is_on_machine
     }
 
     /// The same, keeping texts as they are, secrets and all.
@@ -81,7 +122,6 @@ impl Memory {
         ))
     }
 
-    /// Whose it is.
     #[must_use]
     pub fn user(&self) -> &UserId {
         &self.user
@@ -154,7 +194,6 @@ impl Memory {
         self.all.service.query_vector(query).await
     }
 
-    /// Its present moment.
     pub(crate) async fn snapshot(&self) -> Result<Arc<Snapshot>, Problem> {
         self.all.snapshot(&self.user).await
     }

@@ -1,5 +1,7 @@
 //! Recalling, and reading a whole memory part by part.
 
+use std::time::Duration;
+
 use reprise_engine::Snapshot;
 use reprise_types::{EmbeddingSpace, MemoryProvider, Recall, RecallId, RecallRequest, UserId};
 use tokio::sync::mpsc;
@@ -22,31 +24,45 @@ impl Memories {
         request: RecallRequest,
         vector: Option<(EmbeddingSpace, Vec<f32>)>,
     ) -> Result<Recall, Problem> {
+        let found = async {
+            let Some((space, vector)) = vector else {
+                return Ok(self.service.provider(user).recall_request(request).await?);
+            };
+            let id = self.recall_id();
+            self.read(user, move |memory| {
+                let learner = memory.learner();
+                memory.recall(&request, Some((&space, &vector)), id, learner.as_ref())
+            })
+            .await
+        };
+        self.spanned(user, found).await
+    }
+
+    /// The same within a time box, in which a model that is late is done without.
+    pub(super) async fn recall_within(
+        &self,
+        user: &UserId,
+        request: RecallRequest,
+        budget: Duration,
+    ) -> Result<Recall, Problem> {
+        let provider = self.service.provider(user).within(budget);
+        let found = async { Ok(provider.recall_request(request).await?) };
+        self.spanned(user, found).await
+    }
+
+    /// What a recall of a user's memory finds; nothing where there is none.
+    async fn spanned(
+        &self,
+        user: &UserId,
+        found: impl Future<Output = Result<Recall, Problem>>,
+    ) -> Result<Recall, Problem> {
         if !self.service.has_memory(user) {
             return Ok(Recall::nothing(self.recall_id()));
         }
         let span = spans::memory("search_memory", user);
-        let recall = self.found(user, request, vector).instrument(span.clone());
-        let recall = recall.await?;
+        let recall = found.instrument(span.clone()).await?;
         span.record("gen_ai.memory.result.count", recall.results.len());
         Ok(recall)
-    }
-
-    async fn found(
-        &self,
-        user: &UserId,
-        request: RecallRequest,
-        vector: Option<(EmbeddingSpace, Vec<f32>)>,
-    ) -> Result<Recall, Problem> {
-        let Some((space, vector)) = vector else {
-            return Ok(self.service.provider(user).recall_request(request).await?);
-        };
-        let id = self.recall_id();
-        self.read(user, move |memory| {
-            let learner = memory.learner();
-            memory.recall(&request, Some((&space, &vector)), id, learner.as_ref())
-        })
-        .await
     }
 
     fn recall_id(&self) -> RecallId {

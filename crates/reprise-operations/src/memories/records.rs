@@ -10,17 +10,8 @@ use super::{Memory, current, spans};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, REQUEST_NAMESPACE, WriteReport, record_of_value};
 
-/// How a request wants its records kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct WriteOptions {
-    /// The request's own name: sent again with the same name, it changes nothing more.
-    pub(super) key: Option<String>,
-    /// Keep texts as they are, secrets and all: for a caller that has redacted them itself.
-    pub(super) verbatim: bool,
-}
-
 /// Fields of the ingest form that a correction may change.
-pub(crate) const MAY_CHANGE: [&str; 10] = [
+pub(crate) const MAY_CHANGE: [&str; 11] = [
     "text",
     "source",
     "kind",
@@ -31,6 +22,7 @@ pub(crate) const MAY_CHANGE: [&str; 10] = [
     "confidence",
     "evidence",
     "details",
+    "visibility",
 ];
 
 /// A request's name for one record, and the record's text.
@@ -191,13 +183,19 @@ impl Memory {
             _ => Map::new(),
         };
         // The old version keeps its names: the new one answers to its own id.
-        for field in ["id", "external_id", "known_at", "supersedes"] {
+        for field in ["id", "external_id", "known_at", "supersedes", "visibility"] {
             line.remove(field);
+        }
+        let is_seen_anew = changes.contains_key("visibility");
+        if is_seen_anew && let Some(Value::Object(marks)) = line.get_mut("metadata") {
+            marks.remove("visibility");
         }
         line.extend(changes);
         let mut record = record_of_value(Value::Object(line)).map_err(Problem::invalid)?;
         record.supersedes = Some(old.id);
-        record.visibility = old.visibility;
+        if !is_seen_anew {
+            record.visibility = old.visibility;
+        }
         record.retention = old.retention;
         record.provenance = old.provenance.clone();
         let span = spans::memory("update_memory", &self.user);

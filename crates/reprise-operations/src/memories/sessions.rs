@@ -1,13 +1,14 @@
 //! An agent program's sessions: its prompts are answered with memory, what is said in it is kept,
 //! and how its tests went becomes the outcome of what was recalled.
 //!
-//! Lives here: what each moment of a session does. Must never live here: the program's JSON.
+//! What each moment of a session does.
 
 mod content;
 mod judges;
+mod notes;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
@@ -15,14 +16,15 @@ use reprise_types::{
     UserId, Verdict, normal_tag,
 };
 
+use tokio::time::timeout;
+
 use super::{Memories, Memory};
 use crate::hook::{HookAnswer, HookEvent, HookReport};
 use crate::problem::Problem;
 use crate::wire::{Answer, Hit, OutcomeLine, instant};
 use judges::Ran;
+pub(super) use notes::Sessions;
 
-/// Sessions that are remembered between their events; the one idle for longest goes first.
-const SESSIONS_MAX: usize = 1_000;
 /// Memories put into one prompt.
 const INJECTED_MAX: usize = 4;
 /// Looked at for them: others may belong to other projects, or be this session's own.
@@ -31,8 +33,6 @@ const CANDIDATES: usize = 48;
 const LOOKED_AT: usize = 200;
 /// Characters of one memory in a prompt.
 const INJECTED_CHARS: usize = 400;
-/// Memories that a session is known to have seen, and files that it is known to have edited.
-const SEEN_MAX: usize = 400;
 const EDITED_MAX: usize = 40;
 /// A shorter prompt ("yes", "go on") asks nothing and says nothing.
 const PROMPT_CHARS_MIN: usize = 12;
@@ -40,52 +40,12 @@ const PROMPT_CHARS_MIN: usize = 12;
 const NEAR: f32 = 0.5;
 /// Words in common with a prompt from which it does.
 const WORDS_IN_COMMON: usize = 3;
+/// How long a prompt waits for what is recalled, and then for its own keeping: its program waits a
+/// quarter of a second for both.
+const RECALL: Duration = Duration::from_millis(140);
+const KEEPING: Duration = Duration::from_millis(40);
 /// Quality of a finished answer: with tests that passed, with none, with tests that failed.
 const QUALITY: [f32; 3] = [0.9, 0.8, 0.1];
-
-/// What is known of the sessions under way; lost with the daemon, and then taught by nothing.
-#[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<BTreeMap<(UserId, String), Session>>);
-
-#[derive(Debug, Clone, Default)]
-struct Session {
-    /// The last prompt's recall, and what of it was put into the prompt.
-    recalled: Option<(RecallId, Vec<RecordId>)>,
-    /// How the last test since then went.
-    judged: Option<bool>,
-    /// What was put into its prompts: it stands there already.
-    seen: BTreeSet<RecordId>,
-    /// Files edited since its agent last answered.
-    edited: BTreeSet<String>,
-    /// Counts the touches of all sessions.
-    touched: u64,
-}
-
-impl Session {
-    /// Notes what stands in its prompts now; of too many the oldest records go first.
-    fn see(&mut self, records: &[RecordId]) {
-        self.seen.extend(records);
-        while self.seen.len() > SEEN_MAX {
-            self.seen.pop_first();
-        }
-    }
-}
-
-impl Sessions {
-    fn change<T>(&self, key: (UserId, String), change: impl FnOnce(&mut Session) -> T) -> T {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let latest = sessions.values().map(|s| s.touched).max().unwrap_or(0);
-        if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(&key) {
-            let oldest = sessions.iter().min_by_key(|(_, session)| session.touched);
-            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-                sessions.remove(&oldest);
-            }
-        }
-        let session = sessions.entry(key).or_default();
-        session.touched = latest + 1;
-        change(session)
-    }
-}
 
 impl Memory {
     /// Something happened in a session.
@@ -190,9 +150,15 @@ impl Memory {
             session.recalled = Some((recall_id, used));
             session.judged = None;
         });
-        let said = report.text.clone();
-        let source = MemorySource::UserInput;
-        self.keep_said(&report, said, source).await?;
+        // A model that is still being loaded holds no prompt up: it is kept all the same.
+        let (memory, source) = (self.clone(), MemorySource::UserInput);
+        let keeping = tokio::spawn(async move {
+            let kept = memory.keep_said(&report, report.text.clone(), source).await;
+            kept.inspect_err(|problem| tracing::warn!(%problem, "a prompt was not kept"))
+        });
+        if let Ok(Ok(kept)) = timeout(KEEPING, keeping).await {
+            kept?;
+        }
         let found: Vec<_> = hits
             .into_iter()
             .map(|hit| (hit.timestamp, hit.id, hit.text))
@@ -269,7 +235,9 @@ impl Memory {
             top_k: CANDIDATES,
             ..RecallRequest::new(report.text.as_str())
         };
-        let recall = self.recall(request.heard(&self.calendar()), None).await?;
+        let request = request.heard(&self.calendar());
+        let recall = self.all.recall_within(&self.user, request, RECALL);
+        let recall = recall.await?;
         let answer = Answer::new(None, recall, 0.0);
         let likely = answer.verdict == Verdict::Relevant;
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();

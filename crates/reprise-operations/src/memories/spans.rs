@@ -1,7 +1,7 @@
 //! The names under which a trace shows memory at work: the `GenAI` conventions of OpenTelemetry
 //! (semantic-conventions-genai, status Development).
 //!
-//! Lives here: names and attributes. Must never live here: a text of a record or a question.
+//! Names and attributes.
 
 use reprise_types::UserId;
 use tracing::Span;

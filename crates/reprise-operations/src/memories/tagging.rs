@@ -1,7 +1,6 @@
 //! Tags in one spelling: aliases from the configuration, doubts about new ones, merging.
 //!
-//! Lives here: what a tag is called. Must never live here: a list of tags that may be used: they
-//! are free, and a doubt is said and never a refusal.
+//! What a tag is called.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -128,3 +128,11 @@ impl Operation for RecallBriefly {
         brief.text.as_str().into()
     }
 }
+
+/// What a recall of these says, cut to `most` tokens.
+#[cfg(test)]
+pub(super) fn quoted(results: Vec<reprise_types::RetrievedMemory>, most: Option<usize>) -> String {
+    let mut recall = reprise_types::Recall::nothing(RecallId::from_u128(7));
+    recall.results = results;
+    Found::of(&recall, most.is_none(), most, 7).text
+}

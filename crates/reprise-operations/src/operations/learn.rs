@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use reprise_types::RecordId;
+use reprise_types::{QuotedMemory, RecordId, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -63,10 +63,11 @@ impl Operation for Learn {
             Novelty::Inserted => "inserted",
             Novelty::Duplicate => "duplicate",
         };
-        let mut text = format!("{outcome} as {}", learned.id);
+        let mut quoted = QuotedMemory::new(system_entropy());
         for warning in &learned.warnings {
-            text.push_str(&["; tag ", warning].concat());
+            quoted.line("tag ", warning);
         }
-        text.into()
+        let text = format!("{outcome} as {}\n{}", learned.id, quoted.into_text());
+        text.trim_end().to_owned().into()
     }
 }

@@ -7,7 +7,6 @@ use crate::memories::Memory;
 use crate::problem::Problem;
 use crate::wire::{OutcomeLine, OutcomeReport};
 
-/// The operation.
 #[derive(Debug)]
 pub struct Outcome;
 

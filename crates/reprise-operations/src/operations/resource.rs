@@ -56,9 +56,17 @@ impl Operation for Resource {
             }
             _ => return Err(unknown()),
         };
-        let text = value.to_string();
-        Ok(Document { text })
+        Ok(Document {
+            text: plain_json(&value),
+        })
     }
+}
+
+/// JSON that a host may put into a prompt: what would be a tag or an entity of a stored text is
+/// written as JSON's escapes.
+pub(super) fn plain_json(value: &Value) -> String {
+    let text = value.to_string().replace('<', "\\u003c");
+    text.replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 fn recent(snapshot: &Snapshot) -> Value {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use reprise_types::{QuotedMemory, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,11 +62,13 @@ impl Operation for Tags {
     fn text(tagged: &Tagged) -> Cow<'_, str> {
         let words = tagged.tags.iter();
         let words = words.map(|one| format!("{} ({})", one.tag, one.count));
-        let mut text = words.collect::<Vec<_>>().join(", ");
-        for pair in tagged.alike.iter().flatten() {
-            let Alike { tag, into } = pair;
-            text.push_str(&["\n`", tag, "` may be `", into, "`: merge the two"].concat());
+        let mut quoted = QuotedMemory::new(system_entropy());
+        if !tagged.tags.is_empty() {
+            quoted.line("", &words.collect::<Vec<_>>().join(", "));
         }
-        text.into()
+        for Alike { tag, into } in tagged.alike.iter().flatten() {
+            quoted.line("", &format!("`{tag}` may be `{into}`: merge the two"));
+        }
+        format!("{} tags\n{}", tagged.tags.len(), quoted.into_text()).into()
     }
 }

@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use reprise_types::{
     ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
-    NewRecord, Provenance, RecordId, RejectReason, Retention, WayOut, WriteOutcome,
+    NewRecord, Provenance, RecordId, RejectReason, Retention, Visibility, WayOut, WriteOutcome,
     parse_timestamp,
 };
 use schemars::JsonSchema;
@@ -64,6 +64,13 @@ pub struct IngestLine {
     #[serde(rename = "known_at")]
     #[schemars(skip)]
     _known_at: Option<String>,
+    /// What an export says besides, which `import` reads.
+    #[serde(rename = "archive")]
+    #[schemars(skip)]
+    _archive: Option<serde::de::IgnoredAny>,
+    #[serde(rename = "links")]
+    #[schemars(skip)]
+    _links: Option<serde::de::IgnoredAny>,
     /// Fields of nobody's: kept in the metadata, because what was sent is never dropped.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -96,7 +103,7 @@ fn episode() -> String {
 }
 
 /// The fields that a caller may leave out, and so miss by a slip.
-const OPTIONAL: [&str; 16] = [
+const OPTIONAL: [&str; 17] = [
     "external_id",
     "source",
     "kind",
@@ -113,6 +120,7 @@ const OPTIONAL: [&str; 16] = [
     "external_ids",
     "provenance",
     "retention",
+    "visibility",
 ];
 
 /// Reads one ingest line; the error is a sentence about it.
@@ -160,6 +168,11 @@ fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     record.evidence = known(&mut line.other, "evidence", |value| {
         value.as_str()?.parse::<Evidence>().ok()
     });
+    // Any other word is a mark of its sender's, and marks are kept.
+    let is_workspace = |value: &Value| (value == "workspace").then_some(Visibility::Workspace);
+    if let Some(visibility) = known(&mut line.other, "visibility", is_workspace) {
+        record.visibility = visibility;
+    }
     record.metadata = line.other;
     record.metadata.extend(line.metadata.unwrap_or_default());
     let nested = record.metadata.values().chain(&line.details).map(depth);
@@ -204,6 +217,7 @@ pub fn line_of(record: &NewRecord) -> String {
         ("confidence", json!(record.confidence)),
         ("evidence", json!(record.evidence)),
         ("details", json!(record.details)),
+        ("visibility", json!(workspace(record.visibility))),
         ("embedding", json!(vector)),
         ("embedding_space", json!(space)),
     ] {
@@ -342,6 +356,8 @@ pub struct ExportLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     evidence: Option<Evidence>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    visibility: Option<Visibility>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     supersedes: Option<RecordId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     details: &'a Option<Value>,
@@ -374,10 +390,16 @@ impl<'a> ExportLine<'a> {
             retention: not_default(&record.retention).copied(),
             confidence: record.confidence,
             evidence: record.evidence,
+            visibility: workspace(record.visibility),
             supersedes: record.supersedes,
             details: &record.details,
         }
     }
+}
+
+/// The one visibility that a line can say; others come by acts of their own.
+fn workspace(visibility: Visibility) -> Option<Visibility> {
+    (visibility == Visibility::Workspace).then_some(visibility)
 }
 
 fn not_default<T: Default + PartialEq>(value: &T) -> Option<&T> {
@@ -406,6 +428,17 @@ mod tests {
         assert_eq!(record.confidence, Some(0.7));
         assert_eq!(record.metadata["evidence"], "gut feeling");
         assert!(!record.metadata.contains_key("confidence"));
+        let line = r#"{"text":"a","visibility":"workspace"}"#;
+        let record = record_of(line).unwrap();
+        assert_eq!(record.visibility, Visibility::Workspace);
+        assert!(record.metadata.is_empty());
+        assert_eq!(
+            record_of(&line_of(&record)).unwrap().visibility,
+            Visibility::Workspace
+        );
+        let record = record_of(r#"{"text":"a","visibility":"published"}"#).unwrap();
+        assert_eq!(record.visibility, Visibility::Private);
+        assert_eq!(record.metadata["visibility"], "published");
     }
 
     #[test]

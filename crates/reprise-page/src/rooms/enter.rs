@@ -49,7 +49,6 @@ pub(crate) async fn enter(
     (cookie, moved).into_response()
 }
 
-/// Ends the session.
 pub(crate) async fn leave(State(page): State<Page>, posted: Posted) -> Answer<Response> {
     page.door().leave(&posted.visit);
     let cookie = [(SET_COOKIE, page.cookie(None))];

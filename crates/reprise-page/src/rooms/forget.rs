@@ -13,7 +13,6 @@ use crate::shell::{self, Room, form};
 use crate::undo::{Act, Done};
 use crate::{strings as s, text, words};
 
-/// What would go.
 pub(crate) async fn ask(
     State(page): State<Page>,
     visit: Visit,

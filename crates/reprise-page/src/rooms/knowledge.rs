@@ -13,7 +13,6 @@ use crate::page::{Answer, Page, Posted};
 use crate::shell::{self, Room, form};
 use crate::{strings as s, text, words};
 
-/// Tags in the list.
 const TAGS_SHOWN: usize = 60;
 
 pub(crate) async fn show(

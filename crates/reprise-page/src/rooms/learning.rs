@@ -14,7 +14,6 @@ use crate::{strings as s, text, words};
 
 /// Runs of the running mean.
 const WINDOW: usize = 25;
-/// Runs in the table.
 const ROWS: usize = 25;
 
 pub(crate) async fn show(State(page): State<Page>, visit: Visit) -> Answer<Markup> {

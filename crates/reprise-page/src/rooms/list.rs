@@ -5,7 +5,6 @@ use reprise_types::{Calendar, MemoryRecord, Retention};
 
 use crate::text;
 
-/// Records of a page.
 pub(super) const PAGE: usize = 25;
 
 /// A record in a list: when, what, from where; its text leads to its own page.

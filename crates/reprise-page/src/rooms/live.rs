@@ -9,7 +9,6 @@ use tokio_stream::{Stream, StreamExt};
 use crate::door::Visit;
 use crate::page::Page;
 
-/// Ends with the daemon.
 pub(crate) async fn listen(
     State(page): State<Page>,
     visit: Visit,

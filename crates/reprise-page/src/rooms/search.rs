@@ -28,7 +28,6 @@ const BACK_MAX: i64 = 365;
 
 const _: () = assert!(LOOKED <= TOP_K_MAX);
 
-/// What the form asks.
 struct Asked<'a> {
     query: &'a str,
     top_k: usize,

@@ -63,7 +63,7 @@ impl Pairs {
     }
 
     /// The same as a query string with one pair changed.
-    fn with(&self, name: &str, value: &str) -> String {
+    pub(crate) fn with(&self, name: &str, value: &str) -> String {
         let others = self
             .0
             .iter()

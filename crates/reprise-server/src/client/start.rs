@@ -15,7 +15,6 @@ use reprise_operations::{Problem, ProblemKind};
 
 /// How long a daemon may take to accept: a predecessor may have to close its memories first.
 const PATIENCE: Duration = Duration::from_secs(35);
-/// Between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 /// A longer log is begun anew.
 const LOG_BYTES_MAX: u64 = 1024 * 1024;
@@ -23,9 +22,7 @@ const LOG_BYTES_MAX: u64 = 1024 * 1024;
 /// How a daemon is started.
 #[derive(Debug, Clone)]
 pub struct Starter {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 

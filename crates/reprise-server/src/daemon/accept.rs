@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes as many descriptors as the system lets this process have; answers how many connections
 /// each door may hold: half of them all are left for files.
-pub(super) fn connections_max() -> usize {
+pub(crate) fn connections_max() -> usize {
     let limit = getrlimit(Resource::Nofile);
     let most = Rlimit {
         current: limit.maximum,
@@ -46,14 +46,14 @@ pub(super) fn connections_max() -> usize {
 }
 
 /// A way in: its requests, its open connections, and how many there may be.
-pub(super) struct Entrance {
+pub(crate) struct Entrance {
     router: Router,
     open: Arc<GracefulShutdown>,
     places: Arc<Semaphore>,
 }
 
 impl Entrance {
-    pub(super) fn new(router: Router, open: Arc<GracefulShutdown>, connections_max: usize) -> Self {
+    pub(crate) fn new(router: Router, open: Arc<GracefulShutdown>, connections_max: usize) -> Self {
         let places = Arc::new(Semaphore::new(connections_max));
         Self {
             router,
@@ -102,7 +102,7 @@ impl Entrance {
     }
 
     /// Accepts on TCP for ever.
-    pub(super) async fn tcp(self, listener: TcpListener) {
+    pub(crate) async fn tcp(self, listener: TcpListener) {
         while let Ok(place) = Arc::clone(&self.places).acquire_owned().await {
             match listener.accept().await {
                 Ok((stream, _)) => {

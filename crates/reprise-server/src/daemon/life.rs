@@ -19,7 +19,6 @@ const STREAMS_MAX: usize = 16;
 /// Shortest wait between two looks at whether anybody asks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Why a daemon ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// It got SIGTERM or SIGINT.
@@ -63,7 +62,6 @@ impl Life {
         }
     }
 
-    /// Somebody asks.
     pub(crate) fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::DaemonError;
+use super::error::DaemonError;
 use crate::client::Client;
 use crate::place::Place;
 use reprise_operations::ProblemKind;

@@ -1,6 +1,6 @@
 //! A connection whose reader takes what it is sent, or loses it.
 //!
-//! Lives here: the bound on a write without progress. Must never live here: what is written.
+//! The bound on a write without progress.
 
 use std::io::{ErrorKind, IoSlice, Result};
 use std::pin::Pin;

@@ -1,11 +1,10 @@
 //! Places of one kind, shared out so that no asker holds those that the others need.
 //!
-//! Lives here: counting. Must never live here: what a place is for.
+//! Counting.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Who wants a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Asker {
     /// A process of the daemon's own user, over the socket.
@@ -73,7 +72,6 @@ impl Shares {
         [taken.machine, taken.tokens].map(|taken| self.each_side - taken)
     }
 
-    /// Whether nobody has one.
     pub(crate) fn is_idle(&self) -> bool {
         self.free() == [self.each_side; 2]
     }

@@ -1,7 +1,6 @@
 //! What must not leave a hook: what is private, and what memory itself had said.
 //!
-//! Lives here: taking that out of a text. Must never live here: what a secret looks like (redaction
-//! has that, and runs where the text is kept).
+//! Taking that out of a text.
 
 use reprise_redact::without_elements;
 use reprise_types::without_quoted;

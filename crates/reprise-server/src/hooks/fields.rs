@@ -1,6 +1,6 @@
 //! Where each program's JSON has what we need.
 //!
-//! Lives here: paths into it, and the end of a transcript. Must never live here: a judgement.
+//! Paths into it, and the end of a transcript.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;

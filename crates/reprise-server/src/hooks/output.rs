@@ -1,7 +1,5 @@
 //! What of a command's output is worth keeping: the lines that say what failed, or what was
 //! committed.
-//!
-//! Must never live here: whether it failed (the verdict has that).
 
 /// Lines of a failure that are kept, and characters of each.
 const LINES: usize = 12;

@@ -1,8 +1,8 @@
 //! The programs whose hooks we are: at which of their events we want to be called, and how each
 //! wants its answer.
 //!
-//! Lives here: names and forms, as their documentation and their sources have them (they are cited
-//! in `docs/guide/hooks.md`). Must never live here: a configuration file (the binary has those).
+//! Names and forms, as their documentation and their sources have them (they are cited in
+//! `docs/guide/hooks.md`).
 
 use reprise_operations::{HookAnswer, HookEvent};
 use serde_json::json;
@@ -12,11 +12,9 @@ use serde_json::json;
 pub enum HookProgram {
     /// Claude Code, and what speaks as it does.
     ClaudeCode,
-    /// Codex CLI.
     Codex,
     /// Cursor, the editor and the command line.
     Cursor,
-    /// Gemini CLI.
     Gemini,
     /// `OpenCode`, through our plugin file.
     Opencode,

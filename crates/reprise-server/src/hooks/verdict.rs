@@ -1,7 +1,6 @@
 //! Whether a command succeeded, from what a program says of its end.
 //!
-//! Lives here: exit codes where each program has them, and what test runners print at their end.
-//! Must never live here: which commands matter (the sessions know).
+//! Exit codes where each program has them, and what test runners print at their end.
 
 use serde_json::Value;
 
@@ -70,7 +69,6 @@ pub(super) fn verdict(program: HookProgram, command: &str, input: &Value) -> Opt
     }
 }
 
-/// What the command printed.
 pub(super) fn printed(program: HookProgram, input: &Value) -> String {
     Ended::of(program, input).output
 }
@@ -94,7 +92,6 @@ fn hides_its_end(command: &str) -> bool {
     command.trim().contains(['|', ';', '\n'])
 }
 
-/// How a command ended.
 #[derive(Debug, Default)]
 struct Ended {
     code: Option<i64>,

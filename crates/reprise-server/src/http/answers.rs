@@ -5,29 +5,41 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use reprise_operations::{Problem, ProblemKind};
+use serde_json::{Value, json};
 
 /// Seconds after which a refused request may be sent again.
 const RETRY_AFTER_SECONDS: &str = "1";
 
 /// A problem on its way to whoever asked.
 #[derive(Debug)]
-pub(super) struct Refusal(Problem);
+pub(crate) struct Refusal(Problem, Option<Value>);
 
 impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
-        Self(problem)
+        Self(problem, None)
+    }
+}
+
+impl Refusal {
+    /// The same with a member `error` for programs.
+    pub(crate) fn with(problem: Problem, error: Value) -> Self {
+        Self(problem, Some(error))
     }
 }
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let Self(problem) = self;
+        let Self(problem, error) = self;
         let status = StatusCode::from_u16(problem.kind.status())
             .unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         if problem.kind == ProblemKind::Internal {
             tracing::error!(problem = %problem, "a request failed");
         }
-        let mut response = (status, axum::Json(problem.body())).into_response();
+        let mut body = json!(problem.body());
+        if let (Some(error), Some(members)) = (error, body.as_object_mut()) {
+            members.insert("error".to_owned(), error);
+        }
+        let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(
             CONTENT_TYPE,

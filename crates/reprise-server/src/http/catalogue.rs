@@ -16,10 +16,9 @@ use reprise_types::UserId;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value};
 
-use super::App;
 use super::answers::Refusal;
-use super::extract::{self, admitted, key_of, user_of};
-use super::guard::OverSocket;
+use super::app::App;
+use super::extract::{self, Caller, admitted, key_of, user_of};
 
 type Fields = Map<String, Value>;
 
@@ -69,11 +68,8 @@ impl Served {
     async fn answer(self, app: App, request: Request) -> Result<Response, Problem> {
         let (mut parts, body) = request.into_parts();
         let (user, mut arguments) = self.named(&mut parts, &app).await?;
-        let mut memory = app.memories.of(&user).keyed(key_of(&parts.headers)?);
-        let on_machine = parts.extensions.get::<OverSocket>();
-        if on_machine.is_some_and(|OverSocket(over_socket)| *over_socket) {
-            memory = memory.on_machine();
-        }
+        let memory = app.memories.of(&user).keyed(key_of(&parts.headers)?);
+        let memory = Caller::of(&parts).with(memory);
         if self.method.has_body() {
             let lines = is_lines(&parts.headers);
             let body = extract::bytes(Request::from_parts(parts, body), &app).await?;

@@ -1,5 +1,7 @@
 //! From a request to checked values: whose memory, which record, what body.
 
+use std::convert::Infallible;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Query, RawPathParams, Request};
 use axum::http::HeaderMap;
@@ -8,12 +10,11 @@ use reprise_types::UserId;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::App;
 use super::answers::Refusal;
-use super::guard::{DefaultUser, Identity};
+use super::app::App;
+use super::guard::{DefaultUser, Identity, OverSocket};
 use crate::tokens::Scope;
-use reprise_operations::from_json;
-use reprise_operations::{Problem, ProblemKind};
+use reprise_operations::{Memory, Problem, ProblemKind, from_json};
 
 /// Whose memory it is where neither token, header nor query says so.
 const DEFAULT_USER: &str = "default";
@@ -27,6 +28,43 @@ pub(super) struct Who(pub(super) UserId);
 /// The tool that a path names.
 #[derive(Debug, Clone)]
 pub(super) struct Named(pub(super) String);
+
+/// Who asks, as far as a request says.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    over_socket: bool,
+    token: Option<String>,
+}
+
+impl Caller {
+    /// What the guard found.
+    pub(crate) fn of(parts: &Parts) -> Self {
+        let over_socket = parts.extensions.get::<OverSocket>();
+        let identity = parts.extensions.get::<Identity>();
+        let token = identity.and_then(|identity| identity.token.as_ref());
+        Self {
+            over_socket: over_socket.is_some_and(|OverSocket(over_socket)| *over_socket),
+            token: token.map(|token| token.name.clone()),
+        }
+    }
+
+    /// The memory as this caller may use it.
+    pub(crate) fn with(&self, memory: Memory) -> Memory {
+        match &self.token {
+            Some(token) => memory.asked_by(format!("token {token}")),
+            None if self.over_socket => memory.on_machine(),
+            None => memory,
+        }
+    }
+}
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Infallible> {
+        Ok(Self::of(parts))
+    }
+}
 
 /// A body that is a JSON object.
 #[derive(Debug)]

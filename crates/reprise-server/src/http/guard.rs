@@ -1,6 +1,6 @@
 //! Who may come in: over the socket whoever the file system lets through, over TCP who has a token.
 //!
-//! Lives here: Host, Origin, token, and how many at once. Must never live here: a route.
+//! Host, Origin, token, and how many at once.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -12,8 +12,8 @@ use axum::http::uri::Authority;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::App;
 use super::answers::Refusal;
+use super::app::App;
 use crate::daemon::Asker;
 use crate::tokens::{Scope, TokenEntry};
 use reprise_operations::{Problem, ProblemKind};
@@ -24,7 +24,6 @@ use reprise_types::UserId;
 pub(crate) enum Door {
     /// The Unix socket: file permissions have decided already.
     Socket,
-    /// TCP at this address.
     Tcp(SocketAddr),
 }
 
@@ -141,7 +140,7 @@ fn over_tcp(app: &App, address: SocketAddr, request: &Request) -> Result<Identit
     Ok(Identity::of(entry))
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme

@@ -1,7 +1,7 @@
 //! The body of a request, read whole before it takes a place among the requests under way: a client
 //! that stops in the middle costs nobody else theirs.
 //!
-//! Lives here: the bounds of bytes and of time. Must never live here: what is in a body.
+//! The bounds of bytes and of time.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use http_body_util::BodyExt;
 use tokio::time::timeout;
 
 use super::answers::Refusal;
+use super::app::{App, BODY_BYTES_MAX};
 use super::guard::Identity;
-use super::{App, BODY_BYTES_MAX};
 use crate::daemon::{Asker, Share};
 use reprise_operations::{Problem, ProblemKind};
 

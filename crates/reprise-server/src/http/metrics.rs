@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
@@ -12,7 +12,6 @@ use axum::response::Response;
 use reprise_agent::ServiceStats;
 use tracing::Instrument;
 
-use super::App;
 use crate::daemon::Life;
 
 /// Upper bounds of the histogram's buckets, in seconds: from a recall by words alone to an export
@@ -41,7 +40,11 @@ struct Histogram {
 }
 
 /// Counts every request by its route, never by its path: paths name users.
-pub(super) async fn watch(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(crate) async fn watch(
+    State(metrics): State<Arc<Metrics>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map_or("none", MatchedPath::as_str).to_owned();
     let method = match request.method().as_str() {
@@ -70,7 +73,7 @@ pub(super) async fn watch(State(app): State<App>, request: Request, next: Next) 
         method,
         status,
     };
-    app.metrics.record(series, began.elapsed());
+    metrics.record(series, began.elapsed());
     response
 }
 
@@ -97,7 +100,7 @@ impl Metrics {
         text
     }
 
-    fn requests(&self, text: &mut String) -> std::fmt::Result {
+    pub(crate) fn requests(&self, text: &mut String) -> std::fmt::Result {
         const NAME: &str = "reprise_http_request_duration_seconds";
         writeln!(text, "# HELP {NAME} Time to the answer's head.")?;
         writeln!(text, "# TYPE {NAME} histogram")?;

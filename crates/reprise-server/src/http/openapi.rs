@@ -2,6 +2,7 @@
 //! catalogue are read from it; the few others are described in `openapi/others.rs`.
 
 mod others;
+mod problems;
 
 use std::collections::BTreeMap;
 
@@ -12,19 +13,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use super::App;
-
-/// What every request may be answered with.
-const ANY: [ProblemKind; 8] = [
-    ProblemKind::Invalid,
-    ProblemKind::Unauthorized,
-    ProblemKind::Forbidden,
-    ProblemKind::NotFound,
-    ProblemKind::Method,
-    ProblemKind::Overloaded,
-    ProblemKind::Internal,
-    ProblemKind::Unavailable,
-];
+use super::app::App;
+use problems::{ANY, answers};
 
 pub(super) async fn serve(State(app): State<App>) -> Json<Value> {
     Json(document(&app.catalogue))
@@ -181,16 +171,6 @@ fn parameter(arguments: &mut Value, name: &str, place: &str) -> Value {
         parameter["description"] = description;
     }
     parameter
-}
-
-/// References to the problems of these kinds.
-fn answers(kinds: &[ProblemKind]) -> Value {
-    let answers = kinds.iter().map(|kind| {
-        let status = kind.status().to_string();
-        let answer = json!({ "$ref": format!("#/components/responses/{status}") });
-        (status, answer)
-    });
-    Value::Object(answers.collect())
 }
 
 fn responses() -> Value {

@@ -18,7 +18,7 @@ impl Rates {
 
     /// Takes one from the token's bucket. The bucket holds a second's worth, so that an empty one
     /// has something again within a second.
-    pub(super) fn take(&self, token: &str) -> Result<(), Problem> {
+    pub(crate) fn take(&self, token: &str) -> Result<(), Problem> {
         let Some(buckets) = &self.0 else {
             return Ok(());
         };

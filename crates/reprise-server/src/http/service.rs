@@ -8,8 +8,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::App;
 use super::answers::Refusal;
+use super::app::App;
 use super::guard::OverSocket;
 use reprise_operations::{Problem, ProblemKind};
 

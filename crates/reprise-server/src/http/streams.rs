@@ -18,8 +18,8 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
-use super::App;
 use super::answers::Refusal;
+use super::app::App;
 use super::extract::Who;
 use super::guard::Identity;
 use crate::daemon::Share;

@@ -18,6 +18,7 @@ use reprise_operations::{Answer, OutcomeReport, Problem, ProblemKind, WriteRepor
 mod added;
 mod careless;
 mod sessions;
+mod workspaces;
 
 /// Status and body of one request over TCP, head as given.
 async fn raw(running: &Running, head: &str, body: &str) -> (u16, String) {

@@ -5,9 +5,9 @@ use axum::extract::State;
 use reprise_operations::{Problem, ToolAnswer};
 use serde_json::{Map, Value};
 
-use super::App;
 use super::answers::Refusal;
-use super::extract::{Body, Key, Named, Who};
+use super::app::App;
+use super::extract::{Body, Caller, Key, Named, Who};
 
 /// Runs the tool that the path names with the body as its arguments.
 pub(super) async fn call(
@@ -15,12 +15,13 @@ pub(super) async fn call(
     Who(user): Who,
     Named(name): Named,
     Key(key): Key,
+    caller: Caller,
     Body(arguments): Body<Map<String, Value>>,
 ) -> Result<Json<ToolAnswer>, Refusal> {
     let tool = app.catalogue.tool(&name).ok_or_else(|| {
         let name: String = name.chars().take(64).collect();
         Problem::not_found(format!("there is no tool `{name}`; list the tools first"))
     })?;
-    let memory = app.memories.of(&user).keyed(key);
+    let memory = caller.with(app.memories.of(&user).keyed(key));
     Ok(Json(tool.call_tool(memory, arguments).await?))
 }

@@ -1,7 +1,5 @@
 //! stdin and stdout as an agent's program gives them to us: pipes or sockets, read and written
 //! without a thread in between, which would cost each message two wake-ups.
-//!
-//! Must never live here: what is said over them.
 
 use std::fs::File;
 use std::io;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{Catalogue, INSTRUCTIONS, McpFace, Profile, tools};
 use crate::client::Client;
-use crate::testing::{Running, run};
+use crate::testing::{Running, run, run_with_tree};
 
 type Session = RunningService<RoleClient, ()>;
 
@@ -146,6 +146,16 @@ async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
     call(&session, "learn", lesson).await.unwrap();
     for (tool, arguments, expected) in [
         ("learn", json!({}), "empty"),
+        (
+            "recall",
+            json!({"query": "a", "limit": "3"}),
+            "fit `recall`: `limit`",
+        ),
+        (
+            "learn",
+            json!({"title": "a", "tags": "b"}),
+            "fit `learn`: `tags`",
+        ),
         ("learn", json!({"title": "a", "kontent": "b"}), "kontent"),
         (
             "learn",
@@ -210,6 +220,7 @@ fn what_every_session_pays_for_is_small() {
         (Profile::Lean, 4, 800),
         (Profile::Default, 9, 1_200),
         (Profile::Full, 16, 4_000),
+        (Profile::Workspace, 24, 3_400),
     ] {
         let tools = tools::of(&Catalogue::default(), profile);
         assert_eq!(tools.len(), count);
@@ -220,6 +231,75 @@ fn what_every_session_pays_for_is_small() {
         let tokens = serde_json::to_string(&tools).unwrap().len().div_ceil(4);
         assert!(tokens <= tokens_max, "{profile:?}: {tokens}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_works_in_a_governed_workspace_and_no_tool_makes_it_a_person() {
+    let (running, _tree) = run_with_tree("ada", &["human"]).await;
+    let session = session(&running, Profile::Workspace).await;
+    let prd = "core/prd/PRD-001.json";
+    let write = |actor: &str, text: &str| json!({"actor": actor, "files": {prd: text}});
+    let first = call(&session, "workspace_write", write("prm", "{\"v\":1}"));
+    let first = first.await.unwrap();
+    call(&session, "workspace_write", write("prm", "{\"v\":2}"))
+        .await
+        .unwrap();
+    for (actor, rule) in [
+        ("researcher", "core-prd"),
+        ("human:ada", "human-hands"),
+        ("a b", "actor"),
+    ] {
+        let refused = call(&session, "workspace_write", write(actor, "{}")).await;
+        let refused = refused.unwrap_err();
+        assert!(refused.contains(&format!("(rule {rule})")), "{refused}");
+    }
+    let refused = call(&session, "workspace_approve", json!({})).await;
+    assert!(refused.unwrap_err().contains("no tool"));
+    let read = call(&session, "workspace_read", json!({"path": prd}))
+        .await
+        .unwrap();
+    assert_eq!(read["text"], "{\"v\":2}");
+    let earlier = json!({"path": prd, "at": first["tx"]});
+    let (text, _) = both(&session, "workspace_read", earlier).await;
+    assert_eq!(text, "{\"v\":1}");
+    let state = json!({"actor": "prm", "state": {"next_action": "rest"}});
+    call(&session, "workspace_checkpoint", state).await.unwrap();
+    let state = call(&session, "workspace_state", json!({"agent": "PRM-001"})).await;
+    assert_eq!(state.unwrap()["checkpoint"]["next_action"], "rest");
+
+    // On a branch of its own; what it changes of a PRD waits for a person there.
+    let begun = call(&session, "workspace_propose", json!({"actor": "prm"})).await;
+    assert_eq!(begun.unwrap()["branch"], "agent/prm");
+    let mut third = write("prm", "{\"v\":3}");
+    third["branch"] = json!("agent/prm");
+    call(&session, "workspace_write", third).await.unwrap();
+    let waiting = call(&session, "workspace_review", json!({})).await.unwrap();
+    assert_eq!(waiting["reviews"][0]["branch"], "agent/prm");
+    let merge = json!({"actor": "governor", "from": "agent/prm"});
+    let refused = call(&session, "workspace_merge", merge).await.unwrap_err();
+    assert!(refused.contains("(rule core-prd)"), "{refused}");
+
+    let audit = json!({"action": "violation"});
+    let trail = call(&session, "workspace_audit", audit).await.unwrap();
+    let rules: Vec<&Value> = trail["lines"].as_array().unwrap().iter().collect();
+    assert_eq!(rules.len(), 2, "{trail}");
+    assert_eq!(rules[0]["rules"][0], "core-prd");
+    let back = json!({"actor": "governor", "commit": first["commit"]});
+    let refused = call(&session, "workspace_rollback", back).await;
+    assert!(refused.unwrap_err().contains("(rule rollback-conflict)"));
+    let log = call(&session, "workspace_log", json!({"limit": 9}))
+        .await
+        .unwrap();
+    let commits = log["commits"].as_array().unwrap();
+    let second = commits
+        .iter()
+        .filter(|one| one["subject"] == json!(format!("Write {prd}")));
+    let back = json!({"actor": "governor", "commit": second.clone().next().unwrap()["commit"]});
+    call(&session, "workspace_rollback", back).await.unwrap();
+    let read = call(&session, "workspace_read", json!({"path": prd})).await;
+    assert_eq!(read.unwrap()["text"], "{\"v\":1}");
+    drop(session);
+    running.end().await;
 }
 
 #[tokio::test]

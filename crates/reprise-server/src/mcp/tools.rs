@@ -13,7 +13,7 @@ const RARE: &str = "x-rare";
 
 /// The tools of a profile, in the order in which they are shown.
 pub(super) fn of(catalogue: &Catalogue, profile: Profile) -> Vec<Tool> {
-    let shown = |entry: &Entry| entry.spec.tool.filter(|tool| tool.profile <= profile);
+    let shown = |entry: &Entry| entry.spec.tool.filter(|tool| profile.shows(tool.profile));
     let entries = || {
         let entries = catalogue.entries();
         entries.filter_map(|entry| Some((entry, shown(entry)?)))

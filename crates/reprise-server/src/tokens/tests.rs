@@ -24,6 +24,8 @@ fn a_token_opens_until_it_is_replaced_and_stands_nowhere() {
     let ada = Scope::User("ada".parse().unwrap());
     let first = command.add("laptop", ada.clone(), now()).unwrap();
     assert_eq!(first.len(), PREFIX.len() + 2 * TOKEN_BYTES);
+    let halves = first[PREFIX.len()..].split_at(TOKEN_BYTES);
+    assert_ne!(halves.0, halves.1, "256 bits, not 128 of them twice");
     assert_eq!(opens(&daemon, &first), Some(ada.clone()));
     let entry = daemon.recognise(&first).unwrap();
     assert!(!ada.admits(&"bob".parse().unwrap()) && daemon.stands(&entry));

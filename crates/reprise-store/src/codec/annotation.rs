@@ -1,11 +1,11 @@
 //! The bytes of what is said of records: kinds 16 to 18.
 //!
-//! Lives here: their field order. Never here: what a tag or a link means.
+//! Their field order.
 
 use chrono::{DateTime, Utc};
 use reprise_types::Annotation;
 
-use super::{instant, put_instant};
+use super::fields::{instant, put_instant};
 use crate::bytes::{ByteReader, put_bytes, put_varint};
 
 const TAGGED: u8 = 16;

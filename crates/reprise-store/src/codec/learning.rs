@@ -1,14 +1,14 @@
 //! The bytes of learning's entries: kinds 7 to 15, one for each thing that can be said of a run.
 //!
-//! Lives here: their field order. Never here: what they teach. The vectors in them are not records'
-//! vectors: they stand in the body and take no place in `VEC_SEG`.
+//! Their field order. The vectors in them are not records' vectors: they stand in the body and take
+//! no place in `VEC_SEG`.
 
 use reprise_types::{
     AdapterWeights, Credit, EndedRun, Expected, FailKind, LearningEvent, QueryVector, RecallId,
     Receipt, RecordId, Revision,
 };
 
-use super::{instant, put_instant, put_space, space};
+use super::fields::{instant, put_instant, put_space, space};
 use crate::bytes::{ByteReader, put_bytes, put_varint};
 
 const RECALLED: u8 = 7;

@@ -1,14 +1,13 @@
 //! The bytes of a record: flags, vector mark, fixed fields, then every variable one.
 //!
-//! Lives here: the field order of format 1. Never here: the vector itself, which stands in
-//! `VEC_SEG`.
+//! The field order of format 1.
 
 use reprise_types::{
     ContentHash, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,
     RecordId, Retention, Visibility,
 };
 
-use super::{Outline, VectorMark, instant, mark as read_mark, put_instant, put_mark};
+use super::fields::{Outline, VectorMark, instant, mark as read_mark, put_instant, put_mark};
 use crate::bytes::{ByteReader, put_bytes, put_varint};
 
 const VECTOR: u64 = 1;

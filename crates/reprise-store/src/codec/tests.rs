@@ -1,8 +1,10 @@
 //! Every record comes back from its bytes, and bytes that are not a record are refused.
 
+use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use reprise_types::{
-    Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance, Retention, Visibility,
+    ContentHash, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
+    Provenance, RecordId, Retention, Visibility,
 };
 use serde_json::json;
 

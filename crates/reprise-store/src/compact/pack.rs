@@ -1,6 +1,6 @@
 //! Packing: every live record once, with its newest vector, in large commits.
 //!
-//! Lives here: what is carried over and in which shape. Never here: names, locks, renames.
+//! What is carried over and in which shape.
 //!
 //! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; of a
 //! damaged commit those records stay whose blocks are whole; vectors
@@ -27,7 +27,6 @@ const PACK_ENTRIES: usize = 4096;
 /// Or this many bytes of records, or of vectors.
 const PACK_BYTES: usize = 8 * 1024 * 1024;
 
-/// What is packed.
 pub(super) struct Source<'a> {
     pub(super) file: &'a Arc<dyn DiskFile>,
     pub(super) facts: FileFacts,
@@ -89,7 +88,6 @@ struct Packer<'a> {
     directory: Directory,
     squeezer: Squeezer,
     unsqueezer: Unsqueezer,
-    /// Of the pending entries.
     first_ordinal: u32,
     next: u32,
     pending: Vec<Encoded>,

@@ -1,6 +1,6 @@
 //! The bytes of the directory segment (0x48): the fold, so that opening need not repeat it.
 //!
-//! Lives here: its layout, delta by delta. Never here: the fold itself.
+//! Its layout, delta by delta.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! The operating system's files, through `fs_err` so that every error names its path.
 //!
-//! Lives here: every call of this crate into the file system. Never here: anything the format
-//! knows.
+//! Every call of this crate into the file system.
 
 use std::fs::TryLockError;
 use std::io;

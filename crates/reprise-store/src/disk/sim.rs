@@ -12,9 +12,6 @@
 //! - every write fails after half of its bytes until there is room again: a disk that stays full;
 //! - a name removed, or made to stand for another file, behind the back of whoever has it open;
 //! - a changed bit or a cut file: rot.
-//!
-//! Never here: faults that break a promise of the hardware, such as a change to synced bytes by a
-//! crash.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -166,7 +163,6 @@ impl SimDisk {
         self.state().syncs
     }
 
-    /// Writes so far.
     pub fn writes(&self) -> u64 {
         self.state().writes
     }
@@ -269,7 +265,6 @@ impl SimDisk {
         Some(state.inodes[inode].live.clone())
     }
 
-    /// Names on the disk.
     pub fn names(&self) -> Vec<PathBuf> {
         self.state().names.keys().cloned().collect()
     }

@@ -1,17 +1,17 @@
 //! Opening: the lock, the file's birth, recovery, and the cut of a torn tail.
 //!
-//! Lives here: the order of these steps. Never here: what recovery believes (`recover`).
+//! The order of these steps.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::Log;
+use super::{Log, Opened};
 use crate::commit::FileFacts;
 use crate::disk::{Disk, DiskLock, LockAttempt};
 use crate::error::StoreError;
-use crate::options::{OpenOptions, Opened};
+use crate::options::OpenOptions;
 use crate::reader::ReadTools;
 use crate::recover::{new_file, read_facts, recover};
 use crate::squeeze::{LEVEL_APPEND, Squeezer};

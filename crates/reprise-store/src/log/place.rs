@@ -1,7 +1,7 @@
 //! Whether the log's path still names its file, and what is done where it does not: a file that was
 //! removed is put back, one that was moved or replaced is left to whoever did that.
 //!
-//! Lives here: the check before and after each write. Never here: overwriting anybody's file.
+//! The check before and after each write.
 
 use std::io;
 use std::path::{Path, PathBuf};

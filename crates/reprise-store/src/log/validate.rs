@@ -1,6 +1,6 @@
 //! What `append` refuses before a byte is written.
 //!
-//! Lives here: the checks on entries. Never here: what the engine thinks of a record.
+//! The checks on entries.
 
 use std::collections::HashSet;
 

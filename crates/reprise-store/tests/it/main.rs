@@ -1,6 +1,6 @@
 //! The log from outside: what it promises, on a disk that keeps breaking.
 //!
-//! Lives here: one module a promise. Never here: anything that knows private parts of the store.
+//! One module a promise.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod basics;
@@ -47,7 +47,6 @@ fn run(disk: &SimDisk, steps: &[Step]) -> (Option<Log>, Model, Option<(Step, Sto
     (Some(log), model, None)
 }
 
-/// Opens, expecting success.
 fn open(disk: &SimDisk, verify: Verify) -> Opened {
     testing::open(disk, verify).unwrap()
 }

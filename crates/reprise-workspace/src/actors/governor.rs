@@ -1,6 +1,4 @@
 //! The actor in whose hands merges, approvals and rollbacks are.
-//!
-//! Must never live here: the rules that decide.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 
@@ -8,47 +6,35 @@ use super::{OrchestratorMsg, Reply, answer, blocking};
 use crate::transaction::Receipt;
 use crate::workspace::Workspace;
 
-/// The actor type.
 #[derive(Debug)]
 pub struct GovernorActor;
 
 /// What the actor starts from.
 #[derive(Debug, Clone)]
 pub struct GovernorArguments {
-    /// The workspace.
     pub workspace: Workspace,
     /// Who hands on what is announced.
     pub orchestrator: ActorRef<OrchestratorMsg>,
 }
 
-/// What the actor understands.
 #[derive(Debug)]
 pub enum GovernorMsg {
     /// Merges a branch into the one that is checked out.
     Merge {
-        /// Who asks.
         actor: crate::Actor,
-        /// Which.
         branch: String,
-        /// What was done.
         reply: Reply<Receipt>,
     },
     /// Records that a person approves a branch or commit as it stands.
     Approve {
-        /// Who.
         human: crate::Actor,
-        /// What.
         reference: String,
-        /// What was done.
         reply: Reply<Receipt>,
     },
     /// Takes back what a commit did to `core/`.
     Rollback {
-        /// Who asks.
         actor: crate::Actor,
-        /// Which.
         commit: String,
-        /// What was done.
         reply: Reply<Receipt>,
     },
 }

@@ -1,6 +1,4 @@
 //! How others ask the actors: with a bound on those who wait, since mailboxes have none.
-//!
-//! Must never live here: what is done about a question.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,4 @@
 //! The actor that writes, and hands on what was announced.
-//!
-//! Must never live here: who listens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +16,6 @@ use crate::workspace::{Workspace, WriteRequest};
 /// Most events that are handed on at a time.
 const BATCH: usize = 256;
 
-/// The actor type.
 #[derive(Debug)]
 pub struct OrchestratorActor;
 
@@ -33,9 +30,7 @@ pub trait EventSink: Send + Sync + 'static {
 /// What the actor starts from.
 #[derive(Clone)]
 pub struct OrchestratorArguments {
-    /// The workspace.
     pub workspace: Workspace,
-    /// Who is told.
     pub sink: Arc<dyn EventSink>,
     /// How often it looks for what other processes announced.
     pub look: Duration,
@@ -49,28 +44,22 @@ impl std::fmt::Debug for OrchestratorArguments {
     }
 }
 
-/// What the actor understands.
 #[derive(Debug)]
 pub enum OrchestratorMsg {
     /// Writes artifacts, all or none.
     Write {
-        /// What.
         request: WriteRequest,
-        /// What was done.
         reply: Reply<Receipt>,
     },
     /// Saves an agent's state (W10).
     Checkpoint {
-        /// Whose.
         actor: crate::Actor,
         /// A JSON object.
         state: Value,
-        /// What was done.
         reply: Reply<Receipt>,
     },
     /// Gives an agent's newest state back (W11).
     State {
-        /// Whose.
         agent: String,
         /// Nothing where it saved none.
         reply: Reply<Option<Saved>>,

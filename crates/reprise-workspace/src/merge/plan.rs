@@ -1,6 +1,4 @@
 //! What a merge would be: every path of the branch by the rule of its class.
-//!
-//! Must never live here: carrying it out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -37,7 +35,6 @@ pub(crate) struct Merging {
     pub(crate) re_embed: Vec<String>,
 }
 
-/// The commits that meet.
 pub(crate) struct Meeting {
     pub(crate) base: Oid,
     pub(crate) ours: Oid,

@@ -170,12 +170,18 @@ fn a_manifest_says_what_each_space_of_a_store_holds() {
     let manifest = git(workspace.root(), &["show", &format!("HEAD:{path}")]);
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     let entry = &manifest["artifacts"][0];
-    assert_eq!(entry["artifact_id"], "memory/ada/mini/1/3");
+    assert_eq!(entry["artifact_id"], "memory/ada");
+    assert_eq!(entry["re_embed"], serde_json::Value::Null);
     assert_eq!(
         (&entry["count"], &entry["dimensions"]),
         (&2.into(), &3.into())
     );
-    assert_eq!(manifest["artifacts"][1]["model_version"], "2");
+    let rest = &manifest["artifacts"][1];
+    assert_eq!(rest["artifact_id"], "memory/ada#mini/2/3");
+    assert_eq!(
+        (&rest["model_version"], &rest["re_embed"]),
+        (&"2".into(), &true.into())
+    );
     // The same store is no change; another vector is.
     let again = workspace.write_manifest(&user, &spaces(&records)).unwrap();
     assert_eq!(again.event, None);

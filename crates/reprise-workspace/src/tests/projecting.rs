@@ -62,22 +62,28 @@ fn only_what_is_visible_in_the_workspace_is_projected_and_each_record_once() {
             &["sensitive"],
             Visibility::Workspace,
         ),
+        record(7, "what ada thinks", &["Private"], Visibility::Workspace),
     ];
-    let is_sensitive = |record: &MemoryRecord| record.tags.iter().any(|tag| tag == "sensitive");
-    let projection = workspace.project(records.iter(), is_sensitive).unwrap();
+    let projection = workspace.project(records.iter()).unwrap();
     assert_eq!(
         (projection.written, projection.known, projection.held_back),
-        (2, 0, 4)
+        (2, 0, 5)
     );
     let history = fs::read_to_string(root.join("memory/contradiction_history.jsonl")).unwrap();
     assert_eq!(history.lines().count(), 1);
     // Not one byte of the others is anywhere in git.
     let all = git(root, &["log", "-p", "--all"]);
-    for held in ["salary", "their lesson", "their page", "password"] {
+    for held in [
+        "salary",
+        "their lesson",
+        "their page",
+        "password",
+        "ada thinks",
+    ] {
         assert!(!all.contains(held), "{held}");
     }
     assert!(all.contains("the port is 8080"));
-    let again = workspace.project(records.iter(), is_sensitive).unwrap();
+    let again = workspace.project(records.iter()).unwrap();
     assert_eq!((again.written, again.known, again.receipt), (0, 2, None));
     assert_at_rest(root);
 }

@@ -1,9 +1,10 @@
 //! Snapshots there and back, and agents' branches from the first commit to the last.
 
 use std::fs;
+use std::sync::Arc;
 
 use super::{assert_at_rest, git, workspace, write};
-use crate::{Actor, CarePolicy, Class};
+use crate::{Action, Actor, AuditQuery, CarePolicy, Class, Step};
 
 #[test]
 fn a_snapshot_comes_back_hash_for_hash_and_logs_keep_what_came_since() {
@@ -70,7 +71,7 @@ fn an_agents_branch_is_proposed_reviewed_merged_or_put_aside() {
     let root = workspace.root();
     let proposal = workspace.propose("contradiction-fix").unwrap();
     assert_eq!(proposal.branch, "agent/contradiction-fix");
-    let clock = std::sync::Arc::new(reprise_types::SystemClock);
+    let clock = Arc::new(reprise_types::SystemClock);
     let own = crate::Workspace::open(&proposal.directory, clock).unwrap();
     write(&own, "researcher", "core/kb/fix.md", "fixed\n").unwrap();
     assert!(!root.join("core/kb/fix.md").exists());
@@ -153,6 +154,12 @@ fn old_snapshots_and_scratch_go_and_what_scratch_wants_kept_stays() {
             .rule(),
         Some("care")
     );
+    // Where what is promoted cannot be committed nothing goes.
+    git(root, &["switch", "-q", "--detach"]);
+    workspace.prune(&orchestrator, policy).unwrap_err();
+    assert!(old.exists() && workspace.snapshots().unwrap().len() == 4);
+    assert!(workspace.events(None, 10).unwrap().len() > 2);
+    git(root, &["switch", "-q", "main"]);
     let pruned = workspace.prune(&orchestrator, policy).unwrap();
     assert_eq!((pruned.snapshots.len(), pruned.promoted), (2, 1));
     assert_eq!(pruned.episodic, ["memory/episodic/deep/TSD_Check.episodic"]);
@@ -166,4 +173,41 @@ fn old_snapshots_and_scratch_go_and_what_scratch_wants_kept_stays() {
     );
     assert_eq!(workspace.events(None, 10).unwrap().len(), 2);
     assert_at_rest(root);
+}
+
+#[test]
+fn a_snapshot_that_fails_is_on_record_and_the_transaction_stands() {
+    let (_folder, workspace) = workspace();
+    write(&workspace, "prm", "core/prd/PRD-001.json", "{\"v\":1}").unwrap();
+    let place = workspace.root().join(".sdlc_ide/snapshots");
+    let taken = place.clone();
+    let watched = workspace.clone().watched(Arc::new(move |step| {
+        if step == Step::Ended && taken.is_dir() {
+            fs::remove_dir_all(&taken).unwrap();
+            fs::write(&taken, "no folder").unwrap();
+        }
+    }));
+    let tsd = "{\"prd_id\":\"PRD-001\"}";
+    let receipt = write(&watched, "tsm", "core/tsd/TSD-001.json", tsd).unwrap();
+    let why = receipt.snapshot_failed.unwrap();
+    assert!(why.contains("snapshots"), "{why}");
+    assert_eq!(receipt.snapshot, None);
+    let (lines, _) = workspace
+        .audit(&AuditQuery {
+            action: Some(Action::Snapshot),
+            ..AuditQuery::default()
+        })
+        .unwrap();
+    let line = lines.last().unwrap();
+    assert_eq!(line.details["failed"], why);
+    assert_eq!(line.details["commit"], receipt.commit.unwrap());
+    let events = workspace.events(None, 100).unwrap();
+    let event = events.last().unwrap();
+    assert_eq!(
+        (event.topic.as_str(), &event.event_id),
+        ("Snapshot_Failed", &line.event_id)
+    );
+    fs::remove_file(&place).unwrap();
+    assert!(workspace.snapshots().unwrap().is_empty());
+    assert_at_rest(workspace.root());
 }

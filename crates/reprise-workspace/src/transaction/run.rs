@@ -1,11 +1,9 @@
 //! One attempt at a transaction, against one state of its branch.
-//!
-//! Must never live here: when it is attempted again.
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
 
-use super::{Changes, Draft, Receipt, Step, TRAILER, View};
+use super::draft::{Changes, Draft, Receipt, Step, TRAILER, View};
 use crate::actor::Actor;
 use crate::audit::{self, AUDIT, AuditLine};
 use crate::error::{Result, WorkspaceError};

@@ -38,6 +38,16 @@ pub(crate) enum ExportFormat {
     Json,
     /// A YAML document per record
     Yaml,
+    /// A folder with a note for each record
+    Markdown,
+    /// A file of stock rvf-runtime, vectors included
+    Rvf,
+    /// A folder with `.sunwell/memory` in it
+    Sunwell,
+    /// A `knowledge.db` of ai-lessons
+    AiLessons,
+    /// ralph's frames, a JSON object per line
+    Frames,
 }
 
 #[derive(Debug, Args)]
@@ -45,9 +55,12 @@ pub(crate) struct ExportArguments {
     /// Whose memory
     #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
-    /// The form; `ingest` takes jsonl and yaml back
+    /// The form; `import` takes each of them back
     #[arg(long, value_enum, default_value = "jsonl")]
     pub(crate) format: ExportFormat,
+    /// Where to; jsonl, json and yaml go to stdout without it. It is there when it is whole
+    #[arg(long, value_name = "PATH")]
+    pub(crate) out: Option<PathBuf>,
     /// Records tagged `sensitive` too
     #[arg(long)]
     pub(crate) sensitive: bool,

@@ -1,7 +1,11 @@
 //! What may be typed to share knowledge, and to take it back.
 
-use clap::{Args, ValueEnum};
-use reprise_global::{AccessPolicy, GlobalContentType};
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use reprise_global::{AccessPolicy, GlobalContentType, OrgId};
 use reprise_types::{RecordId, UserId};
 
 #[derive(Debug, Args)]
@@ -85,4 +89,84 @@ pub(crate) struct PublishedArguments {
     /// Whose
     #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GlobalCommand {
+    /// Serve a store of published knowledge to other machines, until told to end
+    Serve(GlobalServeArguments),
+    /// Make, list and withdraw tokens for that service
+    #[command(subcommand)]
+    Token(GlobalTokenCommand),
+    /// Name this moment of the store, so that a question can be asked of it later
+    Snapshot {
+        /// What to call it
+        name: String,
+        /// Who names it
+        #[arg(long, env = crate::env::USER, default_value = "default")]
+        user: UserId,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GlobalServeArguments {
+    /// Where it listens; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: SocketAddr,
+    /// The folder of an embedded store [default: that of the data directory]
+    #[arg(long, value_name = "PATH", conflicts_with = "database_url")]
+    pub(crate) store: Option<PathBuf>,
+    /// A PostgreSQL with pgvector: any number of services may share it
+    #[arg(long, value_name = "URL", env = crate::env::DATABASE_URL, hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+    /// The PEM file of the authority that signed the database's certificate
+    #[arg(long, value_name = "FILE", requires = "database_url")]
+    pub(crate) database_authority: Option<PathBuf>,
+    /// Connections to the database
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub(crate) connections: u16,
+    /// Requests a second that one token may make
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) requests_per_second: NonZeroU32,
+    /// Requests answered at once; one more is refused
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) requests_max: u16,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GlobalTokenCommand {
+    /// Make a token of a user and print it: the only time that it is shown
+    Add {
+        /// What to call it
+        name: String,
+        /// Who asks and publishes with it
+        #[arg(long)]
+        user: UserId,
+        /// Whose member that user is
+        #[arg(long)]
+        org: Option<OrgId>,
+        /// The paid tier is open to that user
+        #[arg(long)]
+        paid: bool,
+        /// What it may do
+        #[arg(long, value_enum, value_delimiter = ',', default_values = ["read", "write"])]
+        may: Vec<May>,
+    },
+    /// List the tokens by name
+    List,
+    /// Withdraw a token
+    Revoke {
+        /// Which
+        name: String,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum May {
+    /// Ask, and read what was found
+    Read,
+    /// Publish and take back, rate, report
+    Write,
+    /// Make snapshots, read metrics
+    Operate,
 }

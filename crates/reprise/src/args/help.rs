@@ -1,6 +1,4 @@
 //! How help is laid out, and what was meant by a word that is no command.
-//!
-//! Must never live here: a command or a flag.
 
 use clap::{Command, CommandFactory};
 
@@ -20,7 +18,10 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Single records",
         &["show", "edit", "delete", "link", "related", "tags"],
     ),
-    ("Shared knowledge", &["publish", "unpublish", "published"]),
+    (
+        "Shared knowledge",
+        &["publish", "unpublish", "published", "global"],
+    ),
     (
         "Programs and agents",
         &[

@@ -37,6 +37,18 @@ pub(crate) enum WorkspaceCommand {
         #[arg(value_name = "REF")]
         reference: String,
     },
+    /// Record that a person declines a branch or commit as it stands now; an approval of it ends
+    Decline {
+        /// Who
+        #[arg(long, value_name = "NAME")]
+        human: String,
+        /// The branch or commit
+        #[arg(value_name = "REF")]
+        reference: String,
+        /// Why
+        #[arg(long)]
+        message: Option<String>,
+    },
     /// Merge a branch into the one that is checked out, under the rules
     Merge {
         /// Who
@@ -161,6 +173,8 @@ pub(crate) enum LookCommand {
     Audit(AuditArguments),
     /// Print the DAG of artifacts: what is made from what
     Graph,
+    /// List the branches that a person has to approve, each with a person's last word on it
+    Reviews,
     /// Print an agent's newest checkpoint
     State {
         /// The agent
@@ -217,7 +231,8 @@ pub(crate) struct AuditArguments {
     /// Only what touched this path or something below it
     #[arg(long)]
     pub(crate) path: Option<String>,
-    /// Only this kind: init, write, merge, rollback, approve, violation, git, snapshot, prune
+    /// Only this kind: init, write, merge, rollback, approve, decline, violation, git, snapshot,
+    /// prune
     #[arg(long)]
     pub(crate) action: Option<String>,
     /// Only from this instant on

@@ -2,20 +2,20 @@
 //! it is in use and proven before anybody relies on it.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use fs_err::os::unix::fs::OpenOptionsExt;
-use reprise_engine::Engine;
-use reprise_store::{Disk, RealDisk, Verify, place_file, replace_file};
+use reprise_engine::{Engine, EngineError};
+use reprise_store::{Disk, RealDisk, StoreError, Verify, place_file, replace_file};
 use reprise_types::UserId;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::store::{self, Access};
-use super::{Context, recall};
+use super::whole::{private, sync_folder};
+use super::{Context, input};
 use crate::args::{BackupArguments, RestoreArguments};
 use crate::exit::Exit;
 use crate::terminal;
@@ -189,9 +189,10 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
             "user `{user}` has a memory already; pass --replace to put it aside, or another --user"
         );
     }
+    let mut from = input::open(&arguments.from)?;
+    let is_new = target.parent().is_some_and(|folder| !folder.exists());
     store::make_folder(&target)?;
     let beside = with_ending(&target, UNPROVEN);
-    let mut from = recall::open(&arguments.from)?;
     let mut file = private(&beside)?;
     std::io::copy(&mut from as &mut dyn Read, &mut file)?;
     file.sync_all()?;
@@ -203,7 +204,17 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
         Ok(records) => records,
         Err(error) => {
             fs_err::remove_file(&beside)?;
-            return Err(error.context("nothing was restored"));
+            if let Some(folder) = target.parent().filter(|_| is_new) {
+                fs_err::remove_dir(folder)?;
+            }
+            let from = arguments.from.display();
+            return Err(match error.downcast_ref() {
+                Some(EngineError::Store(StoreError::NotAStore { why, .. })) => anyhow!(
+                    "nothing was restored: `{from}` is no backup of a memory ({why}); records are \
+                     read by `reprise ingest`"
+                ),
+                _ => error.context(format!("nothing was restored from `{from}`")),
+            });
         }
     };
     let mut out = anstream::stdout().lock();
@@ -243,23 +254,9 @@ fn proven(path: &Path) -> anyhow::Result<u64> {
     Ok(u64::from(report.records_read))
 }
 
-/// A new file that nobody else can read.
-fn private(path: &Path) -> anyhow::Result<fs_err::File> {
-    let mut options = fs_err::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    Ok(options.open(path)?)
-}
-
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(ending);
     name.into()
-}
-
-fn sync_folder(path: &Path) -> anyhow::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    Ok(File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?)
 }

@@ -4,14 +4,13 @@
 mod concurrent;
 mod corpus;
 mod faces;
+mod figures;
 mod forget;
 mod ingest;
 mod list;
 mod memory;
 mod recall;
 mod sessions;
-
-use std::path::Path;
 
 use super::Context;
 use crate::args::BenchCommand;
@@ -28,26 +27,4 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
         BenchCommand::Sessions => sessions::run(context),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),
     }
-}
-
-/// Resident memory of this process, in bytes; 0 where the machine does not say.
-fn resident_bytes() -> u64 {
-    resident_bytes_of(Path::new("/proc/self/status"))
-}
-
-/// The same of the process with this status file.
-fn resident_bytes_of(status: &Path) -> u64 {
-    let status = fs_err::read_to_string(status).unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
-    kilobytes.unwrap_or(0) * 1024
-}
-
-/// The value below which `share` (0..1) of the sorted values lie.
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    let last = sorted.len().saturating_sub(1);
-    sorted
-        .get((share * last as f64).round() as usize)
-        .copied()
-        .unwrap_or(f64::NAN)
 }

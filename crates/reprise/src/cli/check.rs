@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use reprise_engine::Engine;
+use reprise_knowledge::compare_stock;
 use reprise_store::Verify;
 use serde_json::json;
 
@@ -23,6 +25,10 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         engine.rebuild()?;
         engine.checkpoint()?;
     }
+    let stock = arguments
+        .stock
+        .then(|| stock(context, arguments, engine))
+        .transpose()?;
     let recovery = &opened.recovery;
     let mut findings: Vec<String> = report
         .findings
@@ -32,6 +38,10 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
     for (first, last) in &recovery.missing_records {
         findings.push(format!("records {first}..={last} can no longer be read"));
     }
+    let seen = stock.map(|(seen, differing)| {
+        findings.extend(differing.into_iter().map(|why| format!("stock: {why}")));
+        seen
+    });
     let sound = findings.is_empty();
     let mut out = anstream::stdout().lock();
     if context.json {
@@ -41,6 +51,7 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
             "torn_bytes": recovery.torn_bytes,
             "findings": findings,
             "repaired": arguments.repair,
+            "stock_vectors": seen,
         });
         writeln!(out, "{report}")?;
     } else {
@@ -56,6 +67,9 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
                 recovery.torn_bytes
             )?;
         }
+        if let Some(seen) = seen {
+            writeln!(out, "{seen} vectors read by stock rvf-runtime")?;
+        }
         for finding in &findings {
             writeln!(out, "  {finding}")?;
         }
@@ -70,4 +84,25 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         )?;
     }
     Ok(if sound { Exit::Success } else { Exit::Refused })
+}
+
+/// What stock rvf-runtime makes of the file once it is closed: a daemon that has it lets go of it.
+fn stock(
+    context: &Context,
+    arguments: &CheckArguments,
+    reader: Engine,
+) -> anyhow::Result<(usize, Vec<String>)> {
+    drop(reader);
+    let mut engine = store::take_over(context, &arguments.user)?;
+    engine.checkpoint()?;
+    let memory = engine.snapshot();
+    let ids = memory
+        .records()
+        .filter_map(|record| record.ok().map(|record| record.id));
+    let own: Vec<Vec<f32>> = ids.filter_map(|id| memory.vector(id)).collect();
+    engine.close()?;
+    Ok(compare_stock(
+        &context.places.file_of(&arguments.user),
+        &own,
+    ))
 }

@@ -1,11 +1,11 @@
 //! `reprise connect` and `disconnect`: wiring an agent's program through its own configuration.
 //!
-//! Lives here: planning every change before the first is made, and saying what was done. What
-//! stands in the files is in `connect/plan.rs`, how they are written in `connect/apply.rs`. Must
-//! never live here: a change that `disconnect` cannot take back.
+//! Planning every change before the first is made, and saying what was done. What stands in the
+//! files is in `connect/plan.rs`, how they are written in `connect/apply.rs`.
 
 mod apply;
 mod edit;
+mod entry;
 mod hooks;
 mod plan;
 #[cfg(test)]
@@ -23,7 +23,8 @@ use super::Context;
 use crate::args::{ConnectArguments, HostProgram};
 use crate::exit::Exit;
 use apply::{Backup, Change};
-use plan::{Entry, Target};
+use entry::Entry;
+use plan::Target;
 
 pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
     let entry = entry(context, arguments)?;

@@ -188,11 +188,11 @@ pub(super) fn audit(context: &Context, arguments: &TendArguments) -> anyhow::Res
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
     let memory = engine.snapshot();
     let plan = plan(&memory, SystemClock.now());
-    let (mut records, mut unembedded, mut secrets) = (0_usize, 0_usize, Vec::new());
+    let unembedded = engine.stats().unembedded;
+    let (mut records, mut secrets) = (0_usize, Vec::new());
     let mut months: BTreeMap<String, usize> = BTreeMap::new();
     for record in memory.records().flatten() {
         records += 1;
-        unembedded += usize::from(record.embedding.is_empty());
         *months
             .entry(record.known_at.format("%Y-%m").to_string())
             .or_default() += 1;

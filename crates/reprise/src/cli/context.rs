@@ -13,7 +13,6 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     /// Print JSON instead of prose.
     pub(crate) json: bool,
-    /// Leave the model alone.
     pub(crate) no_model: bool,
     /// Leave a running daemon alone.
     pub(crate) no_daemon: bool,

@@ -8,7 +8,7 @@ use reprise_server::{Call, Client, Starter};
 use serde::de::DeserializeOwned;
 use tokio::runtime::Runtime;
 
-use super::{Context, host};
+use super::{Context, runtime};
 
 /// A daemon that answers, and the runtime that asks it.
 pub(super) struct Daemon {
@@ -53,7 +53,7 @@ impl Daemon {
         if !place.sockets().iter().any(|socket| socket.exists()) {
             return Ok(None);
         }
-        let runtime = host::asking_runtime()?;
+        let runtime = runtime::asking()?;
         if !runtime.block_on(Client::is_answered(&place)) {
             return Ok(None);
         }
@@ -65,6 +65,11 @@ impl Daemon {
     /// Asks and waits for the answer.
     pub(super) fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Problem> {
         self.runtime.block_on(self.client.ask(call))
+    }
+
+    /// Ends it; its files are closed afterwards.
+    pub(super) fn end(&self) -> Result<(), Problem> {
+        self.runtime.block_on(self.client.end())
     }
 }
 

@@ -18,7 +18,8 @@ use reprise_sandbox::ReplayCounts;
 use reprise_store::Verify;
 use reprise_types::{Recall, RecallRequest, UserId, parse_timestamp};
 
-use super::host::{self, Host};
+use super::host::Host;
+use super::runtime;
 use super::store::{self, Access};
 use super::{Context, model, recall};
 use crate::args::{DemoArguments, DemoCommand};
@@ -83,7 +84,7 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
         out,
         "  reopened: {survived} records are there, {torn} torn bytes cut"
     )?;
-    let runtime = host::runtime()?;
+    let runtime = runtime::threaded()?;
     let day = runtime.block_on(friday(&context, &user, &last, factory, &arguments.request))?;
     writeln!(out, "  {} more records kept", day.progress.inserted)?;
     ensure!(u64::from(day.stats.live) >= survived, "records were lost");
@@ -117,7 +118,7 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
 fn first_days(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
     let factory = model::factory(context);
     let file = context.places.data.join("monday-to-thursday.jsonl");
-    host::runtime()?.block_on(async {
+    runtime::threaded()?.block_on(async {
         let events = context.places.data.join("host").join("events.db");
         let host = Host::start(context, user, events, factory).await?;
         let (counts, progress) = host.replay(&file).await?;
@@ -182,7 +183,6 @@ fn survey(context: &Context, user: &UserId) -> anyhow::Result<(u64, u64)> {
     Ok((u64::from(engine.stats().live), report.recovery.torn_bytes))
 }
 
-/// Friday, as it went.
 struct Friday {
     counts: ReplayCounts,
     progress: RelayProgress,

@@ -6,7 +6,8 @@ use reprise_agent::RelayProgress;
 use reprise_sandbox::ReplayCounts;
 use serde_json::json;
 
-use super::host::{self, Host};
+use super::host::Host;
+use super::runtime;
 use super::{Context, model};
 use crate::args::EventsCommand;
 use crate::exit::Exit;
@@ -16,7 +17,7 @@ pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<
     let EventsCommand::Replay { file, user } = command;
     let factory = model::factory(context);
     let events = context.places.data.join(user.as_str()).join("events.db");
-    let (counts, progress) = host::runtime()?.block_on(async {
+    let (counts, progress) = runtime::threaded()?.block_on(async {
         let host = Host::start(context, user, events, factory).await?;
         let done = host.replay(file).await;
         host.shut_down().await?;

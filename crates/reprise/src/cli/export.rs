@@ -1,72 +1,145 @@
-//! `reprise export`: every live record, as JSON or YAML. What is tagged `sensitive` stays here
-//! unless it is asked for.
+//! `reprise export`: every live record, with all that the log says besides, or in another system's
+//! form. What is tagged `sensitive` stays here unless it is asked for.
 
 use std::io::{BufWriter, Write};
 
+use anyhow::bail;
+use reprise_engine::Engine;
+use reprise_knowledge::{Beside, ExportKind, Telling, tell, write_out};
 use reprise_operations::{ExportLine, is_sensitive};
 use reprise_store::Verify;
+use reprise_types::MemoryRecord;
+use serde::Serialize;
+use serde_json::Value;
 
-use super::Context;
 use super::store::{self, Access};
+use super::{Context, whole};
 use crate::args::{ExportArguments, ExportFormat};
 use crate::exit::Exit;
 
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let (mut written, mut unreadable, mut sensitive) = (0_u64, 0_u64, 0_u64);
-    for record in engine.snapshot().records() {
-        match record {
-            Ok(record) if !arguments.sensitive && is_sensitive(&record) => sensitive += 1,
-            Ok(record) => {
-                write(
-                    &mut out,
-                    arguments.format,
-                    written,
-                    &ExportLine::new(&record),
-                )?;
-                written += 1;
-            }
-            Err(error) => {
-                unreadable += 1;
-                super::note(&format!("warning: a record was left out: {error}"));
-            }
+    let stayed = match (&arguments.out, form_of(arguments.format)) {
+        (None, Ok(form)) => lines(&engine, arguments, form, std::io::stdout().lock())?,
+        (None, Err(_)) => bail!("this form is no text for a terminal; name a place by --out PATH"),
+        (Some(path), Ok(form)) => whole::place(path, |beside| {
+            let file = whole::private(beside)?;
+            let stayed = lines(&engine, arguments, form, &file)?;
+            file.sync_all()?;
+            Ok(stayed)
+        })?,
+        (Some(path), Err(_)) if path.exists() => {
+            bail!("`{}` is there already; name another place", path.display())
         }
-    }
-    match arguments.format {
-        ExportFormat::Json if written == 0 => out.write_all(b"[]\n")?,
-        ExportFormat::Json => out.write_all(b"\n]\n")?,
-        ExportFormat::Jsonl | ExportFormat::Yaml => {}
-    }
-    out.flush()?;
-    if sensitive > 0 {
+        (Some(path), Err(kind)) => whole::place(path, |beside| {
+            let (told, stayed) = telling(&engine, arguments)?;
+            write_out(kind, beside, &told)?;
+            Ok(stayed)
+        })?,
+    };
+    if stayed > 0 {
         super::note(&format!(
-            "{sensitive} records tagged `sensitive` were left out; --sensitive takes them along"
+            "{stayed} records tagged `sensitive` were left out; --sensitive takes them along"
         ));
     }
-    Ok(if unreadable == 0 {
-        Exit::Success
-    } else {
-        Exit::Refused
+    Ok(Exit::Success)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineForm {
+    Jsonl,
+    Json,
+    Yaml,
+}
+
+/// Our own forms, and those of other systems.
+fn form_of(format: ExportFormat) -> Result<LineForm, ExportKind> {
+    Err(match format {
+        ExportFormat::Jsonl => return Ok(LineForm::Jsonl),
+        ExportFormat::Json => return Ok(LineForm::Json),
+        ExportFormat::Yaml => return Ok(LineForm::Yaml),
+        ExportFormat::Markdown => ExportKind::Markdown,
+        ExportFormat::Rvf => ExportKind::Rvf,
+        ExportFormat::Sunwell => ExportKind::Sunwell,
+        ExportFormat::AiLessons => ExportKind::AiLessons,
+        ExportFormat::Frames => ExportKind::Frames,
     })
 }
 
-fn write(
-    out: &mut impl Write,
-    format: ExportFormat,
-    place: u64,
-    line: &ExportLine<'_>,
-) -> anyhow::Result<()> {
-    match format {
-        ExportFormat::Jsonl => {
+fn telling(engine: &Engine, arguments: &ExportArguments) -> anyhow::Result<(Vec<Telling>, u64)> {
+    let memory = engine.snapshot();
+    let mut told = Vec::new();
+    let stays = |record: &MemoryRecord| !arguments.sensitive && is_sensitive(record);
+    let stayed = tell::<anyhow::Error>(engine, &visible, &stays, &mut |record, beside| {
+        let mut line = visible(record);
+        if !beside.is_empty() {
+            line["archive"] = serde_json::to_value(beside)?;
+        }
+        let links = memory
+            .links(record.id)
+            .into_iter()
+            .filter(|link| link.outgoing);
+        told.push(Telling {
+            record: record.clone(),
+            line,
+            links: links.map(|link| (link.record, link.relation)).collect(),
+            vector: memory.vector(record.id),
+        });
+        Ok(())
+    })?;
+    Ok((told, stayed))
+}
+
+/// A record as every face prints it, its numbers as short as they were written.
+fn visible(record: &MemoryRecord) -> Value {
+    let text = serde_json::to_string(&ExportLine::new(record));
+    let value = text.ok().and_then(|text| serde_json::from_str(&text).ok());
+    value.unwrap_or_default()
+}
+
+/// A line of an export.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    record: ExportLine<'a>,
+    #[serde(skip_serializing_if = "Beside::is_empty")]
+    archive: &'a Beside,
+}
+
+fn lines(
+    engine: &Engine,
+    arguments: &ExportArguments,
+    form: LineForm,
+    out: impl Write,
+) -> anyhow::Result<u64> {
+    let (mut out, mut written) = (BufWriter::new(out), 0_u64);
+    let stays = |record: &MemoryRecord| !arguments.sensitive && is_sensitive(record);
+    let stayed = tell::<anyhow::Error>(engine, &visible, &stays, &mut |record, archive| {
+        let record = ExportLine::new(record);
+        write(&mut out, form, written, &Line { record, archive })?;
+        written += 1;
+        Ok(())
+    })?;
+    match form {
+        LineForm::Json if written == 0 => out.write_all(b"[]\n")?,
+        LineForm::Json => out.write_all(b"\n]\n")?,
+        LineForm::Jsonl | LineForm::Yaml => {}
+    }
+    out.flush()?;
+    Ok(stayed)
+}
+
+fn write(out: &mut impl Write, form: LineForm, place: u64, line: &Line<'_>) -> anyhow::Result<()> {
+    match form {
+        LineForm::Jsonl => {
             serde_json::to_writer(&mut *out, line)?;
             out.write_all(b"\n")?;
         }
-        ExportFormat::Json => {
+        LineForm::Json => {
             out.write_all(if place == 0 { b"[\n" } else { b",\n" })?;
             serde_json::to_writer(&mut *out, line)?;
         }
-        ExportFormat::Yaml => {
+        LineForm::Yaml => {
             let text = serde_saphyr::to_string(line)?;
             let end = if text.ends_with('\n') { "" } else { "\n" };
             write!(out, "---\n{text}{end}")?;

@@ -18,7 +18,6 @@ use crate::exit::Exit;
 use crate::terminal;
 use erasure::{Gone, KnownCopy};
 
-/// What a proof found.
 struct Proof {
     /// Texts that can still be found in the file.
     traces: usize,

@@ -2,21 +2,24 @@
 //! byte before it leaves.
 
 mod receipt;
+mod remote;
+mod serve;
 mod store;
+mod token;
 mod widen;
 
 use std::io::{BufRead, IsTerminal, Write};
 
 use anyhow::{Context as _, bail};
 use reprise_engine::{Engine, Snapshot};
-use reprise_global::{GlobalRecord, GlobalStore, Leaving, Proposal, Published, leave};
+use reprise_global::{GlobalRecord, Leaving, Proposal, Published, leave};
 use reprise_store::Verify;
 use reprise_types::{ExternalId, MemoryRecord, RecordId};
 use serde_json::{Value, json};
 
 use super::Context;
 use super::store::{self as memory, Access};
-use crate::args::{PublishArguments, PublishedArguments, UnpublishArguments};
+use crate::args::{GlobalCommand, PublishArguments, PublishedArguments, UnpublishArguments};
 use crate::exit::Exit;
 use crate::terminal;
 use receipt::{Act, Receipts};
@@ -28,6 +31,24 @@ struct Wanted {
     record: MemoryRecord,
     origin: RecordId,
     leaving: Leaving,
+}
+
+pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
+    match command {
+        GlobalCommand::Serve(arguments) => serve::run(context, arguments),
+        GlobalCommand::Token(command) => token::run(context, command),
+        GlobalCommand::Snapshot { name, user } => {
+            let (global, caller) = store::open(context, user)?;
+            let at = store::wait(global.snapshot(&caller, name))??;
+            let mut out = anstream::stdout().lock();
+            if context.json {
+                writeln!(out, "{}", json!({ "snapshot": name, "at": at }))?;
+            } else {
+                writeln!(out, "{name} is the store as of {at}")?;
+            }
+            Ok(Exit::Success)
+        }
+    }
 }
 
 pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow::Result<Exit> {
@@ -125,7 +146,6 @@ fn named(engine: &Engine, snapshot: &Snapshot, id: &str) -> anyhow::Result<Memor
     Ok(record?)
 }
 
-/// Exactly what would leave.
 fn show(context: &Context, wanted: &[Wanted]) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     for one in wanted {

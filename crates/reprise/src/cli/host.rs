@@ -21,32 +21,12 @@ use super::store::{self, DIMENSIONS};
 /// Name of the one event stream: a log is one user's, whatever its events say (C32).
 const STREAM: &str = "host";
 
-/// The running host.
 pub(super) struct Host {
     app: AppState,
     bridge: MemoryBridge,
     user: UserId,
     /// The port that the host itself uses.
     pub(super) memory: Arc<dyn MemoryProvider>,
-}
-
-/// A runtime for one command.
-pub(super) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    builder
-        .enable_all()
-        .build()
-        .context("the async runtime could not be started")
-}
-
-/// A runtime for a command that asks the daemon and does nothing itself: on this thread, so that no
-/// answer wakes another one first.
-pub(super) fn asking_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    builder
-        .enable_all()
-        .build()
-        .context("the async runtime could not be started")
 }
 
 /// How the service opens embedders; without a model each attempt says so.

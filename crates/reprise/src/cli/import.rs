@@ -1,73 +1,37 @@
 //! `reprise import`: what other systems kept becomes memory. Recognised by itself, kept once, and
 //! every line that cannot be used is told.
 
+mod moving;
+mod report;
+
 use std::collections::HashSet;
 use std::io::Write;
-use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::Engine;
-use reprise_knowledge::{Found, ImportError, ImportKind, Item, Joint, Reading, read, recognise};
-use reprise_operations::Fate;
+use reprise_knowledge::{
+    Found, ImportError, ImportKind, Item, Joint, Reading, read, recognise, recognise_all,
+};
 use reprise_operations::operations::link_many::NamedLink;
 use reprise_redact::Redactor;
 use reprise_store::Verify;
 use reprise_types::{ExternalId, NewRecord, Zone};
-use serde::Serialize;
 
-use super::keep::{GROUP, Keeper, Manner};
+use super::keep::{GROUP, Keeper, Manner, PATIENCE};
 use super::store::{self, Access};
 use super::{Context, note};
 use crate::args::ImportArguments;
 use crate::exit::Exit;
+use report::Report;
 
 /// Lines that are said one by one at a terminal.
 const SAID_MAX: usize = 10;
-/// Links of one request.
 const LINKS_MAX: usize = 1_000;
-/// How long another command may have the memory.
-const PATIENCE: Duration = Duration::from_mins(10);
-
-/// What became of a source.
-#[derive(Debug, Serialize)]
-struct Report {
-    kind: &'static str,
-    inserted: u64,
-    duplicate: u64,
-    rejected: u64,
-    links: u64,
-    dry_run: bool,
-    lines: Vec<Refused>,
-}
-
-#[derive(Debug, Serialize)]
-struct Refused {
-    r#where: String,
-    why: String,
-}
-
-impl Report {
-    fn refuse(&mut self, place: String, why: String) {
-        self.rejected += 1;
-        self.lines.push(Refused {
-            r#where: place,
-            why,
-        });
-    }
-
-    fn count(&mut self, place: String, fate: Fate) {
-        match fate {
-            Fate::Inserted { .. } => self.inserted += 1,
-            Fate::Duplicate { .. } => self.duplicate += 1,
-            Fate::Rejected { why } => self.refuse(place, why),
-        }
-    }
-}
 
 pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Result<Exit> {
     let kind = match arguments.from {
         Some(kind) => kind,
-        None => recognise(&arguments.path)?,
+        None => likeliest(arguments)?,
     };
     let reading = Reading {
         zone: if arguments.utc {
@@ -87,10 +51,26 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
     };
     let report = if arguments.dry_run {
         look(context, arguments, kind, reading, report)?
+    } else if kind == ImportKind::Reprise {
+        moving::take_in(context, arguments, report)?
     } else {
         take_in(context, arguments, kind, reading, report)?
     };
     say(context, arguments, &report)
+}
+
+/// What a path is by its looks; what it is besides is told.
+fn likeliest(arguments: &ImportArguments) -> anyhow::Result<ImportKind> {
+    let kind = recognise(&arguments.path)?;
+    let others = recognise_all(&arguments.path)?.into_iter().skip(1);
+    let others: Vec<&str> = others.map(ImportKind::name).collect();
+    if !others.is_empty() {
+        note(&format!(
+            "taken as {kind}; --from takes what it holds besides: {}",
+            others.join(", ")
+        ));
+    }
+    Ok(kind)
 }
 
 /// What an import would do: nothing is written, no model is opened.
@@ -106,7 +86,11 @@ fn look(
         .then(|| store::open(context, user, Access::Read, Verify::Tail))
         .transpose()?
         .map(|(engine, _)| engine);
-    let known = |engine: &Engine, name: &ExternalId| engine.duplicate_of(name).is_some();
+    let known = |engine: &Engine, name: &ExternalId| {
+        let own = (name.namespace == ExternalId::REPRISE).then(|| name.id.parse().ok());
+        let is_here = |id| engine.snapshot().version(id).is_some();
+        engine.duplicate_of(name).is_some() || own.flatten().is_some_and(is_here)
+    };
     let mut seen: HashSet<ExternalId> = HashSet::new();
     read(
         &arguments.path,

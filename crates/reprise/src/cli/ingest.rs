@@ -12,7 +12,7 @@ use reprise_operations::Fate;
 use reprise_types::NewRecord;
 
 use super::keep::{GROUP, Keeper, Manner};
-use super::{Context, recall};
+use super::{Context, input};
 use crate::args::{IngestArguments, IngestForm, IngestInput};
 use crate::exit::Exit;
 use crate::lines::{Documents, Lines};
@@ -62,7 +62,7 @@ type AllLines = Box<dyn Iterator<Item = std::io::Result<(u64, Result<String, Str
 /// The input as lines of JSON, whatever its form.
 fn lines(input: &IngestInput) -> anyhow::Result<AllLines> {
     let (form, file) = input.form();
-    let text = BufReader::new(recall::open(file)?);
+    let text = BufReader::new(input::open(file)?);
     Ok(match form {
         IngestForm::Yaml => Box::new(Documents::new(text)),
         IngestForm::Jsonl => Box::new(Lines::new(text)),

@@ -1,6 +1,6 @@
 //! Keeping many records: by the daemon where one runs, else in the file, embedded on every core.
 //!
-//! Lives here: the two ways of a group. Must never live here: where the records come from.
+//! The two ways of a group.
 
 use std::thread;
 use std::time::Duration;
@@ -20,6 +20,9 @@ use super::{Context, model, store};
 
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 pub(super) const GROUP: usize = 64;
+
+/// How long another command may have a memory that is to be imported into.
+pub(super) const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Records on their way into one memory.
 pub(super) struct Keeper<'a> {
@@ -52,6 +55,18 @@ struct Open {
     pool: Option<Embedders>,
 }
 
+impl Open {
+    fn new(context: &Context, manner: Manner, engine: Engine) -> anyhow::Result<Self> {
+        let factory = if manner.later {
+            None
+        } else {
+            model::factory(context)
+        };
+        let pool = factory.as_ref().map(Embedders::start).transpose()?;
+        Ok(Self { engine, pool })
+    }
+}
+
 impl<'a> Keeper<'a> {
     pub(super) fn new(
         context: &'a Context,
@@ -66,6 +81,27 @@ impl<'a> Keeper<'a> {
             manner,
             way,
         })
+    }
+
+    /// The same into a memory that is open.
+    pub(super) fn over(
+        context: &'a Context,
+        user: &'a UserId,
+        manner: Manner,
+        engine: Engine,
+    ) -> anyhow::Result<Self> {
+        let open = Open::new(context, manner, engine)?;
+        Ok(Self {
+            context,
+            user,
+            manner,
+            way: Way::File(Some(Box::new(open))),
+        })
+    }
+
+    /// The memory, opened where it was not.
+    pub(super) fn engine(&mut self) -> anyhow::Result<&mut Engine> {
+        Ok(&mut self.open()?.engine)
     }
 
     /// Keeps a group; answers the fate of each, in order.
@@ -108,20 +144,13 @@ impl<'a> Keeper<'a> {
         Ok(new.into_iter().filter(|new| *new).count())
     }
 
-    /// The file, opened.
     fn open(&mut self) -> anyhow::Result<&mut Open> {
         let way = std::mem::replace(&mut self.way, Way::File(None));
         let open = if let Way::File(Some(open)) = way {
             open
         } else {
             let engine = store::open_in_turn(self.context, self.user, self.manner.patience)?;
-            let factory = if self.manner.later {
-                None
-            } else {
-                model::factory(self.context)
-            };
-            let pool = factory.as_ref().map(Embedders::start).transpose()?;
-            Box::new(Open { engine, pool })
+            Box::new(Open::new(self.context, self.manner, engine)?)
         };
         self.way = Way::File(Some(open));
         match &mut self.way {

@@ -8,7 +8,7 @@ use reprise_operations::{Catalogue, Memories};
 use reprise_server::McpFace;
 use reprise_types::SystemClock;
 
-use super::{Context, daemon, host, serve};
+use super::{Context, daemon, runtime, serve};
 use crate::args::McpArguments;
 use crate::exit::Exit;
 
@@ -16,9 +16,9 @@ pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result
     let user = arguments.whose.user.clone();
     let profile = arguments.profile;
     let runtime = if context.no_daemon {
-        host::runtime()?
+        runtime::threaded()?
     } else {
-        host::asking_runtime()?
+        runtime::asking()?
     };
     runtime.block_on(async {
         if !context.no_daemon {
@@ -28,7 +28,9 @@ pub(super) fn run(context: &Context, arguments: &McpArguments) -> anyhow::Result
         }
         let service = MemoryService::start(serve::config(context)?, None).await?;
         let memories = Memories::new(service, Arc::new(SystemClock));
-        let memories = memories.with_tags(context.config.tag_rules());
+        let memories = memories
+            .with_tags(context.config.tag_rules())
+            .with_workspaces(context.config.workspaces.clone());
         let face = McpFace::here(memories.clone(), Catalogue::default(), Some(user), profile);
         let served = face.serve_stdio().await;
         memories.shut_down().await;

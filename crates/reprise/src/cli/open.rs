@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use reprise_server::Call;
 use serde_json::{Value, json};
 
-use super::{Context, daemon, host};
+use super::{Context, daemon, runtime};
 use crate::args::OpenArguments;
 use crate::exit::Exit;
 
@@ -17,7 +17,7 @@ pub(super) fn run(context: &Context, arguments: &OpenArguments) -> anyhow::Resul
     let client = daemon::client(context)?;
     let wanted = json!({ "user": arguments.whose.user, "read_only": arguments.read_only });
     let asked = Call::post("/v1/page", &wanted);
-    let opened: Value = host::asking_runtime()?.block_on(client.ask(&asked))?;
+    let opened: Value = runtime::asking()?.block_on(client.ask(&asked))?;
     let url = opened["url"].as_str().unwrap_or_default();
     let seconds = &opened["seconds"];
     if context.json {

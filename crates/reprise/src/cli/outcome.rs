@@ -7,13 +7,13 @@ use reprise_operations::operations::outcome::Outcome;
 use reprise_operations::{Operation, OutcomeLine, OutcomeReport, Problem, ProblemKind, from_json};
 
 use super::session::Session;
-use super::{Context, recall, store};
+use super::{Context, input, store};
 use crate::args::OutcomeArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
 
 pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
-    let input = BufReader::new(recall::open(&arguments.jsonl)?);
+    let input = BufReader::new(input::open(&arguments.jsonl)?);
     let user = &arguments.user;
     anyhow::ensure!(
         store::exists(context, user)?,

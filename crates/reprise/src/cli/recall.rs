@@ -2,7 +2,7 @@
 
 mod show;
 
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use reprise_types::{
 
 use super::global::Others;
 use super::session::Session;
-use super::{Context, store};
+use super::{Context, input, store};
 use crate::args::RecallArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
@@ -202,7 +202,7 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
 fn batch(asker: &Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut refused = 0_u64;
-    for line in Lines::new(BufReader::new(open(file)?)) {
+    for line in Lines::new(BufReader::new(input::open(file)?)) {
         let (number, line) = line?;
         let query = line.and_then(|line| {
             let line = QueryLine::read(&line)?;
@@ -229,12 +229,4 @@ fn batch(asker: &Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
     } else {
         Exit::Refused
     })
-}
-
-/// A file, or standard input for `-`.
-pub(super) fn open(file: &Path) -> anyhow::Result<Box<dyn Read>> {
-    if file == Path::new("-") {
-        return Ok(Box::new(std::io::stdin()));
-    }
-    Ok(Box::new(fs_err::File::open(file)?))
 }

@@ -13,7 +13,7 @@ use reprise_store::RealDisk;
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 
 use super::store::DIMENSIONS;
-use super::{Context, host, model};
+use super::{Context, model, runtime};
 use crate::args::ServeArguments;
 use crate::exit::Exit;
 
@@ -29,10 +29,11 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         patience: context.patience,
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
         tags: context.config.tag_rules(),
+        workspaces: context.config.workspaces.clone(),
         catalogue: Catalogue::default(),
         user: context.config.user.clone(),
     };
-    let ended = host::runtime()?.block_on(async {
+    let ended = runtime::threaded()?.block_on(async {
         let daemon = Daemon::start(config(context)?, options).await?;
         let data = context.places.data.display();
         super::note(&format!("serving {data}"));

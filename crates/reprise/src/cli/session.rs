@@ -16,16 +16,14 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use super::daemon::Daemon;
-use super::{Context, host, serve};
+use super::{Context, runtime, serve};
 
 /// In process nobody else waits: the model may take as long as it needs.
 const PATIENCE: Duration = Duration::from_hours(1);
 
 /// What a command asks operations of.
 pub(super) enum Session {
-    /// The daemon.
     There(Box<Daemon>, UserId),
-    /// This process.
     Here(Runtime, Memories, UserId),
 }
 
@@ -53,14 +51,15 @@ impl Session {
                 Engine::open(Arc::new(RealDisk), path, &options)
             });
         }
-        let runtime = host::runtime()?;
+        let runtime = runtime::threaded()?;
         let service = runtime.block_on(MemoryService::start(config, None))?;
         let memories = Memories::new(service, Arc::new(SystemClock));
-        let memories = memories.with_tags(context.config.tag_rules());
+        let memories = memories
+            .with_tags(context.config.tag_rules())
+            .with_workspaces(context.config.workspaces.clone());
         Ok(Self::Here(runtime, memories, user.clone()))
     }
 
-    /// Runs an operation.
     pub(super) fn call<O: Operation>(&self, arguments: O::Arguments) -> Result<O::Answer, Problem> {
         match self {
             Self::There(daemon, user) => daemon.ask(&Call::of::<O>(user, &arguments)?),

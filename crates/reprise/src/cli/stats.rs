@@ -41,6 +41,12 @@ pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Resul
         "  records       {} in {} sessions",
         stats.live, stats.sessions
     )?;
+    writeln!(
+        out,
+        "  form          {:.0} words a record, {:.0} % of their neighbours answer or are answered",
+        stats.words_mean,
+        100.0 * stats.dialogue
+    )?;
     writeln!(out, "  last ingest   {last}")?;
     writeln!(
         out,

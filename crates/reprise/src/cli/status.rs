@@ -58,6 +58,6 @@ pub(super) fn stop(context: &Context) -> anyhow::Result<Exit> {
         ));
         return Ok(Exit::Success);
     };
-    let _ending: Value = daemon.ask(&Call::post("/v1/shutdown", &Value::Null))?;
+    daemon.end()?;
     Ok(Exit::Success)
 }

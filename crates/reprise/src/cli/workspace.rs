@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use look::{list, snapshot_line};
-use reprise_operations::is_sensitive;
 use reprise_store::Verify;
 use reprise_types::{MemoryRecord, SystemClock, UserId};
 use reprise_workspace::{
-    ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, MergeRule, Receipt, RepoPath, Sides, Spaces,
-    Workspace, WorkspaceError, WriteRequest, combine,
+    ARTIFACT_BYTES_MAX, Actor, CarePolicy, Combined, MergeRule, Pruned, Receipt, RepoPath, Sides,
+    Spaces, Workspace, WorkspaceError, WriteRequest, combine,
 };
 use serde_json::json;
 
@@ -64,6 +63,15 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
             let human = Actor::human(human).map_err(WorkspaceError::from)?;
             done(context, &open()?.approve(&human, reference)?)
         }
+        WorkspaceCommand::Decline {
+            human,
+            reference,
+            message,
+        } => {
+            let human = Actor::human(human).map_err(WorkspaceError::from)?;
+            let message = message.as_deref();
+            done(context, &open()?.decline(&human, reference, message)?)
+        }
         WorkspaceCommand::Merge {
             actor,
             branch,
@@ -73,20 +81,18 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
             actor,
             commit,
             message,
-        } => done(
-            context,
-            &open()?.rollback(actor, commit, message.as_deref())?,
-        ),
+        } => {
+            let message = message.as_deref();
+            done(context, &open()?.rollback(actor, commit, message)?)
+        }
         WorkspaceCommand::Checkpoint {
             actor,
             file,
             message,
         } => {
             let state = read_file(&dir, file)?;
-            done(
-                context,
-                &open()?.checkpoint(actor, &state, message.as_deref())?,
-            )
+            let message = message.as_deref();
+            done(context, &open()?.checkpoint(actor, &state, message)?)
         }
         WorkspaceCommand::Snapshot { actor, tag } => {
             let manifest = open()?.snapshot(actor, *tag)?;
@@ -104,16 +110,7 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
                 events: *events,
                 episodic_days: *episodic_days,
             };
-            let pruned = open()?.prune(actor, policy)?;
-            list(context, &[pruned], |pruned| {
-                format!(
-                    "{}, {}, {} of scratch put away; {} promoted",
-                    terminal::count(pruned.snapshots.len(), "snapshot"),
-                    terminal::count(pruned.events, "event"),
-                    terminal::count(pruned.episodic.len(), "file"),
-                    pruned.promoted
-                )
-            })
+            list(context, &[open()?.prune(actor, policy)?], pruned_line)
         }
         WorkspaceCommand::Project { user } => project(context, &open()?, user),
         WorkspaceCommand::Manifest { user } => manifest(context, &open()?, user),
@@ -127,6 +124,16 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
         } => driver(*rule, base, ours, theirs, path),
         WorkspaceCommand::Look(command) => look::run(context, &open()?, command),
     }
+}
+
+fn pruned_line(pruned: &Pruned) -> String {
+    format!(
+        "{}, {}, {} of scratch put away; {} promoted",
+        terminal::count(pruned.snapshots.len(), "snapshot"),
+        terminal::count(pruned.events, "event"),
+        terminal::count(pruned.episodic.len(), "file"),
+        pruned.promoted
+    )
 }
 
 fn init(context: &Context, dir: &Path) -> anyhow::Result<Exit> {
@@ -192,29 +199,22 @@ fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
     } else {
         match (&receipt.commit, &receipt.event) {
             (_, None) => writeln!(out, "nothing changed")?,
-            (Some(commit), Some(event)) => {
-                writeln!(
-                    out,
-                    "{} {} as {commit:.10}",
-                    event.topic,
-                    event.paths.join(" ")
-                )?;
-            }
-            (None, Some(event)) => {
-                writeln!(
-                    out,
-                    "{} {} (not kept by git)",
-                    event.topic,
-                    event.paths.join(" ")
-                )?;
+            (commit, Some(event)) => {
+                let place = match commit {
+                    Some(commit) => format!("as {commit:.10}"),
+                    None => "(not kept by git)".to_owned(),
+                };
+                let mut words = vec![event.topic.as_str()];
+                words.extend(event.paths.iter().map(String::as_str));
+                writeln!(out, "{} {place}", words.join(" "))?;
             }
         }
-        let rules = receipt.rules.join(", ");
-        writeln!(
-            out,
-            "{}",
-            terminal::faint(format!("transaction {} under {rules}", receipt.tx))
-        )?;
+        let under = match receipt.rules.join(", ") {
+            rules if rules.is_empty() => rules,
+            rules => format!(" under {rules}"),
+        };
+        let line = format!("transaction {}{under}", receipt.tx);
+        writeln!(out, "{}", terminal::faint(line))?;
     }
     if let Some(why) = &receipt.snapshot_failed {
         super::note(&format!("no snapshot was taken at this point: {why}"));
@@ -252,7 +252,7 @@ fn manifest(context: &Context, workspace: &Workspace, user: &UserId) -> anyhow::
 fn project(context: &Context, workspace: &Workspace, user: &UserId) -> anyhow::Result<Exit> {
     let mut records = Vec::new();
     each_record(context, user, |record| records.push(record))?;
-    let projection = workspace.project(records.iter(), is_sensitive)?;
+    let projection = workspace.project(records.iter())?;
     list(context, &[projection], |projection| {
         format!(
             "{} written, {} known, {} held back",
@@ -272,22 +272,9 @@ fn agent(context: &Context, workspace: &Workspace, command: &AgentCommand) -> an
                 format!("{} in {directory}; write there with -C", proposal.branch)
             })
         }
-        AgentCommand::Review { branch } => list(context, &[workspace.review(branch)?], |review| {
-            let approval = if review.needs_approval {
-                "; a person has to approve it"
-            } else {
-                ""
-            };
-            let paths = review.paths.iter().map(|(path, _)| format!("\n  {path}"));
-            format!(
-                "{} at {:.10}: {} ahead, {} behind{approval}{}",
-                review.branch,
-                review.commit,
-                review.ahead,
-                review.behind,
-                paths.collect::<String>()
-            )
-        }),
+        AgentCommand::Review { branch } => {
+            list(context, &[workspace.review(branch)?], look::review_lines)
+        }
         AgentCommand::Abandon { name } => {
             let aside = workspace.abandon(name)?;
             let row = json!({ "kept": aside });

@@ -14,9 +14,7 @@ use crate::supervisor::Workers;
 pub struct ConductorArguments {
     /// The way into the event log.
     pub emitter: Emitter,
-    /// Who does the work.
     pub workers: Workers,
-    /// Makes the plans.
     pub gateway: Arc<dyn ModelGateway>,
     /// Memory, where there is one (M41).
     pub memory_provider: Option<Arc<dyn MemoryProvider>>,

@@ -1,7 +1,6 @@
 //! Who makes a plan: a model behind an endpoint, or a planner that needs none.
 //!
-//! Lives here: the seam, and the routing context into which memory is injected. Must never live
-//! here: doing what is planned.
+//! The seam, and the routing context into which memory is injected.
 
 mod endpoint;
 mod error;
@@ -27,21 +26,17 @@ files given; `researcher` searches the workspace's files for words; `writer` wri
 Name the plan in a few words. Prefer what history says has worked, avoid what it says has failed, \
 and name the ids of the memories that you rely on.";
 
-/// Work with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// What is wanted of the worker.
     pub objective: String,
-    /// The work.
     pub task: Task,
 }
 
-/// A plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routing {
     /// Its name: reports carry it, so that memory can tell what came of it.
     pub plan: String,
-    /// Why this one.
     pub reason: String,
     /// The work, in order; the first that fails ends the plan.
     pub assignments: Vec<Assignment>,
@@ -54,7 +49,6 @@ pub struct Routing {
 pub struct RoutingRequest<'a> {
     /// In the user's words.
     pub objective: &'a str,
-    /// What resonates with it.
     pub history: &'a MemoryAnswer,
     /// What came of things like it.
     pub lessons: &'a MemoryAnswer,

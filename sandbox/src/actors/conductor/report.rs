@@ -1,6 +1,4 @@
 //! What is left of a run: for the caller, and for a trace.
-//!
-//! Must never live here: doing anything.
 
 use reprise_types::{RecallId, RecordId};
 use serde::Serialize;
@@ -8,11 +6,9 @@ use serde::Serialize;
 use super::super::turn::{FailureKind, Turn};
 use crate::event_store::EventStoreError;
 
-/// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Some plan did it.
     Completed,
     /// No plan did.
     Failed,
@@ -21,9 +17,7 @@ pub enum RunStatus {
 /// One plan that was tried.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attempt {
-    /// Its name.
     pub plan: String,
-    /// Why it was chosen.
     pub reason: String,
     /// What its last worker said.
     pub outcome: String,
@@ -34,15 +28,12 @@ pub struct Attempt {
 /// A run that is over.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunReport {
-    /// ULID.
     pub run_id: String,
     /// In the user's words.
     pub objective: String,
-    /// How it ended.
     pub status: RunStatus,
     /// Why it failed, where it did.
     pub failure: Option<FailureKind>,
-    /// One sentence.
     pub summary: String,
     /// The plans tried, in order.
     pub attempts: Vec<Attempt>,
@@ -62,12 +53,7 @@ pub enum RunError {
     Empty,
     /// Too long for an event.
     #[error("the request has {got} bytes; say it in at most {limit}")]
-    TooLong {
-        /// Its length.
-        got: usize,
-        /// The longest.
-        limit: usize,
-    },
+    TooLong { got: usize, limit: usize },
     /// More requests wait than are kept.
     #[error("{limit} requests wait already; ask again when one is done")]
     Overloaded {
@@ -77,15 +63,8 @@ pub enum RunError {
     /// The host was started without workers.
     #[error("this host has no workers; start it with a desk")]
     NoWorkers,
-    /// The log.
     #[error(transparent)]
     Log(#[from] EventStoreError),
-    /// An actor.
     #[error("the {who} does not answer ({message}); ask again, it is started anew")]
-    Gone {
-        /// Which.
-        who: &'static str,
-        /// What happened.
-        message: String,
-    },
+    Gone { who: &'static str, message: String },
 }

@@ -3,7 +3,7 @@
 //! Memory is asked before anything is planned and told before the end is logged, so that what the
 //! host says of the run's memories counts, and the relay's reading of the log is what holds where
 //! the host says nothing. Whether a run completes is decided by what its workers did: memory may
-//! only change which plan is tried first. Must never live here: payload shapes.
+//! only change which plan is tried first.
 
 use reprise_types::{Credit, FailKind, MemoryKind, RecallId, RecordId, RunBeginning, RunEnding};
 use serde_json::json;
@@ -19,9 +19,7 @@ use super::report::{Attempt, RunError, RunReport, RunStatus};
 const HISTORY: usize = 5;
 /// Memories of what was found and what recurs, from which plans are chosen.
 const LESSONS: usize = 12;
-/// Plans of one run.
 const ATTEMPTS_MAX: usize = 4;
-/// Assignments of one plan.
 const ASSIGNMENTS_MAX: usize = 8;
 /// Longest request, in bytes.
 const OBJECTIVE_BYTES_MAX: usize = 16 * 1024;
@@ -31,7 +29,6 @@ const COMPLETED: f32 = 0.8;
 /// Kinds that say what came of something.
 const TOLD: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
 
-/// A run under way.
 struct Run<'a> {
     with: &'a ConductorArguments,
     memory: &'a MemoryClient,

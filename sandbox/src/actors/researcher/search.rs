@@ -1,6 +1,4 @@
 //! A bounded walk over real files, and the lines that hold the most of the words.
-//!
-//! Must never live here: an order that depends on the file system's.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -8,13 +6,10 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// Files looked at.
 const FILES_MAX: usize = 2_000;
-/// Folders below the root.
 const DEPTH_MAX: usize = 8;
 /// Bytes read of one file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
-/// Lines answered.
 const FOUND_MAX: usize = 20;
 /// Characters of a line that are quoted.
 const QUOTED_CHARACTERS_MAX: usize = 160;

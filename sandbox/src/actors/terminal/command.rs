@@ -1,6 +1,6 @@
 //! One command, bounded in time, output and surroundings, and gone with everything it started.
 //!
-//! Blocking: it is run on a thread of its own. Must never live here: what the result means.
+//! Blocking: it is run on a thread of its own.
 
 use std::io::{PipeReader, Read};
 use std::path::Path;
@@ -35,17 +35,14 @@ impl Default for CommandLimits {
     }
 }
 
-/// How a command ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) enum Ended {
     Exit(i32),
-    /// By a signal.
     Killed,
     TimedOut,
     NotStarted(String),
 }
 
-/// What a command did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Ran {
     pub(super) ended: Ended,

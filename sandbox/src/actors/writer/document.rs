@@ -1,13 +1,10 @@
 //! A living document: the newest version as a file, every version beside it, and the difference
 //! between two of them.
-//!
-//! Must never live here: events.
 
 use serde_json::{Value, json};
 
 use super::super::workspace::{Workspace, WorkspaceError};
 
-/// Versions of one document.
 const VERSIONS_MAX: u64 = 10_000;
 
 /// One step of a document.

@@ -11,8 +11,11 @@ use reprise_engine::{Engine, EngineError, EngineOptions};
 use reprise_store::{RealDisk, StoreError};
 use reprise_types::{MemoryError, SystemClock, WriteOutcome};
 
+use tokio::sync::oneshot;
+
 use super::Directory;
 use crate::handle::AgentHandle;
+use crate::protocol::MemoryAgentMsg;
 use crate::testing::{Bench, DIMENSIONS, ada, note, until};
 
 /// Whether it still waits, after one more look.
@@ -125,4 +128,27 @@ fn a_gate_is_kept_for_as_long_as_a_writer_holds_it() {
     }
     assert!(Arc::ptr_eq(&held, &directory.gate(&user(0))));
     assert_eq!(directory.gates.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_request_that_meets_an_agent_that_is_gone_waits_for_its_successor() {
+    let bench = Bench::new();
+    let service = bench.start().await;
+    let successor = service.provider(&ada()).directory.agent(&ada()).await;
+    let (gone, _jobs) = AgentHandle::new(ada(), 1);
+    gone.set_open();
+    let directory = Directory::default();
+    directory.set_agent(&gone);
+    let (reply, answer) = oneshot::channel();
+    let message = MemoryAgentMsg::Stats {
+        permit: service.admission().call(&ada()).unwrap(),
+        reply: reply.into(),
+    };
+    let (user, successor) = (ada(), successor.unwrap());
+    let mut delivered = pin!(directory.deliver(&user, message));
+    assert!(still_waits(delivered.as_mut()).await);
+    directory.set_agent(&successor);
+    delivered.await;
+    assert_eq!(answer.await.unwrap().unwrap().live, 0);
+    assert!(service.shut_down().await.is_clean());
 }

@@ -4,6 +4,22 @@ use std::fs;
 
 use super::*;
 
+/// Runs a test in a process of its own: `ort` keeps the first library of a process, which another
+/// test may have loaded.
+fn alone(name: &str, test: impl FnOnce()) {
+    const ALONE: &str = "REPRISE_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return test();
+    }
+    let done = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("engine::library::tests::{name}")])
+        .env(ALONE, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success() && said.contains("1 passed"), "{said}");
+}
+
 /// Compiles a shared library that exports what a test needs of ONNX Runtime.
 fn compile(directory: &Path, name: &str, source: &str) -> PathBuf {
     let source_file = directory.join(format!("{name}.c"));
@@ -78,31 +94,38 @@ fn a_library_for_another_machine_does_not_load() {
 
 #[test]
 fn another_library_and_a_runtime_too_old_are_refused_by_name() {
-    let directory = tempfile::tempdir().unwrap();
-    let other = compile(directory.path(), "other", "int nothing(void) { return 0; }");
-    let error = load(&other).unwrap_err();
-    assert!(
-        matches!(error, LibraryError::NotOnnxRuntime { .. }),
-        "{error}"
-    );
+    alone(
+        "another_library_and_a_runtime_too_old_are_refused_by_name",
+        || {
+            let directory = tempfile::tempdir().unwrap();
+            let other = compile(directory.path(), "other", "int nothing(void) { return 0; }");
+            let error = load(&other).unwrap_err();
+            assert!(
+                matches!(error, LibraryError::NotOnnxRuntime { .. }),
+                "{error}"
+            );
 
-    let old = compile(directory.path(), "old", &runtime_source("1.16.3"));
-    let error = load(&old).unwrap_err();
-    assert!(
-        matches!(&error, LibraryError::TooOld { got, .. } if got == "1.16.3"),
-        "{error}"
+            let old = compile(directory.path(), "old", &runtime_source("1.16.3"));
+            let error = load(&old).unwrap_err();
+            assert!(
+                matches!(&error, LibraryError::TooOld { got, .. } if got == "1.16.3"),
+                "{error}"
+            );
+            assert!(error.to_string().contains("1.23"), "{error}");
+        },
     );
-    assert!(error.to_string().contains("1.23"), "{error}");
 }
 
 #[test]
 fn a_library_that_makes_ort_panic_is_an_error() {
-    let directory = tempfile::tempdir().unwrap();
-    let source = "const void *OrtGetApiBase(void) { return 0; }";
-    let null = compile(directory.path(), "null", source);
-    let error = load(&null).unwrap_err();
-    assert!(
-        matches!(error, LibraryError::NotOnnxRuntime { .. }),
-        "{error}"
-    );
+    alone("a_library_that_makes_ort_panic_is_an_error", || {
+        let directory = tempfile::tempdir().unwrap();
+        let source = "const void *OrtGetApiBase(void) { return 0; }";
+        let null = compile(directory.path(), "null", source);
+        let error = load(&null).unwrap_err();
+        assert!(
+            matches!(error, LibraryError::NotOnnxRuntime { .. }),
+            "{error}"
+        );
+    });
 }

@@ -1,11 +1,11 @@
 //! Reading a question for what it names: each word, run of words and phrase held against what the
 //! records of this memory are looked up by.
-//!
-//! Must never live here: what a find does to an order.
 
+use chrono::DateTime;
 use reprise_index::View;
 use reprise_types::{RecallRequest, RecordId, Spoken};
 
+use super::event::Event;
 use super::{Lookup, Sought, folded, frame};
 use crate::identifiers::{Shape, is_hex, is_number, of_word, words};
 use crate::names::{self, name};
@@ -35,15 +35,18 @@ const RARE: usize = 2;
 const TIME_TOLD: f32 = 2.5;
 /// Logit of being from a date that is named: it may be that of what the record tells.
 const DATE_TOLD: f32 = 1.0;
+/// Logit of being on the side of an event that is named.
+const EVENT_TOLD: f32 = 1.0;
+/// A record that is longer than the shortest that names an event by more than one in so many words
+/// tells of other things too.
+const LONGER_TELLING: u32 = 4;
 
-/// A question being read.
 struct Reader<'a> {
     snapshot: &'a Snapshot,
     view: &'a View,
 }
 
 impl Lookup {
-    /// Reads a question.
     pub(in crate::recall) fn read(
         snapshot: &Snapshot,
         view: &View,
@@ -72,6 +75,14 @@ impl Lookup {
                 Ok(sought) => lookup.sought.push(sought),
                 Err(note) => lookup.notes.push(note),
             }
+        } else if let Some(event) = Event::of(question)
+            && let Some((sought, note)) = reader.event(&event)
+        {
+            if let Some(at) = rest.find(event.phrase) {
+                blank(&mut rest, at..at + event.phrase.len());
+            }
+            lookup.sought.push(sought);
+            lookup.notes.push(note);
         }
         let rest_words: Vec<&str> = words(&rest).collect();
         let mut taken = vec![false; rest_words.len()];
@@ -129,12 +140,7 @@ impl Reader<'_> {
                 "no calendar has the day of `{phrase}`: no time was looked for"
             ));
         };
-        let (since, until) = (span.since.timestamp_micros(), span.until.timestamp_micros());
-        let happened = |ordinal: &u32| {
-            let place = self.snapshot.index.place_in_time(*ordinal);
-            place.is_some_and(|(at, _)| (since..=until).contains(&at))
-        };
-        let holders: Vec<u32> = self.view.ordinals().filter(happened).collect();
+        let holders = self.between(span.since.timestamp_micros(), span.until.timestamp_micros());
         if holders.is_empty() {
             return Err(format!("no record is from the time of `{phrase}`"));
         }
@@ -142,6 +148,49 @@ impl Reader<'_> {
             soft: if when.relative { TIME_TOLD } else { DATE_TOLD },
             ..Sought::of(phrase, Vec::new(), holders)
         })
+    }
+
+    /// The records that happened between two instants, both included.
+    fn between(&self, since: i64, until: i64) -> Vec<u32> {
+        let happened = |ordinal: &u32| {
+            let place = self.snapshot.index.place_in_time(*ordinal);
+            place.is_some_and(|(at, _)| (since..=until).contains(&at))
+        };
+        self.view.ordinals().filter(happened).collect()
+    }
+
+    /// The records on a side of an event, and when that was. The record that tells of it is the
+    /// latest of those that hold every word of its name and little else; where none does, or none
+    /// is on that side, the words are words.
+    fn event(&self, event: &Event<'_>) -> Option<(Sought, String)> {
+        let index = &self.snapshot.index;
+        let tellings = index.holding_words(&index.analyse_query(event.name))?;
+        let length = |ordinal: u32| Some(index.traits(ordinal, self.view)?.terms);
+        let tellings: Vec<(u32, u32)> = tellings
+            .into_iter()
+            .filter(|ordinal| self.view.admits(*ordinal))
+            .filter_map(|ordinal| Some((length(ordinal)?, ordinal)))
+            .collect();
+        let shortest = tellings.iter().map(|(terms, _)| *terms).min()?;
+        let short = tellings
+            .into_iter()
+            .filter(|(terms, _)| *terms - shortest <= shortest / LONGER_TELLING);
+        let (at, id) = short
+            .filter_map(|(_, ordinal)| index.place_in_time(ordinal))
+            .max()?;
+        let (since, until) = event.side.range(at);
+        let holders = self.between(since, until);
+        if holders.is_empty() {
+            return None;
+        }
+        let (phrase, side) = (event.phrase, event.side.word());
+        let when = DateTime::from_timestamp_micros(at)?.format("%Y-%m-%d %H:%M");
+        let note = format!("`{phrase}` was read as {side} {when} UTC, the time of record {id}");
+        let sought = Sought {
+            soft: EVENT_TOLD,
+            ..Sought::of(phrase, Vec::new(), holders)
+        };
+        Some((sought, note))
     }
 
     /// What a word names, if a record has it. The first of its terms that is known counts.

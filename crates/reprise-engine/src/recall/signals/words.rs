@@ -26,7 +26,12 @@ pub(super) fn coverage(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
 /// The question is the record's own text, or nearly: all its words, and no others.
 pub(super) fn same_text(scene: &Scene<'_>, candidate: &Candidate) -> f32 {
     let asked: u32 = scene.plan.query.terms.iter().map(|term| term.count).sum();
-    let length = asked as f32 / candidate.traits.terms.max(1) as f32;
-    let alike = coverage(scene, candidate) * length.min(1.0);
+    same(coverage(scene, candidate), asked, candidate.traits.terms)
+}
+
+/// The same from the share of the question's words, and how many terms both have.
+pub(crate) fn same(share: f32, asked: u32, terms: u32) -> f32 {
+    let length = asked as f32 / terms.max(1) as f32;
+    let alike = share * length.min(1.0);
     ((alike - SAME_FROM) / (1.0 - SAME_FROM)).max(0.0)
 }

@@ -1,16 +1,13 @@
 //! What a command line does that is worth keeping: it runs tests, builds, or commits.
 //!
-//! Lives here: which programs with which words do that. Must never live here: how it ended (the
-//! hook has read that).
+//! Which programs with which words do that.
 
-/// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ran {
     /// It runs tests: they judge the work.
     Tests,
     /// It builds or lints: a failure is worth keeping, a success says little.
     Build,
-    /// It commits.
     Commit,
 }
 

@@ -1,8 +1,61 @@
 //! What a hook puts into a prompt.
 
-use reprise_types::{hostile_text, parse_timestamp, quoted_lines};
+use std::path::Path;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use reprise_agent::{MemoryConfig, MemoryService, OpenEmbedder};
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{EmbedError, SystemClock, hostile_text, parse_timestamp, quoted_lines};
 
 use super::*;
+
+async fn memories(folder: &Path, model: OpenEmbedder) -> Memories {
+    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+    let config = MemoryConfig::new(folder.to_owned(), 384, open, model);
+    let service = MemoryService::start(config, None).await.unwrap();
+    Memories::new(service, Arc::new(SystemClock))
+}
+
+fn no_model() -> EmbedError {
+    EmbedError::Unavailable {
+        message: "this test has no model".to_owned(),
+    }
+}
+
+fn prompt(session: &str) -> HookReport {
+    HookReport {
+        session: session.to_owned(),
+        text: "why is the checkout total wrong with a coupon".to_owned(),
+        ..HookReport::default()
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_does_not_wait_for_a_model_that_is_being_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = "ada".parse().unwrap();
+    let first = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = first.of(&ada);
+    let asked = memory.hook(HookEvent::UserPrompt, prompt("one"));
+    assert_eq!(asked.await.unwrap().context, "");
+    first.shut_down().await;
+
+    let (loaded, loading) = channel::<()>();
+    let loading = Mutex::new(loading);
+    let model = move || {
+        let _gone = loading.lock().unwrap().recv().is_err();
+        Err(no_model())
+    };
+    let second = memories(folder.path(), Arc::new(model)).await;
+    let memory = second.of(&ada);
+    let asked = memory.hook(HookEvent::UserPrompt, prompt("two"));
+    let context = asked.await.unwrap().context;
+    assert!(context.contains("checkout total"), "{context}");
+    drop(loaded);
+    second.shut_down().await;
+}
 
 #[test]
 fn no_memory_leaves_the_frame_of_a_hook() {

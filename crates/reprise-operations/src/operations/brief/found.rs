@@ -1,7 +1,5 @@
 //! What a recall found, as an agent reads it: light results within so many tokens, quoted
 //! under a line that says how far they can be trusted and names the recall.
-//!
-//! Must never live here: what is relevant, or the frame itself.
 
 use reprise_engine::excerpt;
 use reprise_types::{QuotedMemory, Recall, RetrievedMemory, Verdict};

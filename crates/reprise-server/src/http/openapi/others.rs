@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use reprise_operations::ProblemKind;
 use serde_json::{Map, Value, json};
 
-use super::{ANY, answers};
+use super::problems::{ANY, answers};
 
 type Methods = Map<String, Value>;
 

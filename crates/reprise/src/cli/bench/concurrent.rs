@@ -11,7 +11,7 @@ use reprise_types::{Clock, Embedder, RecallId, RecallRequest, SystemClock, Unlea
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::{percentile, recall};
+use super::figures::percentile;
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
@@ -20,7 +20,6 @@ use crate::exit::Exit;
 const RECALLS: usize = 2_000;
 const ROUNDS: usize = 5;
 
-/// What was measured.
 struct Figures {
     records: usize,
     /// Recalls a second of one reader and of two together, best round each.
@@ -36,7 +35,7 @@ struct Figures {
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let factory = model::factory(context).context("this bench needs the model")?;
     let folder = tempfile::tempdir()?;
-    let mut engine = recall::filled(&folder.path().join("memory.rvf"), records)?;
+    let mut engine = corpus::filled(&folder.path().join("memory.rvf"), records)?;
     let snapshot = engine.snapshot();
     let questions = questions();
     read(&snapshot, &questions, 0);

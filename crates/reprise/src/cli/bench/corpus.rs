@@ -1,7 +1,17 @@
 //! A seeded corpus that looks like work: sentences from topics, with names, numbers and files; and
 //! vectors that cluster as texts do. No model is needed to make it.
 
-use reprise_types::{EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, normalize};
+use std::path::Path;
+use std::sync::Arc;
+
+use reprise_embed::Variant;
+use reprise_engine::{Engine, EngineOptions};
+use reprise_store::{RealDisk, Verify};
+use reprise_types::{
+    Clock, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, SystemClock, normalize,
+};
+
+use crate::cli::store::DIMENSIONS;
 
 const ACTS: [&str; 12] = [
     "fixed",
@@ -129,4 +139,24 @@ pub(super) fn record(dice: &mut Dice, number: usize, space: &EmbeddingSpace) -> 
     let vector = vector(dice, topic, usize::from(space.dimensions));
     record.embedding = Some((space.clone(), vector));
     record
+}
+
+/// A store of the synthetic corpus, written in groups.
+pub(super) fn filled(path: &Path, records: usize) -> anyhow::Result<Engine> {
+    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
+    let options = EngineOptions {
+        verify: Verify::Tail,
+        ..options
+    };
+    let (mut engine, _) = Engine::open(Arc::new(RealDisk), path, &options)?;
+    let space = Variant::Int8.space();
+    let mut dice = Dice(7);
+    let mut number = 0;
+    while number < records {
+        let count = 500.min(records - number);
+        let group = (number..number + count).map(|n| record(&mut dice, n, &space));
+        engine.observe(group.collect(), None, SystemClock.now())?;
+        number += count;
+    }
+    Ok(engine)
 }

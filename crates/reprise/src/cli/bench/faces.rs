@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 use super::corpus::{self, Dice};
-use super::{percentile, recall};
-use crate::cli::{Context, host, model};
+use super::figures::{percentile, resident_bytes_of};
+use crate::cli::{Context, model, runtime};
 use crate::exit::Exit;
 
 /// Questions asked at each face; the first ones warm it up.
@@ -128,7 +128,7 @@ impl Bench {
         let user: UserId = "bench".parse()?;
         let file = data.join(user.as_str()).join("memory.rvf");
         fs_err::create_dir_all(file.parent().unwrap_or(&data))?;
-        recall::filled(&file, records)?.close()?;
+        corpus::filled(&file, records)?.close()?;
         let place = reprise_server::Place::new(&data, Some(folder.path()));
         place.prepare()?;
         let tokens = TokenFile::new(place.tokens());
@@ -150,7 +150,7 @@ impl Bench {
             program: program.clone(),
             arguments: arguments.into(),
         };
-        let runtime = host::runtime()?;
+        let runtime = runtime::threaded()?;
         let client = Client::new(place).starting(starter);
         let status: Value = runtime.block_on(client.ask(&Call::get("/v1/status")))?;
         Ok(Self {
@@ -269,7 +269,7 @@ impl Bench {
 
     fn resident_bytes(&self) -> u64 {
         let process = self.status["pid"].to_string();
-        super::resident_bytes_of(&Path::new("/proc").join(process).join("status"))
+        resident_bytes_of(&Path::new("/proc").join(process).join("status"))
     }
 
     fn end(self) -> anyhow::Result<()> {

@@ -14,8 +14,8 @@ use reprise_server::{Call, Client, Place, Starter};
 use reprise_types::{Clock, SystemClock};
 use serde_json::{Value, json};
 
-use super::recall;
-use crate::cli::{Context, host};
+use super::corpus;
+use crate::cli::{Context, runtime};
 use crate::exit::Exit;
 
 const USER: &str = "bench";
@@ -23,7 +23,7 @@ const USER: &str = "bench";
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
     let filled = folder.path().join("filled.rvf");
-    recall::filled(&filled, records)?.close()?;
+    corpus::filled(&filled, records)?.close()?;
     let bench = Bench {
         folder: folder.path(),
         filled: &filled,
@@ -114,7 +114,7 @@ impl Bench<'_> {
         let program = std::env::current_exe()?;
         let client = Client::new(place).starting(Starter { program, arguments });
         let (client, stop) = (Arc::new(client), Arc::new(AtomicBool::new(false)));
-        let runtime = host::runtime()?;
+        let runtime = runtime::threaded()?;
         let _status: Value = runtime.block_on(client.ask(&Call::get("/v1/status")))?;
         let writer = runtime.spawn(write(Arc::clone(&client), Arc::clone(&stop)));
         let took = self.forget(&["--verify"]);

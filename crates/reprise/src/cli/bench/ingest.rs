@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use crate::cli::host::{self, Host};
+use crate::cli::host::Host;
+use crate::cli::runtime;
 use crate::cli::{Context, model};
 use crate::env::Places;
 use crate::exit::Exit;
@@ -26,7 +27,7 @@ pub(super) fn run(context: &Context, events: usize) -> anyhow::Result<Exit> {
         ..context.clone()
     };
     let user = "bench".parse()?;
-    let (seconds, inserted, pool) = host::runtime()?.block_on(async {
+    let (seconds, inserted, pool) = runtime::threaded()?.block_on(async {
         let log = folder.path().join("events.db");
         let host = Host::start(&context, &user, log, Some(factory)).await?;
         let started = Instant::now();

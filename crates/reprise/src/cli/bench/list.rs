@@ -7,13 +7,14 @@ use reprise_engine::Snapshot;
 use reprise_types::{ListRequest, MemoryFilter, MemoryKind, parse_timestamp};
 use serde_json::json;
 
-use super::{percentile, recall};
+use super::corpus;
+use super::figures::percentile;
 use crate::cli::Context;
 use crate::exit::Exit;
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
-    let mut engine = recall::filled(&folder.path().join("memory.rvf"), records)?;
+    let mut engine = corpus::filled(&folder.path().join("memory.rvf"), records)?;
     engine.checkpoint()?;
     let snapshot = engine.snapshot();
     let everything = MemoryFilter::default();

@@ -10,7 +10,7 @@ use reprise_store::RealDisk;
 use reprise_types::{Clock, RecallId, RecallRequest, SystemClock, Unlearned};
 
 use super::corpus::{self, Dice};
-use super::{recall, resident_bytes};
+use super::figures::resident_bytes;
 use crate::cli::store::DIMENSIONS;
 use crate::exit::Exit;
 use crate::terminal;
@@ -23,7 +23,7 @@ pub(super) fn run(records: usize, file: Option<&Path>) -> anyhow::Result<Exit> {
     }
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.rvf");
-    recall::filled(&path, records)?.close()?;
+    corpus::filled(&path, records)?.close()?;
     let status = std::process::Command::new(std::env::current_exe()?)
         .args(["bench", "memory", "--file"])
         .arg(&path)

@@ -7,12 +7,12 @@ use std::time::Instant;
 use anyhow::Context as _;
 use reprise_embed::Variant;
 use reprise_engine::{Engine, EngineOptions, IndexOrigin};
-use reprise_store::{RealDisk, Verify};
+use reprise_store::RealDisk;
 use reprise_types::{Clock, RecallId, RecallRequest, SystemClock, Unlearned};
 use serde_json::json;
 
 use super::corpus::{self, Dice};
-use super::percentile;
+use super::figures::percentile;
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let mut embedder = factory.open()?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("memory.rvf");
-    let mut engine = filled(&path, records)?;
+    let mut engine = corpus::filled(&path, records)?;
     engine.checkpoint()?;
     drop(engine);
 
@@ -165,24 +165,4 @@ impl Times {
         }
         Ok(Exit::Success)
     }
-}
-
-/// A store of the synthetic corpus, written in groups.
-pub(super) fn filled(path: &std::path::Path, records: usize) -> anyhow::Result<Engine> {
-    let options = EngineOptions::new(DIMENSIONS, 1, SystemClock.now());
-    let options = EngineOptions {
-        verify: Verify::Tail,
-        ..options
-    };
-    let (mut engine, _) = Engine::open(Arc::new(RealDisk), path, &options)?;
-    let space = Variant::Int8.space();
-    let mut dice = Dice(7);
-    let mut number = 0;
-    while number < records {
-        let count = 500.min(records - number);
-        let group = (number..number + count).map(|n| corpus::record(&mut dice, n, &space));
-        engine.observe(group.collect(), None, SystemClock.now())?;
-        number += count;
-    }
-    Ok(engine)
 }

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use reprise_types::Embedder;
 use serde_json::json;
 
-use super::resident_bytes;
+use super::figures::resident_bytes;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
 

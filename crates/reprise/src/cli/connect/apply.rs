@@ -1,8 +1,7 @@
 //! Changes to somebody's files: all of them or none, each file whole, in the mode that it had.
 //!
-//! Lives here: copies, writing beside, renaming, and taking back. A process that is killed on the
-//! way leaves every file as it was or as it is to be: `disconnect` undoes either. Must never live
-//! here: what stands in the files.
+//! Copies, writing beside, renaming, and taking back. A process that is killed on the way leaves
+//! every file as it was or as it is to be: `disconnect` undoes either.
 
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -49,7 +48,6 @@ pub(super) enum Step {
     Write,
     /// It takes the file's place, or the file goes.
     Replace,
-    /// A copy goes.
     Drop,
 }
 

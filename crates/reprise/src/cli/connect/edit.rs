@@ -3,7 +3,7 @@
 use anyhow::{Context as _, bail};
 use serde_json::{Map, Value, json};
 
-use super::plan::{Entry, SERVER};
+use super::entry::{Entry, SERVER};
 
 /// Around our part of a TOML file.
 const BEGIN: &str = "# >>> reprise >>>";

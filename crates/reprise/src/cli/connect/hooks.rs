@@ -1,12 +1,12 @@
 //! Hooks in the configuration files of the programs: ours put in, ours taken out.
 //!
-//! Lives here: the two forms that such a file has. Must never live here: what a hook says.
+//! The two forms that such a file has.
 
 use anyhow::bail;
 use reprise_server::{HookProgram, Moment};
 use serde_json::{Map, Value, json};
 
-use super::plan::Entry;
+use super::entry::Entry;
 
 /// How a program has its hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

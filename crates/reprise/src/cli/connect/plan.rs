@@ -2,16 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use reprise_operations::HookEvent;
 use reprise_server::HookProgram;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::edit;
+use super::entry::{Entry, SERVER};
 use super::hooks::{self, HookForm};
 use crate::args::HostProgram;
-
-/// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
-pub(super) const SERVER: &str = "memory";
 
 const SERVERS: [&str; 2] = ["mcpServers", SERVER];
 const LOCAL_SERVERS: [&str; 2] = ["mcp", SERVER];
@@ -21,58 +18,6 @@ pub(super) const SNIPPET: &str = "\
 - Before a task: `recall` from the memory server what is known about it.
 - After it: tell `outcome` the recall_id, the ids that were of use, and how the task went.
 - What took several tries, was unexpected or will be needed again: keep it with `learn`.";
-
-/// How we are called.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    pub(super) program: String,
-    pub(super) data: String,
-    pub(super) user: String,
-    /// Whether a server of our name that is another program's makes way.
-    pub(super) replaces: bool,
-}
-
-impl Entry {
-    pub(super) fn arguments(&self) -> [&str; 5] {
-        ["--data-dir", &self.data, "mcp", "--user", &self.user]
-    }
-
-    /// Whether these are arguments that an entry gave a server.
-    pub(super) fn has_written(arguments: &[&str]) -> bool {
-        matches!(arguments, ["--data-dir", _, "mcp", "--user", _])
-    }
-
-    /// Whether this is a command that an entry gave a hook.
-    pub(super) fn has_written_hook(command: &str) -> bool {
-        let called = command.split_once(" --data-dir ");
-        let event = called.and_then(|(_, rest)| rest.rsplit_once(" hook "));
-        let event = event.and_then(|(_, rest)| rest.split_once(" --user "));
-        event.is_some_and(|(event, _)| event.parse::<HookEvent>().is_ok())
-    }
-
-    /// The command of a hook, for a shell.
-    pub(super) fn hook(&self, program: HookProgram, event: &str) -> String {
-        let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
-        let (ours, data) = (quoted(&self.program), quoted(&self.data));
-        let user = quoted(&self.user);
-        let whose = match program {
-            HookProgram::ClaudeCode => String::new(),
-            other => format!(" --program {}", other.name()),
-        };
-        format!("{ours} --data-dir {data} hook {event} --user {user}{whose}")
-    }
-
-    fn server(&self) -> Value {
-        json!({ "command": self.program, "args": self.arguments() })
-    }
-
-    /// The same as `OpenCode` has it.
-    fn local_server(&self) -> Value {
-        let mut command = vec![self.program.as_str()];
-        command.extend(self.arguments());
-        json!({ "type": "local", "command": command, "enabled": true })
-    }
-}
 
 /// What a configuration file gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +34,6 @@ enum Form {
     Plugin,
 }
 
-/// One file to change.
 #[derive(Debug, Clone)]
 pub(super) struct Target {
     pub(super) path: PathBuf,

@@ -1,11 +1,11 @@
 //! `reprise demo week`: three weeks of a host that asks memory before it plans. Its runs succeed or
 //! fail by what they really did: small Rust programs, compiled and tested in a scratch directory.
 //!
-//! Lives here: the weeks, played and noted. Must never live here: what is asked (`week/story`), or
-//! how it looks (`week/show`).
+//! The weeks, played and noted.
 
 mod show;
 mod story;
+mod told;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,96 +15,24 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 use reprise_embed::EmbedderFactory;
 use reprise_sandbox::{
-    AppConfig, AppState, MemoryBridge, Planner, Repertoire, RunReport, RunStatus, Turn,
-    WorkersConfig,
+    AppConfig, AppState, MemoryBridge, Planner, Repertoire, RunReport, Turn, WorkersConfig,
 };
 use reprise_types::{
     LearningEngine as _, MemoryFilter, MemoryKind, RecallRequest, RetrievedMemory, UserId,
 };
-use serde::Serialize;
 
-use super::super::host::{self, Host};
+use super::super::host::Host;
+use super::super::runtime;
 use super::super::{Context, model};
 use crate::args::WeekArguments;
 use crate::env::{self, Places};
 use crate::exit::Exit;
 use story::{StoryClock, WEEKS, Week};
+use told::{Learned, PlanTold, Remembered, RunTold, Story, Taught, WeekTold};
 
 /// Memories asked for by each week's question, and the first of them that are shown.
 const ASKED: usize = 20;
 const SHOWN: usize = 5;
-
-/// The story as it went.
-#[derive(Debug, Serialize)]
-struct Story {
-    weeks: Vec<WeekTold>,
-    /// The turns of the last run, with what of memory was injected into each (M42).
-    trace: Vec<Turn>,
-    learning: Learned,
-}
-
-#[derive(Debug, Serialize)]
-struct WeekTold {
-    week: usize,
-    title: &'static str,
-    /// What is asked of memory before the week begins, ...
-    question: &'static str,
-    /// ... and what it says: the findings and patterns, best first.
-    recall: Vec<Remembered>,
-    runs: Vec<RunTold>,
-    /// Requests done with the first plan.
-    first_try: usize,
-    /// The same on a host without memory.
-    first_try_without_memory: usize,
-}
-
-/// One memory of a week's question.
-#[derive(Debug, Serialize)]
-struct Remembered {
-    text: String,
-    /// Before learning, and after.
-    score: f32,
-    sona_score: f32,
-    /// Its place among those asked for without what was learned, from 1.
-    place_before: usize,
-    /// Runs that moved it, heaviest first.
-    taught_by: Vec<Taught>,
-}
-
-#[derive(Debug, Serialize)]
-struct Taught {
-    request: String,
-    quality: f32,
-    similarity: f32,
-}
-
-#[derive(Debug, Serialize)]
-struct RunTold {
-    request: &'static str,
-    status: RunStatus,
-    plans: Vec<PlanTold>,
-    /// Memories that the first plan was made from.
-    used: usize,
-    /// Turns of the conductor and its workers, and those of them with memory in their context.
-    turns: usize,
-    turns_with_memory: usize,
-}
-
-#[derive(Debug, Serialize)]
-struct PlanTold {
-    plan: String,
-    reason: String,
-    worked: bool,
-    outcome: String,
-}
-
-#[derive(Debug, Serialize)]
-struct Learned {
-    runs: u64,
-    evidence_gate: f32,
-    adapter_gate: f32,
-    cap: f32,
-}
 
 pub(super) fn run(context: &Context, arguments: &WeekArguments) -> anyhow::Result<Exit> {
     let user: UserId = "ada".parse()?;
@@ -128,7 +56,7 @@ pub(super) fn run(context: &Context, arguments: &WeekArguments) -> anyhow::Resul
         ..context.clone()
     };
     let factory = model::factory(&context);
-    let runtime = host::runtime()?;
+    let runtime = runtime::threaded()?;
     let story = runtime.block_on(play(&context, &user, &folder, factory))?;
     let mut out = anstream::stdout().lock();
     if context.json {
@@ -295,10 +223,4 @@ fn told(request: &'static str, report: &RunReport) -> RunTold {
 fn with_memory(turns: &[Turn]) -> usize {
     let injected = turns.iter().filter(|turn| turn.injected_bytes > 0);
     injected.count()
-}
-
-impl RunTold {
-    fn at_first_try(&self) -> bool {
-        self.status == RunStatus::Completed && self.plans.len() == 1
-    }
 }

@@ -1,7 +1,7 @@
 //! Proof that forgotten texts are gone: from the memory's file, byte by byte, and from the copies
 //! of it that are known.
 //!
-//! Lives here: looking into files. Must never live here: forgetting, and any writing.
+//! Looking into files.
 
 mod search;
 

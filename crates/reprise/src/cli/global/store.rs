@@ -1,4 +1,5 @@
-//! The global store of a command: the one of its data directory, shared by its users.
+//! The global store of a command: the service that the configuration names, else the one of its
+//! data directory, shared by its users.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -8,24 +9,52 @@ use anyhow::Context as _;
 use reprise_embed::Variant;
 use reprise_engine::Engine;
 use reprise_global::{
-    Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, Hold, TextVectors,
+    Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore, Hold,
+    TextVectors,
 };
 use reprise_store::RealDisk;
 use reprise_types::{Embedder, SystemClock, UserId};
 
+use super::remote::RemoteStore;
 use crate::cli::store::DIMENSIONS;
-use crate::cli::{Context, host, model};
+use crate::cli::{Context, model, runtime};
 
 /// Its folder in the data directory; no user's name begins with a dot.
 const FOLDER: &str = ".global";
 /// How long a command waits for another that writes.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long a question may take that nothing else is waiting for.
+const ALONE: Duration = Duration::from_secs(5);
+
 /// The store, and who asks it.
-pub(super) fn open(context: &Context, user: &UserId) -> anyhow::Result<(EmbeddedStore, Caller)> {
-    let folder = context.places.data.join(FOLDER);
-    let store = embedded(context, folder, Hold::EachWrite);
-    Ok((store, context.config.caller(user)?))
+pub(super) fn open(
+    context: &Context,
+    user: &UserId,
+) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
+    open_within(context, user, Some(ALONE))
+}
+
+/// The same, where a question to a service may take so long; `None` for the configured deadline.
+pub(super) fn open_within(
+    context: &Context,
+    user: &UserId,
+    question: Option<Duration>,
+) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
+    let caller = context.config.caller(user)?;
+    if let Some(service) = context.config.global_service(user)? {
+        let question = question.unwrap_or(service.deadline);
+        let token = Arc::new(move |_: &Caller| Some(service.token.clone()));
+        let store = RemoteStore::new(&service.url, token, question);
+        return Ok((Arc::new(store), caller));
+    }
+    let store = embedded(context, folder(context), Hold::EachWrite);
+    Ok((Arc::new(store), caller))
+}
+
+/// Where the data directory's own store is, and the tokens of its service.
+pub(super) fn folder(context: &Context) -> PathBuf {
+    context.places.data.join(FOLDER)
 }
 
 /// The store in a folder.
@@ -44,7 +73,7 @@ pub(super) fn embedded(context: &Context, folder: PathBuf, hold: Hold) -> Embedd
 }
 
 /// The machine's model, opened by the first text.
-fn vectors(context: &Context) -> TextVectors {
+pub(super) fn vectors(context: &Context) -> TextVectors {
     let context = context.clone();
     let opened: OnceLock<Option<Mutex<Box<dyn Embedder>>>> = OnceLock::new();
     Arc::new(move |text| {
@@ -63,6 +92,6 @@ fn vectors(context: &Context) -> TextVectors {
 pub(super) fn wait<T>(
     operation: impl Future<Output = Result<T, GlobalError>>,
 ) -> anyhow::Result<Result<T, GlobalError>> {
-    let runtime = host::asking_runtime().context("the global store cannot be asked")?;
+    let runtime = runtime::asking().context("the global store cannot be asked")?;
     Ok(runtime.block_on(operation))
 }

@@ -1,6 +1,8 @@
 //! `reprise recall --scope`: what others published, beside the user's own.
 
-use reprise_global::{Caller, EmbeddedStore, GlobalQuery, GlobalStore, Scores, Thresholds, merged};
+use std::sync::Arc;
+
+use reprise_global::{Caller, GlobalQuery, GlobalStore, Scores, Thresholds, merged};
 use reprise_operations::{Answer, Hit};
 use reprise_types::{Degraded, Recall, RecallScope, RetrievedMemory, UserId, Verdict};
 
@@ -8,8 +10,8 @@ use super::store;
 use crate::cli::Context;
 
 /// The global store, asked for one user.
-pub(in crate::cli) struct Others {
-    store: EmbeddedStore,
+pub(crate) struct Others {
+    store: Arc<dyn GlobalStore>,
     caller: Caller,
     runtime: tokio::runtime::Runtime,
     scope: RecallScope,
@@ -17,7 +19,7 @@ pub(in crate::cli) struct Others {
 
 impl Others {
     /// What a scope needs; nothing for the user's own memory alone.
-    pub(in crate::cli) fn open(
+    pub(crate) fn open(
         context: &Context,
         user: &UserId,
         scope: RecallScope,
@@ -25,8 +27,11 @@ impl Others {
         if scope == RecallScope::Local {
             return Ok(None);
         }
-        let (store, caller) = store::open(context, user)?;
-        let runtime = crate::cli::host::asking_runtime()?;
+        let (store, caller) = match scope {
+            RecallScope::Global => store::open(context, user)?,
+            _ => store::open_within(context, user, None)?,
+        };
+        let runtime = crate::cli::runtime::asking()?;
         Ok(Some(Self {
             store,
             caller,
@@ -36,7 +41,7 @@ impl Others {
     }
 
     /// Whether the user's own memory is asked at all.
-    pub(in crate::cli) fn is_alone(&self) -> bool {
+    pub(crate) fn is_alone(&self) -> bool {
         self.scope == RecallScope::Global
     }
 
@@ -63,7 +68,7 @@ impl Others {
     }
 
     /// An answer with what others know, each result saying where it is from.
-    pub(in crate::cli) fn widen(
+    pub(crate) fn widen(
         &self,
         mut answer: Answer,
         query: &str,
@@ -94,7 +99,7 @@ impl Others {
     }
 
     /// The same for what becomes a text for a prompt.
-    pub(in crate::cli) fn widen_recall(
+    pub(crate) fn widen_recall(
         &self,
         mut recall: Recall,
         query: &str,

@@ -1,7 +1,6 @@
 //! What became of the lines of a file, and when to give up on it.
 //!
-//! Lives here: counting, and what is said of refused lines. Must never live here: what a wrong file
-//! may be (`guess.rs`).
+//! Counting, and what is said of refused lines.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -23,7 +22,6 @@ const SAID_MAX: u64 = 10;
 /// Characters of a reason that are said.
 const WHY_CHARS_MAX: usize = 200;
 
-/// Lines by their fate.
 #[derive(Debug)]
 pub(super) struct Counts {
     pub(super) inserted: u64,
@@ -31,7 +29,6 @@ pub(super) struct Counts {
     rejected: u64,
     /// Secrets that were taken out.
     redacted: u64,
-    /// Lines that were records.
     records: u64,
     file: PathBuf,
     /// The first lines that were none.
@@ -113,7 +110,6 @@ impl Counts {
         )
     }
 
-    /// Prints the counts.
     pub(super) fn report(&self) -> anyhow::Result<Exit> {
         let Self {
             inserted,

@@ -1,6 +1,6 @@
 //! What a file is that holds no records, and what to do with it instead.
 //!
-//! Pure, from its name and its first lines. Must never live here: reading one.
+//! Pure, from its name and its first lines.
 
 use std::path::Path;
 

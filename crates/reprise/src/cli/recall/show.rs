@@ -1,6 +1,4 @@
 //! An answer as a person reads it: what was found, where it is from, why it is here.
-//!
-//! Must never live here: a rule about what is relevant, or an escape code.
 
 use std::io::{self, Write};
 
@@ -15,19 +13,15 @@ use crate::terminal::{self, Page};
 const TITLE_CHARS: usize = 100;
 /// Where everything but a first line begins.
 const INDENT: usize = 4;
-/// Between two facts.
 const BETWEEN: &str = " \u{b7}";
 
-/// How much is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// The plain line.
     Reason,
     /// Every signal with its value and weight, too.
     Signals,
 }
 
-/// Prints an answer.
 pub(crate) fn print(
     out: &mut impl Write,
     answer: &Answer,
@@ -177,6 +171,7 @@ fn signals(out: &mut impl Write, found: &Hit) -> io::Result<()> {
             "      {name:<22} {value:>6.3} x {weight:>+7.3} = {sum:>+7.3}"
         )?;
     }
+    writeln!(out, "      {:<22} {:>6.3}", "in a dialogue", why.dialogue)?;
     if let Some(distance) = why.raw_distance {
         writeln!(out, "      {:<22} {:>6.3}", "cosine", 1.0 - distance)?;
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use anyhow::Context as _;
 use reprise_workspace::{
-    AuditLine, AuditQuery, FileChange, SnapshotManifest, Status, Workspace, WorkspaceEvent,
+    AuditLine, AuditQuery, FileChange, Review, SnapshotManifest, Status, Workspace, WorkspaceEvent,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -32,6 +32,7 @@ pub(super) fn run(
         }
         LookCommand::Audit(arguments) => audit(context, workspace, arguments),
         LookCommand::Graph => graph(context, workspace),
+        LookCommand::Reviews => list(context, &workspace.reviews()?, review_lines),
         LookCommand::State { agent } => {
             let saved = workspace.state_of(agent)?;
             let mut out = anstream::stdout().lock();
@@ -201,6 +202,25 @@ fn graph(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
             format!("{} <- {above}  {}", node.id, terminal::faint(&node.path))
         }
     })
+}
+
+pub(super) fn review_lines(review: &Review) -> String {
+    let word = match &review.word {
+        Some(word) if word.is_approved => format!("; approved by {}", word.human),
+        Some(word) => format!("; declined by {} {}", word.human, word.message),
+        None if review.needs_approval => "; a person has to approve it".to_owned(),
+        None => String::new(),
+    };
+    let paths = review.paths.iter().map(|(path, _)| format!("\n  {path}"));
+    format!(
+        "{} at {:.10}: {} ahead, {} behind{}{}",
+        review.branch,
+        review.commit,
+        review.ahead,
+        review.behind,
+        word.trim_end(),
+        paths.collect::<String>()
+    )
 }
 
 pub(super) fn snapshot_line(manifest: &SnapshotManifest) -> String {

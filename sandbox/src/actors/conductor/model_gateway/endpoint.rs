@@ -1,8 +1,7 @@
 //! Plans by a model behind an OpenAI-compatible endpoint (`/chat/completions`).
 //!
-//! Lives here: the request with its time limit, retries, and what each answer means. Nothing is
-//! sent anywhere unless a host is given an endpoint; what is sent then holds what memory says. Must
-//! never live here: a key in a message, or the form of a plan (`endpoint/plan`).
+//! The request with its time limit, retries, and what each answer means. Nothing is sent anywhere
+//! unless a host is given an endpoint; what is sent then holds what memory says.
 
 mod plan;
 
@@ -19,7 +18,6 @@ const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
 /// Requests for one plan: the first, and those after a failure that may pass.
 const REQUESTS_MAX: u32 = 3;
 
-/// Where a model answers.
 #[derive(Clone)]
 pub struct EndpointConfig {
     /// For example `https://models.example/v1`; `/chat/completions` is added.

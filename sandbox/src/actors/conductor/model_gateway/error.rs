@@ -13,45 +13,24 @@ pub enum GatewayError {
         "the model at {endpoint} did not answer within {limit_ms} ms; try again, or raise the limit"
     )]
     TimedOut {
-        /// Where.
         endpoint: String,
         /// How long it was waited for, each time.
         limit_ms: u64,
     },
     /// The model cannot be reached.
     #[error("the model at {endpoint} cannot be reached ({message}); check address and network")]
-    Unreachable {
-        /// Where.
-        endpoint: String,
-        /// What happened.
-        message: String,
-    },
+    Unreachable { endpoint: String, message: String },
     /// The model's provider refuses for now.
     #[error("the model at {endpoint} takes no more requests for now; try again later")]
-    RateLimited {
-        /// Where.
-        endpoint: String,
-    },
+    RateLimited { endpoint: String },
     /// The key is not accepted.
     #[error("the model at {endpoint} refuses the key (status {status}); check it")]
-    Unauthorized {
-        /// Where.
-        endpoint: String,
-        /// HTTP.
-        status: u16,
-    },
-    /// The provider failed.
+    Unauthorized { endpoint: String, status: u16 },
     #[error("the model at {endpoint} failed with status {status}; try again later")]
-    Provider {
-        /// Where.
-        endpoint: String,
-        /// HTTP.
-        status: u16,
-    },
+    Provider { endpoint: String, status: u16 },
     /// The answer is no plan.
     #[error("the model at {endpoint} answered with no plan ({message}); try another model")]
     Malformed {
-        /// Where.
         endpoint: String,
         /// What is wrong with it.
         message: String,

@@ -1,8 +1,7 @@
 //! The planner that needs no model: a repertoire, the request's own words, and what memory says of
 //! each way.
 //!
-//! The same request and the same memories give the same plan. Must never live here: randomness, a
-//! clock, doing.
+//! The same request and the same memories give the same plan.
 
 use async_trait::async_trait;
 use reprise_types::{MemoryRecord, RecordId};
@@ -31,7 +30,6 @@ pub struct Planner {
 struct Vote {
     /// Scores of the memories in which it worked, less those of the ones in which it failed.
     sum: f32,
-    /// Those memories.
     records: Vec<RecordId>,
 }
 

@@ -1,6 +1,6 @@
 //! What the planner knows how to do, as data: structures, and ways to bring them about.
 //!
-//! Lives here: reading and checking it. Must never live here: a choice.
+//! Reading and checking it.
 
 use serde::Deserialize;
 
@@ -11,7 +11,6 @@ pub struct Repertoire {
     pub(super) ways: Vec<Way>,
 }
 
-/// Something to set up.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Structure {
@@ -19,7 +18,6 @@ pub(super) struct Structure {
     pub(super) name: String,
     /// Words of a request that ask for it; the structure with the most of them is meant.
     pub(super) words: Vec<String>,
-    /// Its files.
     pub(super) files: Vec<FileText>,
     /// The one of them that tests belong to.
     pub(super) tested: String,
@@ -74,7 +72,8 @@ impl Repertoire {
     /// Reads a repertoire; see `repertoire.toml` for the form.
     pub fn from_toml(text: &str) -> Result<Self, RepertoireError> {
         let refused = |message: String| RepertoireError { message };
-        let page = toml::from_str(text).map_err(|error| refused(error.message().to_owned()));
+        let page =
+            toml_edit::de::from_str(text).map_err(|error| refused(error.message().to_owned()));
         let Page { structure, way } = page?;
         for one in &structure {
             let tested = one.files.iter().any(|file| file.path == one.tested);

@@ -1,12 +1,10 @@
 //! The story for a person at a terminal.
-//!
-//! Must never live here: anything that is not already in the story.
 
 use std::io::{self, Write};
 
 use reprise_sandbox::{RecallStatus, Turn};
 
-use super::{Remembered, RunTold, Story, WeekTold};
+use super::told::{Remembered, RunTold, Story, WeekTold};
 use crate::terminal::{faint, one_line, title};
 
 /// Teachers named of one memory.

@@ -1,6 +1,4 @@
 //! What is asked in the three weeks, and the story's own time.
-//!
-//! Must never live here: what comes of it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 

@@ -1,6 +1,6 @@
 //! The form of a plan in a model's answer.
 //!
-//! Must never live here: trust. Paths and commands are checked where they are used.
+//! Paths and commands are checked where they are used.
 
 use std::collections::BTreeMap;
 

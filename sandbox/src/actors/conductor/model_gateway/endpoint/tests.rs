@@ -14,10 +14,8 @@ use super::*;
 
 const KEY: &str = "sk-very-secret";
 
-/// One scripted answer.
 #[derive(Clone)]
 enum Script {
-    /// Status, headers, body.
     Reply(u16, &'static str, String),
     /// The connection is held and nothing said.
     Hang,

@@ -3,18 +3,17 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// Restarts within the window.
 const RESTARTS_MAX: usize = 5;
-/// The window.
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// The restarts of one child.
+/// The restarts of one child: five within a minute at most.
 #[derive(Debug, Default)]
-pub(super) struct RestartBudget(VecDeque<Instant>);
+pub struct RestartBudget(VecDeque<Instant>);
 
 impl RestartBudget {
     /// Whether a restart now would be one too many.
-    pub(super) fn is_spent(&self, now: Instant) -> bool {
+    #[must_use]
+    pub fn is_spent(&self, now: Instant) -> bool {
         let recent = self
             .0
             .iter()
@@ -23,7 +22,7 @@ impl RestartBudget {
     }
 
     /// Takes one restart; `false` where the budget is spent.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub fn take(&mut self, now: Instant) -> bool {
         while self
             .0
             .front()

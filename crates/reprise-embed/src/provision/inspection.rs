@@ -1,0 +1,218 @@
+//! What is installed in a models directory, each file proven by its hash.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::disk::sha256_file;
+use super::error::ProvisionError;
+use super::request::PullRequest;
+use super::stamp::Stamp;
+use crate::manifest::Manifest;
+use crate::variant::Variant;
+
+/// Both forms of the model, in the order of listing.
+pub(super) const VARIANTS: [Variant; 2] = [Variant::Int8, Variant::F32];
+
+/// A complete installation: the tokeniser and at least one form of the model, each of the pinned
+/// hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    pub(super) tokenizer: PathBuf,
+    pub(super) models: BTreeMap<Variant, PathBuf>,
+    library: Option<PathBuf>,
+    library_missing: Option<String>,
+}
+
+impl Installed {
+    /// The tokeniser's file.
+    #[must_use]
+    pub fn tokenizer(&self) -> &Path {
+        &self.tokenizer
+    }
+
+    /// The file of one form of the model, if it is installed.
+    #[must_use]
+    pub fn model(&self, variant: Variant) -> Option<&Path> {
+        self.models.get(&variant).map(PathBuf::as_path)
+    }
+
+    /// ONNX Runtime, if it is installed here.
+    #[must_use]
+    pub fn library(&self) -> Option<&Path> {
+        self.library.as_deref()
+    }
+
+    /// Why ONNX Runtime is not installed here, in one sentence.
+    #[must_use]
+    pub fn library_missing(&self) -> Option<&str> {
+        self.library_missing.as_deref()
+    }
+}
+
+/// One file that may be installed, for `reprise models list`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ModelFile {
+    /// Its name in the models directory.
+    pub name: String,
+    /// What it is: `tokenizer`, `library`, or a space version such as `int8-1`.
+    pub role: String,
+    /// Size it must have, in bytes.
+    pub size_bytes: u64,
+    /// Hash it must have.
+    pub sha256: String,
+    pub state: FileState,
+}
+
+/// Whether a file is there and whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileState {
+    /// There, and of the pinned hash.
+    Installed,
+    /// Not there.
+    Missing,
+    /// There, and of another hash.
+    Damaged,
+}
+
+/// When a file's hash is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hashing {
+    /// Where its size or time is not the stamped one.
+    WhereChanged,
+    /// For every file.
+    Always,
+}
+
+/// Looks at every known file.
+pub(super) fn inspect(dir: &Path, manifest: &Manifest, hashing: Hashing) -> Inspection {
+    let stamp = Stamp::read(dir);
+    let tokenizer = &manifest.model.tokenizer;
+    let mut wanted = vec![(
+        "tokenizer",
+        &tokenizer.file,
+        tokenizer.size_bytes,
+        &tokenizer.sha256,
+    )];
+    for variant in VARIANTS {
+        if let Some(pin) = manifest.variant(variant) {
+            wanted.push((variant.version(), &pin.file, pin.size_bytes, &pin.sha256));
+        }
+    }
+    if let Some(pin) = manifest.library_here() {
+        wanted.push(("library", &pin.file, pin.size_bytes, &pin.sha256));
+    }
+
+    let mut stamped = true;
+    let files = wanted
+        .into_iter()
+        .map(|(role, name, size_bytes, sha256)| {
+            let path = dir.join(name);
+            let known = stamp.hash_of(dir, name);
+            let hash = match (known, hashing) {
+                (Some(hash), Hashing::WhereChanged) => Some(hash.to_owned()),
+                _ => sha256_file(&path).ok(),
+            };
+            let state = match hash {
+                Some(hash) if hash == *sha256 => {
+                    stamped &= known.is_some();
+                    FileState::Installed
+                }
+                Some(_) => FileState::Damaged,
+                None => FileState::Missing,
+            };
+            ModelFile {
+                name: name.clone(),
+                role: role.to_owned(),
+                size_bytes,
+                sha256: sha256.clone(),
+                state,
+            }
+        })
+        .collect();
+    Inspection {
+        dir: dir.to_owned(),
+        files,
+        stamped,
+        library_missing: stamp.library_missing,
+        library_published: manifest.library_here().is_some(),
+    }
+}
+
+/// What a look at the directory found.
+#[derive(Debug)]
+pub(super) struct Inspection {
+    dir: PathBuf,
+    pub(super) files: Vec<ModelFile>,
+    /// Every whole file is in the stamp, so that the next look is cheap.
+    pub(super) stamped: bool,
+    pub(super) library_missing: Option<String>,
+    library_published: bool,
+}
+
+impl Inspection {
+    /// Whether the file of this role is there and whole.
+    pub(super) fn has(&self, role: &str) -> bool {
+        self.path(role).is_some()
+    }
+
+    /// Every whole file.
+    pub(super) fn whole_files(&self) -> impl Iterator<Item = &ModelFile> {
+        let whole = |file: &&ModelFile| file.state == FileState::Installed;
+        self.files.iter().filter(whole)
+    }
+
+    /// The installation, if tokeniser and at least one model are there.
+    pub(super) fn installed(&self) -> Option<Installed> {
+        let models: BTreeMap<_, _> = VARIANTS
+            .into_iter()
+            .filter_map(|variant| Some((variant, self.path(variant.version())?)))
+            .collect();
+        let tokenizer = self.path("tokenizer")?;
+        let library = self.path("library");
+        (!models.is_empty()).then(|| Installed {
+            tokenizer,
+            models,
+            library_missing: match &library {
+                Some(_) => None,
+                None => self.library_missing.clone(),
+            },
+            library,
+        })
+    }
+
+    /// The installation, if it has all that is asked for.
+    pub(super) fn satisfies(&self, request: &PullRequest) -> Option<Installed> {
+        let library_settled = self.has("library")
+            || !self.library_published
+            || (self.library_missing.is_some() && !request.retry_library);
+        let installed = self.installed()?;
+        let has_all = request
+            .variants
+            .iter()
+            .all(|variant| installed.models.contains_key(variant));
+        (has_all && library_settled).then_some(installed)
+    }
+
+    /// The error that says what is not there.
+    pub(super) fn incomplete(&self, dir: &Path) -> ProvisionError {
+        let missing: Vec<&str> = self
+            .files
+            .iter()
+            .filter(|file| file.state != FileState::Installed)
+            .map(|file| &*file.name)
+            .collect();
+        ProvisionError::Incomplete {
+            path: dir.to_owned(),
+            message: format!("not there: {}", missing.join(", ")),
+        }
+    }
+
+    fn path(&self, role: &str) -> Option<PathBuf> {
+        self.whole_files()
+            .find(|file| file.role == role)
+            .map(|file| self.dir.join(&file.name))
+    }
+}

@@ -1,0 +1,301 @@
+//! The log in words: everything that it says, in its order, with records named by their ids, so
+//! that another memory can be made of it without loss. Vectors are left out: the model makes them
+//! anew. In what form it is written down is told elsewhere.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use reprise_store::{CommitSeq, Entry};
+use reprise_types::{Annotation, ContentHash, LearningEvent, MemoryRecord, RecordId};
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::prepare;
+
+/// Entries of one commit of a memory in the making.
+const ENTRIES: usize = 1024;
+
+/// One thing that the log says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Said {
+    /// A record was kept; its vector is left out.
+    Kept(Box<MemoryRecord>),
+    /// From then on these were all its tags.
+    Tagged {
+        /// Which record.
+        record: RecordId,
+        /// When.
+        at: DateTime<Utc>,
+        /// All its tags.
+        tags: Vec<String>,
+    },
+    /// It pointed at another one from then on.
+    Linked {
+        /// Which record.
+        record: RecordId,
+        /// When.
+        at: DateTime<Utc>,
+        /// The other one.
+        to: RecordId,
+        /// How they are related.
+        relation: String,
+    },
+    /// It no longer did.
+    Unlinked {
+        /// Which record.
+        record: RecordId,
+        /// When.
+        at: DateTime<Utc>,
+        /// The other one.
+        to: RecordId,
+        /// How they were related.
+        relation: String,
+    },
+    /// It was forgotten: what is left of it, so that no replay of its source brings it back.
+    Forgotten {
+        /// Which record.
+        record: RecordId,
+        /// When.
+        at: DateTime<Utc>,
+        /// Why.
+        reason: String,
+        /// Hash of its text.
+        content_hash: ContentHash,
+        /// Hashes of its names, as 32 hex digits each.
+        keys: Vec<ContentHash>,
+    },
+    /// A stream was read so far.
+    Cursor {
+        /// Which stream.
+        stream: String,
+        /// The last number taken from it.
+        seq: u64,
+    },
+    /// Something was said of a run, or of learning.
+    Learned(Box<LearningEvent>),
+}
+
+impl Engine {
+    /// Tells everything that the log says, oldest first. What was forgotten is told as such, where
+    /// it stood.
+    pub fn tell(&self, tell: &mut dyn FnMut(Said)) -> Result<(), EngineError> {
+        let mut gone: HashMap<u32, Said> = HashMap::new();
+        self.log.replay(CommitSeq(0), &mut |_, entry| {
+            if let Entry::Forgotten {
+                ordinal,
+                id,
+                at,
+                reason,
+                content_hash,
+                keys,
+            } = entry
+            {
+                let keys = keys.into_iter().map(ContentHash).collect();
+                let said = Said::Forgotten {
+                    record: id,
+                    at,
+                    reason,
+                    content_hash,
+                    keys,
+                };
+                gone.insert(ordinal, said);
+            }
+        })?;
+        let mut ids: Vec<Option<RecordId>> = Vec::new();
+        self.log.replay(CommitSeq(0), &mut |ordinal, entry| {
+            if let Some(ordinal) = ordinal {
+                ids.resize(ordinal as usize, None);
+                if let Some(forgotten) = gone.remove(&ordinal) {
+                    ids.push(None);
+                    return tell(forgotten);
+                }
+                ids.push(match &entry {
+                    Entry::Record(record) => Some(record.id),
+                    _ => None,
+                });
+            }
+            let named = |ordinal: u32| ids.get(ordinal as usize).copied().flatten();
+            let said = match entry {
+                Entry::Record(mut record) => {
+                    record.embedding.clear();
+                    record.embedding_space = None;
+                    Some(Said::Kept(record))
+                }
+                Entry::Cursor { stream, seq } => Some(Said::Cursor { stream, seq }),
+                Entry::Learning(event) => Some(Said::Learned(event)),
+                Entry::Annotated {
+                    ordinal,
+                    at,
+                    annotation,
+                } => named(ordinal).and_then(|record| annotated(record, at, annotation, &named)),
+                _ => None,
+            };
+            if let Some(said) = said {
+                tell(said);
+            }
+        })?;
+        Ok(())
+    }
+
+    /// The hash under which a text is kept.
+    #[must_use]
+    pub fn hash(text: &str) -> ContentHash {
+        prepare::hash(text)
+    }
+
+    /// Makes this memory, which must be empty, of what another one told. Answers the number of
+    /// records that it holds. Nothing is written where something does not fit.
+    pub fn retell(&mut self, told: Vec<Said>) -> Result<u32, EngineError> {
+        if self.log.records() > 0 {
+            return Err(EngineError::NotEmpty);
+        }
+        let entries = entries_of(told)?;
+        for part in entries.chunks(ENTRIES) {
+            self.commit(part)?;
+        }
+        if self.state.unplaced {
+            self.state.place_all(&self.log.reader());
+        }
+        self.publish();
+        Ok(self.log.records())
+    }
+}
+
+fn annotated(
+    record: RecordId,
+    at: DateTime<Utc>,
+    annotation: Annotation,
+    named: &dyn Fn(u32) -> Option<RecordId>,
+) -> Option<Said> {
+    Some(match annotation {
+        Annotation::Tagged { tags } => Said::Tagged { record, at, tags },
+        Annotation::Linked { to, relation } => Said::Linked {
+            record,
+            at,
+            to: named(to)?,
+            relation,
+        },
+        Annotation::Unlinked { to, relation } => Said::Unlinked {
+            record,
+            at,
+            to: named(to)?,
+            relation,
+        },
+        _ => return None,
+    })
+}
+
+/// The entries of a log that says the same, its records numbered anew.
+fn entries_of(told: Vec<Said>) -> Result<Vec<Entry>, EngineError> {
+    let mut making = Making::default();
+    for said in told {
+        making.take(said)?;
+    }
+    Ok(making.entries)
+}
+
+#[derive(Default)]
+struct Making {
+    entries: Vec<Entry>,
+    /// The place of each record that is not forgotten.
+    places: HashMap<RecordId, u32>,
+    next: u32,
+    last: Option<RecordId>,
+}
+
+impl Making {
+    fn take(&mut self, said: Said) -> Result<(), EngineError> {
+        match said {
+            Said::Kept(record) => {
+                let id = record.id;
+                let ordinal = self.number(id)?;
+                let record =
+                    prepare::as_kept(*record).map_err(|why| unfit(id, &why.to_string()))?;
+                self.places.insert(id, ordinal);
+                self.entries.push(Entry::Record(Box::new(record)));
+            }
+            Said::Forgotten {
+                record: id,
+                at,
+                reason,
+                content_hash,
+                keys,
+            } => {
+                let ordinal = self.number(id)?;
+                // It needs a place, so that its names are known and its id means nothing else.
+                self.entries
+                    .push(Entry::Record(Box::new(prepare::placeholder(id))));
+                let keys = keys.into_iter().map(|key| key.0).collect();
+                self.entries.push(Entry::Forgotten {
+                    ordinal,
+                    id,
+                    at,
+                    reason,
+                    content_hash,
+                    keys,
+                });
+            }
+            Said::Tagged { record, at, tags } => {
+                self.annotate(record, at, |_| Some(Annotation::Tagged { tags }))?;
+            }
+            Said::Linked {
+                record,
+                at,
+                to,
+                relation,
+            } => self.annotate(record, at, |place| {
+                place(to).map(|to| Annotation::Linked { to, relation })
+            })?,
+            Said::Unlinked {
+                record,
+                at,
+                to,
+                relation,
+            } => self.annotate(record, at, |place| {
+                place(to).map(|to| Annotation::Unlinked { to, relation })
+            })?,
+            Said::Cursor { stream, seq } => self.entries.push(Entry::Cursor { stream, seq }),
+            Said::Learned(event) => self.entries.push(Entry::Learning(event)),
+        }
+        Ok(())
+    }
+
+    /// The place of a new record.
+    fn number(&mut self, id: RecordId) -> Result<u32, EngineError> {
+        if self.last.is_some_and(|last| id <= last) {
+            return Err(unfit(id, "its id does not follow the one before it"));
+        }
+        self.last = Some(id);
+        let ordinal = self.next;
+        self.next += 1;
+        Ok(ordinal)
+    }
+
+    fn annotate(
+        &mut self,
+        record: RecordId,
+        at: DateTime<Utc>,
+        annotation: impl FnOnce(&dyn Fn(RecordId) -> Option<u32>) -> Option<Annotation>,
+    ) -> Result<(), EngineError> {
+        let place = |id: RecordId| self.places.get(&id).copied();
+        let ordinal = place(record);
+        let ordinal = ordinal.ok_or_else(|| unfit(record, "it is named before it was kept"))?;
+        // A link to what was forgotten is none.
+        let annotation = annotation(&place);
+        let entry = annotation.map(|annotation| Entry::Annotated {
+            ordinal,
+            at,
+            annotation,
+        });
+        self.entries.extend(entry);
+        Ok(())
+    }
+}
+
+fn unfit(id: RecordId, why: &str) -> EngineError {
+    let why = why.to_owned();
+    EngineError::Unfit { id, why }
+}

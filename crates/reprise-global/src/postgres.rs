@@ -1,0 +1,232 @@
+//! The store for whoever outgrows one machine: PostgreSQL with pgvector, any number of nodes before
+//! one database.
+//!
+//! Each operation is one transaction that tells the database who asks; statements ask for the open
+//! shelves alone, and policies of the tables hold them to it once more (ADR 0021).
+
+mod connect;
+mod node;
+mod options;
+mod publish;
+mod read;
+mod schema;
+mod search;
+mod shared;
+mod shelves;
+mod statements;
+mod voices;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use deadpool_postgres::{Object, Pool};
+use reprise_types::RecordId;
+
+use crate::caller::Caller;
+use crate::error::GlobalError;
+use crate::record::{GlobalRecord, Publication, Version};
+use crate::store::{
+    Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, Unpublished, UsageReport, check_name,
+    check_publication, check_rating, check_reports,
+};
+use connect::{Failure, Repeats};
+use node::Node;
+pub use options::PostgresOptions;
+use shared::Shared;
+use voices::Voices;
+
+/// A global store in a database. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct PostgresStore(Arc<Shared>);
+
+impl PostgresStore {
+    /// Connects, and brings the tables to this version where that is needed and allowed.
+    pub async fn open(options: PostgresOptions) -> Result<Self, GlobalError> {
+        let pool = connect::pool(&options)?;
+        let space = options.space.as_ref();
+        let mut client = without_types(&options, &pool).await?;
+        let salt = schema::prepare(&mut client, options.dimensions, space).await?;
+        drop(client);
+        let voices = Voices::new(options.coordination);
+        Ok(Self(Arc::new(Shared {
+            node: Arc::new(Node {
+                options,
+                pool,
+                salt,
+            }),
+            shelves: Arc::default(),
+            voices,
+        })))
+    }
+
+    /// Builds the index of vectors once a shelf is too large to be searched without, and gathers
+    /// the planner's figures. Others go on reading and writing meanwhile. Whether an index was
+    /// built.
+    pub async fn maintain(&self) -> Result<bool, GlobalError> {
+        Ok(shelves::maintain(&self.0.node, &self.0.shelves).await?)
+    }
+
+    /// Publishes many new things of one author, a thousand a transaction, and passes over what he
+    /// has published before. How many are new.
+    pub async fn import(
+        &self,
+        caller: &Caller,
+        publications: Vec<Publication>,
+    ) -> Result<usize, GlobalError> {
+        publish::import(&self.0, caller, publications).await
+    }
+
+    /// Who did what, as (who, what, thing), newest first, at most `limit`.
+    pub async fn audit(
+        &self,
+        limit: u32,
+    ) -> Result<Vec<(String, String, Option<RecordId>)>, GlobalError> {
+        Ok(read::audit(&self.0.node, limit).await?)
+    }
+
+    /// Whether the database answers.
+    pub async fn answers(&self) -> Result<(), GlobalError> {
+        let client = connect::connection(&self.0.node.pool).await?;
+        let asked = client.simple_query("SELECT 1").await;
+        asked.map(drop).map_err(|error| Failure::from(error).into())
+    }
+
+    /// Connections in use and in all, for metrics.
+    #[must_use]
+    pub fn connections(&self) -> (usize, usize) {
+        let status = self.0.node.pool.status();
+        (
+            status.size.saturating_sub(status.available),
+            status.max_size,
+        )
+    }
+
+    /// The statements of every question, by name.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn hot_statements(&self) -> Vec<(&'static str, String)> {
+        let all = statements::all().into_iter();
+        all.map(|(name, statement)| (name, self.0.node.sql(&statement)))
+            .collect()
+    }
+}
+
+/// A connection for the first look: where pgvector is missing, the pool's own cannot be made.
+async fn without_types(options: &PostgresOptions, pool: &Pool) -> Result<Object, GlobalError> {
+    match connect::connection(pool).await {
+        Ok(client) => Ok(client),
+        Err(Failure::Database(error))
+            if error.code() == Some(&tokio_postgres::error::SqlState::UNDEFINED_OBJECT) =>
+        {
+            let database = options.url.parse::<tokio_postgres::Config>().ok();
+            let database = database.and_then(|config| config.get_dbname().map(str::to_owned));
+            Err(schema::no_vector(&database.unwrap_or_default()))
+        }
+        Err(failure) => Err(failure.into()),
+    }
+}
+
+/// Tries until it is done, refused, or beyond patience.
+macro_rules! tried {
+    ($repeats:expr, $once:expr) => {{
+        let mut tries = 0;
+        loop {
+            match $once.await {
+                Ok(done) => break Ok(done),
+                Err(failure) if failure.again(&mut tries, $repeats).await => {}
+                Err(failure) => break Err(GlobalError::from(failure)),
+            }
+        }
+    }};
+}
+
+#[async_trait]
+impl GlobalStore for PostgresStore {
+    async fn publish(
+        &self,
+        caller: &Caller,
+        publication: Publication,
+    ) -> Result<Published, GlobalError> {
+        check_publication(&publication)?;
+        let prepared = publish::Prepared::of(&self.0.node, caller, publication).await?;
+        tried!(
+            Repeats::Safely,
+            publish::publish(&self.0, caller, &prepared)
+        )
+    }
+
+    async fn get(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        version: Option<Version>,
+    ) -> Result<GlobalRecord, GlobalError> {
+        tried!(Repeats::Safely, read::get(&self.0, caller, id, version))
+    }
+
+    async fn versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        tried!(Repeats::Safely, read::versions(&self.0, caller, id))
+    }
+
+    async fn query(
+        &self,
+        caller: &Caller,
+        query: &GlobalQuery,
+    ) -> Result<GlobalAnswer, GlobalError> {
+        let subject = reprise_engine::subject(&query.text).into_owned();
+        let vector = self.0.node.vector(subject).await;
+        tried!(
+            Repeats::Safely,
+            search::query(&self.0, caller, query, vector.as_deref())
+        )
+    }
+
+    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+        tried!(Repeats::Safely, read::published(&self.0, caller))
+    }
+
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
+        // An answer that was lost: the thing is gone, and the audit knows who took it back.
+        let mut tries = 0;
+        loop {
+            match publish::unpublish(&self.0, caller, id, tries > 0).await {
+                Ok(done) => return Ok(done),
+                Err(failure) if failure.again(&mut tries, Repeats::Safely).await => {}
+                Err(failure) => return Err(failure.into()),
+            }
+        }
+    }
+
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
+        check_rating(rating)?;
+        tried!(
+            Repeats::Safely,
+            voices::rate(&self.0.node, caller, id, rating)
+        )
+    }
+
+    async fn report(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> Result<Vec<Fate>, GlobalError> {
+        check_reports(reports)?;
+        tried!(
+            Repeats::BeforeCommit,
+            voices::report(&self.0.node, caller, reports)
+        )
+    }
+
+    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
+        check_name(name)?;
+        tried!(
+            Repeats::BeforeCommit,
+            publish::snapshot(&self.0.node, caller, name)
+        )
+    }
+}

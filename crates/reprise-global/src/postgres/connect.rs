@@ -1,0 +1,276 @@
+//! How the database is reached: pool, TLS, limits of time, and what each failure means.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
+    Timeouts, Transaction,
+};
+use tokio_postgres::config::{Config, SslMode};
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Error, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::options::PostgresOptions;
+use crate::caller::{Caller, Shelf};
+use crate::error::GlobalError;
+
+/// How long a new connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Tries of one operation that others' transactions undid.
+const TRIES_MAX: u32 = 6;
+/// Before the second try; twice as long before each further one.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Why one try of an operation did not succeed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// Trying again changes nothing.
+    Said(GlobalError),
+    /// The database's word before the commit.
+    Database(Error),
+    /// The commit was not answered: it may have happened.
+    Commit(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Database(error)
+    }
+}
+
+impl From<GlobalError> for Failure {
+    fn from(error: GlobalError) -> Self {
+        Self::Said(error)
+    }
+}
+
+impl From<Failure> for GlobalError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Said(error) => error,
+            Failure::Database(error) | Failure::Commit(error) => meaning(&error),
+        }
+    }
+}
+
+/// What an operation may do after a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Repeats {
+    /// Doing it twice is doing it once.
+    Safely,
+    /// Doing it twice counts twice.
+    BeforeCommit,
+}
+
+impl Failure {
+    /// Waits and says yes where another try may succeed.
+    pub(super) async fn again(&self, tries: &mut u32, repeats: Repeats) -> bool {
+        let (error, at_commit) = match self {
+            Self::Said(_) => return false,
+            Self::Database(error) => (error, false),
+            Self::Commit(error) => (error, true),
+        };
+        *tries += 1;
+        let undone = error.code().is_some_and(|code| {
+            [
+                SqlState::T_R_SERIALIZATION_FAILURE,
+                SqlState::T_R_DEADLOCK_DETECTED,
+                SqlState::UNIQUE_VIOLATION,
+            ]
+            .contains(code)
+        });
+        if undone && *tries < TRIES_MAX {
+            tokio::time::sleep(PAUSE * (1 << *tries)).await;
+            return true;
+        }
+        // A connection that died while it rested: the next one is new.
+        let may = !at_commit || repeats == Repeats::Safely;
+        is_lost(error) && may && *tries == 1
+    }
+}
+
+/// The connection is gone, or the server does not take writes any more.
+fn is_lost(error: &Error) -> bool {
+    match error.code() {
+        None => true,
+        Some(code) => {
+            code.code().starts_with("08")
+                || [
+                    SqlState::ADMIN_SHUTDOWN,
+                    SqlState::CRASH_SHUTDOWN,
+                    SqlState::CANNOT_CONNECT_NOW,
+                    SqlState::READ_ONLY_SQL_TRANSACTION,
+                ]
+                .contains(code)
+        }
+    }
+}
+
+/// A database's failure in our words. What it says of values stays unsaid: they may be texts.
+pub(super) fn meaning(error: &Error) -> GlobalError {
+    let busy = |message: &str| GlobalError::Busy {
+        message: message.to_owned(),
+    };
+    if is_lost(error) {
+        let message = match error.code() {
+            Some(code) => format!("the database says {}", code.code()),
+            None => without_values(error),
+        };
+        return GlobalError::Unavailable { message };
+    }
+    let Some(database) = error.as_db_error() else {
+        return GlobalError::storage(&without_values(error));
+    };
+    let code = database.code();
+    if *code == SqlState::QUERY_CANCELED {
+        return busy("the database took longer than this operation may take");
+    }
+    if *code == SqlState::TOO_MANY_CONNECTIONS || *code == SqlState::LOCK_NOT_AVAILABLE {
+        return busy("the database takes no more at this moment");
+    }
+    if code.code().starts_with("40") {
+        return busy("others changed the same things again and again");
+    }
+    let of_values = ["22", "23"]
+        .iter()
+        .any(|class| code.code().starts_with(class));
+    let said = if of_values { "" } else { database.message() };
+    GlobalError::Storage {
+        message: format!(
+            "the database refused (SQLSTATE {}{}{said}); see its log",
+            code.code(),
+            if said.is_empty() { "" } else { ": " },
+        ),
+    }
+}
+
+/// What failed outside the database: the kind and its cause, which name sockets and no texts.
+fn without_values(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(cause) => format!("{error}: {cause}"),
+        None => error.to_string(),
+    }
+}
+
+/// A pool of connections, each with its vector types loaded.
+pub(super) fn pool(options: &PostgresOptions) -> Result<Pool, GlobalError> {
+    let mut config: Config = options.url.parse().map_err(|error| {
+        // The address may hold a password: its parser's words are of its form alone.
+        GlobalError::invalid(format!(
+            "the address of the database cannot be read ({error}); write \
+             postgresql://USER:PASSWORD@HOST/DATABASE or `host=... user=... dbname=...`"
+        ))
+    })?;
+    config.application_name("reprise");
+    config.connect_timeout(CONNECT);
+    let manager_config = ManagerConfig {
+        recycling_method: RecyclingMethod::Fast,
+    };
+    let manager = match config.get_ssl_mode() {
+        SslMode::Disable => Manager::from_config(config, NoTls, manager_config),
+        _ => Manager::from_config(config, tls(options)?, manager_config),
+    };
+    let pool = Pool::builder(manager)
+        .max_size(options.connections)
+        .timeouts(Timeouts {
+            wait: Some(options.patience),
+            create: Some(CONNECT),
+            recycle: Some(CONNECT),
+        })
+        .runtime(Runtime::Tokio1)
+        .post_create(Hook::async_fn(|client, _| {
+            // Before its first vector a connection takes any value for any setting of the index.
+            Box::pin(async move {
+                let loaded = client.simple_query("SELECT '[0]'::halfvec(1)").await;
+                loaded.map(drop).map_err(HookError::Backend)
+            })
+        }))
+        .build();
+    pool.map_err(|error| GlobalError::storage(&error))
+}
+
+/// The machine's authorities are not read: the web's are known, and one more may be named.
+fn tls(options: &PostgresOptions) -> Result<MakeRustlsConnect, GlobalError> {
+    use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+    let Some(path) = &options.authority else {
+        return Ok(MakeRustlsConnect::with_webpki_roots());
+    };
+    let unreadable = |error: String| {
+        GlobalError::invalid(format!(
+            "`{}` is no file of certificates ({error}); name the PEM file of the database's \
+             authority",
+            path.display()
+        ))
+    };
+    let mut roots = rustls::RootCertStore::empty();
+    let found = CertificateDer::pem_file_iter(path).map_err(|e| unreadable(e.to_string()))?;
+    for certificate in found {
+        let certificate = certificate.map_err(|e| unreadable(e.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|e| unreadable(e.to_string()))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| GlobalError::storage(&error))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}
+
+/// A connection of the pool: at once, or soon, or `Busy`.
+pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
+    pool.get().await.map_err(|error| match error {
+        PoolError::Backend(error) | PoolError::PostCreateHook(HookError::Backend(error)) => {
+            Failure::Database(error)
+        }
+        PoolError::Timeout(deadpool_postgres::TimeoutType::Wait) => {
+            Failure::Said(GlobalError::Busy {
+                message: "every connection to the database is in use".to_owned(),
+            })
+        }
+        other => Failure::Said(GlobalError::Unavailable {
+            message: other.to_string(),
+        }),
+    })
+}
+
+/// Tells the database who asks, for this transaction alone. Set by statements and not by a
+/// function: those alone reach the workers of a cluster.
+pub(super) async fn introduce(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    time: Duration,
+    more: &str,
+) -> Result<(), Failure> {
+    let org = caller.org.clone().map(|org| Shelf::Org(org).to_string());
+    let statements = format!(
+        "SET LOCAL statement_timeout = {}; SET LOCAL jit = off; \
+         SET LOCAL reprise.author = {}; SET LOCAL reprise.org = {}; SET LOCAL reprise.paid = {}; \
+         SET LOCAL reprise.writing = ''; {more}",
+        time.as_millis().max(1),
+        literal(caller.user.as_str()),
+        literal(org.as_deref().unwrap_or_default()),
+        literal(if caller.paid { "on" } else { "off" }),
+    );
+    Ok(transaction.batch_execute(&statements).await?)
+}
+
+/// A text as a literal: names have no quote in them, and would do no harm with one.
+pub(super) fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_ends_its_literal() {
+        assert_eq!(literal("ann"), "'ann'");
+        assert_eq!(literal("'; DROP TABLE x; --"), "'''; DROP TABLE x; --'");
+    }
+}

@@ -1,0 +1,106 @@
+//! One node before the database: its connections, and what every operation of it begins with.
+
+use std::sync::Arc;
+
+use deadpool_postgres::{Object, Pool, Transaction};
+use reprise_types::{RecordId, check_unit_vector, system_entropy};
+use tokio_postgres::IsolationLevel;
+use uuid::Uuid;
+
+use super::connect::{Failure, introduce};
+use super::options::PostgresOptions;
+use crate::caller::{Caller, Shelf};
+use crate::record::{GlobalRecord, Version};
+
+/// What an operation needs of its node.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) options: PostgresOptions,
+    pub(super) pool: Pool,
+    /// Makes the hashes of contributors this database's own.
+    pub(super) salt: String,
+}
+
+impl Node {
+    /// A vector of the text that this store can keep.
+    pub(super) async fn vector(&self, text: String) -> Option<Vec<f32>> {
+        let make = Arc::clone(&self.options.vectors);
+        let made = tokio::task::spawn_blocking(move || make(&text)).await;
+        let (space, vector) = made.ok().flatten()?;
+        let own = self.options.space.as_ref();
+        let fits = own.is_none_or(|own| *own == space)
+            && check_unit_vector(&vector, usize::from(self.options.dimensions)).is_ok();
+        fits.then_some(vector)
+    }
+
+    pub(super) fn fresh_id(&self) -> RecordId {
+        let now = self.options.clock.now().timestamp_millis();
+        RecordId::from_parts(u64::try_from(now).unwrap_or_default(), system_entropy())
+    }
+
+    /// A statement with the test's switch thrown or not.
+    pub(super) fn sql(&self, statement: &str) -> String {
+        if self.options.policies_alone {
+            return statement.replace("/*open*/(", "(true OR ");
+        }
+        statement.to_owned()
+    }
+
+    /// Whether a row may go out: it always may, or a statement and a policy have both failed.
+    pub(super) fn admits(&self, caller: &Caller, record: &GlobalRecord) -> bool {
+        if self.options.policies_alone {
+            return true;
+        }
+        if caller.may_see(record) {
+            return true;
+        }
+        tracing::error!(id = %record.id, "the database gave what is not for this reader");
+        false
+    }
+}
+
+pub(super) async fn reading<'c>(
+    node: &Node,
+    client: &'c mut Object,
+    caller: &Caller,
+    more: &str,
+) -> Result<Transaction<'c>, Failure> {
+    let begun = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .read_only(true)
+        .start()
+        .await?;
+    introduce(&begun, caller, node.options.question_time, more).await?;
+    Ok(begun)
+}
+
+pub(super) async fn changing<'c>(
+    node: &Node,
+    client: &'c mut Object,
+    caller: &Caller,
+) -> Result<Transaction<'c>, Failure> {
+    let begun = client.transaction().await?;
+    introduce(&begun, caller, node.options.change_time, "").await?;
+    Ok(begun)
+}
+
+pub(super) fn shelf_names(caller: &Caller) -> Vec<String> {
+    caller.shelves().iter().map(Shelf::to_string).collect()
+}
+
+pub(super) fn uuid(id: RecordId) -> Uuid {
+    Uuid::from_u128(id.to_u128())
+}
+
+pub(super) fn record_id(id: Uuid) -> RecordId {
+    RecordId::from_u128(id.as_u128())
+}
+
+pub(super) fn number(version: Version) -> i32 {
+    i32::try_from(version.0).unwrap_or(i32::MAX)
+}
+
+pub(super) fn version(number: i32) -> Version {
+    Version(u32::try_from(number).unwrap_or_default())
+}

@@ -1,0 +1,85 @@
+//! Where the database is, and what the store is lent.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_types::{Clock, EmbeddingSpace};
+
+use crate::coordination::CoordinationSettings;
+use crate::store::TextVectors;
+
+/// Where the database is, and what the store is lent.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    /// Its address, as libpq writes it: `postgresql://...` or `host=... user=... dbname=...`.
+    pub url: String,
+    /// A PEM file of the authority that signed the server's certificate; the web's where none is
+    /// named.
+    pub authority: Option<PathBuf>,
+    /// Length of every vector.
+    pub dimensions: u16,
+    /// The space of the model in use.
+    pub space: Option<EmbeddingSpace>,
+    /// Its vectors.
+    pub vectors: TextVectors,
+    /// What new ids are made from; the instants of versions are the database's.
+    pub clock: Arc<dyn Clock>,
+    /// Connections of this node.
+    pub connections: usize,
+    /// How long an operation waits for one of them before it is refused.
+    pub patience: Duration,
+    /// How long one statement of a question may take ...
+    pub question_time: Duration,
+    /// ... and one of a change.
+    pub change_time: Duration,
+    /// Shelves of up to so many things are searched exactly.
+    pub exact_max: u32,
+    /// How old what everybody's runs say may be.
+    pub standings_age: Duration,
+    /// How far everybody's runs move what is found.
+    pub coordination: CoordinationSettings,
+    /// Statements ask for every shelf, so that the policies of the tables alone hold.
+    #[doc(hidden)]
+    pub policies_alone: bool,
+}
+
+impl PostgresOptions {
+    /// The usual limits for a database with these vectors.
+    #[must_use]
+    pub fn new(
+        url: impl Into<String>,
+        dimensions: u16,
+        space: Option<EmbeddingSpace>,
+        vectors: TextVectors,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            url: url.into(),
+            authority: None,
+            dimensions,
+            space,
+            vectors,
+            clock,
+            connections: 16,
+            patience: Duration::from_millis(100),
+            question_time: Duration::from_secs(2),
+            change_time: Duration::from_secs(20),
+            exact_max: 10_000,
+            standings_age: Duration::from_secs(5),
+            coordination: CoordinationSettings::default(),
+            policies_alone: false,
+        }
+    }
+}
+
+impl fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the address: it may hold a password.
+        f.debug_struct("PostgresOptions")
+            .field("connections", &self.connections)
+            .field("exact_max", &self.exact_max)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,435 @@
+//! What changes the published things: each a transaction, whole or not at all.
+
+use chrono::{DateTime, Utc};
+use deadpool_postgres::Transaction;
+use reprise_engine::{TextTerms, text_terms};
+use reprise_types::RecordId;
+use uuid::Uuid;
+
+use super::connect::{Failure, connection, literal};
+use super::node::{Node, changing, record_id, shelf_names, uuid, version};
+use super::search;
+use super::shared::Shared;
+use crate::caller::{Caller, Shelf};
+use crate::error::GlobalError;
+use crate::record::Publication;
+use crate::store::{Published, Unpublished, check_publication};
+
+/// Things of one transaction of an import.
+const IMPORT_BATCH: usize = 1_000;
+
+/// A publication with what does not depend on the database.
+pub(super) struct Prepared {
+    shelf: Shelf,
+    publication: Publication,
+    vector: Option<Vec<f32>>,
+    terms: TextTerms,
+}
+
+impl Prepared {
+    pub(super) async fn of(
+        node: &Node,
+        caller: &Caller,
+        publication: Publication,
+    ) -> Result<Self, GlobalError> {
+        let shelf = Shelf::of(caller, publication.access_policy);
+        let shelf = shelf.ok_or_else(|| GlobalError::NoOrganisation {
+            user: caller.user.to_string(),
+        })?;
+        let text = publication.search_text();
+        Ok(Self {
+            shelf,
+            terms: text_terms(&text),
+            vector: node.vector(text).await,
+            publication,
+        })
+    }
+}
+
+pub(super) async fn publish(
+    shared: &Shared,
+    caller: &Caller,
+    prepared: &Prepared,
+) -> Result<Published, Failure> {
+    let publication = &prepared.publication;
+    let (shelf, checksum) = (prepared.shelf.to_string(), publication.checksum());
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = changing(&shared.node, &mut client, caller).await?;
+    write_on(&transaction, &shelf).await?;
+    // The row is held until the end: two who publish the same follow each other.
+    let statement = "INSERT INTO reprise_global.authored \
+         (author, origin, id, shelf, version, checksum) VALUES ($1, $2, $3, $4, 0, '') \
+         ON CONFLICT (author, origin) DO UPDATE SET origin = excluded.origin \
+         RETURNING id, shelf, version, checksum, clock_timestamp()";
+    let statement = transaction.prepare_cached(statement).await?;
+    let author = caller.user.as_str();
+    let fresh = uuid(shared.node.fresh_id());
+    let row = transaction
+        .query_one(&statement, &[&author, &publication.origin, &fresh, &shelf])
+        .await?;
+    let (id, was): (Uuid, String) = (row.get(0), row.get(1));
+    let (standing, known): (i32, String) = (row.get(2), row.get(3));
+    let at: DateTime<Utc> = row.get(4);
+    if was != shelf {
+        let id = record_id(id);
+        return Err(GlobalError::PolicyChanged { id, was }.into());
+    }
+    let mut published = Published {
+        id: record_id(id),
+        version: version(standing),
+        bytes: publication.bytes().len(),
+        unchanged: true,
+        overlaps: Vec::new(),
+    };
+    if known == checksum {
+        return Ok(published);
+    }
+    let next = standing + 1;
+    published.unchanged = false;
+    published.version = version(next);
+    if let Some(vector) = &prepared.vector {
+        published.overlaps = search::overlaps(shared, &transaction, caller, vector, id).await?;
+    }
+    let statement = "UPDATE reprise_global.authored SET version = $3, checksum = $4 \
+         WHERE author = $1 AND origin = $2";
+    let statement = transaction.prepare_cached(statement).await?;
+    transaction
+        .execute(
+            &statement,
+            &[&author, &publication.origin, &next, &checksum],
+        )
+        .await?;
+    if standing > 0 {
+        for table in ["thing", "search"] {
+            let statement = format!(
+                "UPDATE reprise_global.{table} SET until = $4 \
+                 WHERE shelf = $1 AND id = $2 AND version = $3"
+            );
+            let statement = transaction.prepare_cached(&statement).await?;
+            transaction
+                .execute(&statement, &[&shelf, &id, &standing, &at])
+                .await?;
+        }
+    }
+    insert(&transaction, caller, at, &[(id, next, prepared)]).await?;
+    said(
+        &transaction,
+        caller,
+        "publish",
+        Some(id),
+        Some(next),
+        Some(&shelf),
+    )
+    .await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    shared.shelves.changed(&shelf);
+    Ok(published)
+}
+
+/// The shelf that this transaction may write on.
+async fn write_on(transaction: &Transaction<'_>, shelf: &str) -> Result<(), Failure> {
+    let statement = format!("SET LOCAL reprise.writing = {}", literal(shelf));
+    Ok(transaction.batch_execute(&statement).await?)
+}
+
+/// New versions of one shelf, which alone are found from now on.
+async fn insert(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    at: DateTime<Utc>,
+    things: &[(Uuid, i32, &Prepared)],
+) -> Result<(), Failure> {
+    let Some((_, _, first)) = things.first() else {
+        return Ok(());
+    };
+    let (shelf, author) = (first.shelf.to_string(), caller.user.as_str());
+    let each = |part: fn(&Prepared) -> String| -> Vec<String> {
+        things.iter().map(|(_, _, thing)| part(thing)).collect()
+    };
+    let ids: Vec<Uuid> = things.iter().map(|(id, _, _)| *id).collect();
+    let versions: Vec<i32> = things.iter().map(|(_, version, _)| *version).collect();
+    let bodies = each(|thing| String::from_utf8_lossy(&thing.publication.bytes()).into_owned());
+    let checksums = each(|thing| thing.publication.checksum());
+    let tokens = each(|thing| {
+        let numbers = thing.terms.terms.iter().map(|term| term.number.to_string());
+        format!("{{{}}}", numbers.collect::<Vec<_>>().join(","))
+    });
+    let statement = "INSERT INTO reprise_global.thing \
+         (shelf, id, version, author, publication, checksum, since, tokens) \
+         SELECT $1, x.id, x.version, $2, x.publication, x.checksum, $3, x.tokens::bigint[] \
+         FROM unnest($4::uuid[], $5::int4[], $6::text[], $7::text[], $8::text[]) \
+         AS x(id, version, publication, checksum, tokens)";
+    let statement = transaction.prepare_cached(statement).await?;
+    transaction
+        .execute(
+            &statement,
+            &[
+                &shelf, &author, &at, &ids, &versions, &bodies, &checksums, &tokens,
+            ],
+        )
+        .await?;
+    let types = each(|thing| thing.publication.content_type.name().to_owned());
+    let heads: Vec<i16> = things.iter().map(|(_, _, thing)| head(thing)).collect();
+    let terms = things.iter().map(|(_, _, thing)| thing.terms.all);
+    let terms: Vec<i32> = terms
+        .map(|all| i32::try_from(all).unwrap_or(i32::MAX))
+        .collect();
+    let vectors = things.iter().map(|(_, _, thing)| {
+        let vector = thing.vector.as_ref()?;
+        let numbers = vector.iter().map(f32::to_string).collect::<Vec<_>>();
+        Some(format!("[{}]", numbers.join(",")))
+    });
+    let vectors: Vec<Option<String>> = vectors.collect();
+    let statement = "INSERT INTO reprise_global.search \
+         (shelf, id, version, content_type, since, head, terms, embedding) \
+         SELECT $1, x.id, x.version, x.content_type, $2, x.head, x.terms, x.embedding::halfvec \
+         FROM unnest($3::uuid[], $4::int4[], $5::text[], $6::int2[], $7::int4[], $8::text[]) \
+         AS x(id, version, content_type, head, terms, embedding)";
+    let statement = transaction.prepare_cached(statement).await?;
+    transaction
+        .execute(
+            &statement,
+            &[
+                &shelf, &at, &ids, &versions, &types, &heads, &terms, &vectors,
+            ],
+        )
+        .await?;
+    insert_postings(transaction, &shelf, things).await
+}
+
+/// How many of a thing's terms stand in its head, as a column has it.
+fn head(thing: &Prepared) -> i16 {
+    i16::try_from(thing.terms.head).unwrap_or(i16::MAX)
+}
+
+async fn insert_postings(
+    transaction: &Transaction<'_>,
+    shelf: &str,
+    things: &[(Uuid, i32, &Prepared)],
+) -> Result<(), Failure> {
+    let mut postings = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (id, version, thing) in things {
+        for term in &thing.terms.terms {
+            postings.0.push(term.number);
+            postings.1.push(*id);
+            postings.2.push(*version);
+            postings.3.push(term.count);
+            postings.4.push(head(thing));
+        }
+    }
+    let (tokens, ids, versions, counts, heads) = postings;
+    let statement = "INSERT INTO reprise_global.posting \
+         (shelf, token, id, version, count, head) \
+         SELECT $1, x.* FROM unnest($2::int8[], $3::uuid[], $4::int4[], $5::real[], $6::int2[]) \
+         AS x(token, id, version, count, head)";
+    let statement = transaction.prepare_cached(statement).await?;
+    transaction
+        .execute(
+            &statement,
+            &[&shelf, &tokens, &ids, &versions, &counts, &heads],
+        )
+        .await?;
+    Ok(())
+}
+
+/// A line of the audit log.
+async fn said(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    what: &str,
+    id: Option<Uuid>,
+    version: Option<i32>,
+    shelf: Option<&str>,
+) -> Result<(), Failure> {
+    let statement = "INSERT INTO reprise_global.audit (at, who, what, id, version, shelf) \
+         VALUES (clock_timestamp(), $1, $2, $3, $4, $5)";
+    let statement = transaction.prepare_cached(statement).await?;
+    let who = caller.user.as_str();
+    transaction
+        .execute(&statement, &[&who, &what, &id, &version, &shelf])
+        .await?;
+    Ok(())
+}
+
+pub(super) async fn import(
+    shared: &Shared,
+    caller: &Caller,
+    publications: Vec<Publication>,
+) -> Result<usize, GlobalError> {
+    for publication in &publications {
+        check_publication(publication)?;
+    }
+    let mut made = 0;
+    let mut rest = publications.into_iter().peekable();
+    while rest.peek().is_some() {
+        let mut batch: Vec<Prepared> = Vec::with_capacity(IMPORT_BATCH);
+        while let Some(publication) = rest.next_if(|next| {
+            let policy = batch.first().map(|first| first.publication.access_policy);
+            batch.len() < IMPORT_BATCH && policy.is_none_or(|policy| policy == next.access_policy)
+        }) {
+            batch.push(Prepared::of(&shared.node, caller, publication).await?);
+        }
+        made += import_batch(shared, caller, &batch).await?;
+    }
+    Ok(made)
+}
+
+async fn import_batch(
+    shared: &Shared,
+    caller: &Caller,
+    batch: &[Prepared],
+) -> Result<usize, Failure> {
+    let Some(first) = batch.first() else {
+        return Ok(0);
+    };
+    let (shelf, author) = (first.shelf.to_string(), caller.user.as_str());
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = changing(&shared.node, &mut client, caller).await?;
+    write_on(&transaction, &shelf).await?;
+    let origins: Vec<&str> = batch
+        .iter()
+        .map(|one| one.publication.origin.as_str())
+        .collect();
+    let ids: Vec<Uuid> = batch.iter().map(|_| uuid(shared.node.fresh_id())).collect();
+    let checksums: Vec<String> = batch.iter().map(|one| one.publication.checksum()).collect();
+    let statement = "INSERT INTO reprise_global.authored \
+         (author, origin, id, shelf, version, checksum) \
+         SELECT $1, x.origin, x.id, $2, 1, x.checksum \
+         FROM unnest($3::text[], $4::uuid[], $5::text[]) AS x(origin, id, checksum) \
+         ON CONFLICT (author, origin) DO NOTHING RETURNING id, clock_timestamp()";
+    let statement = transaction.prepare_cached(statement).await?;
+    let rows = transaction
+        .query(&statement, &[&author, &shelf, &origins, &ids, &checksums])
+        .await?;
+    let Some(at) = rows.first().map(|row| row.get::<_, DateTime<Utc>>(1)) else {
+        return Ok(0);
+    };
+    let new: std::collections::HashSet<Uuid> = rows.iter().map(|row| row.get(0)).collect();
+    let things: Vec<(Uuid, i32, &Prepared)> = ids
+        .iter()
+        .zip(batch)
+        .filter(|(id, _)| new.contains(*id))
+        .map(|(id, one)| (*id, 1, one))
+        .collect();
+    insert(&transaction, caller, at, &things).await?;
+    let statement = "INSERT INTO reprise_global.audit (at, who, what, id, version, shelf) \
+         SELECT clock_timestamp(), $1, 'publish', x, 1, $2 FROM unnest($3::uuid[]) AS x";
+    let new: Vec<Uuid> = things.iter().map(|(id, _, _)| *id).collect();
+    transaction
+        .execute(statement, &[&author, &shelf, &new])
+        .await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    shared.shelves.changed(&shelf);
+    Ok(things.len())
+}
+
+/// Rows of a thing that are still there.
+const LEFT: &str = "SELECT \
+     (SELECT count(*) FROM reprise_global.thing WHERE shelf = $1 AND id = $2) \
+     + (SELECT count(*) FROM reprise_global.search WHERE shelf = $1 AND id = $2) \
+     + (SELECT count(*) FROM reprise_global.posting \
+        WHERE shelf = $1 AND token = ANY($3) AND id = $2)";
+
+/// `asked_before` says that an earlier try may have done it, and its answer was lost.
+pub(super) async fn unpublish(
+    shared: &Shared,
+    caller: &Caller,
+    id: RecordId,
+    asked_before: bool,
+) -> Result<Unpublished, Failure> {
+    let (key, author) = (uuid(id), caller.user.as_str());
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = changing(&shared.node, &mut client, caller).await?;
+    let statement = "SELECT shelf FROM reprise_global.authored \
+         WHERE author = $1 AND id = $2 FOR UPDATE";
+    let Some(row) = transaction.query_opt(statement, &[&author, &key]).await? else {
+        if asked_before {
+            let statement = "SELECT version FROM reprise_global.audit \
+                 WHERE id = $1 AND who = $2 AND what = 'unpublish'";
+            if let Some(row) = transaction.query_opt(statement, &[&key, &author]).await? {
+                let versions: i32 = row.get(0);
+                return Ok(Unpublished {
+                    id,
+                    versions: version(versions).0,
+                    verified: true,
+                });
+            }
+        }
+        let statement = shared.node.sql(
+            "SELECT 1 FROM reprise_global.thing \
+             WHERE /*open*/(shelf = ANY($1)) AND id = $2 LIMIT 1",
+        );
+        let shelves = shelf_names(caller);
+        let seen = transaction.query_opt(&statement, &[&shelves, &key]).await?;
+        let what = "unpublish".into();
+        return Err(match seen {
+            Some(_) => GlobalError::NotAuthor { id, what }.into(),
+            None => GlobalError::NotFound { id }.into(),
+        });
+    };
+    let shelf: String = row.get(0);
+    write_on(&transaction, &shelf).await?;
+    let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') \
+         FROM reprise_global.thing, unnest(tokens) AS token WHERE shelf = $1 AND id = $2";
+    let tokens: Vec<i64> = transaction.query_one(tokens, &[&shelf, &key]).await?.get(0);
+    let postings = "DELETE FROM reprise_global.posting \
+         WHERE shelf = $1 AND token = ANY($2) AND id = $3";
+    transaction
+        .execute(postings, &[&shelf, &tokens, &key])
+        .await?;
+    let mut gone = 0;
+    for table in ["search", "thing"] {
+        let statement = format!("DELETE FROM reprise_global.{table} WHERE shelf = $1 AND id = $2");
+        gone = transaction.execute(&statement, &[&shelf, &key]).await?;
+    }
+    let authored = "DELETE FROM reprise_global.authored WHERE author = $1 AND id = $2";
+    transaction.execute(authored, &[&author, &key]).await?;
+    for table in ["voice", "rating"] {
+        let statement = format!("DELETE FROM reprise_global.{table} WHERE id = $1");
+        transaction.execute(&statement, &[&key]).await?;
+    }
+    let versions = i32::try_from(gone).unwrap_or(i32::MAX);
+    said(
+        &transaction,
+        caller,
+        "unpublish",
+        Some(key),
+        Some(versions),
+        Some(&shelf),
+    )
+    .await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    shared.shelves.changed(&shelf);
+    shared.voices.forget(id).await;
+    let transaction = changing(&shared.node, &mut client, caller).await?;
+    write_on(&transaction, &shelf).await?;
+    let left = transaction
+        .query_one(LEFT, &[&shelf, &key, &tokens])
+        .await?;
+    Ok(Unpublished {
+        id,
+        versions: version(versions).0,
+        verified: left.get::<_, i64>(0) == 0,
+    })
+}
+
+pub(super) async fn snapshot(
+    node: &Node,
+    caller: &Caller,
+    name: &str,
+) -> Result<DateTime<Utc>, Failure> {
+    let mut client = connection(&node.pool).await?;
+    let transaction = changing(node, &mut client, caller).await?;
+    let author = caller.user.as_str();
+    let statement = "INSERT INTO reprise_global.snapshot (name, at, author) \
+         VALUES ($1, clock_timestamp(), $2) ON CONFLICT (name) DO NOTHING RETURNING at";
+    let row = transaction.query_opt(statement, &[&name, &author]).await?;
+    let row = row.ok_or_else(|| {
+        GlobalError::invalid(format!(
+            "there is a snapshot `{name}` already; choose another name"
+        ))
+    })?;
+    said(&transaction, caller, "snapshot", None, None, None).await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    Ok(row.get(0))
+}

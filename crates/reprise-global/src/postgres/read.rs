@@ -1,0 +1,145 @@
+//! Published things by their id, their version or their author.
+
+use reprise_types::RecordId;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::connect::{Failure, connection};
+use super::node::{Node, number, reading, record_id, shelf_names, uuid, version};
+use super::shared::Shared;
+use super::statements;
+use crate::caller::Caller;
+use crate::coordination::Standings;
+use crate::error::GlobalError;
+use crate::org::OrgId;
+use crate::record::{GlobalRecord, Publication, Version};
+
+/// A row as a record without its vector.
+pub(super) fn record(row: &Row, standings: &Standings) -> Result<GlobalRecord, Failure> {
+    let (shelf, id): (&str, Uuid) = (row.try_get(0)?, row.try_get(1)?);
+    let id = record_id(id);
+    let damaged = |what: &str| {
+        Failure::from(GlobalError::Storage {
+            message: format!("the row of {id} in the database is damaged ({what}); restore it"),
+        })
+    };
+    let publication: Publication =
+        serde_json::from_str(row.try_get(4)?).map_err(|_| damaged("publication"))?;
+    let author: &str = row.try_get(3)?;
+    let org = shelf.strip_prefix("org:").map(str::parse::<OrgId>);
+    let standing = standings.get(&id).copied().unwrap_or_default();
+    Ok(GlobalRecord {
+        id,
+        embedding: Vec::new(),
+        embedding_space: None,
+        author_id: author.parse().map_err(|_| damaged("author"))?,
+        org_id: org.transpose().map_err(|_| damaged("shelf"))?,
+        published_at: row.try_get(6)?,
+        version: version(row.try_get(2)?),
+        checksum: row.try_get(5)?,
+        quality_metrics: standing.metrics,
+        publication,
+    })
+}
+
+pub(super) async fn get(
+    shared: &Shared,
+    caller: &Caller,
+    id: RecordId,
+    wanted: Option<Version>,
+) -> Result<GlobalRecord, Failure> {
+    let none = || GlobalError::NotFound { id };
+    if let Some(wanted) = wanted {
+        let found = of_thing(shared, caller, id, Some(number(wanted))).await?;
+        return Ok(found.into_iter().next().ok_or_else(none)?);
+    }
+    let standings = shared.voices.standings(&shared.node).await?;
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = reading(&shared.node, &mut client, caller, "").await?;
+    let statement = shared.node.sql(&statements::get());
+    let statement = transaction.prepare_cached(&statement).await?;
+    let (shelves, author) = (shelf_names(caller), caller.user.as_str());
+    let row = transaction
+        .query_opt(&statement, &[&shelves, &uuid(id), &author])
+        .await?
+        .ok_or_else(none)?;
+    let mut found = record(&row, &standings)?;
+    if !shared.node.admits(caller, &found) {
+        return Err(none().into());
+    }
+    if let Some(vector) = row.try_get::<_, Option<Vec<f32>>>(7)? {
+        found.embedding = vector;
+        found.embedding_space.clone_from(&shared.node.options.space);
+    }
+    Ok(found)
+}
+
+pub(super) async fn versions(
+    shared: &Shared,
+    caller: &Caller,
+    id: RecordId,
+) -> Result<Vec<GlobalRecord>, Failure> {
+    let found = of_thing(shared, caller, id, None).await?;
+    if found.is_empty() {
+        return Err(GlobalError::NotFound { id }.into());
+    }
+    Ok(found)
+}
+
+async fn of_thing(
+    shared: &Shared,
+    caller: &Caller,
+    id: RecordId,
+    wanted: Option<i32>,
+) -> Result<Vec<GlobalRecord>, Failure> {
+    let standings = shared.voices.standings(&shared.node).await?;
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = reading(&shared.node, &mut client, caller, "").await?;
+    let statement = shared.node.sql(&statements::versions());
+    let statement = transaction.prepare_cached(&statement).await?;
+    let (shelves, author) = (shelf_names(caller), caller.user.as_str());
+    let rows = transaction
+        .query(&statement, &[&shelves, &uuid(id), &author, &wanted])
+        .await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let record = record(row, &standings)?;
+        if shared.node.admits(caller, &record) {
+            found.push(record);
+        }
+    }
+    Ok(found)
+}
+
+pub(super) async fn published(
+    shared: &Shared,
+    caller: &Caller,
+) -> Result<Vec<GlobalRecord>, Failure> {
+    let standings = shared.voices.standings(&shared.node).await?;
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = reading(&shared.node, &mut client, caller, "").await?;
+    let statement = shared.node.sql(&statements::published());
+    let statement = transaction.prepare_cached(&statement).await?;
+    let rows = transaction
+        .query(&statement, &[&caller.user.as_str()])
+        .await?;
+    rows.iter().map(|row| record(row, &standings)).collect()
+}
+
+pub(super) async fn audit(
+    node: &Node,
+    limit: u32,
+) -> Result<Vec<(String, String, Option<RecordId>)>, Failure> {
+    let client = connection(&node.pool).await?;
+    let rows = client
+        .query(
+            "SELECT who, what, id FROM reprise_global.audit ORDER BY number DESC LIMIT $1",
+            &[&i64::from(limit)],
+        )
+        .await?;
+    let line = |row: &Row| {
+        let id: Option<Uuid> = row.get(2);
+        (row.get(0), row.get(1), id.map(record_id))
+    };
+    Ok(rows.iter().map(line).collect())
+}

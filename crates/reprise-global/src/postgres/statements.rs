@@ -1,0 +1,128 @@
+//! The statements of every question. `/*open*/(...)` marks what the policies of the tables ask too.
+
+use chrono::{DateTime, Utc};
+use reprise_engine::term_norm;
+
+/// The columns of [`super::read::record`].
+const COLUMNS: &str = "t.shelf, t.id, t.version, t.author, t.publication, t.checksum, t.since";
+/// The shelves open to the caller, and the one on which a thing of his own stands.
+const OPEN_OR_OWN: &str = "/*open*/(t.shelf = ANY($1::text[] || ARRAY( \
+     SELECT a.shelf FROM reprise_global.authored a \
+     WHERE /*open*/(a.author = $3) AND a.id = $2)))";
+
+/// What a question narrows its candidates to: `$3` are types or null, `$4` the instant or null.
+const NARROWED: &str = "($3::text[] IS NULL OR s.content_type = ANY($3))";
+/// The newest versions, and those of an instant.
+const NOW: &str = "s.until IS NULL AND $4::timestamptz IS NULL";
+const THEN: &str = "s.since <= $4 AND (s.until IS NULL OR s.until > $4)";
+const OPEN: &str = "/*open*/(s.shelf = ANY($1))";
+
+fn live(at: Option<DateTime<Utc>>) -> &'static str {
+    if at.is_some() { THEN } else { NOW }
+}
+
+pub(super) fn index(at: Option<DateTime<Utc>>) -> String {
+    format!(
+        "SELECT s.id, s.version, s.head, s.terms, \
+         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 \
+         FROM reprise_global.search s WHERE {OPEN} AND {NARROWED} AND {} \
+         ORDER BY s.embedding <=> $2::real[]::halfvec LIMIT $5",
+        live(at)
+    )
+}
+
+pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
+    format!(
+        "SELECT x.*, avg(cosine) OVER w, stddev_pop(cosine) OVER w, count(*) OVER w FROM ( \
+         SELECT s.id, s.version, s.head, s.terms, \
+         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 AS cosine \
+         FROM reprise_global.search s \
+         WHERE {OPEN} AND {NARROWED} AND {} AND s.embedding IS NOT NULL OFFSET 0) x \
+         WINDOW w AS () ORDER BY cosine DESC LIMIT $5",
+        live(at)
+    )
+}
+
+/// `$2` are terms, `$3` their weights.
+pub(super) fn words() -> String {
+    let [saturation, slope] = term_norm();
+    format!(
+        "SELECT s.id, s.version FROM unnest($2::int8[], $3::real[]) AS q(token, weight) \
+         JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
+         GROUP BY s.id, s.version ORDER BY sum(q.weight * s.count / (s.count + {saturation} * \
+         ({flat} + {slope} * s.head / $4::real))) DESC LIMIT $5",
+        flat = 1.0 - slope
+    )
+}
+
+/// What only words brought forward, as far as the question wants it.
+pub(super) fn facts(at: Option<DateTime<Utc>>) -> String {
+    format!(
+        "SELECT s.id, s.version, s.head, s.terms, \
+         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 FROM reprise_global.search s \
+         WHERE {OPEN} AND {NARROWED} AND {} AND s.id = ANY($5)",
+        live(at)
+    )
+}
+
+pub(super) fn postings() -> String {
+    format!(
+        "SELECT s.id, s.version, s.token, s.count FROM reprise_global.posting s \
+         WHERE {OPEN} AND s.token = ANY($2) AND s.id = ANY($3)"
+    )
+}
+
+pub(super) fn likeness() -> String {
+    "SELECT s.id, s.version, (1 - (s.embedding <=> b.embedding))::float4 \
+     FROM reprise_global.search b JOIN reprise_global.search s ON s.id = ANY($2) \
+     WHERE /*open*/(b.shelf = ANY($1)) AND b.id = $3 AND b.version = $4 \
+     AND /*open*/(s.shelf = ANY($1)) AND s.embedding IS NOT NULL"
+        .to_owned()
+}
+
+pub(super) fn texts() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM reprise_global.thing t \
+         JOIN unnest($2::uuid[], $3::int4[]) AS w(id, version) \
+         ON t.id = w.id AND t.version = w.version WHERE /*open*/(t.shelf = ANY($1))"
+    )
+}
+
+pub(super) fn get() -> String {
+    format!(
+        "SELECT {COLUMNS}, s.embedding::real[] FROM reprise_global.thing t \
+         LEFT JOIN reprise_global.search s \
+         ON s.shelf = t.shelf AND s.id = t.id AND s.version = t.version \
+         WHERE {OPEN_OR_OWN} AND t.id = $2 AND t.until IS NULL"
+    )
+}
+
+pub(super) fn versions() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM reprise_global.thing t WHERE {OPEN_OR_OWN} AND t.id = $2 \
+         AND ($4::int4 IS NULL OR t.version = $4) ORDER BY t.version DESC"
+    )
+}
+
+pub(super) fn published() -> String {
+    format!(
+        "SELECT {COLUMNS} FROM reprise_global.authored a JOIN reprise_global.thing t \
+         ON t.shelf = a.shelf AND t.id = a.id AND t.version = a.version \
+         WHERE /*open*/(a.author = $1) ORDER BY t.since DESC"
+    )
+}
+
+pub(super) fn all() -> Vec<(&'static str, String)> {
+    vec![
+        ("by meaning, index", index(None)),
+        ("by meaning, exact", exact(None)),
+        ("by words", words()),
+        ("facts", facts(None)),
+        ("postings", postings()),
+        ("likeness", likeness()),
+        ("texts", texts()),
+        ("get", get()),
+        ("versions", versions()),
+        ("published", published()),
+    ]
+}

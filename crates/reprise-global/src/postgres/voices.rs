@@ -1,0 +1,247 @@
+//! What runs and readers say of published things, kept in the database and folded on each node.
+//!
+//! A node reads what was said since it last looked, a little overlapping: a word is kept whole, so
+//! to read it twice changes nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use deadpool_postgres::Transaction;
+use reprise_types::{RecordId, UserId};
+use uuid::Uuid;
+
+use super::connect::{Failure, connection};
+use super::node::{Node, changing, record_id, shelf_names, uuid};
+use crate::caller::Caller;
+use crate::coordination::{Coordination, CoordinationSettings, Standings};
+use crate::error::GlobalError;
+use crate::record::sha256_hex;
+use crate::store::{Fate, UsageReport};
+
+/// A transaction takes no longer to end: what was said before is read again.
+const OVERLAP: TimeDelta = TimeDelta::minutes(2);
+/// After so long everything is read anew: others may have taken things back.
+const WHOLE: Duration = Duration::from_mins(10);
+/// The most uses that one contributor's word stands for.
+const USES_MAX: i32 = 1 << 30;
+
+/// What this node knows of what was said.
+#[derive(Debug)]
+pub(super) struct Voices {
+    settings: CoordinationSettings,
+    /// Held by whoever reads from the database.
+    fold: tokio::sync::Mutex<Fold>,
+    told: Mutex<Told>,
+}
+
+#[derive(Debug)]
+struct Fold {
+    said: Coordination,
+    /// The database's time at the last look; everything is to be read where there was none.
+    until: Option<DateTime<Utc>>,
+    whole: Option<Instant>,
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    standings: Standings,
+    at: Option<Instant>,
+}
+
+impl Voices {
+    pub(super) fn new(settings: CoordinationSettings) -> Self {
+        Self {
+            settings,
+            fold: tokio::sync::Mutex::new(Fold {
+                said: Coordination::new(settings),
+                until: None,
+                whole: None,
+            }),
+            told: Mutex::default(),
+        }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is told of each thing, no older than the options say. One asker looks, the others go
+    /// on with what is known.
+    pub(super) async fn standings(&self, node: &Node) -> Result<Standings, Failure> {
+        let age = node.options.standings_age;
+        {
+            let told = self.told();
+            if told.at.is_some_and(|at| at.elapsed() < age) {
+                return Ok(Arc::clone(&told.standings));
+            }
+        }
+        let is_new = self.told().at.is_none();
+        let mut fold = match self.fold.try_lock() {
+            Ok(fold) => fold,
+            Err(_) if is_new || age.is_zero() => self.fold.lock().await,
+            Err(_) => return Ok(Arc::clone(&self.told().standings)),
+        };
+        let now = fold.look(node, self.settings).await?;
+        let standings = Arc::new(fold.said.standings(now));
+        let mut told = self.told();
+        told.standings = Arc::clone(&standings);
+        told.at = Some(Instant::now());
+        Ok(standings)
+    }
+
+    /// Nothing was ever said of this thing.
+    pub(super) async fn forget(&self, id: RecordId) {
+        self.fold.lock().await.said.forget(id);
+        self.told().at = None;
+    }
+}
+
+impl Fold {
+    async fn look(
+        &mut self,
+        node: &Node,
+        settings: CoordinationSettings,
+    ) -> Result<DateTime<Utc>, Failure> {
+        if self.whole.is_none_or(|whole| whole.elapsed() > WHOLE) {
+            self.until = None;
+        }
+        let client = connection(&node.pool).await?;
+        let now = client.query_one("SELECT clock_timestamp()", &[]).await?;
+        let now: DateTime<Utc> = now.get(0);
+        let since = self.until.unwrap_or(DateTime::UNIX_EPOCH);
+        let voices = client
+            .prepare_cached(
+                "SELECT id, contributor, score, uses, at FROM reprise_global.voice WHERE at >= $1",
+            )
+            .await?;
+        let voices = client.query(&voices, &[&since]).await?;
+        let ratings = client
+            .prepare_cached(
+                "SELECT id, contributor, rating FROM reprise_global.rating WHERE at >= $1",
+            )
+            .await?;
+        let ratings = client.query(&ratings, &[&since]).await?;
+        if self.until.is_none() {
+            self.said = Coordination::new(settings);
+            self.whole = Some(Instant::now());
+        }
+        let who = |contributor: Uuid| contributor.as_u128();
+        for row in voices {
+            let uses = u32::try_from(row.get::<_, i32>(3)).unwrap_or_default();
+            let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
+            self.said
+                .stands(id, contributor, row.get(2), uses, row.get(4));
+        }
+        for row in ratings {
+            let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
+            self.said.rate(id, contributor, row.get(2));
+        }
+        self.until = Some(now - OVERLAP);
+        Ok(now)
+    }
+}
+
+/// The name of a user as a contributor: one voice, and nobody's name.
+fn contributor(node: &Node, user: &UserId) -> Uuid {
+    let hash = sha256_hex(format!("{}/{user}", node.salt).as_bytes());
+    let digits = hash.get(..32).unwrap_or_default();
+    Uuid::from_u128(u128::from_str_radix(digits, 16).unwrap_or_default())
+}
+
+/// Those of some things that the caller may see, each with whether it is his own.
+async fn seen(
+    node: &Node,
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    ids: &[RecordId],
+) -> Result<HashMap<RecordId, bool>, Failure> {
+    let statement = node.sql(
+        "SELECT t.id, t.author FROM reprise_global.thing t \
+         WHERE /*open*/(t.shelf = ANY($1)) AND t.id = ANY($2) AND t.until IS NULL \
+         UNION SELECT a.id, a.author FROM reprise_global.authored a \
+         WHERE /*open*/(a.author = $3) AND a.id = ANY($2)",
+    );
+    let statement = transaction.prepare_cached(&statement).await?;
+    let ids: Vec<Uuid> = ids.iter().map(|id| uuid(*id)).collect();
+    let author = caller.user.as_str();
+    let rows = transaction
+        .query(&statement, &[&shelf_names(caller), &ids, &author])
+        .await?;
+    let mut seen = HashMap::new();
+    for row in rows {
+        let own = row.get::<_, &str>(1) == author;
+        seen.insert(record_id(row.get(0)), own);
+    }
+    Ok(seen)
+}
+
+pub(super) async fn rate(
+    node: &Node,
+    caller: &Caller,
+    id: RecordId,
+    rating: f32,
+) -> Result<(), Failure> {
+    let mut client = connection(&node.pool).await?;
+    let transaction = changing(node, &mut client, caller).await?;
+    match seen(node, &transaction, caller, &[id]).await?.get(&id) {
+        None => return Err(GlobalError::NotFound { id }.into()),
+        Some(true) => return Err(GlobalError::OwnWork { id }.into()),
+        Some(false) => {}
+    }
+    let statement = "INSERT INTO reprise_global.rating (id, contributor, rating, at) \
+         VALUES ($1, $2, $3, clock_timestamp()) ON CONFLICT (id, contributor) \
+         DO UPDATE SET rating = excluded.rating, at = excluded.at";
+    let by = contributor(node, &caller.user);
+    transaction
+        .execute(statement, &[&uuid(id), &by, &rating])
+        .await?;
+    transaction.commit().await.map_err(Failure::Commit)
+}
+
+pub(super) async fn report(
+    node: &Node,
+    caller: &Caller,
+    reports: &[UsageReport],
+) -> Result<Vec<Fate>, Failure> {
+    let mut client = connection(&node.pool).await?;
+    let transaction = changing(node, &mut client, caller).await?;
+    let ids: Vec<RecordId> = reports.iter().map(|report| report.id).collect();
+    let seen = seen(node, &transaction, caller, &ids).await?;
+    // Each thing once, and all nodes in one order: no two wait for each other.
+    let mut words: BTreeMap<RecordId, (f32, u32)> = BTreeMap::new();
+    let mut fates = Vec::with_capacity(reports.len());
+    for UsageReport { id, score, count } in reports {
+        fates.push(match seen.get(id) {
+            None => Fate::NotFound,
+            Some(true) => Fate::OwnWork,
+            Some(false) => {
+                let (sum, uses) = words.entry(*id).or_default();
+                *sum += score * *count as f32;
+                *uses = uses.saturating_add(*count);
+                Fate::Counted
+            }
+        });
+    }
+    let ids: Vec<Uuid> = words.keys().map(|id| uuid(*id)).collect();
+    let scores = words.values().map(|(sum, uses)| sum / *uses as f32);
+    let scores: Vec<f32> = scores.map(|score| score.clamp(0.0, 1.0)).collect();
+    let uses = words.values().map(|(_, uses)| i32::try_from(*uses));
+    let uses: Vec<i32> = uses.map(|uses| uses.unwrap_or(USES_MAX)).collect();
+    let statement = format!(
+        "INSERT INTO reprise_global.voice AS v (id, contributor, score, uses, at) \
+         SELECT x.id, $1, x.score, x.uses, clock_timestamp() \
+         FROM unnest($2::uuid[], $3::real[], $4::int4[]) AS x(id, score, uses) \
+         ON CONFLICT (id, contributor) DO UPDATE SET \
+         score = (v.score * v.uses::float8 + excluded.score * excluded.uses::float8) \
+             / (v.uses::float8 + excluded.uses::float8), \
+         uses = least(v.uses::int8 + excluded.uses, {USES_MAX})::int4, at = excluded.at"
+    );
+    let by = contributor(node, &caller.user);
+    transaction
+        .execute(&statement, &[&by, &ids, &scores, &uses])
+        .await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    Ok(fates)
+}

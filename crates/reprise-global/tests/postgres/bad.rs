@@ -1,0 +1,109 @@
+//! Databases that cannot be used, each refused with one sentence that says what to do.
+
+use reprise_global::PostgresStore;
+use reprise_types::EmbeddingSpace;
+
+use crate::house::{House, ROLE, database, database_on, options};
+
+/// What the store says of a database, which must be one sentence.
+async fn refusal(url: &str) -> String {
+    let refused = PostgresStore::open(options(url)).await.unwrap_err();
+    let refused = refused.to_string();
+    assert!(!refused.contains('\n') && refused.len() < 400, "{refused}");
+    refused
+}
+
+/// A database that an administrator has changed.
+async fn changed(url: &str, statements: &str) -> String {
+    let admin = House::admin(url).await;
+    admin.batch_execute(statements).await.unwrap();
+    refusal(url).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_without_pgvector_or_with_an_old_one() {
+    drop(database().await);
+    let bare = database_on(House::server(), "template1").await;
+    let refused = refusal(&bare).await;
+    assert!(refused.contains("CREATE EXTENSION vector"), "{refused}");
+    let old = database().await;
+    let age = "UPDATE pg_extension SET extversion = '0.8.0' WHERE extname = 'vector'";
+    let refused = changed(&old, age).await;
+    assert!(
+        refused.contains("0.8.0") && refused.contains("ALTER EXTENSION"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_without_rights_and_one_above_the_policies() {
+    let url = database().await;
+    let name = url.rsplit('=').next().unwrap();
+    let refused = changed(
+        &url,
+        &format!("REVOKE CREATE ON DATABASE {name} FROM {ROLE}"),
+    )
+    .await;
+    assert!(refused.contains("give it CREATE"), "{refused}");
+    let above = url.replace(&format!("user={ROLE}"), "user=postgres");
+    let refused = refusal(&above).await;
+    assert!(refused.contains("BYPASSRLS"), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_that_are_newer_half_made_or_half_gone() {
+    for (statements, said) in [
+        (
+            "INSERT INTO reprise_global.schema_version VALUES (2)",
+            "newer Reprise",
+        ),
+        (
+            "INSERT INTO reprise_global.schema_version VALUES (9)",
+            "newer Reprise",
+        ),
+        ("DROP TABLE reprise_global.voice", "`voice` is missing"),
+        ("DROP TABLE reprise_global.schema_version", "half migrated"),
+    ] {
+        let url = database().await;
+        drop(PostgresStore::open(options(&url)).await.unwrap());
+        let refused = changed(&url, statements).await;
+        assert!(refused.contains(said), "{statements}: {refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_with_another_model_and_nodes_that_start_together() {
+    let url = database().await;
+    let mut starts = Vec::new();
+    for _ in 0..4 {
+        let url = url.clone();
+        starts.push(tokio::spawn(async move {
+            PostgresStore::open(options(&url)).await.map(drop)
+        }));
+    }
+    for start in starts {
+        start.await.unwrap().unwrap();
+    }
+    let mut other = options(&url);
+    other.space = other.space.map(|space| EmbeddingSpace {
+        model: "another".to_owned(),
+        ..space
+    });
+    let refused = PostgresStore::open(other).await.unwrap_err().to_string();
+    assert!(
+        refused.contains("`another 1 384`") && refused.contains("same model"),
+        "{refused}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn addresses_that_cannot_be_used_say_no_password() {
+    for url in [
+        "postgresql://ann:hunter2@127.0.0.1:1/x",
+        "postgresql://ann:hunter2@127.0.0.1:1/x?sslmode=maybe",
+        "host=/nowhere user=ann password=hunter2",
+    ] {
+        let refused = refusal(url).await;
+        assert!(!refused.contains("hunter2"), "{refused}");
+    }
+}

@@ -1,0 +1,109 @@
+//! The database ends as in a power cut, again and again, under many who publish.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reprise_global::conformance::{document, user};
+use reprise_global::{GlobalQuery, GlobalStore, PostgresStore};
+use reprise_tests::Postgres;
+use reprise_types::{ErrorKind, RecordId};
+
+use crate::house::{Said, database_on, furnish, options};
+
+/// Who publish at the same time.
+const CLIENTS: u32 = 50;
+/// Power cuts.
+const CUTS: u32 = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+#[expect(
+    clippy::too_many_lines,
+    reason = "clients, power cuts and the account afterwards are one story"
+)]
+async fn a_killed_database_loses_nothing_acknowledged_and_doubles_nothing() {
+    let start = || Postgres::start(&[]).unwrap();
+    let mut server = tokio::task::spawn_blocking(start).await.unwrap();
+    furnish(&server).await;
+    let url = database_on(&server, "base").await;
+    let mut given = options(&url);
+    given.connections = 20;
+    let store = PostgresStore::open(given).await.unwrap();
+    let is_over = Arc::new(AtomicBool::new(false));
+    let acknowledged: Said<(String, RecordId)> = Said::default();
+    let refused: Said<ErrorKind> = Said::default();
+    let mut clients = Vec::new();
+    for client in 0..CLIENTS {
+        let (store, is_over) = (store.clone(), Arc::clone(&is_over));
+        let (acknowledged, refused) = (acknowledged.clone(), refused.clone());
+        clients.push(tokio::spawn(async move {
+            let author = user(&format!("author-{client}"));
+            for number in 0.. {
+                if is_over.load(Ordering::Relaxed) {
+                    break;
+                }
+                let title = format!("Thing {client} {number}");
+                let thing = document(&title, &format!("Content of {title}."));
+                // As a client does: until there is an answer.
+                loop {
+                    match store.publish(&author, thing.clone()).await {
+                        Ok(done) => {
+                            acknowledged.add((title, done.id));
+                            break;
+                        }
+                        Err(error) => {
+                            refused.add(error.kind());
+                            tokio::task::yield_now().await;
+                            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+                        }
+                    }
+                }
+            }
+        }));
+    }
+    for cut in 1..=CUTS {
+        let wanted = acknowledged.all().len() + 200;
+        while acknowledged.all().len() < wanted {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        let cycle = move || {
+            server.kill().unwrap();
+            server.restart().unwrap();
+            server
+        };
+        server = tokio::task::spawn_blocking(cycle).await.unwrap();
+        // It goes on by itself.
+        let wanted = acknowledged.all().len() + 100;
+        while acknowledged.all().len() < wanted {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert!(cut <= CUTS);
+    }
+    is_over.store(true, Ordering::Relaxed);
+    for client in clients {
+        client.await.unwrap();
+    }
+    assert!(refused.all().iter().all(|kind| *kind == ErrorKind::Retry));
+    let mut standing: BTreeMap<String, RecordId> = BTreeMap::new();
+    for client in 0..CLIENTS {
+        let author = user(&format!("author-{client}"));
+        for record in store.published(&author).await.unwrap() {
+            let title = record.publication.title.clone();
+            assert_eq!(record.version.0, 1, "{title} was published once");
+            let before = standing.insert(title.clone(), record.id);
+            assert!(before.is_none(), "{title} stands twice");
+        }
+    }
+    let acknowledged = acknowledged.all();
+    for (title, id) in &acknowledged {
+        assert_eq!(standing.get(title), Some(id), "{title} was acknowledged");
+    }
+    assert_eq!(
+        standing.len(),
+        acknowledged.len(),
+        "and nothing else stands"
+    );
+    let query = GlobalQuery::new("content thing 7", 5);
+    let hits = store.query(&user("reader"), &query).await.unwrap().hits;
+    assert_eq!(hits.len(), 5);
+}

@@ -1,0 +1,111 @@
+//! One server for all tests of this binary, and a database for each.
+
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use reprise_global::PostgresOptions;
+use reprise_global::conformance::{DIMENSIONS, word_space, word_vectors};
+use reprise_tests::Postgres;
+use reprise_types::SystemClock;
+use tokio_postgres::{Client, NoTls};
+
+/// The role of the service: no superuser.
+pub(crate) const ROLE: &str = "reprise";
+/// A database with pgvector, of which the others are copies.
+const BASE: &str = "base";
+
+/// The server. It ends with this process, which holds the only way to its keeper.
+pub(crate) struct House;
+
+impl House {
+    pub(crate) fn server() -> &'static Postgres {
+        static SERVER: OnceLock<Postgres> = OnceLock::new();
+        SERVER.get_or_init(|| Postgres::start(&["fsync=off"]).unwrap())
+    }
+
+    /// As its administrator, in the database of an address.
+    pub(crate) async fn admin(url: &str) -> Client {
+        Self::client(&url.replace(&format!("user={ROLE}"), "user=postgres")).await
+    }
+
+    pub(crate) async fn client(url: &str) -> Client {
+        let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+        tokio::spawn(connection);
+        client
+    }
+}
+
+/// Makes the role and the base of all databases on a server.
+pub(crate) async fn furnish(server: &Postgres) {
+    let admin = House::client(&server.url("postgres", "postgres")).await;
+    let role = format!("CREATE ROLE {ROLE} LOGIN");
+    admin.batch_execute(&role).await.unwrap();
+    let base = format!("CREATE DATABASE {BASE}");
+    admin.batch_execute(&base).await.unwrap();
+    let inside = House::client(&server.url("postgres", BASE)).await;
+    inside
+        .batch_execute("CREATE EXTENSION vector")
+        .await
+        .unwrap();
+}
+
+/// A fresh database in which the role may make its tables: its address.
+pub(crate) async fn database_on(server: &Postgres, template: &str) -> String {
+    let name = server.fresh_name();
+    let admin = House::client(&server.url("postgres", "postgres")).await;
+    for statement in [
+        format!("CREATE DATABASE {name} TEMPLATE {template}"),
+        format!("GRANT CREATE ON DATABASE {name} TO {ROLE}"),
+    ] {
+        admin.batch_execute(&statement).await.unwrap();
+    }
+    server.url(ROLE, &name)
+}
+
+/// The same with pgvector on the server of all tests.
+pub(crate) async fn database() -> String {
+    static FURNISHED: tokio::sync::OnceCell<()> = tokio::sync::OnceCell::const_new();
+    static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let server = tokio::task::spawn_blocking(House::server).await.unwrap();
+    FURNISHED.get_or_init(|| furnish(server)).await;
+    // A template is copied by one session at a time.
+    let _alone = ONE_AT_A_TIME.lock().await;
+    database_on(server, BASE).await
+}
+
+/// What the tests' stores are lent; what runs say is told at once.
+pub(crate) fn options(url: &str) -> PostgresOptions {
+    let clock = Arc::new(SystemClock);
+    let space = Some(word_space());
+    let mut options = PostgresOptions::new(url, DIMENSIONS, space, word_vectors(), clock);
+    options.standings_age = Duration::ZERO;
+    options.connections = 6;
+    options.patience = Duration::from_secs(30);
+    options
+}
+
+/// A guarded list that tasks add to.
+#[derive(Debug, Clone)]
+pub(crate) struct Said<T>(Arc<Mutex<Vec<T>>>);
+
+impl<T> Default for Said<T> {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Vec::new())))
+    }
+}
+
+impl<T: Clone> Said<T> {
+    pub(crate) fn add(&self, one: T) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(one);
+    }
+
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}

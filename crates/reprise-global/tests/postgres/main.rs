@@ -1,0 +1,219 @@
+//! The PostgreSQL store on a real server: the suite that every store passes, with statements and
+//! policies and with policies alone, and what is its own.
+//!
+//! The server comes by pip (`reprise-tests`) and runs on a socket of its own.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test fails by panicking")]
+
+mod bad;
+mod faults;
+mod house;
+mod plans;
+
+use std::time::Duration;
+
+use house::{House, database, options};
+use reprise_global::conformance::{document, member, user};
+use reprise_global::{GlobalQuery, GlobalStore, PostgresStore, UsageReport, Version};
+
+mod statements_and_policies {
+    use super::*;
+
+    async fn store() -> (PostgresStore, ()) {
+        (
+            PostgresStore::open(options(&database().await))
+                .await
+                .unwrap(),
+            (),
+        )
+    }
+
+    reprise_global::conformance_suite!(store);
+}
+
+mod policies_alone {
+    use super::*;
+
+    async fn store() -> (PostgresStore, ()) {
+        let mut options = options(&database().await);
+        options.policies_alone = true;
+        (PostgresStore::open(options).await.unwrap(), ())
+    }
+
+    reprise_global::conformance_suite!(store);
+}
+
+async fn found(store: &PostgresStore, text: &str) -> Vec<String> {
+    let query = GlobalQuery::new(text, 10);
+    let answer = store.query(&user("reader"), &query).await.unwrap();
+    let hits = answer.hits.into_iter();
+    hits.map(|hit| hit.record.publication.title).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_node_sees_at_once_what_another_published_and_took_back() {
+    let url = database().await;
+    let one = PostgresStore::open(options(&url)).await.unwrap();
+    let two = PostgresStore::open(options(&url)).await.unwrap();
+    let ann = user("ann");
+    let thing = document("Otters", "Otters hold hands.");
+    let id = one.publish(&ann, thing).await.unwrap().id;
+    assert_eq!(found(&two, "otters").await, ["Otters"]);
+    for number in 0..40 {
+        let reader = user(&format!("reader-{number}"));
+        let report = UsageReport {
+            id,
+            score: 1.0,
+            count: 1,
+        };
+        one.report(&reader, &[report]).await.unwrap();
+    }
+    let heard = two.get(&ann, id, None).await.unwrap().quality_metrics;
+    assert_eq!(heard.usage_count, 40);
+    one.unpublish(&ann, id).await.unwrap();
+    assert!(found(&two, "otters").await.is_empty());
+    assert!(two.get(&ann, id, None).await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn the_same_thing_published_at_the_same_time_is_one_thing_and_no_word_is_lost() {
+    let url = database().await;
+    let store = PostgresStore::open(options(&url)).await.unwrap();
+    let mut tasks = Vec::new();
+    for number in 0..24_u32 {
+        let store = store.clone();
+        tasks.push(tokio::spawn(async move {
+            let text = format!("Content {}", number % 3);
+            let done = store.publish(&user("ann"), document("Thing", &text)).await;
+            done.unwrap().id
+        }));
+    }
+    let mut ids = Vec::new();
+    for task in tasks {
+        ids.push(task.await.unwrap());
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 1, "one origin is one thing");
+    let versions = store.versions(&user("bob"), ids[0]).await.unwrap();
+    let numbers: Vec<u32> = versions.iter().map(|one| one.version.0).collect();
+    let expected: Vec<u32> = (1..=numbers.len() as u32).rev().collect();
+    assert_eq!(numbers, expected, "no version is missing or doubled");
+    let live = found(&store, "content").await;
+    assert_eq!(live, ["Thing"], "only the newest answers");
+    let mut tasks = Vec::new();
+    for _ in 0..20 {
+        let (store, id) = (store.clone(), ids[0]);
+        tasks.push(tokio::spawn(async move {
+            let report = UsageReport {
+                id,
+                score: 0.5,
+                count: 1,
+            };
+            store.report(&user("bob"), &[report, report]).await.unwrap();
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let said = House::admin(&url).await;
+    let row = said.query_one("SELECT uses FROM reprise_global.voice", &[]);
+    assert_eq!(row.await.unwrap().get::<_, i32>(0), 40);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_taken_back_leaves_no_row_and_the_audit_names_authors_alone() {
+    let url = database().await;
+    let store = PostgresStore::open(options(&url)).await.unwrap();
+    let ann = member("ann", "acme");
+    let word = "xylophonequartz";
+    let mut thing = document("A title", &format!("About {word}."));
+    thing.access_policy = reprise_global::AccessPolicy::Org;
+    let id = store.publish(&ann, thing.clone()).await.unwrap().id;
+    thing.content.push_str(" More.");
+    store.publish(&ann, thing).await.unwrap();
+    let mia = member("zacharias", "acme");
+    store.rate(&mia, id, 0.5).await.unwrap();
+    let gone = store.unpublish(&ann, id).await.unwrap();
+    assert!(gone.verified && gone.versions == 2);
+    let admin = House::admin(&url).await;
+    for table in ["thing", "search", "posting", "authored", "voice", "rating"] {
+        let count = format!("SELECT count(*) FROM reprise_global.{table}");
+        let row = admin.query_one(&count, &[]).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 0, "{table}");
+    }
+    let lines = admin
+        .query(
+            "SELECT a::text FROM reprise_global.audit a ORDER BY number",
+            &[],
+        )
+        .await
+        .unwrap();
+    let lines: Vec<String> = lines.iter().map(|row| row.get(0)).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let all = lines.join("\n");
+    assert!(all.contains("ann") && all.contains("unpublish"), "{all}");
+    assert!(!all.contains("zacharias") && !all.contains(word), "{all}");
+    let told = store.audit(10).await.unwrap();
+    assert_eq!(told.first().unwrap().1, "unpublish");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_is_found_like_what_was_published_and_passes_over_what_stands() {
+    let store = PostgresStore::open(options(&database().await))
+        .await
+        .unwrap();
+    let ann = user("ann");
+    let mut things: Vec<_> = (0..1_200)
+        .map(|number| document(&format!("Guide {number}"), &format!("About topic{number}.")))
+        .collect();
+    assert_eq!(store.import(&ann, things.clone()).await.unwrap(), 1_200);
+    let first = found(&store, "topic777").await.into_iter().next();
+    assert_eq!(first.as_deref(), Some("Guide 777"));
+    things.push(document("Guide 1200", "About topic1200."));
+    assert_eq!(store.import(&ann, things).await.unwrap(), 1);
+    let again = document("Guide 5", "About topic5.");
+    let again = store.publish(&ann, again).await.unwrap();
+    assert!(again.unchanged && again.version == Version(1));
+    let near = document("Guide 5 again", "About topic5.");
+    let near = store.publish(&user("bob"), near).await.unwrap();
+    assert_eq!(near.overlaps.first().map(|one| one.id), Some(again.id));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_exhausted_pool_refuses_at_once_and_says_that_it_is_busy() {
+    let url = database().await;
+    let mut options = options(&url);
+    options.connections = 2;
+    options.patience = Duration::ZERO;
+    let store = PostgresStore::open(options).await.unwrap();
+    let admin = House::admin(&url).await;
+    // Two that publish wait for this lock, with both connections.
+    admin
+        .batch_execute("BEGIN; LOCK TABLE reprise_global.authored IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let mut waiting = Vec::new();
+    for number in 0..2 {
+        let store = store.clone();
+        waiting.push(tokio::spawn(async move {
+            let thing = document(&format!("Thing {number}"), "Content");
+            store.publish(&user("ann"), thing).await
+        }));
+    }
+    while store.connections().0 < 2 {
+        tokio::task::yield_now().await;
+    }
+    let refused = store
+        .query(&user("bob"), &GlobalQuery::new("thing", 3))
+        .await;
+    let refused = refused.unwrap_err();
+    assert!(
+        matches!(refused, reprise_global::GlobalError::Busy { .. }),
+        "{refused}"
+    );
+    admin.batch_execute("COMMIT").await.unwrap();
+    for one in waiting {
+        one.await.unwrap().unwrap();
+    }
+    assert_eq!(found(&store, "thing").await.len(), 2);
+}

@@ -1,0 +1,181 @@
+//! What the database does for a question: no table is read whole, and every plan begins at the
+//! shelf.
+
+use reprise_global::conformance::{DIMENSIONS, document, member, user};
+use reprise_global::{AccessPolicy, GlobalQuery, GlobalStore, PostgresStore, Publication};
+use reprise_tests::Seeded;
+use serde_json::Value;
+
+use crate::house::{House, database, options};
+
+/// Things whose words and vectors come by number.
+fn things(count: u32, policy: AccessPolicy) -> Vec<Publication> {
+    (0..count)
+        .map(|number| Publication {
+            access_policy: policy,
+            ..document(
+                &format!("Note {number} {}", policy.name()),
+                &format!(
+                    "word{} word{} word{} common",
+                    number % 97,
+                    number % 89 + 100,
+                    number % 83 + 200
+                ),
+            )
+        })
+        .collect()
+}
+
+/// What a question gives its statements: that of a small tenant where all is compared.
+fn given(name: &str) -> String {
+    let id = "'00000000-0000-0000-0000-000000000001'";
+    let ids = format!("ARRAY[{id}::uuid]");
+    let (both, own) = ("ARRAY['public', 'org:acme']", "ARRAY['org:acme']");
+    let vector = "array_fill(0.05::real, ARRAY[384])";
+    match name {
+        "by meaning, index" => format!("{both}, {vector}, NULL, NULL, 64"),
+        "by meaning, exact" => format!("{own}, {vector}, NULL, NULL, 64"),
+        "by words" => format!("{both}, ARRAY[1, 2]::int8[], ARRAY[3, 4]::real[], 20, 64"),
+        "facts" => format!("{both}, {vector}, NULL, NULL, {ids}"),
+        "postings" => format!("{both}, ARRAY[1, 2]::int8[], {ids}"),
+        "likeness" => format!("{both}, {ids}, {id}, 1"),
+        "texts" => format!("{both}, {ids}, ARRAY[1]"),
+        "get" => format!("{both}, {id}, 'ann'"),
+        "versions" => format!("{both}, {id}, 'ann', NULL"),
+        // A new statement without arguments here is refused by the database.
+        _ => "'mia'".to_owned(),
+    }
+}
+
+/// The nodes of a plan that read a table of ours: their type, table and condition.
+fn reads(plan: &Value, found: &mut Vec<(String, String, String)>) {
+    let text = |key: &str| plan[key].as_str().unwrap_or_default().to_owned();
+    if plan["Relation Name"].is_string() {
+        let condition = format!(
+            "{} {} {}",
+            text("Index Cond"),
+            text("Order By"),
+            text("Filter")
+        );
+        found.push((text("Node Type"), text("Relation Name"), condition));
+    }
+    for below in plan["Plans"].as_array().into_iter().flatten() {
+        reads(below, found);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_question_reads_a_whole_table_and_each_names_its_shelf() {
+    let url = database().await;
+    let store = PostgresStore::open(options(&url)).await.unwrap();
+    let ann = member("ann", "acme");
+    store
+        .import(&ann, things(300, AccessPolicy::Org))
+        .await
+        .unwrap();
+    store
+        .import(&user("bob"), things(12_000, AccessPolicy::Public))
+        .await
+        .unwrap();
+    assert!(store.maintain().await.unwrap(), "the index is built");
+    assert!(!store.maintain().await.unwrap(), "once");
+    let client = House::client(&url).await;
+    client
+        .batch_execute(
+            "SELECT '[0]'::halfvec(1); SET reprise.org = 'org:acme'; SET reprise.author = 'ann'; \
+             SET hnsw.iterative_scan = strict_order; SET plan_cache_mode = force_custom_plan",
+        )
+        .await
+        .unwrap();
+    for (number, (name, statement)) in store.hot_statements().into_iter().enumerate() {
+        let given = given(name);
+        client
+            .batch_execute(&format!("PREPARE q{number} AS {statement}"))
+            .await
+            .unwrap();
+        let explained = client
+            .simple_query(&format!(
+                "EXPLAIN (FORMAT JSON) EXECUTE q{number} ({given})"
+            ))
+            .await
+            .unwrap();
+        let text: String = explained
+            .iter()
+            .filter_map(|message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+                _ => None,
+            })
+            .collect();
+        let plan: Value = serde_json::from_str(&text).unwrap();
+        let mut found = Vec::new();
+        reads(&plan[0]["Plan"], &mut found);
+        assert!(!found.is_empty(), "{name}: {text}");
+        for (node, table, condition) in &found {
+            assert!(node != "Seq Scan", "{name} reads all of {table}: {text}");
+            let key = if table == "authored" {
+                "author"
+            } else {
+                "shelf"
+            };
+            let is_narrowed = condition.contains(key) || node.starts_with("Bitmap Heap");
+            assert!(is_narrowed, "{name}: {table} without its {key}: {text}");
+        }
+        if name == "by meaning, index" {
+            assert!(text.contains("search_by_meaning"), "{text}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_index_finds_what_every_comparison_finds_for_large_and_small_tenants() {
+    let url = database().await;
+    let mut exact = options(&url);
+    exact.vectors = seeded_vectors();
+    let mut indexed = exact.clone();
+    (exact.exact_max, indexed.exact_max) = (u32::MAX, 1);
+    let (exact, indexed) = (
+        PostgresStore::open(exact).await.unwrap(),
+        PostgresStore::open(indexed).await.unwrap(),
+    );
+    let (large, small) = (member("ann", "large"), member("ann", "small"));
+    indexed
+        .import(&large, things(6_000, AccessPolicy::Org))
+        .await
+        .unwrap();
+    let few = things(6_120, AccessPolicy::Org).split_off(6_000);
+    indexed.import(&small, few).await.unwrap();
+    assert!(indexed.maintain().await.unwrap());
+    for caller in [member("mia", "large"), member("mia", "small")] {
+        let (mut same, mut all) = (0, 0);
+        for number in 0..40 {
+            let query = GlobalQuery::new(format!("question {number}"), 10);
+            let ids = async |store: &PostgresStore| {
+                let hits = store.query(&caller, &query).await.unwrap().hits;
+                hits.iter().map(|hit| hit.record.id).collect::<Vec<_>>()
+            };
+            let (truth, found) = (ids(&exact).await, ids(&indexed).await);
+            assert_eq!(truth.len(), 10);
+            all += truth.len();
+            same += truth.iter().filter(|id| found.contains(id)).count();
+        }
+        let share = same as f64 / all as f64;
+        assert!(share >= 0.95, "{:?}: {share}", caller.org);
+    }
+}
+
+/// Directions around one of forty, the same for the same text: as texts have topics.
+fn seeded_vectors() -> reprise_global::TextVectors {
+    std::sync::Arc::new(|text| {
+        let seed = text.bytes().fold(1_u64, |seed, byte| {
+            seed.wrapping_mul(31).wrapping_add(u64::from(byte))
+        });
+        let mut own = Seeded::new(seed);
+        let mut topic = Seeded::new(own.below(40));
+        let part = |numbers: &mut Seeded| numbers.below(1 << 24) as f32 / (1 << 24) as f32 - 0.5;
+        let mut vector: Vec<f32> = (0..DIMENSIONS)
+            .map(|_| part(&mut topic) + 0.8 * part(&mut own))
+            .collect();
+        reprise_types::normalize(&mut vector);
+        Some((reprise_global::conformance::word_space(), vector))
+    })
+}

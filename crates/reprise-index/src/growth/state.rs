@@ -1,0 +1,85 @@
+//! What the writer knows of its graph: still in the part it was saved in, or in memory and growing.
+
+use crate::graph::{Graph, GraphScratch};
+use crate::pages::LeftPart;
+
+/// Segment type of a graph over the newest documents (Layer B).
+pub const PART_HOT_GRAPH: u8 = 0x42;
+
+/// Segment type of a graph over all documents (Layer C).
+pub const PART_GRAPH: u8 = 0x43;
+
+/// Documents from which on a graph is grown: some time before it becomes the quicker way, which for
+/// ten results is at 134K (see the constants in `vectors/query`).
+pub const GRAPH_DOCUMENTS: usize = 100_000;
+
+/// What the writer knows of its graph.
+#[derive(Debug)]
+pub(crate) struct GraphState {
+    pub(super) graph: Graph,
+    /// As it was saved, not yet read.
+    saved: Option<LeftPart>,
+    /// Documents that got a vector since it was saved.
+    moved: Vec<u32>,
+    /// Documents from which on it is grown.
+    pub(super) from: usize,
+    pub(super) scratch: GraphScratch,
+}
+
+impl Default for GraphState {
+    fn default() -> Self {
+        Self {
+            graph: Graph::default(),
+            saved: None,
+            moved: Vec::new(),
+            from: GRAPH_DOCUMENTS,
+            scratch: GraphScratch::default(),
+        }
+    }
+}
+
+impl GraphState {
+    pub(crate) fn saved(part: LeftPart) -> Self {
+        Self {
+            saved: Some(part),
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn moved(&mut self, ordinal: u32) {
+        if self.saved.is_some() {
+            self.moved.push(ordinal);
+        }
+        self.graph.moved(ordinal);
+    }
+
+    pub(crate) fn drop_graph(&mut self) {
+        *self = Self {
+            from: self.from,
+            ..Self::default()
+        };
+    }
+
+    pub(crate) fn published(&self) -> Graph {
+        self.graph.clone()
+    }
+
+    /// Reads the saved graph, where there is one. A damaged one is left out and grown anew.
+    pub(super) fn settle(&mut self, documents: u32) {
+        if let Some(part) = self.saved.take() {
+            let graph = |bytes| Graph::from_part(&bytes, documents).ok();
+            self.graph = part.all().and_then(graph).unwrap_or_default();
+            for ordinal in std::mem::take(&mut self.moved) {
+                self.graph.moved(ordinal);
+            }
+        }
+    }
+
+    /// The part to save, and its tag; none where there is no graph.
+    pub(crate) fn part(&mut self, documents: u32) -> Option<(u8, Vec<u8>)> {
+        self.settle(documents);
+        let whole = self.graph.covered().start == 0;
+        let tag = if whole { PART_GRAPH } else { PART_HOT_GRAPH };
+        (!self.graph.is_empty()).then(|| (tag, self.graph.to_part()))
+    }
+}

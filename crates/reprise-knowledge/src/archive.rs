@@ -1,0 +1,261 @@
+//! A whole memory as lines: each live record in the form that every face prints, and under
+//! `archive` what the log says besides, so that nothing is lost on the way back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reprise_engine::{Engine, EngineError, Said};
+use reprise_types::{ContentHash, ExternalId, MemoryRecord, RecordId, Visibility, normal_tag};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::joint::Joint;
+
+/// The field of a line that holds what the log says besides.
+const ARCHIVE: &str = "archive";
+
+/// What a line says beside its record, under `archive`.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Beside {
+    /// What the log said before the record was kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    before: Vec<Said>,
+    /// The record as it was kept, where the line does not give it: its tags may be others now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kept: Option<Box<MemoryRecord>>,
+    /// On the last line: what the log said after it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    after: Vec<Said>,
+    /// On the last line: how many lines there are, so that a cut export is known for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+}
+
+impl Beside {
+    /// What the last of so many lines says.
+    #[cfg(test)]
+    pub(crate) fn end(lines: u64) -> Self {
+        Self {
+            lines: Some(lines),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the line needs none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let Self {
+            before,
+            kept,
+            after,
+            lines,
+        } = self;
+        before.is_empty() && kept.is_none() && after.is_empty() && lines.is_none()
+    }
+}
+
+/// Hands over every live record of a memory, in the order of its log, with what the log says
+/// besides. `visible` gives the line of a record as it is printed; what `stays` is left out with
+/// all that was said of it. Answers how many records stayed.
+pub fn tell<E: From<EngineError>>(
+    engine: &Engine,
+    visible: &dyn Fn(&MemoryRecord) -> Value,
+    stays: &dyn Fn(&MemoryRecord) -> bool,
+    give: &mut dyn FnMut(&MemoryRecord, &Beside) -> Result<(), E>,
+) -> Result<u64, E> {
+    let memory = engine.snapshot();
+    let mut told = Vec::new();
+    engine.tell(&mut |said| told.push(said))?;
+    let held_back = held_back(&told, stays);
+    let (mut before, mut last, mut lines) = (Vec::new(), None::<(MemoryRecord, Beside)>, 0);
+    for said in told {
+        if about(&said).iter().any(|id| held_back.contains(id)) {
+            continue;
+        }
+        let present = match &said {
+            Said::Kept(record) => memory.get(record.id).and_then(Result::ok),
+            _ => None,
+        };
+        let (Said::Kept(kept), Some(present)) = (&said, present) else {
+            before.push(said);
+            continue;
+        };
+        if let Some((record, beside)) = last.take() {
+            give(&record, &beside)?;
+        }
+        let is_said = record_of(&visible(&present)).is_ok_and(|read| read == **kept);
+        let beside = Beside {
+            before: std::mem::take(&mut before),
+            kept: (!is_said).then(|| kept.clone()),
+            ..Beside::default()
+        };
+        lines += 1;
+        last = Some((present, beside));
+    }
+    if let Some((record, mut beside)) = last {
+        (beside.after, beside.lines) = (before, Some(lines));
+        give(&record, &beside)?;
+    }
+    Ok(held_back.len() as u64)
+}
+
+/// The records that are not to be told, by anything that they or their tags ever were.
+fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeSet<RecordId> {
+    let mut held: BTreeMap<RecordId, &MemoryRecord> = BTreeMap::new();
+    let mut back = BTreeSet::new();
+    for said in told {
+        let record = match said {
+            Said::Kept(record) => {
+                held.insert(record.id, record);
+                MemoryRecord::clone(record)
+            }
+            Said::Tagged { record, tags, .. } => match held.get(record) {
+                Some(kept) => MemoryRecord {
+                    tags: tags.clone(),
+                    ..MemoryRecord::clone(kept)
+                },
+                None => continue,
+            },
+            _ => continue,
+        };
+        if stays(&record) {
+            back.insert(record.id);
+        }
+    }
+    back
+}
+
+/// The records that cannot be left out of what is said.
+fn about(said: &Said) -> Vec<RecordId> {
+    match said {
+        Said::Kept(record) => vec![record.id],
+        Said::Tagged { record, .. } | Said::Forgotten { record, .. } => vec![*record],
+        Said::Linked { record, to, .. } | Said::Unlinked { record, to, .. } => vec![*record, *to],
+        _ => Vec::new(),
+    }
+}
+
+/// The record of a line, as far as its visible part says; the error is a sentence.
+pub(crate) fn record_of(line: &Value) -> Result<MemoryRecord, String> {
+    let mut fields = line.as_object().cloned().ok_or("the line is no object")?;
+    fields.remove(ARCHIVE);
+    let mut names: Vec<ExternalId> = match fields.remove("external_ids") {
+        Some(names) => serde_json::from_value(names).map_err(|error| error.to_string())?,
+        None => Vec::new(),
+    };
+    if let Some(Value::String(name)) = fields.remove("external_id")
+        && names.iter().all(|other| other.id != name)
+    {
+        names.insert(0, ExternalId::new(ExternalId::BATCH, name));
+    }
+    fields.insert("external_ids".to_owned(), json!(names));
+    for (name, value) in [
+        ("visibility", json!(Visibility::Private)),
+        ("retention", json!(reprise_types::Retention::default())),
+        ("provenance", json!({})),
+        ("content_hash", json!(ContentHash(0))),
+    ] {
+        fields.entry(name).or_insert(value);
+    }
+    let text = fields
+        .get("text")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    fields["content_hash"] = json!(Engine::hash(text));
+    serde_json::from_value(Value::Object(fields)).map_err(|error| error.to_string())
+}
+
+/// Whether an object is a line of an export.
+pub(crate) fn is_line(object: &Map<String, Value>) -> bool {
+    ["id", "text", "kind", "known_at", "source"]
+        .iter()
+        .all(|name| object.contains_key(*name))
+}
+
+/// A whole memory that was read from lines.
+#[derive(Debug, Default)]
+pub struct Archive {
+    /// Everything that its log said.
+    pub told: Vec<Said>,
+    /// Its live records as they are now.
+    pub present: Vec<MemoryRecord>,
+}
+
+impl Archive {
+    /// Takes the lines; the error is a sentence about the whole.
+    pub fn of(lines: impl IntoIterator<Item = Value>) -> Result<Self, String> {
+        let (mut archive, mut count, mut end) = (Self::default(), 0_u64, None);
+        for mut line in lines {
+            if end.is_some() {
+                return Err(format!(
+                    "it goes on after line {count}, which says to be its last"
+                ));
+            }
+            count += 1;
+            let wrong = |why: String| format!("line {count} is none of an export: {why}");
+            let beside: Beside = match line.as_object_mut().and_then(|line| line.remove(ARCHIVE)) {
+                Some(beside) => {
+                    serde_json::from_value(beside).map_err(|error| wrong(error.to_string()))?
+                }
+                None => Beside::default(),
+            };
+            let present = record_of(&line).map_err(wrong)?;
+            archive.told.extend(beside.before);
+            let kept = beside.kept.unwrap_or_else(|| Box::new(present.clone()));
+            archive.told.push(Said::Kept(kept));
+            archive.told.extend(beside.after);
+            archive.present.push(present);
+            end = beside.lines;
+        }
+        match end {
+            Some(lines) if lines == count => Ok(archive),
+            Some(lines) => Err(format!("it says to have {lines} lines and has {count}")),
+            None => Err(format!("it is cut: it has {count} lines and no last one")),
+        }
+    }
+
+    /// The links between its live records.
+    #[must_use]
+    pub fn joints(&self) -> Vec<Joint> {
+        let live: BTreeSet<RecordId> = self.present.iter().map(|record| record.id).collect();
+        let mut joints: Vec<(RecordId, RecordId, &str)> = Vec::new();
+        for said in &self.told {
+            match said {
+                Said::Linked {
+                    record,
+                    to,
+                    relation,
+                    ..
+                } => joints.push((*record, *to, relation)),
+                Said::Unlinked {
+                    record,
+                    to,
+                    relation,
+                    ..
+                } => {
+                    joints.retain(|joint| *joint != (*record, *to, relation));
+                }
+                _ => {}
+            }
+        }
+        // What consolidation says of a pair is spelled as no caller can.
+        joints.retain(|(from, to, relation)| {
+            let is_spoken = normal_tag(relation).is_some_and(|spoken| spoken == *relation);
+            is_spoken && live.contains(from) && live.contains(to)
+        });
+        let joints = joints.into_iter().map(|(from, to, relation)| Joint {
+            from: named(from),
+            to: named(to),
+            relation: relation.to_owned(),
+        });
+        joints.collect()
+    }
+}
+
+/// The name that a record of another memory has in this one.
+pub(crate) fn named(id: RecordId) -> ExternalId {
+    ExternalId::new(ExternalId::REPRISE, id.to_string())
+}
+
+#[cfg(test)]
+mod tests;

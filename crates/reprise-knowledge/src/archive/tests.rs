@@ -1,0 +1,138 @@
+//! A memory through its lines and back, whole and cut.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Duration, Utc};
+use reprise_engine::{EngineOptions, ForgetSelector};
+use reprise_store::RealDisk;
+use reprise_types::{MemoryKind, MemorySource, NewRecord, WriteOutcome};
+
+use super::*;
+
+fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_768_000_000, 123_456_000).unwrap()
+}
+
+fn empty(folder: &tempfile::TempDir, name: &str) -> Engine {
+    let mut options = EngineOptions::new(8, 7, now());
+    options.create = true;
+    Engine::open(Arc::new(RealDisk), &folder.path().join(name), &options)
+        .unwrap()
+        .0
+}
+
+/// The visible part as a face prints it, in short.
+fn line(record: &MemoryRecord) -> Value {
+    let mut value = json!(record);
+    for name in ["embedding", "embedding_space", "content_hash", "visibility"] {
+        value.as_object_mut().unwrap().remove(name);
+    }
+    value
+}
+
+fn written(record: &MemoryRecord, beside: &Beside) -> Value {
+    let mut line = line(record);
+    line[ARCHIVE] = json!(beside);
+    line
+}
+
+fn lines(engine: &Engine) -> Vec<Value> {
+    let mut lines = Vec::new();
+    let stays = |record: &MemoryRecord| record.tags.iter().any(|tag| tag == "sensitive");
+    let held_back = tell::<EngineError>(engine, &line, &stays, &mut |record, beside| {
+        lines.push(written(record, beside));
+        Ok(())
+    });
+    assert_eq!(held_back.unwrap(), 1);
+    lines
+}
+
+fn lived(folder: &tempfile::TempDir) -> (Engine, Vec<RecordId>) {
+    let mut engine = empty(folder, "a.rvf");
+    let record = |text: &str, name: &str| {
+        let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
+        record.external_ids = vec![ExternalId::new(ExternalId::BATCH, name)];
+        record.confidence = Some(0.9);
+        record
+    };
+    let mut published = record("c", "c");
+    published.visibility = Visibility::Shared;
+    let mut secret = record("nobody else's", "s");
+    secret.tags = vec!["sensitive".to_owned()];
+    let records = vec![
+        record("a", "a"),
+        record("b", "b"),
+        published,
+        secret,
+        record("gone", "g"),
+    ];
+    let outcomes = engine.observe(records, None, now()).unwrap();
+    let ids: Vec<RecordId> = outcomes
+        .iter()
+        .map(|outcome| match outcome {
+            WriteOutcome::Inserted { id } => *id,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let mut later = record("a, corrected", "a2");
+    later.supersedes = Some(ids[0]);
+    let at = now() + Duration::seconds(1);
+    engine.observe(vec![later], None, at).unwrap();
+    engine.tag(ids[1], &["new".to_owned()], at).unwrap();
+    engine.link(ids[1], ids[2], "because_of", at).unwrap();
+    engine.link(ids[1], ids[3], "because_of", at).unwrap();
+    engine
+        .forget(&ForgetSelector::Id(ids[4]), "asked", at)
+        .unwrap();
+    (engine, ids)
+}
+
+#[test]
+fn what_is_read_back_is_what_was_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, ids) = lived(&folder);
+    let first = lines(&engine);
+    assert_eq!(first.len(), 3, "a line for each live record that may leave");
+    let text = serde_json::to_string(&first).unwrap();
+    assert!(
+        !text.contains("nobody else's") && !text.contains("gone"),
+        "{text}"
+    );
+    assert_eq!(
+        first[0]["tags"],
+        json!(["new"]),
+        "a line says what is so now"
+    );
+    let archive = Archive::of(serde_json::from_str::<Vec<Value>>(&text).unwrap()).unwrap();
+    assert_eq!(archive.joints().len(), 1);
+    let mut made = empty(&folder, "b.rvf");
+    made.retell(archive.told).unwrap();
+    let (own, other) = (made.snapshot(), engine.snapshot());
+    assert_eq!(own.links(ids[1])[0].relation, "because_of");
+    assert_eq!(own.versions(own.current(ids[0]).unwrap()).len(), 2);
+    assert_eq!(
+        own.get(ids[2]).unwrap().unwrap(),
+        other.get(ids[2]).unwrap().unwrap()
+    );
+    let mut second = Vec::new();
+    let stayed = tell::<EngineError>(&made, &line, &|_| false, &mut |record, beside| {
+        second.push(written(record, beside));
+        Ok(())
+    });
+    assert_eq!((stayed.unwrap(), second), (0, first));
+}
+
+#[test]
+fn an_export_that_was_cut_or_joined_is_one_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, _) = lived(&folder);
+    let lines = lines(&engine);
+    let refused = |lines: Vec<Value>| Archive::of(lines).unwrap_err();
+    assert!(refused(lines[..2].to_vec()).contains("cut"));
+    assert!(refused(lines[1..].to_vec()).contains("says to have 3 lines and has 2"));
+    assert!(refused([lines.clone(), lines.clone()].concat()).contains("goes on after line 3"));
+    let mut bad = lines.clone();
+    bad[1]["kind"] = json!("gossip");
+    assert!(refused(bad).contains("line 2"));
+    assert!(refused(Vec::new()).contains("cut"));
+}

@@ -1,0 +1,188 @@
+//! Each form written, and read back by the reader that takes it.
+
+use reprise_types::{Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::archive::{Archive, Beside};
+use crate::import::testing::{All, all};
+use crate::import::{ImportKind, read_archive, recognise};
+use crate::lesson::Lesson;
+use crate::record_for_tests::kept;
+use crate::sunwell::{Decision, Failure};
+
+fn told() -> Vec<Telling> {
+    let mut lesson = NewRecord::new("", MemorySource::UserInput, MemoryKind::Finding);
+    let details = Lesson {
+        title: "Jira transitions".to_owned(),
+        content: "Ask for them first".to_owned(),
+        contexts: vec!["cloud".to_owned()],
+        anti_contexts: vec!["server".to_owned()],
+        ..Lesson::default()
+    };
+    lesson.text = details.text();
+    lesson.details = Some(details.details());
+    lesson.tags = vec!["api".to_owned(), "jira".to_owned()];
+    lesson.confidence = Some(0.9);
+    lesson.evidence = Some(Evidence::Tested);
+    lesson.external_ids = vec![ExternalId::new(ExternalId::AI_LESSONS, "L1")];
+    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let plain = "  First line\n---\n# No heading: [really\n\nand the end\n";
+    let mut plain = NewRecord::new(plain, MemorySource::WorkerResult, MemoryKind::Episode);
+    plain.session_id = "s".to_owned();
+    plain.metadata.insert("n".to_owned(), json!(1.5));
+    let records = [
+        lesson,
+        Decision::new("Use SQLite", "One file", at).record(),
+        Failure::new("Leaks", "Unbounded cache", at).record(),
+        plain,
+    ];
+    let records = (1..).zip(records).map(|(number, new)| kept(new, number));
+    let records: Vec<MemoryRecord> = records.collect();
+    let count = records.len() as u64;
+    let links = [
+        vec![(records[3].id, "because_of".to_owned())],
+        vec![],
+        vec![],
+        vec![],
+    ];
+    let line = |record: &MemoryRecord| {
+        let mut line = json!(record);
+        for name in ["embedding", "embedding_space", "content_hash"] {
+            line.as_object_mut().unwrap().remove(name);
+        }
+        line
+    };
+    let told = records
+        .iter()
+        .zip(links)
+        .enumerate()
+        .map(|(at, (record, links))| {
+            let mut line = line(record);
+            if at as u64 + 1 == count {
+                line["archive"] = json!(Beside::end(count));
+            }
+            let vector = (at != 1).then(|| vec![0.6, 0.8]);
+            Telling {
+                record: record.clone(),
+                line,
+                links,
+                vector,
+            }
+        });
+    told.collect()
+}
+
+fn written(kind: ExportKind, name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    write_out(kind, &path, &told()).unwrap();
+    (folder, path)
+}
+
+fn back(path: &Path, kind: ImportKind) -> All {
+    assert_eq!(recognise(path).unwrap(), kind, "it is known by its looks");
+    let found = all(path, kind);
+    assert!(found.refused.is_empty(), "{:?}", found.refused);
+    found
+}
+
+#[test]
+fn notes_hold_every_field_and_every_link() {
+    let (_folder, path) = written(ExportKind::Markdown, "notes");
+    let found = back(&path, ImportKind::Markdown);
+    assert_eq!((found.records.len(), found.links.len()), (4, 1));
+    for one in told() {
+        let own = ExternalId::new(ExternalId::REPRISE, one.record.id.to_string());
+        let mut record = one.record.into_new();
+        record.external_ids.push(own.clone());
+        let same = found
+            .records
+            .iter()
+            .find(|found| found.external_ids.contains(&own));
+        assert_eq!(same, Some(&record));
+    }
+    assert_eq!(found.links[0].relation, "because_of");
+}
+
+#[test]
+fn a_stock_file_is_a_whole_export_with_vectors() {
+    let (_folder, path) = written(ExportKind::Rvf, "memory.rvf");
+    let archive = read_archive(&path).unwrap();
+    let told = told();
+    let lines: Vec<_> = told.iter().map(|one| one.line.clone()).collect();
+    let expected = Archive::of(lines).unwrap();
+    assert_eq!(
+        (archive.told, archive.present),
+        (expected.told, expected.present)
+    );
+    assert_eq!(recognise(&path).unwrap(), ImportKind::Reprise);
+    let store = rvf_runtime::RvfStore::open_readonly(&path).unwrap();
+    assert_eq!(store.iter_vectors().count(), 3);
+    // Read as anybody's file it gives its texts.
+    let found = all(&path, ImportKind::Rvf);
+    assert_eq!(found.records.len(), 3);
+    assert_eq!(found.records[0].text, told[0].record.text);
+    let whole = fs_err::read(&path).unwrap();
+    fs_err::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let cut = read_archive(&path).map(|archive| archive.present.len());
+    assert!(
+        cut.unwrap_err()
+            .to_string()
+            .contains("make the export again")
+    );
+}
+
+#[test]
+fn sunwell_gets_its_learnings_and_what_is_none_as_patterns() {
+    let (_folder, path) = written(ExportKind::Sunwell, "project");
+    let found = back(&path, ImportKind::Sunwell);
+    let told = told();
+    let texts: Vec<&str> = found
+        .records
+        .iter()
+        .map(|record| record.text.as_str())
+        .collect();
+    for one in &told {
+        assert!(texts.contains(&one.record.text.as_str()), "{texts:?}");
+    }
+    let decision = found
+        .records
+        .iter()
+        .find(|record| record.text.starts_with("Use SQLite"));
+    assert_eq!(decision.unwrap().external_ids, told[1].record.external_ids);
+    assert_eq!(decision.unwrap().details, told[1].record.details);
+}
+
+#[test]
+fn ai_lessons_gets_a_database_of_its_last_schema() {
+    let (_folder, path) = written(ExportKind::AiLessons, "knowledge.db");
+    let found = back(&path, ImportKind::AiLessons);
+    let told = told();
+    assert_eq!((found.records.len(), found.links.len()), (4, 1));
+    let (lesson, was) = (&found.records[0], &told[0].record);
+    assert_eq!(lesson.external_ids, was.external_ids);
+    assert_eq!((&lesson.text, &lesson.tags), (&was.text, &was.tags));
+    assert_eq!(
+        (lesson.confidence, lesson.evidence),
+        (was.confidence, was.evidence)
+    );
+    let contexts = |details: &Option<Value>| details.as_ref().unwrap()["anti_contexts"].clone();
+    assert_eq!(contexts(&lesson.details), contexts(&was.details));
+    assert!(found.records[3].text.contains("and the end"));
+}
+
+#[test]
+fn ralph_gets_frames_that_name_what_they_belong_with() {
+    let (_folder, path) = written(ExportKind::Frames, "frames.jsonl");
+    let found = back(&path, ImportKind::Frames);
+    assert_eq!((found.records.len(), found.links.len()), (4, 1));
+    assert_eq!(found.records[3].text, told()[3].record.text);
+    assert_eq!(found.records[3].session_id, "s");
+}
+
+#[test]
+fn nothing_is_written_over() {
+    let (_folder, path) = written(ExportKind::Frames, "frames.jsonl");
+    assert!(write_out(ExportKind::Frames, &path, &told()).is_err());
+}

@@ -1,0 +1,140 @@
+//! The history of a git repository: a record for each commit, with its author, its files and what
+//! it reverts. Nothing is written to the repository.
+
+use std::path::Path;
+
+use chrono::DateTime;
+use git2::{Commit, Delta, DiffOptions, Oid, Repository, Sort};
+use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, limits::LIST_ITEMS_MAX};
+use serde_json::{Value, json};
+
+use super::give::Giver;
+use crate::error::ImportError;
+use crate::project::Project;
+
+/// What `git revert` writes before the commit that it takes back.
+const REVERTS: &str = "This reverts commit ";
+
+pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let failed = |error: git2::Error| ImportError::Git {
+        path: path.to_owned(),
+        why: error.message().to_owned(),
+    };
+    let repository = Repository::open(path).map_err(failed)?;
+    let project = Project::of(path).map(|project| project.tag());
+    let mut walk = repository.revwalk().map_err(failed)?;
+    // Parents first: what a commit takes back was kept before it.
+    walk.set_sorting(Sort::TOPOLOGICAL | Sort::REVERSE)
+        .map_err(failed)?;
+    let heads = walk
+        .push_glob("refs/heads/*")
+        .and_then(|()| match walk.push_head() {
+            // A repository without a commit has nothing to give.
+            Err(_) if repository.is_empty().unwrap_or_default() => Ok(()),
+            pushed => pushed,
+        });
+    heads.map_err(failed)?;
+    for id in walk {
+        let id = match id {
+            Ok(id) => id,
+            Err(error) => return giver.refuse("history", error.message()),
+        };
+        let place = format!("commit {id}");
+        let read = repository
+            .find_commit(id)
+            .map_err(|error| error.message().to_owned());
+        let read = read.and_then(|commit| record(&repository, &commit, project.as_ref()));
+        if let Ok(record) = &read
+            && let Some(reverted) = reverted(&record.text)
+        {
+            giver.link(&place, name(id), name(reverted), "reverts");
+        }
+        giver.result(&place, read)?;
+    }
+    Ok(())
+}
+
+fn name(id: Oid) -> ExternalId {
+    ExternalId::new(ExternalId::GIT, id.to_string())
+}
+
+fn reverted(message: &str) -> Option<Oid> {
+    let (_, rest) = message.split_once(REVERTS)?;
+    let end = rest
+        .find(|c: char| !c.is_ascii_hexdigit())
+        .unwrap_or(rest.len());
+    (end == 40)
+        .then(|| Oid::from_str(&rest[..end]).ok())
+        .flatten()
+}
+
+fn record(
+    repository: &Repository,
+    commit: &Commit<'_>,
+    project: Option<&String>,
+) -> Result<NewRecord, String> {
+    let message = String::from_utf8_lossy(commit.message_bytes());
+    let message = message.trim();
+    if message.is_empty() {
+        return Err("the commit has no message".to_owned());
+    }
+    let (kind, source) = (MemoryKind::Episode, MemorySource::WorkerResult);
+    let mut record = NewRecord::new(message, source, kind);
+    record.external_ids = vec![name(commit.id())];
+    record.tags = ["commit"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain(project.cloned())
+        .collect();
+    let author = commit.author();
+    let spoken = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let by = spoken(author.name_bytes());
+    record.provenance.actor_id = (!by.trim().is_empty()).then(|| by.clone());
+    record.timestamp = DateTime::from_timestamp(author.when().seconds(), 0);
+    let files = files(repository, commit).map_err(|error| error.message().to_owned())?;
+    let changed = files
+        .iter()
+        .filter_map(|file| file["path"].as_str().map(str::to_owned));
+    record.provenance.source_refs = changed.take(LIST_ITEMS_MAX).collect();
+    let committer = commit.committer();
+    let mut details = json!({
+        "type": "commit",
+        "author": by,
+        "email": spoken(author.email_bytes()),
+        "parents": commit.parent_ids().map(|id| id.to_string()).collect::<Vec<_>>(),
+        "files_count": files.len(),
+        "files": files.into_iter().take(LIST_ITEMS_MAX).collect::<Vec<_>>(),
+    });
+    if committer.name_bytes() != author.name_bytes() {
+        details["committer"] = json!(spoken(committer.name_bytes()));
+    }
+    record.details = Some(details);
+    Ok(record)
+}
+
+/// What a commit changed against its first parent, with a word for how.
+fn files(repository: &Repository, commit: &Commit<'_>) -> Result<Vec<Value>, git2::Error> {
+    // What a merge brings stands in the commits that it merges.
+    if commit.parent_count() > 1 {
+        return Ok(Vec::new());
+    }
+    let before = match commit.parent(0) {
+        Ok(parent) => Some(parent.tree()?),
+        // The first one, or the first that a shallow clone has.
+        Err(_) => None,
+    };
+    let mut options = DiffOptions::new();
+    options.skip_binary_check(true).ignore_submodules(true);
+    let after = commit.tree()?;
+    let diff = repository.diff_tree_to_tree(before.as_ref(), Some(&after), Some(&mut options))?;
+    let files = diff.deltas().map(|delta| {
+        let how = match delta.status() {
+            Delta::Added => "added",
+            Delta::Deleted => "deleted",
+            _ => "modified",
+        };
+        let path = delta.new_file().path_bytes().unwrap_or_default();
+        json!({ "path": String::from_utf8_lossy(path), "change": how })
+    });
+    Ok(files.collect())
+}

@@ -1,0 +1,86 @@
+//! Objects of a file, whether it is one document or has an object a line.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::give::Giver;
+use crate::error::ImportError;
+use crate::lines::{Lines, object};
+
+/// Largest JSON document that is read whole.
+pub(super) const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Every object of a file: of its list, of the list that one of `names` holds, or of its lines.
+pub(super) fn objects(
+    file: &Path,
+    names: &[&str],
+    giver: &mut Giver<'_>,
+    mut each: impl FnMut(&mut Giver<'_>, &str, Map<String, Value>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let name = giver.name(file);
+    let items = match document(file)? {
+        Document::Lines => {
+            return giver.lines(file, |giver, place, line| match object(line) {
+                Ok(object) => each(giver, place, object),
+                Err(why) => giver.refuse(place, why),
+            });
+        }
+        Document::Broken(why) => return giver.refuse(&name, why),
+        Document::Whole(Value::Array(items)) => items,
+        Document::Whole(mut whole) => {
+            let inside = names
+                .iter()
+                .find_map(|name| whole.get_mut(name).map(Value::take));
+            match inside {
+                Some(Value::Array(items)) => items,
+                _ => vec![whole],
+            }
+        }
+    };
+    for (index, item) in items.into_iter().enumerate() {
+        let place = format!("{name} item {}", index + 1);
+        match item {
+            Value::Object(object) => each(giver, &place, object)?,
+            _ => giver.refuse(&place, "the item is no object")?,
+        }
+    }
+    Ok(())
+}
+
+/// What a file of JSON is.
+pub(super) enum Document {
+    /// One value.
+    Whole(Value),
+    /// An object a line, some of which may be bad.
+    Lines,
+    /// One value that does not end or is none.
+    Broken(String),
+}
+
+/// Reads a file that may be one document. Where its first line is a whole object, or nothing at
+/// all can be made of it, each line stands for itself.
+pub(super) fn document(file: &Path) -> Result<Document, ImportError> {
+    if fs_err::metadata(file)?.len() > DOCUMENT_BYTES_MAX {
+        return Ok(Document::Lines);
+    }
+    let error = match serde_json::from_slice(&fs_err::read(file)?) {
+        Ok(whole) => return Ok(Document::Whole(whole)),
+        Err(error) => error,
+    };
+    let first = Lines::open(file)?
+        .next()
+        .transpose()?
+        .and_then(|(_, line)| line.ok());
+    let first = first.unwrap_or_default();
+    let begins = first.trim_start().starts_with(['{', '[']);
+    if !begins || object(&first).is_ok() {
+        return Ok(Document::Lines);
+    }
+    let (line, column) = (error.line(), error.column());
+    Ok(Document::Broken(if error.is_eof() {
+        format!("its JSON is cut: it does not end after line {line}; make the file again")
+    } else {
+        format!("its JSON is broken at line {line}, column {column}; make the file again")
+    }))
+}

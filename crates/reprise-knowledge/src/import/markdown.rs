@@ -1,0 +1,493 @@
+//! Markdown: a note, a folder of notes as basic-memory and Obsidian keep them, and the files that
+//! tell agents how to work in a project.
+//!
+//! A section is a record, and so is a list item that basic-memory calls an observation. A piece is
+//! named by its file, its heading and what it says, so that what was changed comes in again.
+
+mod note;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use reprise_types::{
+    ExternalId, MemoryKind, MemorySource, NewRecord,
+    limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX},
+    normal_tag,
+};
+use serde_json::{Map, Value, json};
+
+use super::give::Giver;
+use crate::archive;
+use crate::error::ImportError;
+use crate::export::notes::OWN;
+use crate::naming::hex_id;
+use crate::project::Project;
+use crate::stamp;
+use note::{Note, Relation, body_of};
+
+const ENDINGS: [&str; 3] = ["md", "markdown", "mdc"];
+/// Longest note that is read.
+const NOTE_BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Folders within folders.
+const DEPTH_MAX: usize = 32;
+/// Folders of other people's texts.
+const PASSED_OVER: [&str; 3] = ["node_modules", "target", "venv"];
+
+/// Files that tell agents how to work, with the folders that hold more of them.
+const INSTRUCTIONS: [&str; 13] = [
+    "CLAUDE.md",
+    "CLAUDE.local.md",
+    ".claude/CLAUDE.md",
+    ".claude/rules",
+    "AGENTS.md",
+    "GEMINI.md",
+    ".cursorrules",
+    ".cursor/rules",
+    ".windsurfrules",
+    ".clinerules",
+    ".github/copilot-instructions.md",
+    "memory-bank",
+    "MEMORY.md",
+];
+
+pub(super) fn is_note(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+}
+
+/// Whether a file, or something in a folder, tells agents how to work.
+pub(super) fn instructs(path: &Path) -> bool {
+    if path.is_dir() {
+        return INSTRUCTIONS.iter().any(|name| path.join(name).exists());
+    }
+    INSTRUCTIONS
+        .iter()
+        .any(|name| path.is_file() && path.ends_with(name))
+}
+
+/// Whether a folder has a note in it.
+pub(super) fn has_notes(path: &Path) -> Result<bool, ImportError> {
+    let mut found = Vec::new();
+    walk(path, DEPTH_MAX, &mut found)?;
+    Ok(!found.is_empty())
+}
+
+/// Every note below a folder, in the order of names; what is hidden is not looked at.
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), ImportError> {
+    let mut inside: Vec<_> = fs_err::read_dir(folder)?.collect::<Result<_, _>>()?;
+    inside.sort_by_key(fs_err::DirEntry::file_name);
+    for entry in inside {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_string_lossy();
+        let kind = entry.file_type()?;
+        if name.starts_with('.') || PASSED_OVER.contains(&&*name) {
+            continue;
+        }
+        if kind.is_dir() && depth > 0 {
+            walk(&path, depth - 1, found)?;
+        } else if kind.is_file() && is_note(&path) {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// A note or a folder of them.
+pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        files.clear();
+        walk(path, DEPTH_MAX, &mut files)?;
+    }
+    Reader::new(path, &[]).read(files, giver)
+}
+
+/// The instructions of a project, or one file of them, with what they import by `@path`.
+pub(super) fn read_instructions(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let mut files = Vec::new();
+    if path.is_file() {
+        files.push(path.to_owned());
+    }
+    for name in INSTRUCTIONS.iter().filter(|_| path.is_dir()) {
+        let inside = path.join(name);
+        if inside.is_file() {
+            files.push(inside);
+        } else if inside.is_dir() {
+            walk(&inside, DEPTH_MAX, &mut files)?;
+        }
+    }
+    Reader::new(path, &["instructions"]).read(files, giver)
+}
+
+struct Reader {
+    root: PathBuf,
+    project: Option<Project>,
+    tags: Vec<String>,
+    /// By everything that a note is called, its first record.
+    called: HashMap<String, ExternalId>,
+    relations: Vec<(String, ExternalId, Relation)>,
+    read: HashSet<PathBuf>,
+}
+
+impl Reader {
+    fn new(path: &Path, tags: &[&str]) -> Self {
+        let root = if path.is_dir() {
+            path
+        } else {
+            path.parent().unwrap_or(path)
+        };
+        let project = Project::of(root);
+        let named = project.as_ref().map(Project::tag);
+        Self {
+            root: root.to_owned(),
+            tags: tags
+                .iter()
+                .map(|tag| (*tag).to_owned())
+                .chain(named)
+                .collect(),
+            project,
+            called: HashMap::new(),
+            relations: Vec::new(),
+            read: HashSet::new(),
+        }
+    }
+
+    fn read(mut self, files: Vec<PathBuf>, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+        let follows = self.tags.iter().any(|tag| tag == "instructions");
+        let mut waiting: std::collections::VecDeque<PathBuf> = files.into();
+        while let Some(file) = waiting.pop_front() {
+            if !self.read.insert(file.clone()) {
+                continue;
+            }
+            let place = giver.name(&file);
+            let text = match text_of(&file) {
+                Ok(text) => text,
+                Err(why) => {
+                    giver.refuse(&place, why)?;
+                    continue;
+                }
+            };
+            if follows {
+                for named in imports(&text) {
+                    match self.imported(&file, &named) {
+                        Some(file) => waiting.push_back(file),
+                        None => giver.refuse(
+                            &place,
+                            format!(
+                                "`@{named}` is no note within the project; import it by itself"
+                            ),
+                        )?,
+                    }
+                }
+            }
+            self.note(&file, &place, &text, giver)?;
+        }
+        for (place, from, relation) in self.relations {
+            let target = self.called.get(&folded(&relation.target));
+            // A target may be a note that is still to be written; the text names it all the same.
+            if let Some(to) = target.filter(|to| **to != from) {
+                giver.link(&place, from, to.clone(), &relation.kind);
+            }
+        }
+        Ok(())
+    }
+
+    fn imported(&self, from: &Path, named: &str) -> Option<PathBuf> {
+        let file = fs_err::canonicalize(from.parent()?.join(named)).ok()?;
+        let root = fs_err::canonicalize(&self.root).ok()?;
+        let inside = file.strip_prefix(root).ok()?;
+        (file.is_file() && is_note(&file)).then(|| self.root.join(inside))
+    }
+
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a note's parts in the order in which they come in"
+    )]
+    fn note(
+        &mut self,
+        file: &Path,
+        place: &str,
+        text: &str,
+        giver: &mut Giver<'_>,
+    ) -> Result<(), ImportError> {
+        let Note {
+            front,
+            sections,
+            observations,
+            relations,
+        } = Note::read(text);
+        if let Some(line) = front.get(OWN) {
+            return own_note(giver, place, line, front.get("links"), body_of(text));
+        }
+        let path = self.path_of(file);
+        let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+        let title = spoken(front.get("title")).or_else(|| spoken(front.get("name")));
+        let title = title.unwrap_or_else(|| stem.clone().into_owned());
+        let mut labels = self.tags.clone();
+        labels.extend(
+            ["tags", "tag"]
+                .iter()
+                .flat_map(|name| words(front.get(*name))),
+        );
+        let mut pieces: Vec<(usize, NewRecord)> = Vec::new();
+        for section in sections {
+            let head = breadcrumbs(&title, &section.headings);
+            let text = [head.as_str(), "\n\n", &section.text].concat();
+            let text = text.trim_end();
+            let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
+            record.external_ids = vec![name(&path, &section.headings, &section.text)];
+            record.tags = joined(&labels, section.tags);
+            record.details = Some(json!({
+                "type": "note_section", "path": path, "title": title,
+                "headings": section.headings, "content": section.text,
+            }));
+            pieces.push((section.line, record));
+        }
+        for observed in observations {
+            let text = format!("{title}: {}", observed.content);
+            let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
+            let category = observed.category.clone().unwrap_or_default();
+            let context = observed.context.clone().unwrap_or_default();
+            let said = [&*category, &*observed.content, &*context].join("\n");
+            record.external_ids = vec![name(&path, &observed.headings, &said)];
+            record.tags = joined(&labels, observed.tags.clone());
+            record.details = Some(json!({
+                "type": "note_observation", "path": path, "title": title,
+                "headings": observed.headings, "category": observed.category,
+                "content": observed.content, "tags": observed.tags, "context": observed.context,
+            }));
+            pieces.push((observed.line, record));
+        }
+        if pieces.is_empty() {
+            if front.is_empty() {
+                return giver.refuse(place, "the note is empty");
+            }
+            let mut record =
+                NewRecord::new(title.clone(), MemorySource::UserInput, MemoryKind::Finding);
+            record.external_ids = vec![name(&path, &[], &title)];
+            record.tags = joined(&labels, Vec::new());
+            record.details = Some(json!({
+                "type": "note_section", "path": path, "title": title, "headings": [], "content": "",
+            }));
+            pieces.push((1, record));
+        }
+        pieces.sort_by_key(|(line, _)| *line);
+        let own = pieces[0].1.external_ids[0].clone();
+        let known_as = [
+            spoken(front.get("permalink")),
+            Some(title),
+            Some(stem.into_owned()),
+        ];
+        let bare = Path::new(&path)
+            .with_extension("")
+            .to_string_lossy()
+            .into_owned();
+        for called in known_as.into_iter().flatten().chain([path.clone(), bare]) {
+            self.called
+                .entry(folded(&called))
+                .or_insert_with(|| own.clone());
+        }
+        let written = [
+            "modified",
+            "updated",
+            "updated_at",
+            "created",
+            "created_at",
+            "date",
+        ];
+        let written = written.iter().find_map(|name| front.get(*name)).cloned();
+        for (index, (line, mut record)) in pieces.into_iter().enumerate() {
+            let place = format!("{place}:{line}");
+            match &written {
+                Some(written) => stamp::date(&mut record, written, giver.zone()),
+                None => date_of_file(&mut record, file),
+            }
+            record.provenance.source_refs = vec![path.clone()];
+            if index == 0 && !front.is_empty() {
+                keep_front(&mut record, &front);
+            }
+            let is_observation = record.details.as_ref().is_some_and(|details| {
+                details
+                    .get("type")
+                    .is_some_and(|kind| kind == "note_observation")
+            });
+            if index > 0 {
+                let piece = record.external_ids[0].clone();
+                let relation = if is_observation {
+                    "observes"
+                } else {
+                    "part_of"
+                };
+                if piece != own {
+                    giver.link(&place, piece, own.clone(), relation);
+                }
+            }
+            giver.record(&place, record)?;
+        }
+        for relation in relations {
+            let place = format!("{place}:{}", relation.line);
+            self.relations.push((place, own.clone(), relation));
+        }
+        Ok(())
+    }
+
+    /// A file as its project calls it, or else the folder that was named.
+    fn path_of(&self, file: &Path) -> String {
+        let inside = self
+            .project
+            .as_ref()
+            .and_then(|project| project.inside(file));
+        let inside = inside.or_else(|| file.strip_prefix(&self.root).ok().map(Path::to_owned));
+        let inside = inside.as_deref().unwrap_or(file);
+        inside
+            .iter()
+            .map(|part| part.to_string_lossy())
+            .collect::<Vec<_>>()
+            .join("/")
+    }
+}
+
+/// A note that we wrote ourselves: the record as it was, and its links.
+fn own_note(
+    giver: &mut Giver<'_>,
+    place: &str,
+    line: &Value,
+    links: Option<&Value>,
+    text: &str,
+) -> Result<(), ImportError> {
+    let mut line = line.clone();
+    line["text"] = json!(text);
+    let record = match archive::record_of(&line) {
+        Ok(record) => record,
+        Err(why) => return giver.refuse(place, format!("the note is none of an export: {why}")),
+    };
+    let own = archive::named(record.id);
+    for link in links.and_then(Value::as_array).into_iter().flatten() {
+        if let Some((to, relation)) = link["to"].as_str().zip(link["relation"].as_str()) {
+            let to = ExternalId::new(ExternalId::REPRISE, to);
+            giver.link(place, own.clone(), to, relation);
+        }
+    }
+    let mut record = record.into_new();
+    record.supersedes = None;
+    record.external_ids.push(own);
+    giver.record(place, record)
+}
+
+fn text_of(file: &Path) -> Result<String, String> {
+    let told = |error: std::io::Error| error.to_string();
+    if fs_err::metadata(file).map_err(told)?.len() > NOTE_BYTES_MAX {
+        return Err(format!(
+            "the note is longer than {NOTE_BYTES_MAX} bytes; split it"
+        ));
+    }
+    String::from_utf8(fs_err::read(file).map_err(told)?)
+        .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
+}
+
+/// The name of a piece: where it stands, and what it says.
+fn name(path: &str, headings: &[String], said: &str) -> ExternalId {
+    let below = headings
+        .last()
+        .and_then(|heading| normal_tag(heading))
+        .unwrap_or_default();
+    let said = hex_id(&[&headings.join("\n"), said]);
+    let whole = format!("{path}#{below}@{}", &said[..8]);
+    let fits = whole.len() <= IDENTIFIER_BYTES_MAX;
+    ExternalId::new(
+        ExternalId::NOTES,
+        if fits { whole } else { hex_id(&[path, &said]) },
+    )
+}
+
+fn breadcrumbs(title: &str, headings: &[String]) -> String {
+    let mut crumbs: Vec<&str> = vec![title];
+    crumbs.extend(headings.iter().map(String::as_str));
+    crumbs.dedup();
+    crumbs.join(" > ")
+}
+
+fn joined(labels: &[String], own: Vec<String>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::new();
+    for tag in labels.iter().cloned().chain(own) {
+        if !tags.contains(&tag) && tags.len() < LIST_ITEMS_MAX {
+            tags.push(tag);
+        }
+    }
+    tags
+}
+
+/// A scalar of front matter as a person reads it.
+fn spoken(value: Option<&Value>) -> Option<String> {
+    let text = match value? {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::Array(items) => {
+            let items = items.iter().filter_map(|item| spoken(Some(item)));
+            items.collect::<Vec<_>>().join(", ")
+        }
+        _ => return None,
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// Tags as a list, or as one text with commas.
+fn words(value: Option<&Value>) -> Vec<String> {
+    let words = match value {
+        Some(Value::String(text)) => text.split(',').map(str::to_owned).collect(),
+        Some(Value::Array(items)) => items.iter().filter_map(|item| spoken(Some(item))).collect(),
+        _ => Vec::new(),
+    };
+    let words = words
+        .iter()
+        .map(|word| word.trim().trim_start_matches('#').to_owned());
+    words.filter(|word| !word.is_empty()).collect()
+}
+
+fn keep_front(record: &mut NewRecord, front: &Map<String, Value>) {
+    if let Some(Value::Object(details)) = &mut record.details {
+        details.insert("front".to_owned(), Value::Object(front.clone()));
+    }
+}
+
+fn date_of_file(record: &mut NewRecord, file: &Path) {
+    let changed = fs_err::metadata(file).and_then(|metadata| metadata.modified());
+    if let Ok(changed) = changed {
+        record.timestamp = Some(changed.into());
+        record.metadata.insert("ts_from".to_owned(), json!("file"));
+    }
+}
+
+/// One spelling of what a note is called.
+fn folded(name: &str) -> String {
+    let name = name.replace("::", "/");
+    normal_tag(name.trim_start_matches("memory://"))
+        .unwrap_or_default()
+        .replace('_', "-")
+}
+
+/// The paths that a file of instructions imports by `@path`, outside of code.
+fn imports(text: &str) -> Vec<String> {
+    use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+    let mut named = Vec::new();
+    let mut in_code = false;
+    for event in Parser::new(text) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => in_code = true,
+            Event::End(TagEnd::CodeBlock) => in_code = false,
+            Event::Text(said) if !in_code => {
+                let words = said
+                    .split_whitespace()
+                    .filter_map(|word| word.strip_prefix('@'));
+                let paths = words.map(|word| word.trim_end_matches([',', '.', ')', ';', ':']));
+                named.extend(
+                    paths
+                        .filter(|path| is_note(Path::new(path)))
+                        .map(str::to_owned),
+                );
+            }
+            _ => {}
+        }
+    }
+    named
+}

@@ -1,0 +1,94 @@
+//! Our own exports: JSON, a line each, YAML.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::give::Giver;
+use super::json::{DOCUMENT_BYTES_MAX, Document, document};
+use super::rvf;
+use crate::archive::{Archive, named};
+use crate::error::ImportError;
+use crate::lines::Lines;
+
+pub(super) fn is_yaml(path: &Path) -> Result<bool, ImportError> {
+    let first = Lines::open(path)?
+        .next()
+        .transpose()?
+        .and_then(|(_, line)| line.ok());
+    Ok(first.is_some_and(|first| first.trim_end() == "---"))
+}
+
+/// The whole memory of an export.
+pub fn read_archive(path: &Path) -> Result<Archive, ImportError> {
+    let broken = |why: String| ImportError::Broken {
+        path: path.to_owned(),
+        why,
+    };
+    Archive::of(values(path)?.map_err(broken)?).map_err(broken)
+}
+
+fn values(path: &Path) -> Result<Result<Vec<Value>, String>, ImportError> {
+    if rvf::is_one(path)? {
+        let lines = rvf::lines(path)?;
+        return Ok(lines.ok_or_else(|| "it is no export of a memory".to_owned()));
+    }
+    if is_yaml(path)? {
+        return Ok(yaml(&fs_err::read_to_string(path)?));
+    }
+    Ok(match document(path)? {
+        Document::Whole(Value::Array(values)) => Ok(values),
+        Document::Whole(value) => Ok(vec![value]),
+        Document::Broken(why) => Err(why),
+        Document::Lines => {
+            let mut values = Vec::new();
+            for line in Lines::open(path)? {
+                let (number, line) = line?;
+                let value = line.and_then(|line| {
+                    serde_json::from_str(&line).map_err(|error| error.to_string())
+                });
+                match value {
+                    Ok(value) => values.push(value),
+                    Err(why) => return Ok(Err(format!("line {number} is cut or broken: {why}"))),
+                }
+            }
+            Ok(values)
+        }
+    })
+}
+
+/// The documents of a stream, each read by itself.
+fn yaml(text: &str) -> Result<Vec<Value>, String> {
+    if text.len() as u64 > DOCUMENT_BYTES_MAX {
+        return Err(format!(
+            "it is longer than {DOCUMENT_BYTES_MAX} bytes; export it as jsonl"
+        ));
+    }
+    let documents = text
+        .split("\n---\n")
+        .map(|text| text.trim_start_matches("---\n"));
+    let values = documents.enumerate().map(|(index, document)| {
+        let told = |error: serde_saphyr::Error| format!("document {}: {error}", index + 1);
+        serde_saphyr::from_str(document).map_err(told)
+    });
+    values.collect()
+}
+
+pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let archive = read_archive(path)?;
+    let links = archive.joints();
+    let name = giver.name(path);
+    for (index, record) in archive.present.into_iter().enumerate() {
+        let place = format!("{name} record {}", index + 1);
+        let own = named(record.id);
+        let mut record = record.into_new();
+        // What it corrected is there, or was never here.
+        record.supersedes = None;
+        record.external_ids.push(own);
+        giver.record(&place, record)?;
+    }
+    for joint in links {
+        giver.link(&name, joint.from, joint.to, &joint.relation);
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Files of stock `rvf-runtime`: our own exports whole, of others whatever text their metadata has.
+
+use std::io::Read;
+use std::path::Path;
+
+use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord};
+use rvf_runtime::RvfStore;
+use rvf_runtime::options::{MetadataEntry, MetadataValue};
+use serde_json::{Map, Value, json};
+
+use super::give::Giver;
+use crate::error::ImportError;
+use crate::export::stock::{LINE, TEXT, UNEMBEDDED};
+use crate::naming::hex_id;
+
+fn open(path: &Path) -> Result<RvfStore, ImportError> {
+    RvfStore::open_readonly(path).map_err(|error| ImportError::Broken {
+        path: path.to_owned(),
+        why: format!("rvf-runtime does not open it ({error:?})"),
+    })
+}
+
+/// Whether a file begins as those of the format do.
+pub(super) fn is_one(path: &Path) -> Result<bool, ImportError> {
+    let mut beginning = Vec::new();
+    fs_err::File::open(path)?
+        .take(4)
+        .read_to_end(&mut beginning)?;
+    Ok(beginning == b"SFVR")
+}
+
+/// The lines of an export of our own, in their order; `None` where the file is another's.
+pub(super) fn lines(path: &Path) -> Result<Option<Vec<Value>>, ImportError> {
+    let store = open(path)?;
+    let mut lines: Vec<(u64, Value)> = Vec::new();
+    for (id, _) in store.iter_vectors() {
+        let fields = store.get_metadata(id).unwrap_or_default();
+        let line = fields
+            .iter()
+            .find(|field| field.field_id == LINE)
+            .and_then(spoken);
+        let Some(line) = line.and_then(|line| serde_json::from_str(line).ok()) else {
+            return Ok(None);
+        };
+        lines.push((id, line));
+    }
+    if let Some(MetadataValue::String(rest)) = store.get_file_metadata(UNEMBEDDED) {
+        let rest: Vec<(u64, Value)> = serde_json::from_str(rest).unwrap_or_default();
+        lines.extend(rest);
+    }
+    lines.sort_by_key(|(place, _)| *place);
+    Ok((!lines.is_empty()).then(|| lines.into_iter().map(|(_, line)| line).collect()))
+}
+
+fn spoken(field: &MetadataEntry) -> Option<&str> {
+    match &field.value {
+        MetadataValue::String(text) if !text.trim().is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    let store = open(path)?;
+    let name = giver.name(path);
+    let mut ids: Vec<u64> = store.iter_vectors().map(|(id, _)| id).collect();
+    ids.sort_unstable();
+    for id in ids {
+        let place = format!("{name} vector {id}");
+        let fields = store.get_metadata(id).unwrap_or_default();
+        let named = fields
+            .iter()
+            .find(|field| field.field_id == TEXT)
+            .and_then(spoken);
+        let longest = || {
+            fields
+                .iter()
+                .filter_map(spoken)
+                .max_by_key(|text| text.len())
+        };
+        let Some(text) = named.or_else(longest) else {
+            giver.refuse(&place, "the vector has no text in its metadata")?;
+            continue;
+        };
+        let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Finding);
+        let own = hex_id(&["rvf", &id.to_string(), text]);
+        record.external_ids = vec![ExternalId::new(ExternalId::RVF, own)];
+        let others = fields.iter().filter(|field| spoken(field) != Some(text));
+        let others: Map<String, Value> = others
+            .map(|field| (field.field_id.to_string(), plain(&field.value)))
+            .collect();
+        record.details = Some(json!({ "type": "rvf_vector", "id": id, "fields": others }));
+        giver.record(&place, record)?;
+    }
+    Ok(())
+}
+
+fn plain(value: &MetadataValue) -> Value {
+    match value {
+        MetadataValue::U64(number) => json!(number),
+        MetadataValue::I64(number) => json!(number),
+        MetadataValue::F64(number) => json!(number),
+        MetadataValue::String(text) => json!(text),
+        MetadataValue::Bytes(bytes) => json!(bytes),
+        MetadataValue::Bool(truth) => json!(truth),
+        _ => Value::Null,
+    }
+}

@@ -1,0 +1,140 @@
+//! What a folder's project is called, so that its worktrees, its clones and other machines mean the
+//! same, and two folders of one name do not.
+
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+use reprise_types::normal_tag;
+
+use crate::naming::hex_id;
+
+/// Commits that are walked to find the first one.
+const COMMITS_MAX: usize = 100_000;
+/// Clones of clones on one machine.
+const CLONES_MAX: usize = 4;
+
+/// A project: `github.com/acme/api` by its remote; where it has none, `api-1f2e3d4c` by the folder
+/// of its repository and its first commit, or by its place on this machine while it has no commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Project {
+    root: PathBuf,
+    name: String,
+}
+
+impl Project {
+    /// The project that a folder belongs to; `None` outside of any repository.
+    #[must_use]
+    pub fn of(folder: &Path) -> Option<Self> {
+        let repository = Repository::discover(folder).ok()?;
+        let root = repository.workdir().unwrap_or(repository.path()).to_owned();
+        Some(Self {
+            name: identity(&repository, CLONES_MAX),
+            root,
+        })
+    }
+
+    /// What it is called everywhere.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The tag of what belongs to it.
+    #[must_use]
+    pub fn tag(&self) -> String {
+        let tag = ["project:", &self.name].concat();
+        normal_tag(&tag).unwrap_or(tag)
+    }
+
+    /// A file's path from the root of this checkout on; `None` for one elsewhere.
+    #[must_use]
+    pub fn inside(&self, file: &Path) -> Option<PathBuf> {
+        let file = fs_err::canonicalize(file).ok()?;
+        let root = fs_err::canonicalize(&self.root).ok()?;
+        file.strip_prefix(root).ok().map(Path::to_owned)
+    }
+}
+
+fn identity(repository: &Repository, clones: usize) -> String {
+    // A worktree has the folder of the repository that it belongs to.
+    let common = repository.commondir();
+    let folder = match common.file_name() {
+        Some(name) if name == ".git" => common.parent().unwrap_or(common),
+        _ => common,
+    };
+    match remote(repository) {
+        Some(Remote::Elsewhere(name)) => return name,
+        Some(Remote::Here(origin)) if clones > 0 => {
+            if let Ok(origin) = Repository::open(origin) {
+                return identity(&origin, clones - 1);
+            }
+        }
+        _ => {}
+    }
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let name = name.trim_end_matches(".git");
+    // Where nothing is committed yet, the place has to do.
+    let seed = first_commit(repository).unwrap_or_else(|| hex_id(&[&folder.to_string_lossy()]));
+    format!("{name}-{}", &seed[..8])
+}
+
+enum Remote {
+    /// `host/path` of a server.
+    Elsewhere(String),
+    /// A repository of this machine.
+    Here(PathBuf),
+}
+
+fn remote(repository: &Repository) -> Option<Remote> {
+    let url = |name: &str| {
+        let remote = repository.find_remote(name).ok()?;
+        remote.url().ok().map(str::to_owned)
+    };
+    let url = url("origin").or_else(|| {
+        let names = repository.remotes().ok()?;
+        let mut names = names.iter().flatten().flatten();
+        names.find_map(url)
+    })?;
+    server(&url).map(Remote::Elsewhere).or_else(|| {
+        let path = url.strip_prefix("file://").unwrap_or(&url);
+        let base = repository.workdir().unwrap_or(repository.path());
+        Some(Remote::Here(base.join(path)))
+    })
+}
+
+/// `host/path` of a remote on a server, whatever the protocol, the user and the spelling.
+fn server(url: &str) -> Option<String> {
+    let (host, path) = match url.split_once("://") {
+        Some(("file", _)) => return None,
+        Some((_, rest)) => rest.split_once('/')?,
+        // `user@host:path`, but not `C:\path` and not a path with a colon in it.
+        None => {
+            let (host, path) = url.split_once(':')?;
+            if host.contains(['/', '\\']) || host.len() < 2 {
+                return None;
+            }
+            (host, path)
+        }
+    };
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = host.split(':').next()?;
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    let whole = format!("{host}/{path}").to_lowercase();
+    (!host.is_empty() && !path.is_empty()).then_some(whole)
+}
+
+/// The first commit of the line that leads to HEAD.
+fn first_commit(repository: &Repository) -> Option<String> {
+    let mut commit = repository.head().ok()?.peel_to_commit().ok()?;
+    for _ in 0..COMMITS_MAX {
+        match commit.parent(0) {
+            Ok(parent) => commit = parent,
+            Err(_) => return Some(commit.id().to_string()),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

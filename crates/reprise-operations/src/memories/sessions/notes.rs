@@ -1,0 +1,60 @@
+//! What is known of the sessions under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+
+use reprise_types::{RecallId, RecordId, UserId};
+
+/// Sessions that are remembered between their events; the one idle for longest goes first.
+pub(super) const SESSIONS_MAX: usize = 1_000;
+
+/// Memories that a session is known to have seen, and files that it is known to have edited.
+pub(super) const SEEN_MAX: usize = 400;
+
+/// What is known of the sessions under way; lost with the daemon, and then taught by nothing.
+#[derive(Debug, Default)]
+pub(crate) struct Sessions(Mutex<BTreeMap<(UserId, String), Session>>);
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Session {
+    /// The last prompt's recall, and what of it was put into the prompt.
+    pub(super) recalled: Option<(RecallId, Vec<RecordId>)>,
+    /// How the last test since then went.
+    pub(super) judged: Option<bool>,
+    /// What was put into its prompts: it stands there already.
+    pub(super) seen: BTreeSet<RecordId>,
+    /// Files edited since its agent last answered.
+    pub(super) edited: BTreeSet<String>,
+    /// Counts the touches of all sessions.
+    pub(super) touched: u64,
+}
+
+impl Session {
+    /// Notes what stands in its prompts now; of too many the oldest records go first.
+    pub(super) fn see(&mut self, records: &[RecordId]) {
+        self.seen.extend(records);
+        while self.seen.len() > SEEN_MAX {
+            self.seen.pop_first();
+        }
+    }
+}
+
+impl Sessions {
+    pub(super) fn change<T>(
+        &self,
+        key: (UserId, String),
+        change: impl FnOnce(&mut Session) -> T,
+    ) -> T {
+        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = sessions.values().map(|s| s.touched).max().unwrap_or(0);
+        if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(&key) {
+            let oldest = sessions.iter().min_by_key(|(_, session)| session.touched);
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                sessions.remove(&oldest);
+            }
+        }
+        let session = sessions.entry(key).or_default();
+        session.touched = latest + 1;
+        change(session)
+    }
+}

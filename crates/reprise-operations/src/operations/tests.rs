@@ -1,0 +1,130 @@
+//! What a tool answers as text: no stored text leaves the frame that it is quoted in.
+
+use reprise_types::{RecordId, RetrievedMemory, Why, hostile_text, quoted_lines};
+use serde_json::{Value, json};
+
+use super::brief::quoted;
+use super::get::{Get, Got};
+use super::learn::{Learn, Learned, Novelty};
+use super::list::{List, Listed};
+use super::related::{Neighbour, Neighbours, Related};
+use super::tags::{TagCount, Tagged, Tags};
+use crate::catalogue::Operation;
+use crate::memories::Alike;
+
+const TEXTS: u64 = 10_000;
+const AT: &str = "2026-02-13T09:00:00Z";
+
+/// The lines of the frame that stands in `said` between what the face says itself.
+fn framed<'a>(said: &'a str, before: &str, after: &str) -> Option<Vec<&'a str>> {
+    quoted_lines(said.strip_prefix(before)?.strip_suffix(after)?)
+}
+
+fn found(text: &str, other: &str) -> RetrievedMemory {
+    let record = json!({
+        "id": RecordId::from_u128(1), "text": text, "source": "user_input", "kind": "episode",
+        "quality_score": 0.5, "session_id": other, "timestamp": AT, "known_at": AT,
+        "metadata": {}, "embedding_space": null, "external_ids": [],
+        "content_hash": "00".repeat(32), "tags": [other], "confidence": 0.9,
+        "evidence": null, "visibility": "private", "retention": "normal", "supersedes": null,
+        "provenance": {},
+        "details": {"type": "lesson", "title": other, "contexts": [other, text],
+            "anti_contexts": [text]},
+    });
+    RetrievedMemory {
+        record: serde_json::from_value(record).unwrap(),
+        score: 0.9,
+        sona_score: 0.9,
+        why: Why {
+            matched_words: vec![other.to_owned()],
+            reason: format!("same words: {other}"),
+            ..Why::default()
+        },
+        published: None,
+    }
+}
+
+#[test]
+fn no_memory_leaves_the_frame_of_a_recall() {
+    for seed in 0..TEXTS {
+        let [text, other] = [seed, seed + TEXTS].map(hostile_text);
+        let most = [None, Some(60), Some(200)][usize::try_from(seed % 3).unwrap()];
+        let said = quoted(vec![found(&format!("a {text}"), &other)], most);
+        let (_, frame) = said.split_once('\n').unwrap();
+        assert!(quoted_lines(frame).is_some(), "{seed}: {said}");
+    }
+}
+
+#[test]
+fn no_record_leaves_the_frame_of_a_list_or_of_get() {
+    for seed in 0..TEXTS {
+        let text = format!("a{}", hostile_text(seed));
+        let record = json!({"id": RecordId::from_u128(1), "timestamp": AT, "text": text});
+        let records = vec![record.clone(), record];
+        let got = Got { records };
+        let said = Get::text(&got);
+        assert!(framed(&said, "", "").is_some(), "{seed}: {said}");
+        let page = Listed {
+            records: got.records,
+            next: None,
+            considered: 7,
+            damaged: 0,
+            notes: Vec::new(),
+        };
+        let said = List::text(&page);
+        let lines = framed(&said, "2 of 7 records\n", "").map(|lines| lines.len());
+        assert_eq!(lines, Some(2), "{seed}: {said}");
+    }
+}
+
+#[test]
+fn no_title_relation_or_tag_leaves_its_frame() {
+    for seed in 0..TEXTS {
+        let [one, two] = [seed, seed + TEXTS].map(hostile_text);
+        let related = vec![Neighbour {
+            id: RecordId::from_u128(1),
+            title: one.clone(),
+            relation: two.clone(),
+            outgoing: true,
+            depth: 1,
+            via: RecordId::from_u128(2),
+        }];
+        let found = Neighbours { related };
+        let said = Related::text(&found);
+        let lines = framed(&said, "1 related\n", "").map(|lines| lines.len());
+        assert_eq!(lines, Some(1), "{seed}: {said}");
+        let learned = Learned {
+            id: RecordId::from_u128(1),
+            outcome: Novelty::Inserted,
+            warnings: vec![format!("`{one}` is new here; is `{two}` meant?")],
+        };
+        let (said, id) = (Learn::text(&learned), learned.id);
+        let lines = framed(&said, &format!("inserted as {id}\n"), "").map(|lines| lines.len());
+        assert_eq!(lines, Some(1), "{seed}: {said}");
+        let tags = [&one, &two].map(|tag| TagCount {
+            tag: tag.clone(),
+            count: 2,
+        });
+        let tagged = Tagged {
+            tags: tags.into(),
+            alike: Some(vec![Alike {
+                tag: one,
+                into: two,
+            }]),
+        };
+        let said = Tags::text(&tagged);
+        let lines = framed(&said, "2 tags\n", "").map(|lines| lines.len());
+        assert_eq!(lines, Some(2), "{seed}: {said}");
+    }
+}
+
+#[test]
+fn a_resource_is_json_without_a_bracket() {
+    for seed in 0..TEXTS {
+        let text = hostile_text(seed);
+        let said = super::resource::plain_json(&json!({"text": text}));
+        assert!(!said.contains(['<', '>', '&', '\n']), "{seed}: {said}");
+        let read: Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(read["text"], text);
+    }
+}

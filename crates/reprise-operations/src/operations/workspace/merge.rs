@@ -1,0 +1,51 @@
+//! A merge of a workspace.
+
+use reprise_workspace::{Receipt, Workspace};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec, post};
+use crate::memories::{Asked, Memory};
+use crate::problem::Problem;
+
+/// Which workspace, and what of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The name or absolute path; the only one where left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// An agent's branch, not the shared one: `agent/NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Who: an agent's name, or `human:NAME`.
+    pub actor: String,
+    pub from: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct Merge;
+
+impl Operation for Merge {
+    const SPEC: Spec = Spec::adds(
+        "workspace_merge",
+        "Merge a branch into the one that is checked out, under the rules.",
+    )
+    .at(&[post("/v1/users/{user}/workspace/merge")])
+    .tool("workspace_merge", Profile::Workspace);
+    type Arguments = Arguments;
+    type Answer = Receipt;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Receipt, Problem> {
+        let asked = Asked {
+            workspace: arguments.workspace,
+            branch: arguments.branch,
+        };
+        let actor = memory.actor(&asked, &arguments.actor)?;
+        let (name, message) = (arguments.from, arguments.message);
+        let merge = move |workspace: &Workspace| workspace.merge(&actor, &name, message.as_deref());
+        memory.on_workspace(asked, merge).await
+    }
+}

@@ -1,0 +1,114 @@
+//! The service of published knowledge (ADR 0021): a store behind HTTP and tokens. It keeps nothing
+//! itself, so that any number of it may stand before one database.
+
+mod openapi;
+mod routes;
+mod table;
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper_util::server::graceful::GracefulShutdown;
+use reprise_global::GlobalStore;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Semaphore;
+
+use crate::daemon::{Entrance, connections_max};
+use crate::http::{Metrics, Rates};
+use crate::tokens::TokenFile;
+use routes::Desk;
+
+/// How long open requests may take to end once the service is to end.
+const DRAIN: Duration = Duration::from_secs(10);
+
+/// What a service starts from.
+#[derive(Clone)]
+pub struct GlobalServiceOptions {
+    pub store: Arc<dyn GlobalStore>,
+    pub tokens: Arc<TokenFile>,
+    /// Where it listens; port 0 takes a free one.
+    pub http: SocketAddr,
+    /// Requests a second that one token may make; `None` for no limit but that on all.
+    pub requests_per_second: Option<NonZeroU32>,
+    /// Requests served at once; one more is refused.
+    pub requests_max: usize,
+}
+
+impl std::fmt::Debug for GlobalServiceOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GlobalServiceOptions")
+            .field("http", &self.http)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The service could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum GlobalServiceError {
+    #[error("the address {address} cannot be listened on ({cause}); choose another --http")]
+    Address {
+        address: SocketAddr,
+        /// The system's reason.
+        cause: std::io::Error,
+    },
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+}
+
+/// A service that listens.
+#[derive(Debug)]
+pub struct GlobalService {
+    desk: Desk,
+    tcp: TcpListener,
+}
+
+impl GlobalService {
+    /// Listens; nothing is answered before [`Self::run`].
+    pub async fn start(options: GlobalServiceOptions) -> Result<Self, GlobalServiceError> {
+        let address = options.http;
+        let bound = TcpListener::bind(address).await;
+        let tcp = bound.map_err(|cause| GlobalServiceError::Address { address, cause })?;
+        let desk = Desk {
+            store: options.store,
+            tokens: options.tokens,
+            rates: Arc::new(Rates::new(options.requests_per_second)),
+            places: Arc::new(Semaphore::new(options.requests_max)),
+            metrics: Arc::new(Metrics::default()),
+        };
+        Ok(Self { desk, tcp })
+    }
+
+    pub fn address(&self) -> Result<SocketAddr, GlobalServiceError> {
+        Ok(self.tcp.local_addr()?)
+    }
+
+    /// Serves until a signal, then finishes what is under way.
+    pub async fn run(self) -> Result<(), GlobalServiceError> {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let open = Arc::new(GracefulShutdown::new());
+        let router = routes::router(&self.desk);
+        let entrance = Entrance::new(router, Arc::clone(&open), connections_max());
+        let listening = tokio::spawn(entrance.tcp(self.tcp));
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        listening.abort();
+        // The listener's end of `open` goes with its task.
+        if let Err(error) = listening.await
+            && !error.is_cancelled()
+        {
+            tracing::error!(%error, "the listener failed");
+        }
+        if let Some(open) = Arc::into_inner(open)
+            && tokio::time::timeout(DRAIN, open.shutdown()).await.is_err()
+        {
+            tracing::warn!("some connections were still open and are cut");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,331 @@
+//! Every route of the service: what it needs, and the one operation of the store behind it.
+//!
+//! Who asks is what the token says; no body and no header can say otherwise.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Extension, MatchedPath, Path, Query, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post, put};
+use axum::{Json, Router};
+use http_body_util::BodyExt;
+use reprise_global::{
+    Caller, GlobalError, GlobalQuery, GlobalStore, Publication, UsageReport, Version,
+};
+use reprise_operations::{Problem, ProblemKind, from_json};
+use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
+use reprise_types::{ErrorKind, RecordId};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::openapi;
+use super::table::{ROUTES, Route};
+use crate::http::{Metrics, Rates, Refusal, bearer, watch};
+use crate::tokens::{Scope, TokenEntry, TokenFile};
+
+/// Longest body, in bytes: a publication with every byte escaped.
+const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// A body has this long to come.
+const BODY_TIME: Duration = Duration::from_secs(10);
+
+/// What every handler can reach.
+#[derive(Clone)]
+pub(super) struct Desk {
+    pub(super) store: Arc<dyn GlobalStore>,
+    pub(super) tokens: Arc<TokenFile>,
+    pub(super) rates: Arc<Rates>,
+    pub(super) places: Arc<Semaphore>,
+    pub(super) metrics: Arc<Metrics>,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").finish_non_exhaustive()
+    }
+}
+
+pub(super) fn router(desk: &Desk) -> Router {
+    Router::new()
+        .route("/health/live", get(async || "alive\n"))
+        .route("/health/ready", get(ready))
+        .route("/openapi.json", get(async || Json(openapi::description())))
+        .route("/metrics", get(metrics))
+        .route("/v1/publications", post(publish).get(published))
+        .route("/v1/publications/{id}", get(thing).delete(unpublish))
+        .route("/v1/publications/{id}/versions", get(versions))
+        .route("/v1/publications/{id}/rating", put(rate))
+        .route("/v1/query", post(query))
+        .route("/v1/outcomes", post(outcomes))
+        .route("/v1/snapshots/{name}", put(snapshot))
+        .fallback(async || {
+            Refusal::from(Problem::not_found(
+                "there is no such route; see /openapi.json",
+            ))
+        })
+        .method_not_allowed_fallback(async || {
+            let said = "the route does not take this method; see /openapi.json";
+            Refusal::from(Problem::new(ProblemKind::Method, said))
+        })
+        .layer(middleware::from_fn_with_state(desk.clone(), admit))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&desk.metrics),
+            watch,
+        ))
+        .with_state(desk.clone())
+}
+
+/// Token, rate, right and a place, in this order.
+async fn admit(State(desk): State<Desk>, mut request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if path.starts_with("/health/") || path == "/openapi.json" {
+        return next.run(request).await;
+    }
+    match admitted(&desk, &request) {
+        Ok(caller) => {
+            let Ok(_place) = desk.places.try_acquire() else {
+                let said = "the service answers as many requests as it can; try again in a moment";
+                return Refusal::from(Problem::new(ProblemKind::Overloaded, said)).into_response();
+            };
+            request.extensions_mut().insert(caller);
+            next.run(request).await
+        }
+        Err(problem) => {
+            tracing::warn!(%problem, "a request was refused");
+            Refusal::from(problem).into_response()
+        }
+    }
+}
+
+fn admitted(desk: &Desk, request: &Request) -> Result<Caller, Problem> {
+    let known = bearer(request.headers()).and_then(|token| desk.tokens.recognise(token));
+    let entry = known.ok_or_else(|| {
+        Problem::new(
+            ProblemKind::Unauthorized,
+            "send `Authorization: Bearer TOKEN`; `reprise global token add NAME` makes a token",
+        )
+    })?;
+    desk.rates.take(&entry.name)?;
+    let matched = request.extensions().get::<MatchedPath>();
+    let matched = matched.map(MatchedPath::as_str);
+    let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
+    let right = ROUTES.iter().find(is_it).map(|route| route.right);
+    let may = entry.grant.as_ref().map(|grant| grant.may.as_slice());
+    if right.is_some_and(|right| !may.unwrap_or_default().contains(&right)) {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "this token does not open this operation; `reprise global token list` says what it may",
+        ));
+    }
+    caller(entry)
+}
+
+/// Who a token speaks for, as it says at this moment.
+fn caller(entry: TokenEntry) -> Result<Caller, Problem> {
+    let (Scope::User(user), Some(grant)) = (entry.scope, entry.grant) else {
+        return Err(Problem::new(
+            ProblemKind::Forbidden,
+            "this token is no user's; make one with `reprise global token add NAME --user USER`",
+        ));
+    };
+    let org = grant.org.map(|org| org.parse()).transpose();
+    Ok(Caller {
+        user,
+        org: org.map_err(Problem::invalid)?,
+        paid: grant.paid,
+    })
+}
+
+/// A store's refusal on the wire; programs find it whole in `error`.
+fn refusal(error: &GlobalError) -> Refusal {
+    let kind = match error {
+        GlobalError::NotFound { .. } | GlobalError::NoSnapshot { .. } => ProblemKind::NotFound,
+        GlobalError::NotAuthor { .. } | GlobalError::OwnWork { .. } => ProblemKind::Forbidden,
+        GlobalError::PolicyChanged { .. } => ProblemKind::Conflict,
+        GlobalError::Busy { .. } => ProblemKind::Overloaded,
+        GlobalError::Unavailable { .. } => ProblemKind::Unavailable,
+        other if other.kind() == ErrorKind::Caller => ProblemKind::Invalid,
+        _ => ProblemKind::Internal,
+    };
+    let problem = Problem::failed(kind, error);
+    // What only an operator can mend stays in the log.
+    let told = match kind {
+        ProblemKind::Internal => GlobalError::Storage {
+            message: problem.detail.clone(),
+        },
+        _ => error.clone(),
+    };
+    Refusal::with(problem, json!(told))
+}
+
+type Answer<T> = Result<Json<T>, Refusal>;
+
+fn answer<T>(done: Result<T, GlobalError>) -> Answer<T> {
+    done.map(Json).map_err(|error| refusal(&error))
+}
+
+/// The body as JSON, with a sentence about what is wrong with it.
+async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Refusal> {
+    let Ok(read) = timeout(BODY_TIME, whole(request.into_body())).await else {
+        let said = "the body did not come in time; send it again";
+        return Err(Problem::new(ProblemKind::BodyLate, said).into());
+    };
+    from_json(&read?).map_err(|said| {
+        Problem::invalid(format!("the body is not what this route takes: {said}")).into()
+    })
+}
+
+/// The bytes within the limit. What is beyond it is read to its end all the same, and dropped: else
+/// whoever is still sending would not hear why it is refused.
+async fn whole(mut body: Body) -> Result<Vec<u8>, Problem> {
+    let (mut bytes, mut length) = (Vec::new(), 0_usize);
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Problem::invalid(format!("the body broke off ({error}); send it again"))
+        })?;
+        let Ok(data) = frame.into_data() else {
+            continue;
+        };
+        length = length.saturating_add(data.len());
+        if length <= BODY_BYTES_MAX {
+            bytes.extend_from_slice(&data);
+        }
+    }
+    if length > BODY_BYTES_MAX {
+        let limit = format!("the limit is {BODY_BYTES_MAX}; publish a part of it");
+        let said = format!("the body has {length} bytes, {limit}");
+        return Err(Problem::new(ProblemKind::TooLarge, said));
+    }
+    Ok(bytes)
+}
+
+fn id(text: &str) -> Result<RecordId, Refusal> {
+    text.parse().map_err(|error| Problem::invalid(error).into())
+}
+
+async fn ready(State(desk): State<Desk>) -> Result<&'static str, Refusal> {
+    let nobody = "ready".parse().map_err(Problem::invalid)?;
+    let asked = desk.store.published(&Caller::new(nobody)).await;
+    asked.map(|_| "ready\n").map_err(|error| refusal(&error))
+}
+
+async fn metrics(State(desk): State<Desk>) -> Response {
+    let mut text = String::new();
+    if let Err(error) = desk.metrics.requests(&mut text) {
+        tracing::error!(%error, "the metrics are not whole");
+    }
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
+}
+
+async fn publish(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Response {
+    let publication: Publication = match body(request).await {
+        Ok(publication) => publication,
+        Err(refused) => return refused.into_response(),
+    };
+    answer(desk.store.publish(&caller, publication).await).into_response()
+}
+
+async fn published(State(desk): State<Desk>, Extension(caller): Extension<Caller>) -> Response {
+    answer(desk.store.published(&caller).await).into_response()
+}
+
+#[derive(Debug, Deserialize)]
+struct Which {
+    version: Option<Version>,
+}
+
+async fn thing(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(named): Path<String>,
+    which: Result<Query<Which>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(which) = which.map_err(|error| Problem::invalid(error.body_text()))?;
+    let found = desk.store.get(&caller, id(&named)?, which.version).await;
+    Ok(answer(found).into_response())
+}
+
+async fn versions(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(named): Path<String>,
+) -> Result<Response, Refusal> {
+    Ok(answer(desk.store.versions(&caller, id(&named)?).await).into_response())
+}
+
+async fn unpublish(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(named): Path<String>,
+) -> Result<Response, Refusal> {
+    Ok(answer(desk.store.unpublish(&caller, id(&named)?).await).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rating {
+    rating: f32,
+}
+
+async fn rate(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(named): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let Rating { rating } = body(request).await?;
+    let done = desk.store.rate(&caller, id(&named)?, rating).await;
+    Ok(answer(done.map(|()| json!({}))).into_response())
+}
+
+async fn query(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let mut query: GlobalQuery = body(request).await?;
+    if query.top_k > TOP_K_MAX {
+        let got = query.top_k;
+        let said = format!("top_k is {got}, the limit is {TOP_K_MAX}; ask for fewer");
+        return Err(Problem::invalid(said).into());
+    }
+    let end = query.text.floor_char_boundary(QUERY_BYTES_MAX);
+    query.text.truncate(end);
+    Ok(answer(desk.store.query(&caller, &query).await).into_response())
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Outcomes {
+    reports: Vec<UsageReport>,
+}
+
+async fn outcomes(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let Outcomes { reports } = body(request).await?;
+    let fates = desk.store.report(&caller, &reports).await;
+    Ok(answer(fates.map(|fates| json!({ "fates": fates }))).into_response())
+}
+
+async fn snapshot(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Response {
+    let made = desk.store.snapshot(&caller, &name).await;
+    let made = made.map(|at| -> Value { json!({ "name": name, "at": at }) });
+    answer(made).into_response()
+}

@@ -1,0 +1,59 @@
+//! What is written for one user, and how it is known again.
+
+use reprise_operations::HookEvent;
+use reprise_server::HookProgram;
+use serde_json::{Value, json};
+
+/// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
+pub(super) const SERVER: &str = "memory";
+
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) program: String,
+    pub(super) data: String,
+    pub(super) user: String,
+    /// Whether a server of our name that is another program's makes way.
+    pub(super) replaces: bool,
+}
+
+impl Entry {
+    pub(super) fn arguments(&self) -> [&str; 5] {
+        ["--data-dir", &self.data, "mcp", "--user", &self.user]
+    }
+
+    /// Whether these are arguments that an entry gave a server.
+    pub(super) fn has_written(arguments: &[&str]) -> bool {
+        matches!(arguments, ["--data-dir", _, "mcp", "--user", _])
+    }
+
+    /// Whether this is a command that an entry gave a hook.
+    pub(super) fn has_written_hook(command: &str) -> bool {
+        let called = command.split_once(" --data-dir ");
+        let event = called.and_then(|(_, rest)| rest.rsplit_once(" hook "));
+        let event = event.and_then(|(_, rest)| rest.split_once(" --user "));
+        event.is_some_and(|(event, _)| event.parse::<HookEvent>().is_ok())
+    }
+
+    /// The command of a hook, for a shell.
+    pub(super) fn hook(&self, program: HookProgram, event: &str) -> String {
+        let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+        let (ours, data) = (quoted(&self.program), quoted(&self.data));
+        let user = quoted(&self.user);
+        let whose = match program {
+            HookProgram::ClaudeCode => String::new(),
+            other => format!(" --program {}", other.name()),
+        };
+        format!("{ours} --data-dir {data} hook {event} --user {user}{whose}")
+    }
+
+    pub(super) fn server(&self) -> Value {
+        json!({ "command": self.program, "args": self.arguments() })
+    }
+
+    /// The same as `OpenCode` has it.
+    pub(super) fn local_server(&self) -> Value {
+        let mut command = vec![self.program.as_str()];
+        command.extend(self.arguments());
+        json!({ "type": "local", "command": command, "enabled": true })
+    }
+}

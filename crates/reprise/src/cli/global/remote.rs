@@ -1,0 +1,229 @@
+//! A service of published knowledge, asked over HTTP: a store like any other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use reprise_global::{
+    Caller, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord, GlobalStore, Publication,
+    Published, Unpublished, UsageReport, Version, check_name, check_publication,
+};
+use reprise_types::RecordId;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use ureq::http::Method;
+
+/// How long a change may take.
+const CHANGE: Duration = Duration::from_secs(30);
+/// Longest answer, in bytes.
+const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// The token with which a caller is known.
+pub(super) type TokenOf = Arc<dyn Fn(&Caller) -> Option<String> + Send + Sync>;
+
+/// A store behind an address. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct RemoteStore {
+    agent: ureq::Agent,
+    url: String,
+    token_of: TokenOf,
+    /// How long a question may take, from the name of the host to the last byte.
+    question: Duration,
+}
+
+impl RemoteStore {
+    pub(super) fn new(url: &str, token_of: TokenOf, question: Duration) -> Self {
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .build();
+        Self {
+            agent: config.into(),
+            url: url.to_owned(),
+            token_of,
+            question,
+        }
+    }
+
+    async fn ask<T: DeserializeOwned + Send + 'static>(
+        &self,
+        caller: &Caller,
+        method: Method,
+        path: String,
+        body: Option<Value>,
+        within: Duration,
+    ) -> Result<T, GlobalError> {
+        let (store, token) = (self.clone(), (self.token_of)(caller));
+        let asked = tokio::task::spawn_blocking(move || {
+            store.ask_here(token.as_deref(), &method, &path, body.as_ref(), within)
+        });
+        asked.await.unwrap_or_else(|error| Err(away(&error)))
+    }
+
+    fn ask_here<T: DeserializeOwned>(
+        &self,
+        token: Option<&str>,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        within: Duration,
+    ) -> Result<T, GlobalError> {
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url))
+            .header("accept", "application/json")
+            .header("content-type", "application/json");
+        let request = match token {
+            Some(token) => request.header("authorization", format!("Bearer {token}")),
+            None => request,
+        };
+        let bytes = body.map(ToString::to_string).unwrap_or_default();
+        let request = request.body(bytes).map_err(|error| away(&error))?;
+        let request = self
+            .agent
+            .configure_request(request)
+            .timeout_global(Some(within))
+            .build();
+        let mut answer = self.agent.run(request).map_err(|error| away(&error))?;
+        let status = answer.status().as_u16();
+        let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
+        let bytes = read.read_to_vec().map_err(|error| away(&error))?;
+        if status == 200 {
+            return serde_json::from_slice(&bytes).map_err(|_| GlobalError::Unavailable {
+                message: "its answer is not one of a service of published knowledge".to_owned(),
+            });
+        }
+        Err(refused(status, &bytes))
+    }
+}
+
+/// What a service says when it refuses.
+#[derive(Debug, Deserialize)]
+struct Refused {
+    #[serde(default)]
+    detail: String,
+    /// The store's own error, whole.
+    error: Option<GlobalError>,
+}
+
+fn refused(status: u16, body: &[u8]) -> GlobalError {
+    let said: Option<Refused> = serde_json::from_slice(body).ok();
+    let Some(Refused { detail, error }) = said else {
+        let message = format!("it answered {status}");
+        return GlobalError::Unavailable { message };
+    };
+    match (error, status) {
+        (Some(error), _) => error,
+        (None, 429) => GlobalError::Busy { message: detail },
+        (None, 500..) => GlobalError::Unavailable { message: detail },
+        (None, status) if ![401, 403].contains(&status) => GlobalError::Invalid { message: detail },
+        (None, _) => GlobalError::Storage {
+            message: format!("the service of published knowledge refused: {detail}"),
+        },
+    }
+}
+
+fn away(error: &impl std::fmt::Display) -> GlobalError {
+    GlobalError::Unavailable {
+        message: error.to_string(),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct Fates {
+    fates: Vec<Fate>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    at: DateTime<Utc>,
+}
+
+#[async_trait]
+impl GlobalStore for RemoteStore {
+    async fn publish(
+        &self,
+        caller: &Caller,
+        publication: Publication,
+    ) -> Result<Published, GlobalError> {
+        // What no store keeps need not travel.
+        check_publication(&publication)?;
+        let path = "/v1/publications".to_owned();
+        let body = Some(json!(publication));
+        self.ask(caller, Method::POST, path, body, CHANGE).await
+    }
+
+    async fn get(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        version: Option<Version>,
+    ) -> Result<GlobalRecord, GlobalError> {
+        let path = match version {
+            Some(version) => format!("/v1/publications/{id}?version={version}"),
+            None => format!("/v1/publications/{id}"),
+        };
+        self.ask(caller, Method::GET, path, None, CHANGE).await
+    }
+
+    async fn versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let path = format!("/v1/publications/{id}/versions");
+        self.ask(caller, Method::GET, path, None, CHANGE).await
+    }
+
+    async fn query(
+        &self,
+        caller: &Caller,
+        query: &GlobalQuery,
+    ) -> Result<GlobalAnswer, GlobalError> {
+        let (path, body) = ("/v1/query".to_owned(), Some(json!(query)));
+        self.ask(caller, Method::POST, path, body, self.question)
+            .await
+    }
+
+    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let path = "/v1/publications".to_owned();
+        self.ask(caller, Method::GET, path, None, CHANGE).await
+    }
+
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
+        let path = format!("/v1/publications/{id}");
+        self.ask(caller, Method::DELETE, path, None, CHANGE).await
+    }
+
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
+        let path = format!("/v1/publications/{id}/rating");
+        let body = Some(json!({ "rating": rating }));
+        let done = self.ask::<Value>(caller, Method::PUT, path, body, CHANGE);
+        done.await.map(drop)
+    }
+
+    async fn report(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> Result<Vec<Fate>, GlobalError> {
+        let (path, body) = ("/v1/outcomes".to_owned(), json!({ "reports": reports }));
+        let fates: Fates = self
+            .ask(caller, Method::POST, path, Some(body), CHANGE)
+            .await?;
+        Ok(fates.fates)
+    }
+
+    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
+        // A name that no store takes would be a path of its own.
+        check_name(name)?;
+        let path = format!("/v1/snapshots/{name}");
+        let named: Named = self.ask(caller, Method::PUT, path, None, CHANGE).await?;
+        Ok(named.at)
+    }
+}
+
+#[cfg(test)]
+mod tests;

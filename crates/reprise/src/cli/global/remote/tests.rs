@@ -1,0 +1,243 @@
+//! The suite that every store passes, over the wire; and the doors of the service.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use reprise_engine::Engine;
+use reprise_global::conformance::{DIMENSIONS, document, member, user, word_space, word_vectors};
+use reprise_global::{CoordinationSettings, EmbeddedOptions, EmbeddedStore, Hold};
+use reprise_server::{GlobalService, GlobalServiceOptions, Grant, Right, Scope, TokenFile};
+use reprise_store::RealDisk;
+use reprise_types::{Clock, SystemClock};
+
+use super::*;
+
+/// A service over an embedded store, and what goes with it.
+struct House {
+    url: String,
+    tokens: Arc<TokenFile>,
+    _folder: tempfile::TempDir,
+}
+
+impl House {
+    async fn open(requests_per_second: Option<u32>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = EmbeddedStore::new(EmbeddedOptions {
+            folder: folder.path().join("store"),
+            dimensions: DIMENSIONS,
+            space: Some(word_space()),
+            open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+            vectors: word_vectors(),
+            clock: Arc::new(SystemClock),
+            hold: Hold::Always,
+            patience: Duration::from_mins(1),
+            coordination: CoordinationSettings::default(),
+        });
+        let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
+        let service = GlobalService::start(GlobalServiceOptions {
+            store: Arc::new(store),
+            tokens: Arc::clone(&tokens),
+            http: "127.0.0.1:0".parse().unwrap(),
+            requests_per_second: requests_per_second.and_then(std::num::NonZeroU32::new),
+            requests_max: 64,
+        })
+        .await
+        .unwrap();
+        let url = format!("http://{}", service.address().unwrap());
+        tokio::spawn(service.run());
+        Self {
+            url,
+            tokens,
+            _folder: folder,
+        }
+    }
+
+    fn token(&self, caller: &Caller, may: &[Right]) -> String {
+        let name = format!("{}-{}", caller.user, self.tokens.list().unwrap().len());
+        let grant = Grant {
+            org: caller.org.as_ref().map(ToString::to_string),
+            paid: caller.paid,
+            may: may.to_vec(),
+        };
+        let scope = Scope::User(caller.user.clone());
+        self.tokens
+            .add_with(&name, scope, Some(grant), SystemClock.now())
+            .unwrap()
+    }
+
+    /// The store as its callers see it, each with a token of his own.
+    fn store(self: &Arc<Self>) -> RemoteStore {
+        let known: Mutex<HashMap<String, String>> = Mutex::default();
+        let house = Arc::clone(self);
+        let token_of = move |caller: &Caller| {
+            let key = format!("{caller:?}");
+            let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = [Right::Read, Right::Write, Right::Operate];
+            let token = known
+                .entry(key)
+                .or_insert_with(|| house.token(caller, &all));
+            Some(token.clone())
+        };
+        RemoteStore::new(&self.url, Arc::new(token_of), Duration::from_secs(30))
+    }
+
+    /// The status and body of a request as it stands.
+    async fn raw(&self, token: &str, method: Method, path: &str, body: &str) -> (u16, String) {
+        let agent: ureq::Agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .build()
+            .into();
+        let request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.url))
+            .header("authorization", format!("Bearer {token}"))
+            .body(body.to_owned())
+            .unwrap();
+        let asked = tokio::task::spawn_blocking(move || {
+            let mut answer = agent.run(request).unwrap();
+            let status = answer.status().as_u16();
+            (
+                status,
+                answer.body_mut().read_to_string().unwrap_or_default(),
+            )
+        });
+        asked.await.unwrap()
+    }
+}
+
+mod over_the_wire {
+    use super::*;
+
+    async fn store() -> (RemoteStore, Arc<House>) {
+        let house = Arc::new(House::open(None).await);
+        (house.store(), house)
+    }
+
+    reprise_global::conformance_suite!(store);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_opens_what_it_may_and_a_withdrawn_one_nothing() {
+    let house = House::open(None).await;
+    let ann = member("ann", "acme");
+    let reads = house.token(&ann, &[Right::Read]);
+    let body = json!(document("Otters", "Otters hold hands.")).to_string();
+    let ask = r#"{"text":"otters","top_k":3}"#;
+    let (query, publish) = ("/v1/query", "/v1/publications");
+    assert_eq!(house.raw(&reads, Method::POST, query, ask).await.0, 200);
+    assert_eq!(house.raw(&reads, Method::POST, publish, &body).await.0, 403);
+    assert_eq!(house.raw(&reads, Method::GET, "/metrics", "").await.0, 403);
+    let (status, said) = house.raw("rpr_unknown", Method::POST, query, ask).await;
+    assert!(status == 401 && !said.contains("rpr_unknown"), "{said}");
+    let name = house.tokens.list().unwrap().remove(0).name;
+    house.tokens.revoke(&name).unwrap();
+    assert_eq!(house.raw(&reads, Method::POST, query, ask).await.0, 401);
+    let daemons = house.tokens.add("daemon", Scope::All, SystemClock.now());
+    let daemons = daemons.unwrap();
+    assert_eq!(house.raw(&daemons, Method::POST, query, ask).await.0, 403);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bad_requests_are_refused_with_a_sentence_each() {
+    let house = House::open(None).await;
+    let token = house.token(&user("ann"), &[Right::Read, Right::Write, Right::Operate]);
+    let mut forged = json!(document("Otters", "Otters hold hands."));
+    forged["author_id"] = json!("bob");
+    let huge = json!(document("Otters", &"x".repeat(3_000_000))).to_string();
+    let thing = "/v1/publications/01JQ8Z3V5N8M6T2R4W7X9YABCD";
+    let bad = [
+        (Method::POST, "/v1/publications", forged.to_string(), 400),
+        (Method::POST, "/v1/publications", huge, 413),
+        (Method::POST, "/v1/publications", "{".to_owned(), 400),
+        (
+            Method::POST,
+            "/v1/query",
+            r#"{"text":"a","top_k":99999999999}"#.to_owned(),
+            400,
+        ),
+        (
+            Method::POST,
+            "/v1/query",
+            r#"{"text":"a","top_k":1,"as":"bob"}"#.to_owned(),
+            400,
+        ),
+        (Method::GET, thing, String::new(), 404),
+        (
+            Method::GET,
+            "/v1/publications/'; DROP TABLE",
+            String::new(),
+            400,
+        ),
+        (Method::PATCH, thing, String::new(), 405),
+        (Method::GET, "/v1/nothing", String::new(), 404),
+    ];
+    for (method, path, body, expected) in bad {
+        let path = path.replace(' ', "%20");
+        let (status, said) = house.raw(&token, method, &path, &body).await;
+        assert_eq!(status, expected, "{path}: {said}");
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let detail = said["detail"].as_str().unwrap();
+        assert!(!detail.is_empty() && detail.len() < 300, "{path}: {detail}");
+    }
+    let said = house.raw(&token, Method::GET, "/v1/publications", "").await;
+    assert_eq!(said, (200, "[]".to_owned()), "nothing was published");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_asks_too_fast_is_told_to_wait_and_others_are_not() {
+    let house = House::open(Some(3)).await;
+    let (one, two) = (
+        house.token(&user("ann"), &[Right::Read]),
+        house.token(&user("bob"), &[Right::Read]),
+    );
+    let mut statuses = Vec::new();
+    for _ in 0..8 {
+        statuses.push(house.raw(&one, Method::GET, "/v1/publications", "").await.0);
+    }
+    assert!(
+        statuses.starts_with(&[200]) && statuses.contains(&429),
+        "{statuses:?}"
+    );
+    let other = house.raw(&two, Method::GET, "/v1/publications", "").await;
+    assert_eq!(other.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn metrics_and_description_name_every_route_and_no_user() {
+    let house = House::open(None).await;
+    let token = house.token(&user("zacharias"), &[Right::Read, Right::Operate]);
+    let (status, text) = house.raw("", Method::GET, "/openapi.json", "").await;
+    let described: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(status, 200);
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            let path = path.replace("{id}", "01JQ8Z3V5N8M6T2R4W7X9YABCD");
+            let path = path.replace("{name}", "monday");
+            let (status, said) = house.raw("", method, &path, "").await;
+            let is_open = path.starts_with("/health") || path == "/openapi.json";
+            assert_eq!(status, if is_open { 200 } else { 401 }, "{path}: {said}");
+        }
+    }
+    house.raw(&token, Method::GET, "/v1/publications", "").await;
+    let (status, text) = house.raw(&token, Method::GET, "/metrics", "").await;
+    assert_eq!(status, 200);
+    assert!(text.contains("route=\"/v1/publications\""), "{text}");
+    assert!(!text.contains("zacharias"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_service_that_is_not_there_is_away_and_not_an_error_without_end() {
+    let nobody = RemoteStore::new(
+        "http://127.0.0.1:9",
+        Arc::new(|_| None),
+        Duration::from_secs(2),
+    );
+    let asked = nobody
+        .query(&user("ann"), &GlobalQuery::new("otters", 3))
+        .await;
+    assert!(
+        matches!(asked, Err(GlobalError::Unavailable { .. })),
+        "{asked:?}"
+    );
+}

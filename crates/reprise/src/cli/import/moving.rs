@@ -1,0 +1,119 @@
+//! Our own exports come in: as a whole into a memory that is empty, with ids, history and learning;
+//! into another one as what is new there.
+
+use std::collections::HashMap;
+
+use reprise_engine::Said;
+use reprise_knowledge::{Archive, read_archive};
+use reprise_operations::Fate;
+use reprise_redact::Redactor;
+use reprise_types::{Clock, ExternalId, MemoryRecord, RecordId, SystemClock};
+
+use super::report::Report;
+use crate::args::ImportArguments;
+use crate::cli::keep::{GROUP, Keeper, Manner, PATIENCE};
+use crate::cli::{Context, store};
+
+pub(super) fn take_in(
+    context: &Context,
+    arguments: &ImportArguments,
+    mut report: Report,
+) -> anyhow::Result<Report> {
+    let mut archive = read_archive(&arguments.path)?;
+    if !arguments.verbatim {
+        redact(&mut archive);
+    }
+    let user = &arguments.user;
+    let engine = if store::exists(context, user)? {
+        store::take_over(context, user)?
+    } else {
+        store::open_in_turn(context, user, PATIENCE)?
+    };
+    let manner = Manner {
+        verbatim: true,
+        later: arguments.later,
+        patience: PATIENCE,
+    };
+    let is_empty = engine.snapshot().log().records() == 0;
+    let mut keeper = Keeper::over(context, user, manner, engine)?;
+    if is_empty {
+        report.links = archive.joints().len() as u64;
+        report.inserted = archive.present.len() as u64;
+        keeper.engine()?.retell(archive.told)?;
+    } else {
+        join(&mut keeper, archive, &mut report)?;
+    }
+    keeper.close()?;
+    Ok(report)
+}
+
+fn redact(archive: &mut Archive) {
+    let clean = |record: &mut MemoryRecord| {
+        let mut new = record.clone().into_new();
+        Redactor::new().redact_record(&mut new);
+        (record.text, record.metadata, record.details) = (new.text, new.metadata, new.details);
+        (record.tags, record.session_id) = (new.tags, new.session_id);
+        record.provenance = new.provenance;
+    };
+    for said in &mut archive.told {
+        match said {
+            Said::Kept(record) => clean(record),
+            Said::Tagged { tags, .. } => {
+                for tag in tags {
+                    *tag = Redactor::new().redact_text(tag).text;
+                }
+            }
+            _ => {}
+        }
+    }
+    archive.present.iter_mut().for_each(clean);
+}
+
+/// Keeps what is new here, and links it as it was linked there.
+fn join(keeper: &mut Keeper<'_>, archive: Archive, report: &mut Report) -> anyhow::Result<()> {
+    let joints = archive.joints();
+    let mut here: HashMap<String, RecordId> = HashMap::new();
+    let mut records = archive.present.into_iter();
+    loop {
+        let group: Vec<MemoryRecord> = records.by_ref().take(GROUP).collect();
+        if group.is_empty() {
+            break;
+        }
+        let memory = keeper.engine()?.snapshot();
+        let (known, new): (Vec<_>, Vec<_>) = group
+            .into_iter()
+            .partition(|record| memory.version(record.id).is_some());
+        report.duplicate += known.len() as u64;
+        here.extend(
+            known
+                .iter()
+                .map(|record| (record.id.to_string(), record.id)),
+        );
+        let ids: Vec<String> = new.iter().map(|record| record.id.to_string()).collect();
+        let new = new.into_iter().map(|record| {
+            let own = ExternalId::new(ExternalId::REPRISE, record.id.to_string());
+            let mut record = record.into_new();
+            record.supersedes = None;
+            record.external_ids.push(own);
+            record
+        });
+        let fates = keeper.keep(new.collect())?;
+        for (name, fate) in ids.into_iter().zip(fates) {
+            if let Fate::Inserted { id } | Fate::Duplicate { of: id } = &fate {
+                here.insert(name.clone(), *id);
+            }
+            report.count(format!("record {name}"), fate);
+        }
+    }
+    let engine = keeper.engine()?;
+    let memory = engine.snapshot();
+    let place = |name: &ExternalId| memory.current(*here.get(&name.id)?);
+    let ends = joints.into_iter().filter_map(|joint| {
+        let (from, to) = place(&joint.from).zip(place(&joint.to))?;
+        Some((from, to, joint.relation))
+    });
+    let ends: Vec<_> = ends.collect();
+    let made = engine.link_all(&ends, SystemClock.now())?;
+    report.links = made.into_iter().filter(|new| *new).count() as u64;
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! Files that nobody else can read, and that are there when they are whole.
+
+use std::fs::File;
+use std::path::Path;
+
+use fs_err::os::unix::fs::OpenOptionsExt;
+
+/// Ending of what is not whole yet.
+const UNFINISHED: &str = "unfinished";
+
+/// Has a file or folder written beside its place, and gives it its name when it is whole.
+pub(super) fn place<T>(
+    path: &Path,
+    write: impl FnOnce(&Path) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".");
+    beside.push(UNFINISHED);
+    let beside = Path::new(&beside);
+    let clear = || match fs_err::symlink_metadata(beside) {
+        Ok(left) if left.is_dir() => fs_err::remove_dir_all(beside),
+        Ok(_) => fs_err::remove_file(beside),
+        Err(_) => Ok(()),
+    };
+    // What an earlier run left when it was stopped.
+    clear()?;
+    let written = write(beside);
+    if written.is_err() {
+        clear()?;
+    }
+    let written = written?;
+    fs_err::rename(beside, path)?;
+    sync_folder(path)?;
+    Ok(written)
+}
+
+/// A new file that nobody else can read.
+pub(super) fn private(path: &Path) -> anyhow::Result<fs_err::File> {
+    let mut options = fs_err::OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    Ok(options.open(path)?)
+}
+
+pub(super) fn sync_folder(path: &Path) -> anyhow::Result<()> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    Ok(File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?)
+}
