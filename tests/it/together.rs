@@ -138,6 +138,8 @@ fn by_hooks(home: &Home, client: usize) {
         let prompt = text(Face::Hooks, client, write);
         let event = json!({ "session_id": format!("s{client}"), "cwd": "/", "prompt": prompt });
         let mut command = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        // A starved machine may take longer than an agent would wait.
+        command.args(["--deadline-ms", "60000"]);
         run(&mut command, &event.to_string());
     }
 }

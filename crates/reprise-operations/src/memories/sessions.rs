@@ -57,7 +57,7 @@ impl Memory {
         let key = (self.user.clone(), report.session.clone());
         match event {
             HookEvent::SessionStart => return self.latest(key, &report.project).await,
-            HookEvent::UserPrompt => return self.prompted(key, report).await,
+            HookEvent::UserPrompt => return self.prompted(key, report, RECALL).await,
             HookEvent::PostTool => self.tool_used(key, &report).await?,
             HookEvent::Answer => self.answered(&report).await?,
             HookEvent::PreCompact => {
@@ -129,11 +129,12 @@ impl Memory {
             .await
     }
 
-    /// A prompt is answered with what is known, and kept.
+    /// A prompt is answered with what is known `within` so long, and kept in any case.
     async fn prompted(
         &self,
         key: (UserId, String),
         report: HookReport,
+        within: Duration,
     ) -> Result<HookAnswer, Problem> {
         let short = report.text.trim().chars().count() < PROMPT_CHARS_MIN;
         if short || !content::says_something(&report.text) {
@@ -143,11 +144,14 @@ impl Memory {
             .all
             .sessions
             .change(key.clone(), |session| session.seen.clone());
-        let (recall_id, verdict, hits) = self.of_project(&report, &seen).await?;
-        let used: Vec<RecordId> = hits.iter().map(|hit| hit.id).collect();
+        let recalled = self.of_project(&report, &seen, within).await;
+        let used = recalled.as_ref().ok().map(|(recall_id, _, hits)| {
+            let ids: Vec<RecordId> = hits.iter().map(|hit| hit.id).collect();
+            (*recall_id, ids)
+        });
         self.all.sessions.change(key, |session| {
-            session.see(&used);
-            session.recalled = Some((recall_id, used));
+            session.see(used.as_ref().map_or(&[], |(_, ids)| ids));
+            session.recalled = used;
             session.judged = None;
         });
         // A model that is still being loaded holds no prompt up: it is kept all the same.
@@ -159,6 +163,7 @@ impl Memory {
         if let Ok(Ok(kept)) = timeout(KEEPING, keeping).await {
             kept?;
         }
+        let (_, verdict, hits) = recalled?;
         let found: Vec<_> = hits
             .into_iter()
             .map(|hit| (hit.timestamp, hit.id, hit.text))
@@ -228,6 +233,7 @@ impl Memory {
         &self,
         report: &HookReport,
         seen: &BTreeSet<RecordId>,
+        within: Duration,
     ) -> Result<(RecallId, Verdict, Vec<Hit>), Problem> {
         let own = tag_of(&report.project);
         let session = &report.session;
@@ -236,7 +242,7 @@ impl Memory {
             ..RecallRequest::new(report.text.as_str())
         };
         let request = request.heard(&self.calendar());
-        let recall = self.all.recall_within(&self.user, request, RECALL);
+        let recall = self.all.recall_within(&self.user, request, within);
         let recall = recall.await?;
         let answer = Answer::new(None, recall, 0.0);
         let likely = answer.verdict == Verdict::Relevant;

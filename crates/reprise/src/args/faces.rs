@@ -232,6 +232,9 @@ pub(crate) struct HookArguments {
     /// Print the context as text instead of the JSON that the program reads
     #[arg(long)]
     pub(crate) text: bool,
+    /// How long it waits for memory, in milliseconds
+    #[arg(long, default_value = "250")]
+    pub(crate) deadline_ms: u32,
 }
 
 /// A program that runs agents.

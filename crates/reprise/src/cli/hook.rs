@@ -11,8 +11,6 @@ use super::{Context, daemon};
 use crate::args::HookArguments;
 use crate::exit::Exit;
 
-/// From the start of the command to its end.
-const DEADLINE: Duration = Duration::from_millis(250);
 /// More input than this is not looked at.
 const INPUT_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
@@ -23,7 +21,8 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
     };
     let answer = runtime.block_on(async {
         let asked = ask(context, arguments);
-        tokio::time::timeout(DEADLINE, asked).await.ok().flatten()
+        let deadline = Duration::from_millis(arguments.deadline_ms.into());
+        tokio::time::timeout(deadline, asked).await.ok().flatten()
     });
     // A read of stdin may still be waiting for its end.
     runtime.shutdown_background();
