@@ -339,3 +339,108 @@ fn done_or_nothing(data: &Path, arguments: &[&str]) {
     let finished = run(data, arguments);
     assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
 }
+
+/// Runs an operation of the catalogue.
+fn call(data: &Path, user: &str, operation: &str, arguments: &Value) -> Value {
+    let text = arguments.to_string();
+    done(data, &["call", operation, &text, "--user", user])
+}
+
+fn refused_call(data: &Path, user: &str, operation: &str, arguments: &Value) -> String {
+    let text = arguments.to_string();
+    refused(data, &["call", operation, &text, "--user", user])
+}
+
+#[test]
+fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let what = serde_json::json!({ "ids": ["tokio"], "title": "Tokio handlers" });
+    let shown = call(&data, "ann", "publish_preview", &what);
+    let shown = &shown["leaving"][0];
+    let agreed = |hash: &str| serde_json::json!({ "ids": ["tokio"], "title": "Tokio handlers", "agreed": [hash] });
+    let said = refused_call(&data, "ann", "publish", &agreed(&"0".repeat(64)));
+    assert!(said.contains("not what was shown"), "{said}");
+    assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
+    let hash = shown["sha256"].as_str().expect("a hash");
+    let first = call(&data, "ann", "publish", &agreed(hash));
+    let id = first["published"][0]["id"].clone();
+    let shown = call(&data, "ann", "publish_preview", &what);
+    assert_eq!(shown["leaving"][0]["replaces"], id);
+
+    // What a run of Bob's used is known by its version, and a newer one is told of.
+    let ask = serde_json::json!({ "query": "tokio handler", "scope": "local+global" });
+    let found = call(&data, "bob", "recall", &ask);
+    assert_eq!(found["notes"], serde_json::json!([]));
+    let hit = found["results"].as_array().expect("results").iter();
+    let mut hit = hit.filter(|hit| hit["id"] == id);
+    assert_eq!(hit.next().expect("it is found")["scope"], "global");
+    let light = call(&data, "bob", "brief", &ask);
+    let light = light["results"].as_array().expect("results").iter();
+    let mut light = light.filter(|hit| hit["id"] == id);
+    assert_eq!(light.next().expect("it is found")["author"], "ann");
+    let outcome = serde_json::json!({ "query": "tokio", "used": [id], "quality": 0.9 });
+    call(&data, "bob", "outcome", &outcome);
+    let receipts = call(&data, "bob", "receipts", &serde_json::json!({}));
+    let used = &receipts["receipts"][0];
+    assert_eq!(
+        (&used["act"], &used["version"]),
+        (&"used".into(), &"1".into())
+    );
+    let nobody = serde_json::json!({ "query": "tokio", "used": ["01ARZ3NDEKTSV4RRFFQ69G5FAV"],
+        "quality": 0.9 });
+    let said = refused_call(&data, "bob", "outcome", &nobody);
+    assert!(said.contains("no record"), "{said}");
+    let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
+    done(
+        &data,
+        &["edit", "--user", "ann", "tokio", "--content", corrected],
+    );
+    let next = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    assert_eq!(next["published"][0]["version"], "2");
+    let found = call(&data, "bob", "recall", &ask);
+    let note = found["notes"][0].as_str().expect("a note");
+    assert!(
+        note.contains("is at version 2: you have used version 1"),
+        "{note}"
+    );
+
+    let seen = call(
+        &data,
+        "ann",
+        "visibility",
+        &serde_json::json!({ "id": "tokio" }),
+    );
+    assert_eq!((&seen["published"], &seen["version"]), (&id, &"2".into()));
+    let seen = call(
+        &data,
+        "ann",
+        "visibility",
+        &serde_json::json!({ "id": "salary" }),
+    );
+    let stays = |seen: &Value| -> usize {
+        let ways = seen["ways"].as_array().expect("ways").iter();
+        ways.filter(|way| way["stays"].is_string()).count()
+    };
+    assert_eq!(stays(&seen), 4);
+    let whole = call(&data, "bob", "get", &serde_json::json!({ "id": id }));
+    assert!(
+        whole["records"][0]["text"]
+            .to_string()
+            .contains("spawn_blocking"),
+        "{whole}"
+    );
+    let thing = serde_json::json!({ "id": id, "version": "1" });
+    let thing = call(&data, "bob", "published_thing", &thing);
+    assert_eq!(thing["title"], "Tokio handlers");
+    // A filter narrows what others published too.
+    for (tag, count) in [("rust", 1), ("python", 0)] {
+        let narrow = serde_json::json!({ "query": "tokio", "scope": "global", "tag": [tag] });
+        let found = call(&data, "bob", "recall", &narrow);
+        assert_eq!(
+            found["results"].as_array().map(Vec::len),
+            Some(count),
+            "{tag}"
+        );
+    }
+}

@@ -25,4 +25,5 @@ mod tidy;
 mod together;
 mod traces;
 mod tutorial;
+mod wall;
 mod workspace;

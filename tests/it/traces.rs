@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::home::Home;
 
 /// Takes one request and answers it; its head and body.
-fn take(listener: &TcpListener) -> (String, Vec<u8>) {
+pub(crate) fn take(listener: &TcpListener) -> (String, Vec<u8>) {
     let (stream, _) = listener.accept().expect("a connection");
     let mut reader = BufReader::new(stream);
     let (mut head, mut length) = (String::new(), 0);

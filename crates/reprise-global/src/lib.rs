@@ -15,6 +15,7 @@ mod org;
 mod postgres;
 mod record;
 mod store;
+mod tier;
 mod two_tier;
 mod wall;
 
@@ -32,5 +33,6 @@ pub use store::{
     Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Overlap, Published, TextVectors,
     Unpublished, UsageReport, check_name, check_publication,
 };
-pub use two_tier::{TwoTierMemory, TwoTierOptions};
+pub use tier::{GlobalTier, TierOptions, voice_of};
+pub use two_tier::TwoTierMemory;
 pub use wall::{Leaving, Proposal, WallError, leave};

@@ -4,10 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 
 use reprise_types::{UserId, UserIdError};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// An organisation: named as a user is.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(transparent)]
 pub struct OrgId(UserId);
 

@@ -5,13 +5,14 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::org::OrgId;
 
 /// One published thing, in one of its versions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalRecord {
     /// The same in every version.
     pub id: RecordId,
@@ -39,7 +40,7 @@ pub struct GlobalRecord {
 }
 
 /// What leaves a user's memory when something is published: these fields and no others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Publication {
     /// An opaque name of what is published, the same for its later versions: a hash.
@@ -91,7 +92,7 @@ pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
 }
 
 /// What can be published (M48).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GlobalContentType {
     /// A living document or a report.
@@ -127,7 +128,7 @@ impl GlobalContentType {
 }
 
 /// Who may use what is published (M50).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessPolicy {
     /// Every user.
@@ -151,8 +152,11 @@ impl AccessPolicy {
 }
 
 /// Number of a version, from 1; a text on the wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct Version(pub u32);
 
 impl fmt::Display for Version {
@@ -179,7 +183,7 @@ impl TryFrom<String> for Version {
 }
 
 /// How a published thing has served (M49), counted from several users on.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QualityMetrics {
     /// How runs that used it went, 0..1; 0.5 while too few users have said.
     pub avg_trajectory_score: f32,

@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX};
 use reprise_types::{Degraded, EmbeddingSpace, RecordId, Why};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
@@ -82,7 +83,7 @@ pub trait GlobalStore: Send + Sync {
 }
 
 /// What became of a publication.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Published {
     /// Under which id it is found.
     pub id: RecordId,
@@ -96,7 +97,7 @@ pub struct Published {
 }
 
 /// A published thing that is near to a new one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Overlap {
     pub id: RecordId,
     pub title: String,
@@ -159,7 +160,7 @@ pub struct GlobalHit {
     pub why: Why,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unpublished {
     pub id: RecordId,
     /// How many versions of it there were.

@@ -4,10 +4,11 @@ mod feed;
 mod lessons;
 mod memory;
 mod outcomes;
-mod prompts;
+mod publishing;
 mod reading;
 mod records;
 mod sessions;
+mod sharing;
 mod spans;
 mod tagging;
 mod workspaces;
@@ -28,11 +29,11 @@ pub use lessons::Lesson;
 pub(crate) use lessons::title_of;
 pub use memory::Memory;
 pub use outcomes::run_outcome;
-pub use prompts::{Credited, Followed, Prompt, Quoted, Replayed};
-pub(crate) use prompts::{prompts, replay};
+pub use publishing::ReceiptLine;
 pub use reading::Parts;
 pub(crate) use records::{MAY_CHANGE, missing};
-pub use sessions::{Given, LeftOut, Noted};
+pub(crate) use sharing::Wanted;
+pub use sharing::{Reach, Sharing};
 pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs};
@@ -51,6 +52,7 @@ pub struct Memories {
     sessions: Arc<sessions::Sessions>,
     tag_rules: Arc<TagRules>,
     workspaces: Arc<Workspaces>,
+    sharing: Sharing,
 }
 
 impl fmt::Debug for Memories {
@@ -72,6 +74,7 @@ impl Memories {
             sessions: Arc::default(),
             tag_rules: Arc::default(),
             workspaces: Arc::default(),
+            sharing: Sharing::default(),
         }
     }
 
@@ -91,6 +94,12 @@ impl Memories {
             workspaces: Arc::new(workspaces),
             ..self
         }
+    }
+
+    /// The same with this way to published knowledge.
+    #[must_use]
+    pub fn with_sharing(self, sharing: Sharing) -> Self {
+        Self { sharing, ..self }
     }
 
     #[must_use]

@@ -23,15 +23,13 @@ pub mod merge;
 pub mod merge_tags;
 pub mod observe;
 pub mod outcome;
-pub mod prompts;
 pub mod recall;
 pub mod related;
 pub mod release;
-pub mod replay;
 pub mod resource;
 pub mod revise;
-pub mod runs;
 pub mod search;
+pub mod shared;
 pub mod show;
 pub mod stats;
 pub mod tags;
@@ -66,18 +64,22 @@ const ALL: &[Entry] = &[
     Entry::of::<history::History>(),
     Entry::of::<growth::Growth>(),
     Entry::of::<unforget::Unforget>(),
-    Entry::of::<prompts::Prompts>(),
-    Entry::of::<replay::Replay>(),
     Entry::of::<episodes::Episodes>(),
     Entry::of::<episode::Episode>(),
     Entry::of::<learning::Learning>(),
     Entry::of::<learning_report::LearningReport>(),
-    Entry::of::<runs::Runs>(),
     Entry::of::<compact::Compact>(),
     Entry::of::<checkpoint::Checkpoint>(),
     Entry::of::<merge::Merge>(),
     Entry::of::<release::Release>(),
     Entry::of::<hook::Hook>(),
+    Entry::of::<shared::preview::PublishPreview>(),
+    Entry::of::<shared::publish::Publish>(),
+    Entry::of::<shared::published::PublishedList>(),
+    Entry::of::<shared::thing::PublishedThing>(),
+    Entry::of::<shared::unpublish::Unpublish>(),
+    Entry::of::<shared::receipts::ReceiptsOf>(),
+    Entry::of::<shared::visibility::Visibility>(),
     Entry::of::<resource::Resource>(),
     Entry::of::<search::Search>(),
     Entry::of::<host_stats::HostStats>(),

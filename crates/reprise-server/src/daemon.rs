@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
 use crate::place::Place;
 use crate::tokens::TokenFile;
-use reprise_operations::{Catalogue, Memories, TagRules, Workspaces};
+use reprise_operations::{Catalogue, Memories, Sharing, TagRules, Workspaces};
 use reprise_types::UserId;
 
 pub(crate) use accept::{Entrance, connections_max};
@@ -57,6 +57,8 @@ pub struct DaemonOptions {
     pub tags: TagRules,
     /// The governed workspaces that requests may name.
     pub workspaces: Workspaces,
+    /// How its users reach published knowledge.
+    pub sharing: Sharing,
     /// What can be asked of it.
     pub catalogue: Catalogue,
     /// Whose memory it is where a request does not say; `None` for `default`'s.
@@ -85,6 +87,7 @@ impl Daemon {
             requests_per_second,
             tags,
             workspaces,
+            sharing,
             catalogue,
             user,
         } = options;
@@ -111,7 +114,8 @@ impl Daemon {
         let app = App {
             memories: Memories::new(service, clock)
                 .with_tags(tags)
-                .with_workspaces(workspaces),
+                .with_workspaces(workspaces)
+                .with_sharing(sharing),
             catalogue,
             user,
             life: Arc::new(life),

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use crate::client::Client;
 use crate::daemon::{Daemon, DaemonError, DaemonOptions, Ended};
 use crate::place::Place;
-use reprise_operations::{Catalogue, Registered, TagRules, Workspaces};
+use reprise_operations::{Catalogue, Registered, Sharing, TagRules, Workspaces};
 
 /// A daemon of this test's own.
 pub(crate) struct Running {
@@ -50,6 +50,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         requests_per_second: None,
         tags: TagRules::default(),
         workspaces: Workspaces::default(),
+        sharing: Sharing::default(),
         catalogue: Catalogue::default(),
         user: None,
     }

@@ -238,8 +238,8 @@ pub(crate) struct RecallArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) queries: Option<PathBuf>,
     /// Whose knowledge: local, local+global or global
-    #[arg(long, default_value = "local", value_parser = scope)]
-    pub(crate) scope: RecallScope,
+    #[arg(long, value_parser = scope)]
+    pub(crate) scope: Option<RecallScope>,
     /// Most results
     #[arg(long, visible_alias = "top-k", default_value_t = TOP_K_DEFAULT)]
     pub(crate) limit: usize,

@@ -14,7 +14,7 @@ use reprise_agent::MemoryConfig;
 use reprise_engine::LearnSettings;
 use reprise_global::Caller;
 use reprise_operations::{TagRules, Workspaces};
-use reprise_types::UserId;
+use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 
 use crate::env::Places;
@@ -48,8 +48,10 @@ struct Global {
     token: Option<String>,
     /// ... or each of several.
     tokens: BTreeMap<String, String>,
-    /// How long a recall waits for it.
+    /// How long a recall waits for published knowledge.
     deadline_ms: Option<u64>,
+    /// Whose knowledge a recall asks for that does not say.
+    scope: RecallScope,
 }
 
 /// A service of published knowledge, as a user reaches it.
@@ -57,7 +59,6 @@ struct Global {
 pub(crate) struct GlobalService {
     pub(crate) url: String,
     pub(crate) token: String,
-    pub(crate) deadline: Duration,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -161,8 +162,17 @@ impl Config {
         Ok(Some(GlobalService {
             url: url.trim_end_matches('/').to_owned(),
             token: token.clone(),
-            deadline: Duration::from_millis(self.global.deadline_ms.unwrap_or(50)),
         }))
+    }
+
+    /// How long a recall waits for the global store.
+    pub(crate) fn global_deadline(&self) -> Duration {
+        Duration::from_millis(self.global.deadline_ms.unwrap_or(50))
+    }
+
+    /// Whose knowledge a recall asks for that does not say.
+    pub(crate) fn scope(&self) -> RecallScope {
+        self.global.scope
     }
 
     /// What it says of a user who asks the global store.

@@ -1,14 +1,25 @@
 //! Two tiers, one of which stands still, fails and comes back.
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use reprise_types::{Credit, FailKind, SearchTier, UserId, Why};
+use reprise_types::{
+    Credit, Degraded, FailKind, MemoryRecord, RetrievedMemory, SearchTier, UserId, Why,
+};
 use tokio::time::timeout;
 
 use super::*;
+use crate::caller::Caller;
+use crate::error::GlobalError;
 use crate::record::{AccessPolicy, GlobalRecord, Publication, QualityMetrics, Version};
-use crate::store::{Fate, Published, Unpublished};
+use crate::store::{
+    Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Published, Unpublished, UsageReport,
+};
+use crate::tier::{COMPLETED, TierOptions};
+
+const ASKED_MAX: usize = 16;
 
 /// A memory that answers at once, and writes down what it is told of runs.
 #[derive(Default)]
@@ -167,13 +178,15 @@ fn bench_within(deadline: Duration) -> Bench {
     let (own, others) = (Arc::new(Own::default()), Arc::new(Others::default()));
     let memory = TwoTierMemory::new(
         Arc::<Own>::clone(&own),
-        Arc::<Others>::clone(&others),
-        Caller::new("bob".parse().unwrap()),
+        GlobalTier::new(
+            Arc::<Others>::clone(&others),
+            Caller::new("bob".parse().unwrap()),
+            TierOptions {
+                deadline,
+                ..TierOptions::default()
+            },
+        ),
         Arc::new(reprise_types::SystemClock),
-        TwoTierOptions {
-            deadline,
-            ..TwoTierOptions::default()
-        },
     );
     Bench {
         own,
@@ -200,10 +213,10 @@ async fn both_tiers_answer_as_one_and_the_scope_says_which() {
     let bench = bench();
     let both = ids(&bench.memory, 5).await;
     assert_eq!(both, (vec![101, 102, 201], vec![]));
-    let local = bench.memory.scoped(RecallScope::Local);
+    let local = bench.memory.clone().scoped(RecallScope::Local);
     assert_eq!(ids(&local, 5).await.0, [101, 102]);
     assert_eq!(bench.others.asked.load(Ordering::SeqCst), 1);
-    let global = bench.memory.scoped(RecallScope::Global);
+    let global = bench.memory.clone().scoped(RecallScope::Global);
     assert_eq!(ids(&global, 5).await.0, [201]);
     let block = bench.memory.context_block("what", 400).await.unwrap();
     assert!(
@@ -238,7 +251,7 @@ async fn a_store_that_comes_back_is_used_again() {
     let bench = bench();
     bench.others.fails.store(true, Ordering::SeqCst);
     assert_eq!(ids(&bench.memory, 5).await.1, [Degraded::NoGlobal]);
-    let global = bench.memory.scoped(RecallScope::Global);
+    let global = bench.memory.clone().scoped(RecallScope::Global);
     let error = global.recall_request(RecallRequest::new("x")).await;
     assert!(matches!(error, Err(MemoryError::Storage { .. })));
     bench.others.fails.store(false, Ordering::SeqCst);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
 use reprise_types::{
-    Calendar, EmbeddingSpace, QueryVector, Recall, RecallRequest, RecordId, UserId,
+    Calendar, EmbeddingSpace, QueryVector, Recall, RecallRequest, RecallScope, RecordId, UserId,
 };
 
 use super::Memories;
@@ -185,8 +185,20 @@ impl Memory {
         &self,
         request: RecallRequest,
         vector: Option<(EmbeddingSpace, Vec<f32>)>,
+        scope: RecallScope,
     ) -> Result<Recall, Problem> {
-        self.all.recall(&self.user, request, vector).await
+        let local = |request| self.all.recall(&self.user, request, vector);
+        match scope {
+            RecallScope::Local => local(request).await,
+            RecallScope::LocalAndGlobal => {
+                let tier = self.tier().await?;
+                tier.beside(&request, local(request.clone())).await
+            }
+            RecallScope::Global => {
+                let id = self.all.recall_id();
+                Ok(self.tier().await?.alone(&request, id).await?)
+            }
+        }
     }
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.

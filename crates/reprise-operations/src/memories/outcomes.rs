@@ -1,7 +1,7 @@
 //! How runs went: what memory learns from.
 
 use reprise_engine::Engine;
-use reprise_types::{Credit, QueryVector, RecordId, RunBeginning, RunEnding, RunOutcome};
+use reprise_types::{Credit, FailKind, QueryVector, RecordId, RunBeginning, RunEnding, RunOutcome};
 
 use super::{Memories, Memory, resolve};
 use crate::problem::Problem;
@@ -11,10 +11,13 @@ impl Memory {
     /// Takes how a run went. A run without a name is named by the request, so that
     /// a request sent again is not a second run. The outcome of a run that has ended changes
     /// nothing, and the report says so.
-    pub(crate) async fn outcome(&self, line: OutcomeLine) -> Result<OutcomeReport, Problem> {
+    pub(crate) async fn outcome(&self, mut line: OutcomeLine) -> Result<OutcomeReport, Problem> {
         if line.recall_id.is_none() && line.query.is_none() {
             return Err(nameless());
         }
+        let (own, published) = self.split_used(std::mem::take(&mut line.used)).await?;
+        line.used = own;
+        let voice = (line.quality, line.failure_kind);
         let query = match &line.query {
             Some(query) => self.query_vector(query).await,
             None => None,
@@ -45,6 +48,11 @@ impl Memory {
         let (report, ids) = self.with_engine(learn).await??;
         if report.learned > 0 {
             self.tell("learned", ids);
+            // An end that lies outside the run says nothing of what it used.
+            let (quality, failed) = voice;
+            if !published.is_empty() && !failed.is_some_and(FailKind::is_exogenous) {
+                self.report(&published, quality).await?;
+            }
         }
         Ok(report)
     }

@@ -65,7 +65,7 @@ impl Memories {
         Ok(recall)
     }
 
-    fn recall_id(&self) -> RecallId {
+    pub(super) fn recall_id(&self) -> RecallId {
         RecallId::from_parts(self.unix_ms(), Self::random() >> 48)
     }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use reprise_engine::context_candidates;
 use reprise_types::limits::TOP_K_DEFAULT;
-use reprise_types::{Degraded, RecallId, Verdict, system_entropy};
+use reprise_types::{Degraded, RecallId, RecallScope, Verdict, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -41,6 +41,10 @@ pub struct Arguments {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub as_of: Option<String>,
+    /// Whose knowledge: the user's own, what others published, or both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub scope: Option<RecallScope>,
     /// Whole texts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
@@ -104,6 +108,7 @@ impl Operation for RecallBriefly {
             limit: Some(arguments.limit.unwrap_or(limit)),
             filter: arguments.filter,
             as_of: arguments.as_of,
+            scope: arguments.scope,
             ..recall::Arguments::default()
         };
         let began = Instant::now();

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Memory, title_of};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::wire::ExportLine;
 
 /// Records of one request.
@@ -54,7 +54,13 @@ impl Operation for Get {
         }
         let mut records = Vec::with_capacity(names.len());
         for name in &names {
-            let record = memory.record(name).await?;
+            let record = match memory.record(name).await {
+                Err(problem) if problem.kind == ProblemKind::NotFound => {
+                    records.push(memory.published_line(name).await?.ok_or(problem)?);
+                    continue;
+                }
+                found => found?,
+            };
             let id = record.id;
             let links = memory.read(move |memory| memory.links(id)).await?;
             let mut line = json!(ExportLine::new(&record));

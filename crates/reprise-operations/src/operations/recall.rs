@@ -5,7 +5,8 @@ use std::time::Instant;
 use reprise_engine::{TokenCounter, context_block, context_candidates};
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{
-    Calendar, ContextBlock, EmbeddingSpace, RecallRequest, check_unit_vector, system_entropy,
+    Calendar, ContextBlock, EmbeddingSpace, RecallRequest, RecallScope, check_unit_vector,
+    system_entropy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub struct Arguments {
     /// Answer as memory stood at this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
+    /// Whose knowledge: the user's own, what others published, or both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<RecallScope>,
     /// Answer with one text for a prompt, at most this many tokens long.
     #[serde(
         default,
@@ -122,7 +126,8 @@ pub async fn found(memory: &Memory, asked: &Arguments) -> Result<reprise_types::
         .request(&memory.calendar())
         .map_err(Problem::invalid)?;
     let vector = asked.vector().map_err(Problem::invalid)?;
-    memory.recall(request, vector).await
+    let scope = asked.scope.unwrap_or(memory.scope());
+    memory.recall(request, vector, scope).await
 }
 
 impl Arguments {

@@ -2,8 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Degraded, EmbeddingSpace, MemoryKind, MemorySource, Recall, RecallId, RecallScope, RecordId,
-    RetrievedMemory, SearchTier, UserId, Verdict, Why, check_unit_vector,
+    Degraded, EmbeddingSpace, MemoryKind, MemorySource, PublishedBy, Recall, RecallId, RecallScope,
+    RecordId, RetrievedMemory, SearchTier, UserId, Verdict, Why, check_unit_vector,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,7 @@ pub struct Hit {
     pub reason: String,
     /// Where the score comes from.
     pub why: Why,
-    /// Whose knowledge it is, where more than the user's own was asked for.
+    /// Whose knowledge it is: the user's own, or what somebody published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<RecallScope>,
     /// Who published it.
@@ -129,7 +129,11 @@ impl From<RetrievedMemory> for Hit {
         let record = found.record;
         let published = found.published.as_ref();
         Self {
-            scope: published.map(|_| RecallScope::Global),
+            scope: Some(if published.is_some() {
+                RecallScope::Global
+            } else {
+                RecallScope::Local
+            }),
             author: published.map(|by| by.author.clone()),
             version: published.map(|by| by.version.clone()),
             quality: published.map(|by| by.quality),
@@ -143,9 +147,24 @@ impl From<RetrievedMemory> for Hit {
             source: record.source,
             timestamp: record.timestamp,
             tags: record.tags,
-            reason: std::mem::take(&mut found.why.reason),
+            reason: reason(published, &mut found.why),
             why: found.why,
         }
+    }
+}
+
+/// The plain line of a hit; of something published it says who did.
+fn reason(published: Option<&PublishedBy>, why: &mut Why) -> String {
+    let reason = std::mem::take(&mut why.reason);
+    let Some(PublishedBy {
+        author, version, ..
+    }) = published
+    else {
+        return reason;
+    };
+    match reason.as_str() {
+        "" => format!("published by {author}, version {version}"),
+        _ => format!("published by {author}, version {version}; {reason}"),
     }
 }
 

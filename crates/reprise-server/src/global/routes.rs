@@ -17,8 +17,8 @@ use reprise_global::{
     Caller, GlobalError, GlobalQuery, GlobalStore, Publication, UsageReport, Version,
 };
 use reprise_operations::{Problem, ProblemKind, from_json};
+use reprise_types::RecordId;
 use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
-use reprise_types::{ErrorKind, RecordId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -144,18 +144,9 @@ fn caller(entry: TokenEntry) -> Result<Caller, Problem> {
 
 /// A store's refusal on the wire; programs find it whole in `error`.
 fn refusal(error: &GlobalError) -> Refusal {
-    let kind = match error {
-        GlobalError::NotFound { .. } | GlobalError::NoSnapshot { .. } => ProblemKind::NotFound,
-        GlobalError::NotAuthor { .. } | GlobalError::OwnWork { .. } => ProblemKind::Forbidden,
-        GlobalError::PolicyChanged { .. } => ProblemKind::Conflict,
-        GlobalError::Busy { .. } => ProblemKind::Overloaded,
-        GlobalError::Unavailable { .. } => ProblemKind::Unavailable,
-        other if other.kind() == ErrorKind::Caller => ProblemKind::Invalid,
-        _ => ProblemKind::Internal,
-    };
-    let problem = Problem::failed(kind, error);
+    let problem = Problem::from(error.clone());
     // What only an operator can mend stays in the log.
-    let told = match kind {
+    let told = match problem.kind {
         ProblemKind::Internal => GlobalError::Storage {
             message: problem.detail.clone(),
         },

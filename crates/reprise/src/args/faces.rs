@@ -76,7 +76,7 @@ pub(crate) struct TagsArguments {
 pub(crate) struct McpArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Which tools the client sees: lean (4), default (9), full (16) or workspace (24)
+    /// Which tools the client sees: lean (4), default (9), full (21) or workspace (24)
     #[arg(long, default_value = "default")]
     pub(crate) profile: Profile,
 }

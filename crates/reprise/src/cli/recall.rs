@@ -4,16 +4,13 @@ mod show;
 
 use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
-use std::time::Instant;
 
-use reprise_engine::{TokenCounter, context_block, context_candidates};
 use reprise_operations::operations::recall::{self, Recalled};
 use reprise_operations::{Answer, Effect, QueryLine};
 use reprise_types::{
-    Clock, ContextBlock, EmbeddingSpace, MemoryFilter, Recall, RecallId, RecallRequest, SystemClock,
+    Clock, ContextBlock, EmbeddingSpace, MemoryFilter, RecallRequest, RecallScope, SystemClock,
 };
 
-use super::global::Others;
 use super::session::Session;
 use super::{Context, input, store};
 use crate::args::RecallArguments;
@@ -29,21 +26,11 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     }
     let user = &arguments.user;
     let is_new = !store::exists(context, user)?;
-    let others = Others::open(context, user, arguments.scope)?;
-    // A text of both tiers is made here, of whole records.
-    let session = if others.is_some() && arguments.max_tokens.is_some() {
-        Session::here(context, user, Effect::Reads)?
-    } else {
-        Session::open(context, user, Effect::Reads)?
-    };
-    let asker = Asker {
-        arguments,
-        session,
-        others,
-    };
+    let session = Session::open(context, user, Effect::Reads)?;
+    let asker = Asker { arguments, session };
     let exit = answered(context, &asker)?;
     asker.session.close();
-    if is_new && !asker.others.as_ref().is_some_and(Others::is_alone) {
+    if is_new && arguments.scope != Some(RecallScope::Global) {
         super::note(&format!(
             "user `{user}` has no memory yet; `reprise ingest` makes one"
         ));
@@ -94,35 +81,12 @@ fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Exit> 
 struct Asker<'a> {
     arguments: &'a RecallArguments,
     session: Session,
-    /// The global store, where the scope goes beyond the user's own memory.
-    others: Option<Others>,
 }
 
 impl Asker<'_> {
-    /// The answer of every tier that the scope names. `handed` is the question's vector where the
-    /// caller has one.
+    /// The answer of the scope asked for. `handed` is the question's vector where the caller has
+    /// one.
     fn answer(
-        &self,
-        query_id: Option<String>,
-        text: &str,
-        handed: Option<(EmbeddingSpace, Vec<f32>)>,
-    ) -> anyhow::Result<Answer> {
-        let Some(others) = &self.others else {
-            return self.own(query_id, text, handed);
-        };
-        let began = Instant::now();
-        let own = if others.is_alone() {
-            Answer::new(query_id, nothing()?, 0.0)
-        } else {
-            self.own(query_id, text, handed)?
-        };
-        let mut answer = others.widen(own, text, self.arguments.limit)?;
-        answer.elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-        Ok(answer)
-    }
-
-    /// The user's own memory's answer.
-    fn own(
         &self,
         query_id: Option<String>,
         text: &str,
@@ -132,6 +96,7 @@ impl Asker<'_> {
         let asked = recall::Arguments {
             embedding,
             embedding_space,
+            scope: self.arguments.scope,
             ..recall::Arguments::of(&request(self.arguments, text))
         };
         match self.session.call::<recall::Recall>(asked)? {
@@ -143,36 +108,18 @@ impl Asker<'_> {
         }
     }
 
-    /// Memory as one text for a prompt.
+    /// The same as one text for a prompt.
     fn block(&self, text: &str, budget: usize) -> anyhow::Result<ContextBlock> {
-        let mut asked = recall::Arguments::of(&request(self.arguments, text));
-        let Some(others) = &self.others else {
-            asked.max_tokens = Some(budget);
-            return match self.session.call::<recall::Recall>(asked)? {
-                Recalled::Context(block) => Ok(*block),
-                Recalled::Answer(_) => anyhow::bail!("memory answered with records; report this"),
-            };
+        let asked = recall::Arguments {
+            max_tokens: Some(budget),
+            scope: self.arguments.scope,
+            ..recall::Arguments::of(&request(self.arguments, text))
         };
-        let limit = context_candidates(budget);
-        asked.limit = Some(limit);
-        let own = if others.is_alone() {
-            nothing()?
-        } else {
-            self.session.found(&asked)?
-        };
-        let found = others.widen_recall(own, text, limit)?;
-        let counter = TokenCounter::BytesOverFour;
-        Ok(context_block(&found, budget, counter, store::entropy()?))
+        match self.session.call::<recall::Recall>(asked)? {
+            Recalled::Context(block) => Ok(*block),
+            Recalled::Answer(_) => anyhow::bail!("memory answered with records; report this"),
+        }
     }
-}
-
-/// The answer of a memory that is not asked.
-fn nothing() -> anyhow::Result<Recall> {
-    let now = u64::try_from(SystemClock.now().timestamp_millis()).unwrap_or(0);
-    Ok(Recall::nothing(RecallId::from_parts(
-        now,
-        store::entropy()?,
-    )))
 }
 
 /// A list that was given; an empty one asks for all.

@@ -30,6 +30,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         requests_per_second: arguments.requests_per_second.or(file.requests_per_second),
         tags: context.config.tag_rules(),
         workspaces: context.config.workspaces.clone(),
+        sharing: super::global::sharing(context, false),
         catalogue: Catalogue::default(),
         user: context.config.user.clone(),
     };

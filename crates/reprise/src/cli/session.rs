@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use reprise_agent::MemoryService;
 use reprise_engine::Engine;
-use reprise_operations::operations::recall;
 use reprise_operations::{Effect, Entry, Memories, Operation, Problem};
 use reprise_server::Call;
 use reprise_store::RealDisk;
-use reprise_types::{Recall, SystemClock, UserId};
+use reprise_types::{SystemClock, UserId};
 use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
@@ -56,7 +55,8 @@ impl Session {
         let memories = Memories::new(service, Arc::new(SystemClock));
         let memories = memories
             .with_tags(context.config.tag_rules())
-            .with_workspaces(context.config.workspaces.clone());
+            .with_workspaces(context.config.workspaces.clone())
+            .with_sharing(super::global::sharing(context, true));
         Ok(Self::Here(runtime, memories, user.clone()))
     }
 
@@ -66,16 +66,6 @@ impl Session {
             Self::Here(runtime, memories, user) => {
                 let memory = memories.of(user).on_machine();
                 runtime.block_on(O::run(&memory, arguments))
-            }
-        }
-    }
-
-    /// What a recall finds, with whole records; in this process alone.
-    pub(super) fn found(&self, asked: &recall::Arguments) -> anyhow::Result<Recall> {
-        match self {
-            Self::There(..) => anyhow::bail!("a daemon hands out no whole records; report this"),
-            Self::Here(runtime, memories, user) => {
-                Ok(runtime.block_on(recall::found(&memories.of(user), asked))?)
             }
         }
     }

@@ -2,7 +2,7 @@
 //! under a line that says how far they can be trusted and names the recall.
 
 use reprise_engine::excerpt;
-use reprise_types::{QuotedMemory, Recall, RetrievedMemory, Verdict};
+use reprise_types::{QuotedMemory, Recall, RecallScope, RetrievedMemory, Verdict};
 use serde_json::{Value, json};
 
 use crate::excerpt::short;
@@ -88,7 +88,7 @@ fn headline(recall: &Recall, shown: &[Value], most: Option<usize>) -> String {
 /// The best memory as far as it `fits`: its sentences around what matched, else words, at least
 /// [`LEAST`] characters of them.
 fn cut(found: &RetrievedMemory, fits: impl Fn(&Value) -> bool) -> Value {
-    let bare = json!({
+    let mut bare = json!({
         "id": found.record.id,
         "text": "",
         "score": found.sona_score,
@@ -96,6 +96,10 @@ fn cut(found: &RetrievedMemory, fits: impl Fn(&Value) -> bool) -> Value {
         "when": instant(found.record.timestamp),
         "cut": true,
     });
+    if let Some(by) = &found.published {
+        bare["author"] = json!(by.author);
+        bare["version"] = json!(by.version);
+    }
     let words = &found.why.matched_words;
     let reason = found.why.reason.as_str();
     let with = |text: &str, reason: &str| {
@@ -133,6 +137,12 @@ fn light(found: &RetrievedMemory, full: bool) -> Value {
         "when": instant(record.timestamp),
         "tags": record.tags,
     });
+    if let Some(by) = &found.published {
+        light["scope"] = json!(RecallScope::Global);
+        light["author"] = json!(by.author);
+        light["version"] = json!(by.version);
+        light["quality"] = json!(by.quality);
+    }
     if let Some(level) = record.confidence_level() {
         light["confidence"] = json!(level);
     }
@@ -164,7 +174,11 @@ fn quote(memory: &mut QuotedMemory, light: &Value) {
         "" => String::new(),
         level => format!(" {level} confidence"),
     };
-    let label = format!("- {day} {score:.2}{sure} [{}] ", field("id"));
+    let by = match field("author") {
+        "" => String::new(),
+        author => format!(" published by {author}, version {}", field("version")),
+    };
+    let label = format!("- {day} {score:.2}{sure}{by} [{}] ", field("id"));
     memory.line(&label, first);
     if !field("reason").is_empty() {
         memory.line("  why: ", field("reason"));

@@ -24,7 +24,12 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
         } else {
             let folder = arguments.store.clone();
             let folder = folder.unwrap_or_else(|| store::folder(context));
-            Arc::new(store::embedded(context, folder, Hold::Always))
+            Arc::new(store::embedded(
+                context,
+                folder,
+                Hold::Always,
+                store::vectors(context),
+            ))
         };
         let service = GlobalService::start(GlobalServiceOptions {
             store,

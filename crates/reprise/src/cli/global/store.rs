@@ -9,15 +9,52 @@ use anyhow::Context as _;
 use reprise_embed::Variant;
 use reprise_engine::Engine;
 use reprise_global::{
-    Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore, Hold,
-    TextVectors,
+    Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore,
+    GlobalTier, Hold, TextVectors, TierOptions,
 };
+use reprise_operations::Sharing;
 use reprise_store::RealDisk;
 use reprise_types::{Embedder, SystemClock, UserId};
 
 use super::remote::RemoteStore;
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model, runtime};
+use crate::config::GlobalService;
+
+/// How the users of this process reach published knowledge, and what a recall asks that does not
+/// say. A command waits for the store of its own data directory as it does for its memory.
+pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
+    let context = context.clone();
+    let scope = context.config.scope();
+    let own: OnceLock<EmbeddedStore> = OnceLock::new();
+    let reach = move |user: &UserId, vectors| -> anyhow::Result<GlobalTier> {
+        let caller = context.config.caller(user)?;
+        let mut options = TierOptions {
+            deadline: context.config.global_deadline(),
+            ..TierOptions::default()
+        };
+        let store: Arc<dyn GlobalStore> = match context.config.global_service(user)? {
+            Some(service) => Arc::new(remote(service)),
+            None => {
+                if is_command {
+                    options.deadline = PATIENCE;
+                }
+                let folder = folder(&context);
+                let new = || embedded(&context, folder, Hold::EachWrite, vectors);
+                Arc::new(own.get_or_init(new).clone())
+            }
+        };
+        Ok(GlobalTier::new(store, caller, options))
+    };
+    let reach =
+        move |user: &UserId, vectors| reach(user, vectors).map_err(|error| format!("{error:#}"));
+    Sharing::new(Arc::new(reach), scope)
+}
+
+fn remote(service: GlobalService) -> RemoteStore {
+    let token = Arc::new(move |_: &Caller| Some(service.token.clone()));
+    RemoteStore::new(&service.url, token, ALONE)
+}
 
 /// Its folder in the data directory; no user's name begins with a dot.
 const FOLDER: &str = ".global";
@@ -32,23 +69,11 @@ pub(super) fn open(
     context: &Context,
     user: &UserId,
 ) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
-    open_within(context, user, Some(ALONE))
-}
-
-/// The same, where a question to a service may take so long; `None` for the configured deadline.
-pub(super) fn open_within(
-    context: &Context,
-    user: &UserId,
-    question: Option<Duration>,
-) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
     let caller = context.config.caller(user)?;
     if let Some(service) = context.config.global_service(user)? {
-        let question = question.unwrap_or(service.deadline);
-        let token = Arc::new(move |_: &Caller| Some(service.token.clone()));
-        let store = RemoteStore::new(&service.url, token, question);
-        return Ok((Arc::new(store), caller));
+        return Ok((Arc::new(remote(service)), caller));
     }
-    let store = embedded(context, folder(context), Hold::EachWrite);
+    let store = embedded(context, folder(context), Hold::EachWrite, vectors(context));
     Ok((Arc::new(store), caller))
 }
 
@@ -58,13 +83,18 @@ pub(super) fn folder(context: &Context) -> PathBuf {
 }
 
 /// The store in a folder.
-pub(super) fn embedded(context: &Context, folder: PathBuf, hold: Hold) -> EmbeddedStore {
+pub(super) fn embedded(
+    context: &Context,
+    folder: PathBuf,
+    hold: Hold,
+    vectors: TextVectors,
+) -> EmbeddedStore {
     EmbeddedStore::new(EmbeddedOptions {
         folder,
         dimensions: DIMENSIONS,
         space: (!context.no_model).then(|| Variant::Int8.space()),
         open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
-        vectors: vectors(context),
+        vectors,
         clock: Arc::new(SystemClock),
         hold,
         patience: PATIENCE,

@@ -1,0 +1,417 @@
+//! The global store beside a user's memory (M51, M52): asked at once with it, under a deadline of
+//! its own, and not waited for once it was late or failed.
+//!
+//! One answer of two tiers, what runs used of the published, and which newer versions there are.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use reprise_types::{
+    ContentHash, Degraded, MemoryFilter, MemoryRecord, MemorySource, Provenance, PublishedBy,
+    Recall, RecallId, RecallRequest, RecordId, Retention, RetrievedMemory, RunEnding, Verdict,
+    Visibility, normal_tags,
+};
+use serde_json::json;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::caller::Caller;
+use crate::error::GlobalError;
+use crate::merge::{Scores, Thresholds, merged};
+use crate::store::{Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, UsageReport};
+
+/// What a store that was late gets beyond the user's own answer.
+const GRACE: Duration = Duration::from_millis(2);
+/// How long a question may take where the user's own memory is not asked.
+const ALONE: Duration = Duration::from_secs(5);
+/// Questions to the global store that may be under way.
+const ASKED_MAX: usize = 16;
+/// Published things whose use is still recognised.
+const SEEN_MAX: usize = 4_096;
+/// Runs under way whose uses are remembered.
+const RUNS_MAX: usize = 1_024;
+/// A question that is narrowed asks for so many times as much.
+const NARROWED: usize = 4;
+/// What a run counts for that completed and nobody judged, and one that failed (M65).
+pub(crate) const COMPLETED: f32 = 0.8;
+
+/// How a global store is asked beside a memory.
+#[derive(Debug, Clone, Copy)]
+pub struct TierOptions {
+    /// How long a recall waits for it.
+    pub deadline: Duration,
+    /// Where the buckets of the merge end.
+    pub thresholds: Thresholds,
+}
+
+impl Default for TierOptions {
+    fn default() -> Self {
+        Self {
+            deadline: Duration::from_millis(50),
+            thresholds: Thresholds::default(),
+        }
+    }
+}
+
+/// A global store as one user reaches it. Cheap to clone; clones share what they know of it.
+#[derive(Clone)]
+pub struct GlobalTier {
+    store: Arc<dyn GlobalStore>,
+    caller: Caller,
+    options: TierOptions,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// The last question was not answered in time.
+    is_late: AtomicBool,
+    asked: Arc<Semaphore>,
+    uses: Mutex<Uses>,
+}
+
+/// Which published things were given out, and which of them runs have used.
+#[derive(Debug, Default)]
+struct Uses {
+    order: VecDeque<RecordId>,
+    /// With the newest version that was given out.
+    seen: HashMap<RecordId, u32>,
+    runs: HashMap<String, HashSet<RecordId>>,
+    /// With the newest version that a run has used.
+    used: HashMap<RecordId, u32>,
+}
+
+impl fmt::Debug for GlobalTier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GlobalTier")
+            .field("caller", &self.caller)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+impl GlobalTier {
+    #[must_use]
+    pub fn new(store: Arc<dyn GlobalStore>, caller: Caller, options: TierOptions) -> Self {
+        Self {
+            store,
+            caller,
+            options,
+            shared: Arc::new(Shared {
+                is_late: AtomicBool::new(false),
+                asked: Arc::new(Semaphore::new(ASKED_MAX)),
+                uses: Mutex::default(),
+            }),
+        }
+    }
+
+    #[must_use]
+    pub fn store(&self) -> &dyn GlobalStore {
+        &*self.store
+    }
+
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// Puts the question to the store; nobody need wait for the answer.
+    fn ask(&self, query: GlobalQuery) -> Option<JoinHandle<Result<GlobalAnswer, GlobalError>>> {
+        let permit = Arc::clone(&self.shared.asked).try_acquire_owned().ok()?;
+        let (store, caller) = (Arc::clone(&self.store), self.caller.clone());
+        let (shared, deadline) = (Arc::clone(&self.shared), self.options.deadline);
+        Some(tokio::spawn(async move {
+            let began = Instant::now();
+            let answer = store.query(&caller, &query).await;
+            let is_late = began.elapsed() > deadline || answer.is_err();
+            shared.is_late.store(is_late, Ordering::Relaxed);
+            drop(permit);
+            answer
+        }))
+    }
+
+    /// What `local` answers with what others published, asked meanwhile.
+    pub async fn beside<E>(
+        &self,
+        request: &RecallRequest,
+        local: impl Future<Output = Result<Recall, E>>,
+    ) -> Result<Recall, E> {
+        let began = Instant::now();
+        let was_late = self.shared.is_late.load(Ordering::Relaxed);
+        let asked = self.ask(question(request));
+        let mut recall = local.await?;
+        let left = if was_late {
+            GRACE
+        } else {
+            self.options.deadline.saturating_sub(began.elapsed())
+        };
+        let answer = match asked {
+            Some(asked) => timeout(left, asked).await.ok(),
+            None => None,
+        };
+        match answer {
+            Some(Ok(Ok(answer))) => {
+                let own = std::mem::take(&mut recall.results);
+                let global = self.given(answer.hits, request, &mut recall.notes);
+                recall.considered = recall.considered.saturating_add(global.len() as u32);
+                let thresholds = self.options.thresholds;
+                recall.results = merged(own, global, request.top_k, thresholds, scores);
+                for part in answer.degraded {
+                    if !recall.degraded.contains(&part) {
+                        recall.degraded.push(part);
+                    }
+                }
+                judge(&mut recall);
+            }
+            other => {
+                if let Some(Ok(Err(error))) = other {
+                    tracing::debug!(%error, "the global store failed");
+                }
+                self.shared.is_late.store(true, Ordering::Relaxed);
+                recall.degraded.push(Degraded::NoGlobal);
+            }
+        }
+        Ok(recall)
+    }
+
+    /// What others published, alone.
+    pub async fn alone(
+        &self,
+        request: &RecallRequest,
+        id: RecallId,
+    ) -> Result<Recall, GlobalError> {
+        let query = question(request);
+        let asked = timeout(ALONE, self.store.query(&self.caller, &query)).await;
+        let answer = asked.map_err(|_| GlobalError::Unavailable {
+            message: format!("it was asked for {} s", ALONE.as_secs()),
+        })??;
+        let mut recall = Recall::nothing(id);
+        recall.results = self.given(answer.hits, request, &mut recall.notes);
+        recall.results.truncate(request.top_k);
+        recall.considered = recall.results.len() as u32;
+        recall.degraded = answer.degraded;
+        judge(&mut recall);
+        Ok(recall)
+    }
+
+    /// The hits that the request admits, as memories; their use is recognised from now on. A newer
+    /// version of something that was used is told of in `notes`.
+    fn given(
+        &self,
+        hits: Vec<GlobalHit>,
+        request: &RecallRequest,
+        notes: &mut Vec<String>,
+    ) -> Vec<RetrievedMemory> {
+        let hits = hits.into_iter().filter(|hit| admits(request, hit));
+        let hits: Vec<GlobalHit> = hits.collect();
+        let mut uses = self.uses();
+        for hit in &hits {
+            let (id, version) = (hit.record.id, hit.record.version.0);
+            if uses.seen.insert(id, version).is_none() {
+                uses.order.push_back(id);
+            }
+            if let Some(used) = uses.used.get(&id).filter(|used| **used < version) {
+                let author = &hit.record.author_id;
+                notes.push(format!(
+                    "{id} by {author} is at version {version}: you have used version {used}"
+                ));
+            }
+        }
+        while uses.order.len() > SEEN_MAX {
+            if let Some(oldest) = uses.order.pop_front() {
+                uses.seen.remove(&oldest);
+            }
+        }
+        drop(uses);
+        hits.into_iter().map(RetrievedMemory::from).collect()
+    }
+
+    fn uses(&self) -> std::sync::MutexGuard<'_, Uses> {
+        let uses = self.shared.uses.lock();
+        uses.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says which version of a thing was used before.
+    pub fn remember_use(&self, id: RecordId, version: u32) {
+        let mut uses = self.uses();
+        let used = uses.used.entry(id).or_default();
+        *used = version.max(*used);
+    }
+
+    /// Splits what a run used: the user's own is answered, the published remembered with the run.
+    pub fn own_of(&self, run_id: &str, used: Vec<RecordId>) -> Vec<RecordId> {
+        let mut uses = self.uses();
+        let (published, own): (Vec<_>, Vec<_>) =
+            used.into_iter().partition(|id| uses.seen.contains_key(id));
+        if !published.is_empty() && (uses.runs.len() < RUNS_MAX || uses.runs.contains_key(run_id)) {
+            let run = uses.runs.entry(run_id.to_owned()).or_default();
+            run.extend(published);
+        }
+        own
+    }
+
+    /// The published things that a run used, which is over with that.
+    pub fn used_by(&self, run_id: &str) -> Vec<RecordId> {
+        let run = self.uses().runs.remove(run_id);
+        run.into_iter().flatten().collect()
+    }
+
+    /// Reports how a run went that used these; answers what became of each, and its version where
+    /// none so new was used before.
+    pub async fn report(
+        &self,
+        used: &[RecordId],
+        score: f32,
+    ) -> Result<Vec<(RecordId, Fate, Option<u32>)>, GlobalError> {
+        let report = |id: &RecordId| UsageReport {
+            id: *id,
+            score,
+            count: 1,
+        };
+        let reports: Vec<UsageReport> = used.iter().map(report).collect();
+        let fates = self.store.report(&self.caller, &reports).await?;
+        let mut told = Vec::with_capacity(used.len());
+        for (id, fate) in used.iter().zip(fates) {
+            let newer = match fate {
+                Fate::Counted => self
+                    .version_of(*id)
+                    .await
+                    .filter(|one| self.is_new(*id, *one)),
+                Fate::OwnWork | Fate::NotFound => None,
+            };
+            told.push((*id, fate, newer));
+        }
+        Ok(told)
+    }
+
+    /// The version that was given out, else the one that stands.
+    async fn version_of(&self, id: RecordId) -> Option<u32> {
+        let seen = self.uses().seen.get(&id).copied();
+        if seen.is_some() {
+            return seen;
+        }
+        let found = self.store.get(&self.caller, id, None).await;
+        found.ok().map(|record| record.version.0)
+    }
+
+    /// Whether no version so new was used before; from now on it was.
+    fn is_new(&self, id: RecordId, version: u32) -> bool {
+        let mut uses = self.uses();
+        let used = uses.used.entry(id).or_default();
+        let is_new = *used < version;
+        *used = version.max(*used);
+        is_new
+    }
+}
+
+/// What a run says of what it used; nothing where its end lay outside it.
+#[must_use]
+pub fn voice_of(run: &RunEnding) -> Option<f32> {
+    match (run.quality, run.fail) {
+        (_, Some(fail)) if fail.is_exogenous() => None,
+        (Some(quality), _) => Some(quality),
+        (None, Some(_)) => Some(0.0),
+        (None, None) => Some(COMPLETED),
+    }
+}
+
+/// What is asked of the store: words and a number, and nothing of what narrows them.
+fn question(request: &RecallRequest) -> GlobalQuery {
+    let narrowed = !request.filter.is_empty() || request.as_of.is_some();
+    let top_k = if narrowed {
+        request
+            .top_k
+            .saturating_mul(NARROWED)
+            .min(reprise_types::limits::TOP_K_MAX)
+    } else {
+        request.top_k
+    };
+    GlobalQuery::new(request.query.as_str(), top_k)
+}
+
+/// Whether a hit may answer a request. What others published is in no session, and in a project
+/// only where it is tagged so.
+fn admits(request: &RecallRequest, hit: &GlobalHit) -> bool {
+    let (filter, record): (&MemoryFilter, _) = (&request.filter, &hit.record);
+    let publication = &record.publication;
+    let tags = normal_tags(&publication.tags);
+    let tagged = |wanted: &[String]| normal_tags(wanted).iter().all(|tag| tags.contains(tag));
+    let kind = publication.content_type.kind();
+    let author = filter.author.as_deref();
+    filter.admits(kind, SOURCE, record.published_at, "")
+        && filter.tags.as_deref().is_none_or(tagged)
+        && filter
+            .project
+            .as_ref()
+            .is_none_or(|project| tagged(&[format!("project:{project}")]))
+        && author.is_none_or(|author| author == record.author_id.as_str())
+        && request.as_of.is_none_or(|at| record.published_at <= at)
+}
+
+/// The source of what others published.
+const SOURCE: MemorySource = MemorySource::WriterRevision;
+
+fn scores(found: &RetrievedMemory) -> Scores {
+    Scores {
+        score: found.score,
+        sona_score: found.sona_score,
+        quality: found.published.as_ref().map(|by| by.quality),
+    }
+}
+
+/// The verdict follows the best score, wherever from.
+fn judge(recall: &mut Recall) {
+    let best = recall.results.iter().map(|found| found.score);
+    recall.verdict = Verdict::of(best.reduce(f32::max)).max(recall.verdict);
+    recall.nothing_relevant = recall.verdict == Verdict::Nothing;
+}
+
+impl From<GlobalHit> for RetrievedMemory {
+    fn from(hit: GlobalHit) -> Self {
+        let record = hit.record;
+        let publication = &record.publication;
+        let mut metadata = serde_json::Map::new();
+        metadata.insert("title".to_owned(), json!(publication.title));
+        metadata.insert("content_type".to_owned(), json!(publication.content_type));
+        metadata.insert("access_policy".to_owned(), json!(publication.access_policy));
+        metadata.insert("licence".to_owned(), json!(publication.licence));
+        metadata.insert("checksum".to_owned(), json!(record.checksum));
+        Self {
+            score: hit.score,
+            sona_score: hit.sona_score,
+            why: hit.why,
+            published: Some(PublishedBy {
+                author: record.author_id.clone(),
+                version: record.version.to_string(),
+                quality: record.quality_metrics.quality(),
+            }),
+            record: MemoryRecord {
+                id: record.id,
+                text: publication.search_text(),
+                source: SOURCE,
+                kind: publication.content_type.kind(),
+                quality_score: Some(record.quality_metrics.avg_trajectory_score),
+                session_id: String::new(),
+                timestamp: record.published_at,
+                known_at: record.published_at,
+                metadata,
+                embedding: Vec::new(),
+                embedding_space: None,
+                external_ids: Vec::new(),
+                content_hash: ContentHash::default(),
+                tags: record.publication.tags,
+                confidence: None,
+                evidence: None,
+                visibility: Visibility::Published,
+                retention: Retention::Normal,
+                supersedes: None,
+                provenance: Provenance::default(),
+                details: None,
+            },
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! What of a memory others may find, and what others have published.
+//!
+//! Previewing, publishing against what was shown, taking back. Each leaves a receipt in the log.
+
+mod receipts;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reprise_engine::Snapshot;
+use reprise_global::{
+    Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TextVectors, Unpublished,
+    WallError, leave,
+};
+use reprise_types::{MemoryRecord, RecallScope, RecordId, UserId};
+
+use super::sharing::Wanted;
+use super::{Memories, Memory};
+use serde_json::{Value, json};
+use tokio::runtime::Handle;
+
+use crate::digest::sha256_hex;
+use crate::problem::{Problem, ProblemKind};
+use crate::wire::instant;
+use receipts::{Act, Receipts};
+
+pub use receipts::ReceiptLine;
+
+/// Most records of one publication.
+const RECORDS_MAX: usize = 50;
+/// How long an outcome waits for the global store to hear it.
+const REPORT: Duration = Duration::from_secs(2);
+
+impl Memories {
+    /// The model that this process's memories share, for whoever waits on a thread of its own: a
+    /// question that was embedded for one tier is not embedded again for the other.
+    fn vectors(&self) -> TextVectors {
+        let (service, runtime) = (self.service.clone(), Handle::current());
+        Arc::new(move |text| {
+            let made = runtime.block_on(service.query_vector(text))?;
+            Some((made.space, made.vector))
+        })
+    }
+}
+
+impl Memory {
+    /// What a recall asks that does not say.
+    pub(crate) fn scope(&self) -> RecallScope {
+        self.all.sharing.scope
+    }
+
+    /// Whether there is a global store at all.
+    pub(crate) fn has_global(&self) -> bool {
+        self.all.sharing.reach.is_some()
+    }
+
+    /// The global store as this user reaches it.
+    pub(crate) async fn tier(&self) -> Result<GlobalTier, Problem> {
+        let sharing = &self.all.sharing;
+        if let Some(tier) = sharing.known(&self.user) {
+            return Ok(tier);
+        }
+        let Some(reach) = &sharing.reach else {
+            return Err(Problem::not_found(
+                "there is no store of published knowledge here; `reprise serve` has one",
+            ));
+        };
+        let tier = reach(&self.user, self.all.vectors()).map_err(Problem::invalid)?;
+        if self.exists() {
+            for (id, version) in self.read(|memory| Receipts::read(memory).used()).await? {
+                tier.remember_use(id, version);
+            }
+        }
+        Ok(sharing.keep(&self.user, tier))
+    }
+
+    /// The records named, each as it would leave; none where one of them may not.
+    pub(crate) async fn leaving(
+        &self,
+        names: &[String],
+        proposal: Proposal,
+    ) -> Result<Vec<Wanted>, Problem> {
+        if names.is_empty() || names.len() > RECORDS_MAX {
+            return Err(Problem::invalid(format!(
+                "name 1 to {RECORDS_MAX} records by `ids`"
+            )));
+        }
+        if names.len() > 1 && (proposal.title.is_some() || proposal.summary.is_some()) {
+            return Err(Problem::invalid(
+                "a title and a summary are for one record; publish them one by one",
+            ));
+        }
+        let mut records: Vec<MemoryRecord> = Vec::with_capacity(names.len());
+        for name in names {
+            let record = self.record(name).await?;
+            if records.iter().all(|other| other.id != record.id) {
+                records.push(record);
+            }
+        }
+        let user = self.user.clone();
+        self.read(move |memory| wanted(&user, memory, records, &proposal))
+            .await?
+    }
+
+    /// Publishes what was shown: each record's bytes have one of the hashes in `agreed`.
+    pub(crate) async fn publish(
+        &self,
+        wanted: &[Wanted],
+        agreed: &[String],
+    ) -> Result<(Vec<Published>, Option<RecordId>), Problem> {
+        let is_agreed = |one: &&Wanted| agreed.contains(&sha256_hex(&one.bytes()));
+        if let Some(other) = wanted.iter().find(|one| !is_agreed(one)) {
+            let said = format!(
+                "nothing left: what would leave of {} is not what was shown; look at it again with \
+                 `publish_preview` and agree to its `sha256`",
+                other.record
+            );
+            return Err(Problem::new(ProblemKind::Conflict, said));
+        }
+        let tier = self.tier().await?;
+        let (mut done, mut failed) = (Vec::new(), None);
+        for one in wanted {
+            let publication = one.leaving.publication.clone();
+            match tier.store().publish(tier.caller(), publication).await {
+                Ok(published) => done.push((one, published)),
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        // Said in the user's own log, also of what was published before one failed.
+        let acts: Vec<Act> = done
+            .iter()
+            .map(|(one, published)| Act::published(one, published))
+            .collect();
+        let receipt = match acts.as_slice() {
+            [] => None,
+            acts => Some(self.keep_receipt(acts).await?),
+        };
+        match failed {
+            None => Ok((done.into_iter().map(|(_, done)| done).collect(), receipt)),
+            Some(error) if done.is_empty() => Err(error.into()),
+            Some(error) => {
+                let count = done.len();
+                let problem = Problem::from(error);
+                let detail = format!("{}; {count} before it are published", problem.detail);
+                Err(Problem { detail, ..problem })
+            }
+        }
+    }
+
+    /// Takes a thing back, and leaves a receipt of it.
+    pub(crate) async fn unpublish(&self, id: RecordId) -> Result<(Unpublished, RecordId), Problem> {
+        let tier = self.tier().await?;
+        let done = tier.store().unpublish(tier.caller(), id).await?;
+        let receipt = self.keep_receipt(&[Act::unpublished(done.id)]).await?;
+        Ok((done, receipt))
+    }
+
+    /// What this user has published, newest first.
+    pub(crate) async fn published(&self) -> Result<Vec<GlobalRecord>, Problem> {
+        let tier = self.tier().await?;
+        Ok(tier.store().published(tier.caller()).await?)
+    }
+
+    /// What the log says of what left, newest first; each line with its receipt.
+    pub(crate) async fn receipts(&self) -> Result<Vec<(RecordId, ReceiptLine)>, Problem> {
+        self.refuse_missing()?;
+        self.read(|memory| Receipts::read(memory).0).await
+    }
+
+    /// What stands of a record in the global store, as the log says: its id there and its version.
+    pub(crate) async fn standing(
+        &self,
+        record: RecordId,
+    ) -> Result<Option<(RecordId, String)>, Problem> {
+        self.read(move |memory| Receipts::read(memory).origin_of(memory, record).1)
+            .await
+    }
+
+    /// A published thing, for whom it is for.
+    pub(crate) async fn published_thing(
+        &self,
+        id: RecordId,
+        version: Option<reprise_global::Version>,
+    ) -> Result<GlobalRecord, Problem> {
+        let tier = self.tier().await?;
+        let found = tier.store().get(tier.caller(), id, version).await?;
+        Ok(GlobalRecord {
+            embedding: Vec::new(),
+            ..found
+        })
+    }
+
+    /// A published thing of this id as a record's line; `None` where there is none for this user.
+    pub(crate) async fn published_line(&self, name: &str) -> Result<Option<Value>, Problem> {
+        let Some(id) = name.parse().ok().filter(|_| self.has_global()) else {
+            return Ok(None);
+        };
+        let thing = match self.published_thing(id, None).await {
+            Ok(thing) => thing,
+            Err(problem) if problem.kind == ProblemKind::NotFound => return Ok(None),
+            Err(problem) => return Err(problem),
+        };
+        let publication = &thing.publication;
+        Ok(Some(json!({
+            "id": thing.id,
+            "title": publication.title,
+            "text": publication.search_text(),
+            "kind": publication.content_type.kind(),
+            "timestamp": instant(thing.published_at),
+            "tags": publication.tags,
+            "scope": RecallScope::Global,
+            "author": thing.author_id,
+            "version": thing.version,
+            "quality": thing.quality_metrics.quality(),
+            "licence": publication.licence,
+            "links": [],
+        })))
+    }
+
+    /// Splits names of used records: those of this memory, and ids that may be published things.
+    pub(crate) async fn split_used(
+        &self,
+        used: Vec<String>,
+    ) -> Result<(Vec<String>, Vec<RecordId>), Problem> {
+        if !self.has_global() || used.is_empty() || !self.exists() {
+            return Ok((used, Vec::new()));
+        }
+        self.read(move |memory| {
+            let (mut own, mut others) = (Vec::new(), Vec::new());
+            for name in used {
+                match name.parse::<RecordId>() {
+                    Ok(id) if memory.get(id).is_none() => others.push(id),
+                    _ => own.push(name),
+                }
+            }
+            (own, others)
+        })
+        .await
+    }
+
+    /// Reports how a run went that used published things. A store that does not answer loses one
+    /// voice; an id that is nobody's is refused.
+    pub(crate) async fn report(&self, used: &[RecordId], score: f32) -> Result<(), Problem> {
+        let tier = self.tier().await?;
+        let told = match tokio::time::timeout(REPORT, tier.report(used, score)).await {
+            Ok(Ok(told)) => told,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "a report to the global store was lost");
+                return Ok(());
+            }
+            Err(_) => {
+                tracing::warn!("the global store was late to hear a report");
+                return Ok(());
+            }
+        };
+        let newly = |(id, fate, version): &(RecordId, Fate, Option<u32>)| match fate {
+            Fate::Counted => version.map(|version| Act::used(*id, version)),
+            Fate::OwnWork | Fate::NotFound => None,
+        };
+        let acts: Vec<Act> = told.iter().filter_map(newly).collect();
+        if !acts.is_empty() {
+            self.keep_receipt(&acts).await?;
+        }
+        match told.iter().find(|(_, fate, _)| *fate == Fate::NotFound) {
+            Some((id, _, _)) => Err(super::missing(&id.to_string())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn wanted(
+    user: &UserId,
+    memory: &Snapshot,
+    records: Vec<MemoryRecord>,
+    proposal: &Proposal,
+) -> Result<Vec<Wanted>, Problem> {
+    let receipts = Receipts::read(memory);
+    let wanted = records.into_iter().map(|record| {
+        let (origin, earlier) = receipts.origin_of(memory, record.id);
+        let leaving = leave(user, &record, origin, proposal)?;
+        Ok(Wanted {
+            record: record.id,
+            origin,
+            earlier,
+            leaving,
+        })
+    });
+    wanted.collect()
+}
+
+impl From<WallError> for Problem {
+    fn from(error: WallError) -> Self {
+        let kind = match error {
+            WallError::Withheld { .. } => ProblemKind::Forbidden,
+            WallError::Unfit { .. } => ProblemKind::Invalid,
+        };
+        Self::failed(kind, &error)
+    }
+}
+
+impl From<GlobalError> for Problem {
+    fn from(error: GlobalError) -> Self {
+        let kind = match &error {
+            GlobalError::NotFound { .. } | GlobalError::NoSnapshot { .. } => ProblemKind::NotFound,
+            GlobalError::NotAuthor { .. } | GlobalError::OwnWork { .. } => ProblemKind::Forbidden,
+            GlobalError::PolicyChanged { .. } => ProblemKind::Conflict,
+            GlobalError::Busy { .. } => ProblemKind::Overloaded,
+            GlobalError::Unavailable { .. } => ProblemKind::Unavailable,
+            other if other.kind() == reprise_types::ErrorKind::Caller => ProblemKind::Invalid,
+            _ => ProblemKind::Internal,
+        };
+        Self::failed(kind, &error)
+    }
+}

@@ -1,0 +1,190 @@
+//! Receipts: what left a memory, what was taken back and what of others was used, in that memory's
+//! own log.
+//!
+//! A receipt is a record like any other, so that its owner finds it, exports it and backs it up. It
+//! holds ids, sizes and hashes, and no text of what left.
+
+use reprise_engine::Snapshot;
+use reprise_global::Published;
+use reprise_types::{ListRequest, MemoryFilter, RecordId, limits::PAGE_MAX, system_entropy};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::memories::Memory;
+use crate::memories::sharing::Wanted;
+use crate::problem::{Problem, ProblemKind};
+use crate::wire::{Fate, record_of_value};
+
+/// What every receipt is tagged with.
+const TAG: &str = "receipt:global";
+
+/// A line of a receipt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiptLine {
+    /// `published`, `unpublished` or `used`.
+    pub act: String,
+    pub global_id: RecordId,
+    /// Which record left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<RecordId>,
+    /// The record of which this is a version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<RecordId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<usize>,
+    /// SHA-256 of the bytes that left, in hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+/// Something that was done in the global store, and its sentence.
+#[derive(Debug)]
+pub(super) struct Act(ReceiptLine, String);
+
+impl Act {
+    fn of(act: &str, global_id: RecordId, sentence: String) -> Self {
+        let line = ReceiptLine {
+            act: act.to_owned(),
+            global_id,
+            record: None,
+            origin: None,
+            version: None,
+            policy: None,
+            bytes: None,
+            checksum: None,
+        };
+        Self(line, sentence)
+    }
+
+    pub(super) fn published(one: &Wanted, done: &Published) -> Self {
+        let publication = &one.leaving.publication;
+        let policy = publication.access_policy.name();
+        let sentence = format!(
+            "Published record {} in the global store as {}, version {}, for {policy} readers.",
+            one.record, done.id, done.version
+        );
+        let Self(line, sentence) = Self::of("published", done.id, sentence);
+        let line = ReceiptLine {
+            record: Some(one.record),
+            origin: Some(one.origin),
+            version: Some(done.version.to_string()),
+            policy: Some(policy.to_owned()),
+            bytes: Some(done.bytes),
+            checksum: Some(publication.checksum()),
+            ..line
+        };
+        Self(line, sentence)
+    }
+
+    pub(super) fn unpublished(id: RecordId) -> Self {
+        let sentence = format!("Took {id} back from the global store.");
+        Self::of("unpublished", id, sentence)
+    }
+
+    pub(super) fn used(id: RecordId, version: u32) -> Self {
+        let sentence = format!("Used {id} of the global store, version {version}.");
+        let Self(mut line, sentence) = Self::of("used", id, sentence);
+        line.version = Some(version.to_string());
+        Self(line, sentence)
+    }
+}
+
+impl Memory {
+    /// Writes one receipt of several acts into the user's log; answers its id.
+    pub(super) async fn keep_receipt(&self, acts: &[Act]) -> Result<RecordId, Problem> {
+        let lines: Vec<&ReceiptLine> = acts.iter().map(|Act(line, _)| line).collect();
+        let sentences: Vec<&str> = acts.iter().map(|Act(_, said)| said.as_str()).collect();
+        let record = record_of_value(json!({
+            "external_id": format!("receipt-{:032x}", system_entropy()),
+            "text": sentences.join(" "),
+            "source": "user_input",
+            "kind": "episode",
+            "tags": [TAG],
+            "details": { "receipt": lines },
+        }));
+        // As it stands: hashes are no secrets.
+        let mut memory = self.clone().keyed(None);
+        memory.options.verbatim = true;
+        let record = record.map_err(Problem::invalid)?;
+        match memory.keep_one(record).await? {
+            Fate::Inserted { id } | Fate::Duplicate { of: id } => Ok(id),
+            Fate::Rejected { why } => {
+                let said = format!("it is done, and its receipt was not kept: {why}");
+                Err(Problem::new(ProblemKind::Internal, said))
+            }
+        }
+    }
+}
+
+/// What a memory says of what left it, newest first; each line with its receipt.
+pub(super) struct Receipts(pub(super) Vec<(RecordId, ReceiptLine)>);
+
+impl Receipts {
+    pub(super) fn read(memory: &Snapshot) -> Self {
+        let mut request = ListRequest {
+            filter: MemoryFilter {
+                tags: Some(vec![TAG.to_owned()]),
+                ..MemoryFilter::default()
+            },
+            limit: PAGE_MAX,
+            after: None,
+        };
+        let mut lines = Vec::new();
+        loop {
+            let page = memory.list(&request);
+            for record in page.records {
+                let said = record.details.and_then(|mut details| {
+                    let said = details.get_mut("receipt")?.take();
+                    serde_json::from_value::<Vec<ReceiptLine>>(said).ok()
+                });
+                let said = said.unwrap_or_default().into_iter();
+                lines.extend(said.map(|line| (record.id, line)));
+            }
+            match page.next {
+                Some(next) => request.after = Some(next),
+                None => return Self(lines),
+            }
+        }
+    }
+
+    /// The first published record of which this one is a later version, else itself: so that a
+    /// corrected record becomes a new version of what was published. With it what stands of it in
+    /// the global store, if anything does.
+    pub(super) fn origin_of(
+        &self,
+        memory: &Snapshot,
+        record: RecordId,
+    ) -> (RecordId, Option<(RecordId, String)>) {
+        let is_earlier = |line: &&ReceiptLine| {
+            let earlier = line.record.filter(|_| line.act == "published");
+            earlier.is_some_and(|earlier| memory.current(earlier) == Some(record))
+        };
+        let newest = self.lines().find(is_earlier);
+        let origin = newest.and_then(|line| line.origin).unwrap_or(record);
+        let standing = newest.filter(|line| {
+            let last = self
+                .lines()
+                .find(|other| other.global_id == line.global_id && other.act != "used");
+            last.is_some_and(|last| last.act == "published")
+        });
+        let standing =
+            standing.map(|line| (line.global_id, line.version.clone().unwrap_or_default()));
+        (origin, standing)
+    }
+
+    /// What of others was used, with its version.
+    pub(super) fn used(&self) -> Vec<(RecordId, u32)> {
+        let used = self.lines().filter(|line| line.act == "used");
+        used.filter_map(|line| Some((line.global_id, line.version.as_ref()?.parse().ok()?)))
+            .collect()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = &ReceiptLine> {
+        self.0.iter().map(|(_, line)| line)
+    }
+}

@@ -1,0 +1,77 @@
+//! The global store as the users of this process reach it, and what of a record would leave.
+//!
+//! The way of each user, kept.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reprise_global::{GlobalTier, Leaving, TextVectors};
+use reprise_types::{RecallScope, RecordId, UserId};
+
+/// Users whose way to the global store is kept; beyond, all are found anew.
+const TIERS_MAX: usize = 1_000;
+
+/// How a user reaches the global store, given this process's model; the error is a sentence.
+pub type Reach = dyn Fn(&UserId, TextVectors) -> Result<GlobalTier, String> + Send + Sync;
+
+/// The global store as the users of this process reach it. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Sharing {
+    pub(super) reach: Option<Arc<Reach>>,
+    pub(super) scope: RecallScope,
+    tiers: Arc<Mutex<HashMap<UserId, GlobalTier>>>,
+}
+
+impl fmt::Debug for Sharing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharing")
+            .field("is_there", &self.reach.is_some())
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Sharing {
+    /// A store reached in this way; `scope` is what a recall asks that does not say.
+    #[must_use]
+    pub fn new(reach: Arc<Reach>, scope: RecallScope) -> Self {
+        Self {
+            reach: Some(reach),
+            scope,
+            tiers: Arc::default(),
+        }
+    }
+
+    pub(super) fn known(&self, user: &UserId) -> Option<GlobalTier> {
+        let tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        tiers.get(user).cloned()
+    }
+
+    pub(super) fn keep(&self, user: &UserId, tier: GlobalTier) -> GlobalTier {
+        let mut tiers = self.tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        if tiers.len() >= TIERS_MAX {
+            tiers.clear();
+        }
+        // Whoever came first in a race has been asked already.
+        tiers.entry(user.clone()).or_insert(tier).clone()
+    }
+}
+
+/// A record about to leave.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Wanted {
+    pub(crate) record: RecordId,
+    /// The first published record of which this one is a later version, else itself.
+    pub(crate) origin: RecordId,
+    /// What was published of it before: its id and version.
+    pub(crate) earlier: Option<(RecordId, String)>,
+    pub(crate) leaving: Leaving,
+}
+
+impl Wanted {
+    /// The exact bytes that would leave.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.leaving.publication.bytes()
+    }
+}

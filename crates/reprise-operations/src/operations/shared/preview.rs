@@ -1,0 +1,115 @@
+//! What would leave, byte by byte, before anything does.
+
+use reprise_global::{AccessPolicy, GlobalContentType, Proposal};
+use reprise_types::RecordId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec, post};
+use crate::digest::sha256_hex;
+use crate::memories::{Memory, Wanted};
+use crate::problem::Problem;
+
+/// What is to be published, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The records: ids or external ids.
+    pub ids: Vec<String>,
+    /// What they are.
+    #[serde(default, rename = "type", alias = "content_type")]
+    pub content_type: GlobalContentType,
+    /// The title of one record; else its first line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What a reader sees first; else the beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Who may use them.
+    #[serde(default, alias = "access_policy")]
+    pub policy: AccessPolicy,
+    /// Under which terms, as SPDX names them.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub licence: String,
+}
+
+impl Arguments {
+    pub(super) async fn wanted(&self, memory: &Memory) -> Result<Vec<Wanted>, Problem> {
+        let proposal = Proposal {
+            content_type: self.content_type,
+            title: self.title.clone(),
+            summary: self.summary.clone(),
+            access_policy: self.policy,
+            licence: self.licence.clone(),
+        };
+        memory.leaving(&self.ids, proposal).await
+    }
+}
+
+/// What would leave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Shown {
+    /// A record each, in the order asked for.
+    pub leaving: Vec<Leaving>,
+}
+
+/// What would leave of one record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Leaving {
+    pub record: RecordId,
+    /// The exact bytes, which are JSON.
+    pub exact: String,
+    /// How many they are.
+    pub bytes: usize,
+    /// Their hash, in hex: whoever agrees to them names it to `publish`.
+    pub sha256: String,
+    /// Secrets that were taken out.
+    pub redacted: u32,
+    pub title: String,
+    pub policy: AccessPolicy,
+    /// The published thing of which this would be the next version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<RecordId>,
+    /// Its version now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl From<&Wanted> for Leaving {
+    fn from(one: &Wanted) -> Self {
+        let bytes = one.bytes();
+        let (replaces, version) = one.earlier.clone().unzip();
+        Self {
+            record: one.record,
+            bytes: bytes.len(),
+            sha256: sha256_hex(&bytes),
+            exact: String::from_utf8_lossy(&bytes).into_owned(),
+            redacted: one.leaving.redacted,
+            title: one.leaving.publication.title.clone(),
+            policy: one.leaving.publication.access_policy,
+            replaces,
+            version,
+        }
+    }
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct PublishPreview;
+
+impl Operation for PublishPreview {
+    const SPEC: Spec = Spec::reads(
+        "publish_preview",
+        "Show exactly what would leave if records were published.",
+    )
+    .at(&[post("/v1/users/{user}/publish/preview")])
+    .tool("publish_preview", Profile::Full);
+    type Arguments = Arguments;
+    type Answer = Shown;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Shown, Problem> {
+        let wanted = arguments.wanted(memory).await?;
+        let leaving = wanted.iter().map(Leaving::from).collect();
+        Ok(Shown { leaving })
+    }
+}

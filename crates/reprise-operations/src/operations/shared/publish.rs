@@ -1,0 +1,51 @@
+//! Publishing what was shown.
+
+use reprise_global::Published;
+use reprise_types::RecordId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::preview;
+use crate::catalogue::{Operation, Profile, Spec, post};
+use crate::memories::Memory;
+use crate::problem::Problem;
+
+/// What is to be published, how, and the yes to its bytes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// As for `publish_preview`.
+    #[serde(flatten)]
+    pub what: preview::Arguments,
+    /// The yes: the `sha256` of each record's bytes as `publish_preview` showed them.
+    pub agreed: Vec<String>,
+}
+
+/// What was published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    pub published: Vec<Published>,
+    /// The record of the user's own log that says so.
+    pub receipt: Option<RecordId>,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Publish;
+
+impl Operation for Publish {
+    const SPEC: Spec = Spec::adds(
+        "publish",
+        "Let others find records, as `publish_preview` showed them and their owner agreed.",
+    )
+    .at(&[post("/v1/users/{user}/publish")])
+    .tool("publish", Profile::Full);
+    type Arguments = Arguments;
+    type Answer = Done;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Done, Problem> {
+        let wanted = arguments.what.wanted(memory).await?;
+        let (published, receipt) = memory.publish(&wanted, &arguments.agreed).await?;
+        Ok(Done { published, receipt })
+    }
+}

@@ -1,0 +1,73 @@
+//! What a user has published.
+
+use chrono::{DateTime, Utc};
+use reprise_global::{AccessPolicy, GlobalContentType, GlobalRecord, QualityMetrics, Version};
+use reprise_types::RecordId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec, get};
+use crate::memories::Memory;
+use crate::operations::stats::Arguments;
+use crate::problem::Problem;
+
+/// What is the user's own in the global store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Listed {
+    /// Newest first.
+    pub published: Vec<Row>,
+}
+
+/// A published thing in its newest version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Row {
+    pub id: RecordId,
+    pub version: Version,
+    #[serde(rename = "type")]
+    pub content_type: GlobalContentType,
+    pub title: String,
+    /// Who may use it.
+    pub policy: AccessPolicy,
+    /// Bytes that left.
+    pub bytes: usize,
+    /// Their SHA-256, in hex.
+    pub checksum: String,
+    pub published_at: DateTime<Utc>,
+    /// How it has served.
+    pub quality: QualityMetrics,
+}
+
+impl From<GlobalRecord> for Row {
+    fn from(record: GlobalRecord) -> Self {
+        let publication = record.publication;
+        Self {
+            id: record.id,
+            version: record.version,
+            content_type: publication.content_type,
+            bytes: publication.bytes().len(),
+            title: publication.title,
+            policy: publication.access_policy,
+            checksum: record.checksum,
+            published_at: record.published_at,
+            quality: record.quality_metrics,
+        }
+    }
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct PublishedList;
+
+impl Operation for PublishedList {
+    const SPEC: Spec = Spec::reads("published", "What this user has published.")
+        .at(&[get("/v1/users/{user}/published")])
+        .tool("published", Profile::Full);
+    type Arguments = Arguments;
+    type Answer = Listed;
+
+    async fn run(memory: &Memory, Arguments {}: Arguments) -> Result<Listed, Problem> {
+        let records = memory.published().await?;
+        let published = records.into_iter().map(Row::from).collect();
+        Ok(Listed { published })
+    }
+}

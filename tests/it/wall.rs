@@ -1,0 +1,108 @@
+//! The wall around a running daemon (M58): marked texts and vectors stand in a memory, every way
+//! out is walked at random, and none of the marks is found where others could read it.
+//!
+//! Looked through: what strangers are answered, every byte to and from the service of published
+//! knowledge, its files, logs, metrics, traces, the page without a session, exports, and what the
+//! owner is told where no text was asked for. `REPRISE_WALL` is the number of operations.
+
+mod house;
+mod marks;
+mod rows;
+mod walk;
+mod wire;
+
+use std::fs;
+use std::path::Path;
+
+use reprise_tests::finish;
+use serde_json::json;
+
+use house::{House, Who};
+use marks::Marks;
+use walk::Walk;
+
+/// Operations of the suite; the full walk is 10,000.
+const OPERATIONS: usize = 300;
+
+#[test]
+fn nothing_that_is_marked_is_found_outside() {
+    let wanted = std::env::var("REPRISE_WALL").ok();
+    let operations = wanted.map_or(OPERATIONS, |n| n.parse().expect("a number"));
+    let house = House::start();
+    let mut walk = Walk::new(&house);
+    walk.plant();
+    walk.publish();
+    for _ in 0..operations {
+        walk.step();
+    }
+    // The owner sees his marks, and the wire sees what was published: else nothing was looked at.
+    assert!(
+        walk.seen_by_owner > operations / 50,
+        "{}",
+        walk.seen_by_owner
+    );
+    assert!(walk.refused > 0 && walk.published > 0, "{walk:?}");
+    let wire = house.to_service.passed();
+    assert!(String::from_utf8_lossy(&wire).contains("hold hands asleep"));
+
+    let marks = Marks::all();
+    let absent = |place: &str, bytes: &[u8]| {
+        if let Some(found) = marks.find(bytes) {
+            panic!("a mark in {place}: {found}");
+        }
+    };
+    absent("the wire to the service", &wire);
+    absent("what strangers were answered", &house.strangers.passed());
+    for (method, path) in house.service_routes() {
+        let (_, answer) = house.ask_service(&method, &path);
+        absent(&path, &answer);
+    }
+    for path in house.page_routes() {
+        absent(&path, &house.page(&path));
+    }
+    let (status, metrics) = house.ask(Who::Owner, "GET", "/metrics", None);
+    assert_eq!(status, 200);
+    absent("the metrics", &metrics);
+    let exports = [
+        &["export", "--user", "ann", "--format", "json"][..],
+        &["export", "--user", "ann", "--format", "yaml"],
+        &["export", "--user", "ann", "--format", "jsonl"],
+    ];
+    for export in exports {
+        let finished = finish(&mut house.command(export)).expect("reprise runs");
+        assert_eq!(finished.code, Some(0), "{export:?}: {}", finished.stderr);
+        assert!(
+            marks.find(finished.stdout.as_bytes()).is_some(),
+            "{export:?}"
+        );
+        let found = Marks::sensitive().find(finished.stdout.as_bytes());
+        assert_eq!(found, None, "{export:?}");
+        absent("what an export says beside", finished.stderr.as_bytes());
+    }
+    let store = house.store();
+    let told = house.end();
+    assert!(told.traces.contains("search_memory"), "{}", told.traces);
+    assert!(told.log.contains("reprise"), "{}", told.log);
+    absent("a trace", told.traces.as_bytes());
+    absent("a log", told.log.as_bytes());
+    absent("the log of the service", told.service_log.as_bytes());
+    for (name, bytes) in files(&store) {
+        absent(&name, &bytes);
+    }
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            let bytes = fs::read(&path).expect("a file");
+            found.push((path.display().to_string(), bytes));
+        }
+    }
+    assert!(!found.is_empty(), "{}", json!(folder));
+    found
+}
