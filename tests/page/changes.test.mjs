@@ -76,6 +76,33 @@ for (const javaScriptEnabled of [true, false]) {
     assert.doesNotMatch(await tab.locator("main").innerText(), /staging database/, "nothing is left to undo");
   });
 
+  test(`a record is pinned, shown to others and undone, ${how}`, async () => {
+    const { found, tab, room } = await somebody({ javaScriptEnabled });
+    const before = await found("Tuesdays");
+    await room(before);
+    const standing = tab.locator("section", { has: tab.locator("h2:has-text('Who can see it')") });
+    await standing.locator("summary").click();
+    await standing.locator("input[value=workspace]").check();
+    await standing.locator("input[name=pinned]").check();
+    await standing.locator("button").click();
+    assert.match(await tab.locator(".notice").innerText(), /Saved/);
+    const settled = await found("Tuesdays");
+    assert.deepEqual([settled.retention, settled.visibility, settled.tags], ["pinned", "workspace", before.tags]);
+    assert.match(await standing.innerText(), /project's workspace[\s\S]*Pinned/);
+    assert.match(await tab.locator(".versions").innerText(), /The text is the same/);
+    await standing.locator("summary").click();
+    await standing.locator("button").click();
+    assert.match(await tab.locator(".notice").innerText(), /Nothing was changed/);
+    await standing.locator("summary").click();
+    await standing.locator("input[value=private]").check();
+    await standing.locator("button").click();
+    assert.equal((await found("Tuesdays")).metadata.visibility, "private");
+    await tab.click(".notice button");
+    const back = await found("Tuesdays");
+    assert.deepEqual([back.retention, back.visibility, back.metadata], ["pinned", "workspace", before.metadata]);
+    assert.equal((await found("Tuesdays")).text, before.text);
+  });
+
   test(`tags are saved and undone, ${how}`, async () => {
     const { found, tab, room } = await somebody({ javaScriptEnabled });
     const record = await found("Tuesdays");
@@ -115,6 +142,11 @@ for (const javaScriptEnabled of [true, false]) {
     assert.match(await tab.locator(".notice:not(.warn)").innerText(), /learns/);
     await tab.goto(`${tab.origin}/learning`);
     assert.match(await tab.locator(".numbers").innerText(), /Runs\s*1/);
+    const moved = tab.locator("[aria-label='What runs say most about'] tbody tr");
+    assert.match(await moved.innerText(), /Tuesdays[\s\S]*1\s*\+0\.\d+/);
+    await moved.locator("a").click();
+    assert.match(await tab.locator("[aria-label=Runs] tbody tr").innerText(), /page [\s\S]*1\.00/);
+    await tab.goto(`${tab.origin}/learning`);
     await tab.click("text=Switch off");
     assert.match(await tab.locator("main").innerText(), /Learning is off/);
     await tab.click("text=Switch on");

@@ -85,7 +85,40 @@ test("search shows why, and why not", async () => {
   const stranger = records.find((record) => record.text.includes("Tuesdays"));
   await tab.goto(`${tab.origin}/search?q=auth+race&top_k=1&expected=${stranger.id}`);
   assert.match(await tab.locator(".why-not").innerText(), /not among the first|place \d+/);
+  const why = async (more, expected) => {
+    await tab.goto(`${tab.origin}/search?q=auth+race&top_k=1${more}&expected=${expected}`);
+    return tab.locator(".why-not [role=status]").innerText();
+  };
+  assert.match(await why("", "01HZZZZZZZZZZZZZZZZZZZZZZZ"), /has no such record/);
+  assert.match(await why("&kind=pattern", records.find((one) => one.kind === "episode").id), /leaves it out by "Kind"/);
+  assert.match(await why("&tag=auth", records.find((one) => one.tags.includes("ops")).id), /leaves it out by "Tag"/);
+  assert.match(await why("&back=300", stranger.id), /leaves it out by "As memory stood/);
   isClean(tab);
+});
+
+test("why not holds for what lies behind hundreds, and for what was corrected", async () => {
+  const all = await house.list("many");
+  const tab = await house.tab("many");
+  const shown = async (expected) => {
+    await tab.goto(`${tab.origin}/search?q=releases+are+cut+on+Tuesdays&expected=${expected}`);
+    return tab.locator(".why-not").innerText();
+  };
+  const places = [];
+  for (const one of all.filter((record) => record.text.includes("Tuesdays")).slice(-3)) places.push(await shown(one.id));
+  for (const place of places) assert.match(place, /after the first \d+\. Asked for alone it scores \d|place \d+/);
+  assert.ok(places.some((place) => /Asked for alone/.test(place)), places.join("\n"));
+  const old = all[0];
+  await house.reprise("edit", old.id, "--content", "Another word.", "--user", "many");
+  assert.match(await shown(old.id), /corrected since/);
+  isClean(tab);
+});
+
+test("a question is taken elsewhere with its filters", async () => {
+  const tab = await house.tab("ten");
+  await tab.goto(`${tab.origin}/search?q=auth+race+it's&kind=finding&tag=auth&back=3&top_k=4`);
+  await tab.click("summary:has-text('elsewhere')");
+  const command = await tab.locator("[data-copy]").first().innerText();
+  assert.equal(command, String.raw`reprise recall 'auth race it'\''s' --limit 4 --kind 'finding' --tag 'auth' --as-of 3d`);
 });
 
 test("search answers while somebody types, one question at a time, the last one wins", async () => {

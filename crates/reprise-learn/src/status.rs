@@ -1,6 +1,7 @@
 //! What learning says of itself: how far it is believed, and why a record was moved.
 
-use reprise_types::RecordId;
+use chrono::{DateTime, Utc};
+use reprise_types::{RecordId, Revision};
 use serde::Serialize;
 
 use crate::code::Code;
@@ -66,6 +67,21 @@ pub struct ExplainedRun {
     pub weight: f32,
 }
 
+/// A run that has ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RunWent<'a> {
+    pub run_id: &'a str,
+    /// When it ended.
+    pub at: DateTime<Utc>,
+    pub used: &'a [RecordId],
+    /// How it went, 0..1, by the last word on it.
+    pub quality: f32,
+    /// How it was expected to go, 0..1.
+    pub expected: f32,
+    /// What that word rests on, where it was revised.
+    pub revised: Option<Revision>,
+}
+
 impl Learning {
     #[must_use]
     pub fn status(&self) -> LearningStatus {
@@ -127,6 +143,19 @@ impl Learner {
             adapter_part: adapter_gate * ADAPTER_WORTH * adapter,
             runs,
         }
+    }
+
+    /// The runs held, newest first.
+    pub fn ended_runs(&self) -> impl Iterator<Item = RunWent<'_>> {
+        let runs = self.journal.runs.iter().rev();
+        runs.map(|run| RunWent {
+            run_id: &run.id,
+            at: DateTime::from_timestamp_millis(run.at_ms).unwrap_or_default(),
+            used: &run.used,
+            quality: run.quality,
+            expected: run.baseline + run.evidence + run.adapter,
+            revised: run.revised,
+        })
     }
 
     /// Quality and what was expected of the runs held, oldest first: the curve of `learn plot`.

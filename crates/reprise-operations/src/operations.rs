@@ -23,11 +23,14 @@ pub mod merge;
 pub mod merge_tags;
 pub mod observe;
 pub mod outcome;
+pub mod prompts;
 pub mod recall;
 pub mod related;
 pub mod release;
+pub mod replay;
 pub mod resource;
 pub mod revise;
+pub mod runs;
 pub mod search;
 pub mod shared;
 pub mod show;
@@ -64,10 +67,13 @@ const ALL: &[Entry] = &[
     Entry::of::<history::History>(),
     Entry::of::<growth::Growth>(),
     Entry::of::<unforget::Unforget>(),
+    Entry::of::<prompts::Prompts>(),
+    Entry::of::<replay::Replay>(),
     Entry::of::<episodes::Episodes>(),
     Entry::of::<episode::Episode>(),
     Entry::of::<learning::Learning>(),
     Entry::of::<learning_report::LearningReport>(),
+    Entry::of::<runs::Runs>(),
     Entry::of::<compact::Compact>(),
     Entry::of::<checkpoint::Checkpoint>(),
     Entry::of::<merge::Merge>(),

@@ -7,6 +7,7 @@ mod chart;
 mod door;
 mod memory;
 mod page;
+mod prompts;
 mod refusal;
 mod rooms;
 mod shell;
@@ -18,10 +19,11 @@ mod workspace;
 
 pub use door::Link;
 pub use memory::{
-    Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, Recalled, Story,
-    TagCounts, Verdict as Judged, Wording,
+    Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, Recalled, Run, Runs,
+    Seen, Standing, Story, TagCounts, Verdict as Judged, Wording,
 };
 pub use page::Page;
+pub use prompts::{Found, Given, PagePrompts, Prompt, Replay};
 pub use refusal::Refusal;
 pub use workspace::{
     Between, PageWorkspaces, Patch, TrailLine, TrailQuery, Transaction, Tree, Waiting, Word,

@@ -7,10 +7,11 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_types::{
     Calendar, ContextBlock, ListRequest, MemoryRecord, Page, Recall, RecallId, RecallRequest,
-    RecordId, Related, UserId,
+    RecordId, Related, Retention, UserId, Visibility, WayOut, Withheld,
 };
 use tokio_stream::Stream;
 
+use crate::prompts::PagePrompts;
 use crate::refusal::Refusal;
 use crate::workspace::PageWorkspaces;
 
@@ -91,6 +92,61 @@ impl Wording {
     }
 }
 
+/// How long a record stays, and how far it may travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// No clean-up takes it.
+    pub is_pinned: bool,
+    pub seen: Seen,
+}
+
+/// How far a record may travel, as its owner says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// By its owner, until he publishes it.
+    Owner,
+    /// By its owner; it cannot be published.
+    Private,
+    /// By whoever reads the project's workspace, too.
+    Workspace,
+}
+
+impl Standing {
+    #[must_use]
+    pub fn of(record: &MemoryRecord) -> Self {
+        let seen = if record.visibility == Visibility::Workspace {
+            Seen::Workspace
+        } else if record.may_leave(WayOut::Publication) == Err(Withheld::Private) {
+            Seen::Private
+        } else {
+            Seen::Owner
+        };
+        let is_pinned = record.retention == Retention::Pinned;
+        Self { is_pinned, seen }
+    }
+}
+
+/// A finished run: its name, when it ended, how it went and how that was expected, 0..1, and what
+/// it used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    pub name: String,
+    pub at: DateTime<Utc>,
+    pub quality: f32,
+    pub expected: f32,
+    pub used: Vec<RecordId>,
+}
+
+/// Finished runs, the newest first, of so many.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Runs {
+    pub all: usize,
+    pub newest: Vec<Run>,
+    /// Records that runs say most about: the line that names it, how many used it, and how much
+    /// better they went than expected.
+    pub moved: Vec<(RecordId, String, usize, f32)>,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TagCounts {
     /// Each with how many live records have it, the most used first.
@@ -158,7 +214,7 @@ pub type Changes = Pin<Box<dyn Stream<Item = Change> + Send>>;
 /// What a process that serves the page can do for it. Every call names the user whose memory it is
 /// about.
 #[async_trait]
-pub trait PageMemory: PageWorkspaces + fmt::Debug + Send + Sync {
+pub trait PageMemory: PagePrompts + PageWorkspaces + fmt::Debug + Send + Sync {
     /// The days of whoever looks, as of now.
     fn calendar(&self) -> Calendar;
     fn now(&self) -> DateTime<Utc>;
@@ -184,6 +240,20 @@ pub trait PageMemory: PageWorkspaces + fmt::Debug + Send + Sync {
         user: &UserId,
         record: RecordId,
         wording: Wording,
+    ) -> Result<RecordId, Refusal>;
+    /// Writes a version that stays so long and may travel so far; answers its id.
+    async fn stand(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        standing: Standing,
+    ) -> Result<RecordId, Refusal>;
+    /// Writes a version of a record that says all that `old` said; answers its id.
+    async fn restore(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        old: &MemoryRecord,
     ) -> Result<RecordId, Refusal>;
     /// Gives a record these tags in place of its own.
     async fn tag(&self, user: &UserId, record: RecordId, tags: Vec<String>) -> Result<(), Refusal>;
@@ -219,6 +289,8 @@ pub trait PageMemory: PageWorkspaces + fmt::Debug + Send + Sync {
     /// Gives every record with the first tag the second in its place; answers how many.
     async fn merge_tags(&self, user: &UserId, from: &str, into: &str) -> Result<usize, Refusal>;
     async fn learning(&self, user: &UserId) -> Result<Learning, Refusal>;
+    /// Runs that used this record, or any.
+    async fn runs(&self, user: &UserId, of: Option<RecordId>) -> Result<Runs, Refusal>;
     /// Switches adjustments on or off.
     async fn switch_learning(&self, user: &UserId, is_on: bool) -> Result<(), Refusal>;
     fn changes(&self, user: &UserId) -> Changes;

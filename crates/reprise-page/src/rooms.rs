@@ -9,10 +9,15 @@ mod learning;
 mod list;
 mod live;
 mod now;
+mod prompts;
 mod record;
+mod runs;
 mod search;
+mod standing;
 mod timeline;
 mod undo;
+mod versions;
+mod why_not;
 mod workspace;
 
 use axum::Router;
@@ -35,9 +40,12 @@ fn router() -> Router<Page> {
         .route("/timeline", get(timeline::show))
         .route("/search", get(search::show))
         .route("/search/judge", post(search::judge))
+        .route("/prompts", get(prompts::show))
+        .route("/prompts/{id}", get(prompts::replay))
         .route("/records/{id}", get(record::show))
         .route("/records/{id}/correct", post(record::correct))
         .route("/records/{id}/tags", post(record::tag))
+        .route("/records/{id}/standing", post(standing::stand))
         .route("/records/{id}/link", post(record::link))
         .route("/records/{id}/unlink", post(record::unlink))
         .route(

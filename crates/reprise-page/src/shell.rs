@@ -18,16 +18,18 @@ pub(crate) enum Room {
     Now,
     Timeline,
     Search,
+    Prompts,
     Knowledge,
     Learning,
     Workspace,
     Care,
 }
 
-const ROOMS: [(Room, &str, &str); 7] = [
+const ROOMS: [(Room, &str, &str); 8] = [
     (Room::Now, "/", s::NOW),
     (Room::Timeline, "/timeline", s::TIMELINE),
     (Room::Search, "/search", s::SEARCH),
+    (Room::Prompts, "/prompts", s::PROMPTS),
     (Room::Knowledge, "/knowledge", s::KNOWLEDGE),
     (Room::Learning, "/learning", s::LEARNING),
     (Room::Workspace, "/workspace", s::WORKSPACE),

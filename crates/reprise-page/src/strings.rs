@@ -7,6 +7,7 @@ pub(crate) const ROOMS: &str = "Rooms";
 pub(crate) const NOW: &str = "Now";
 pub(crate) const TIMELINE: &str = "Timeline";
 pub(crate) const SEARCH: &str = "Search";
+pub(crate) const PROMPTS: &str = "Prompts";
 pub(crate) const KNOWLEDGE: &str = "Knowledge";
 pub(crate) const LEARNING: &str = "Learning";
 pub(crate) const WORKSPACE: &str = "Workspace";
@@ -227,10 +228,25 @@ pub(crate) fn why_not_shown(place: usize) -> String {
     format!("It is shown, in place {place}.")
 }
 
+pub(crate) const WHY_NOT_UNKNOWN: &str =
+    "This memory has no such record: it was never kept here, or it was forgotten.";
+pub(crate) const WHY_NOT_CORRECTED: &str = "It was corrected since; this version answers for it:";
+
+pub(crate) fn why_not_left_out(part: &str) -> String {
+    format!("The question leaves it out by \"{part}\".")
+}
+
+pub(crate) fn why_not_far(looked: usize, score: f32, last: f32) -> String {
+    format!(
+        "It comes after the first {looked}. Asked for alone it scores {score:.3}; the last one \
+         shown has {last:.3}."
+    )
+}
+
 pub(crate) fn why_not_missing(looked: usize) -> String {
     format!(
-        "It is not among the first {looked}: it shares no words with the question, and its meaning \
-         is further from it than theirs; or the filter or the day leave it out."
+        "It is not among the first {looked}, nor does it come up alone: it shares no words with \
+         the question, and its meaning is far from it; or another part of the filter leaves it out."
     )
 }
 
@@ -240,6 +256,58 @@ pub(crate) fn moved(adjustment: f32, cap: f32) -> String {
 
 pub(crate) fn taught(run: &str, quality: f32, similarity: f32) -> String {
     format!("run {run}: quality {quality:.2}, its question {similarity:.2} alike")
+}
+
+// Prompts.
+pub(crate) const PROMPTS_SAY: &str = "What was asked of connected agents, newest first: what \
+    memory gave to each prompt, and how the work went.";
+pub(crate) const NO_PROMPTS: &str =
+    "No prompt was captured yet; `reprise connect` lets an agent's program hand them over.";
+pub(crate) const OLDER_PROMPTS: &str = "Older prompts";
+pub(crate) const NEWEST_PROMPTS: &str = "Newest prompts";
+pub(crate) const REPLAY: &str = "Prompt";
+pub(crate) const NOT_ASKED: &str = "What memory gave to it was not noted.";
+pub(crate) const ASK_AGAIN: &str = "Ask the same now";
+pub(crate) const ITS_RECORD: &str = "Its record";
+pub(crate) const FOUND_FOR_IT: &str = "Found for it";
+pub(crate) const SCORE: &str = "Score";
+pub(crate) const PUT_IN: &str = "Put into the prompt";
+pub(crate) const WAS_USED: &str = "Used";
+pub(crate) const YOUR_WORD: &str = "Your word";
+pub(crate) const YES: &str = "yes";
+pub(crate) const FORGOTTEN_SINCE: &str = "forgotten since";
+pub(crate) const QUOTED: &str = "named or quoted in what followed";
+pub(crate) const CREDITED: &str = "credited with how it went";
+pub(crate) const NOT_SEEN_USED: &str = "not seen";
+pub(crate) const CAME_OF_IT: &str = "What came of it";
+pub(crate) const OUTCOME_UNKNOWN: &str = "How the work went is not known: it goes on, was broken \
+    off, or nothing was put in that could be credited.";
+pub(crate) const FOLLOWED: &str = "Kept before the next prompt";
+pub(crate) const NOTHING_FOLLOWED: &str = "Nothing was kept before the next prompt.";
+pub(crate) const GIVEN_THEN: &str = "What this prompt was given";
+
+pub(crate) fn given(found: usize, put_in: usize) -> String {
+    let found = crate::words::of(found, "record", "records");
+    format!("{found} came up, {put_in} put into the prompt.")
+}
+
+pub(crate) fn went(quality: f32) -> String {
+    format!("The work went {quality:.2}.")
+}
+
+pub(crate) fn went_as(quality: f32, expected: f32) -> String {
+    format!("The work went {quality:.2} of 1; {expected:.2} was expected.")
+}
+
+pub(crate) fn left_out(why: &str) -> &str {
+    match why {
+        "weak" => "no: it does not speak to the prompt by itself",
+        "other_project" => "no: of another project",
+        "same_session" => "no: the session's own words",
+        "seen" => "no: an earlier prompt of the session has it",
+        "no_room" => "no: better ones took the room",
+        other => other,
+    }
 }
 
 // A record.
@@ -298,8 +366,38 @@ pub(crate) fn goes(versions: usize, links: usize) -> String {
     format!("{versions} of its text, {links} to other records, and what runs taught about it.")
 }
 
+pub(crate) const WHO_SEES: &str = "Who can see it, and how long it stays";
+pub(crate) const SEEN_OWNER: &str = "You, and the programs that you let in; others once you \
+    publish it.";
+pub(crate) const SEEN_PRIVATE: &str = "You, and the programs that you let in; it cannot be \
+    published, nor put before a model elsewhere.";
+pub(crate) const SEEN_WORKSPACE: &str = "Whoever reads the project's workspace, too: it is written \
+    there with the next projection.";
+pub(crate) const SEEN_SENSITIVE: &str = "It is marked sensitive: you see it, and it leaves by no \
+    way.";
+pub(crate) const IS_PINNED: &str = "Pinned: no clean-up takes it.";
+pub(crate) const IS_NOT_PINNED: &str = "It stays until it is forgotten, or a clean-up finds that \
+    nobody needs it.";
+pub(crate) const CHANGE_STANDING: &str = "Change";
+pub(crate) const PIN: &str = "Pin it: no clean-up takes it";
+pub(crate) const SAVE_STANDING: &str = "Save";
+pub(crate) const SAME_TEXT: &str = "The text is the same.";
+pub(crate) const OUTCOMES: &str = "How runs went with it";
+pub(crate) const NO_OUTCOMES: &str = "No finished run has used it.";
+pub(crate) const USED_BY_IT: &str = "Used";
+
+pub(crate) fn runs_of(shown: usize, all: usize) -> String {
+    let all = crate::words::of(all, "run", "runs");
+    format!("The newest {shown} of {all}.")
+}
+
+pub(crate) fn and_more(more: usize) -> String {
+    format!("and {more} more")
+}
+
 // What was done.
 pub(crate) const DID_CORRECT: &str = "Corrected.";
+pub(crate) const DID_SETTLE: &str = "Saved: who can see it, and how long it stays.";
 pub(crate) const DID_TAG: &str = "The tags are saved.";
 pub(crate) const DID_LINK: &str = "Linked.";
 pub(crate) const DID_UNLINK: &str = "The link is taken back.";
@@ -353,6 +451,11 @@ pub(crate) const EXPECTED: &str = "Expected";
 pub(crate) const RUN: &str = "Run";
 pub(crate) const NO_RUNS: &str = "No run has ended yet; `reprise outcome` and connected agents say \
     how runs went.";
+pub(crate) const NEWEST_RUNS: &str = "Newest runs";
+pub(crate) const MOVED: &str = "What runs say most about";
+pub(crate) const MOVED_SAYS: &str = "How much better or worse than expected runs went that used a \
+    record; the part of it that is believed moves its scores.";
+pub(crate) const BETTER: &str = "Better by";
 pub(crate) const PATTERNS: &str = "What runs have in common";
 pub(crate) const EXAMPLE: &str = "Such as";
 

@@ -15,6 +15,11 @@ pub(crate) enum Act {
         old: Box<MemoryRecord>,
         new: RecordId,
     },
+    /// A new version stays for another time, or is seen by others.
+    Settled {
+        old: Box<MemoryRecord>,
+        new: RecordId,
+    },
     Tagged {
         record: RecordId,
         before: Vec<String>,
@@ -41,7 +46,7 @@ impl Act {
     /// The record that it is about.
     pub(crate) fn record(&self) -> RecordId {
         match self {
-            Self::Corrected { new, .. } => *new,
+            Self::Corrected { new, .. } | Self::Settled { new, .. } => *new,
             Self::Tagged { record, .. } => *record,
             Self::Linked { from, .. } | Self::Unlinked { from, .. } => *from,
             Self::Forgotten { record, .. } => record.id,

@@ -1,5 +1,6 @@
 //! What the page asks of memory, by the operations of the catalogue.
 
+mod prompts;
 mod workspaces;
 
 use std::fmt;
@@ -10,17 +11,18 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_operations::operations::{
     compact, delete, growth, history, learning, learning_report, link, list, merge_tags, outcome,
-    recall, related, stats, tags, unforget, unlink, update,
+    recall, related, revise, runs, stats, tags, unforget, unlink, update,
 };
 use reprise_operations::{Lesson, Memories, Memory, Operation, OutcomeLine, Problem, ProblemKind};
 use reprise_page::{
     Alike, Change, Changes, Erased, Growth, Judged, Learning, Overview, PageMemory, Recalled,
-    Refusal, Story, TagCounts, Wording,
+    Refusal, Run, Runs, Seen, Standing, Story, TagCounts, Wording,
 };
 use reprise_types::{
     Calendar, Clock, Link, ListRequest, MemoryRecord, Page, RecallRequest, RecordId, Related,
-    UserId,
+    Retention, UserId, Visibility,
 };
+use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -30,6 +32,8 @@ use crate::daemon::Life;
 /// Steps over links that a record's page shows, and records at most.
 const DEPTH: usize = 2;
 const RELATED_MAX: usize = 200;
+/// Runs that a room shows.
+const RUNS_SHOWN: usize = 25;
 /// Changes that wait for one tab to take them.
 const CHANGES_WAITING: usize = 64;
 
@@ -63,6 +67,17 @@ fn refused(problem: Problem) -> Refusal {
 
 async fn run<O: Operation>(memory: &Memory, asked: O::Arguments) -> Result<O::Answer, Refusal> {
     O::run(memory, asked).await.map_err(refused)
+}
+
+/// Writes a version with these fields of the ingest form; answers its id.
+async fn revised(memory: &Memory, id: RecordId, changes: Value) -> Result<RecordId, Refusal> {
+    let changes = match changes {
+        Value::Object(changes) => changes,
+        _ => Map::new(),
+    };
+    let id = id.to_string();
+    let asked = revise::Arguments { id, changes };
+    Ok(run::<revise::Revise>(memory, asked).await?.id)
 }
 
 /// What a user who has kept nothing yet has.
@@ -217,6 +232,54 @@ impl PageMemory for Paged {
         Ok(run::<update::Update>(&self.of(user), asked).await?.id)
     }
 
+    async fn stand(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        standing: Standing,
+    ) -> Result<RecordId, Refusal> {
+        let memory = self.of(user);
+        let id = record.to_string();
+        let asked = history::Arguments { id };
+        let old = run::<history::History>(&memory, asked).await?.present;
+        let before = Standing::of(&old);
+        let mut changes = json!({});
+        if before.is_pinned != standing.is_pinned {
+            let retention = if standing.is_pinned {
+                Retention::Pinned
+            } else {
+                Retention::Normal
+            };
+            changes["retention"] = json!(retention);
+        }
+        if before.seen != standing.seen {
+            changes["visibility"] = match standing.seen {
+                Seen::Owner => Value::Null,
+                Seen::Private => json!(Visibility::Private),
+                Seen::Workspace => json!(Visibility::Workspace),
+            };
+        }
+        revised(&memory, old.id, changes).await
+    }
+
+    async fn restore(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        old: &MemoryRecord,
+    ) -> Result<RecordId, Refusal> {
+        let seen = (old.visibility == Visibility::Workspace).then_some(old.visibility);
+        let changes = json!({
+            "text": old.text,
+            "tags": old.tags,
+            "details": old.details,
+            "metadata": old.metadata,
+            "retention": old.retention,
+            "visibility": seen,
+        });
+        revised(&self.of(user), record, changes).await
+    }
+
     async fn tag(&self, user: &UserId, record: RecordId, tags: Vec<String>) -> Result<(), Refusal> {
         let id = record.to_string();
         let lesson = Lesson {
@@ -349,6 +412,31 @@ impl PageMemory for Paged {
             curve: report.curve,
             patterns: patterns
                 .map(|it| (it.runs, it.quality, it.example_run))
+                .collect(),
+        })
+    }
+
+    async fn runs(&self, user: &UserId, of: Option<RecordId>) -> Result<Runs, Refusal> {
+        let asked = runs::Arguments {
+            record: of.map(|id| id.to_string()),
+            limit: Some(RUNS_SHOWN),
+        };
+        let Some(found) = or_none(runs::Runs::run(&self.of(user), asked).await)? else {
+            return Ok(Runs::default());
+        };
+        let newest = found.runs.into_iter().map(|run| Run {
+            name: run.run_id,
+            at: run.at,
+            quality: run.quality,
+            expected: run.expected,
+            used: run.used,
+        });
+        let moved = found.moved.into_iter();
+        Ok(Runs {
+            all: found.all,
+            newest: newest.collect(),
+            moved: moved
+                .map(|it| (it.id, it.title, it.runs, it.better))
                 .collect(),
         })
     }

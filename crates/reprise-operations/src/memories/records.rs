@@ -11,7 +11,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, REQUEST_NAMESPACE, WriteReport, record_of_value};
 
 /// Fields of the ingest form that a correction may change.
-pub(crate) const MAY_CHANGE: [&str; 11] = [
+pub(crate) const MAY_CHANGE: [&str; 12] = [
     "text",
     "source",
     "kind",
@@ -23,6 +23,7 @@ pub(crate) const MAY_CHANGE: [&str; 11] = [
     "evidence",
     "details",
     "visibility",
+    "retention",
 ];
 
 /// A request's name for one record, and the record's text.
@@ -191,12 +192,13 @@ impl Memory {
             marks.remove("visibility");
         }
         line.extend(changes);
+        // Nothing takes a mark away.
+        line.retain(|field, value| field != "visibility" || !value.is_null());
         let mut record = record_of_value(Value::Object(line)).map_err(Problem::invalid)?;
         record.supersedes = Some(old.id);
         if !is_seen_anew {
             record.visibility = old.visibility;
         }
-        record.retention = old.retention;
         record.provenance = old.provenance.clone();
         let span = spans::memory("update_memory", &self.user);
         let id = match self.keep_one(record).instrument(span).await? {

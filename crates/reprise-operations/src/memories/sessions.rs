@@ -4,6 +4,7 @@
 //! What each moment of a session does.
 
 mod content;
+mod given;
 mod judges;
 mod notes;
 
@@ -12,16 +13,17 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallId, RecallRequest, RecordId,
-    UserId, Verdict, normal_tag,
+    Credit, MemoryKind, MemorySource, NewRecord, QuotedMemory, RecallRequest, RecordId, UserId,
+    Verdict, normal_tag,
 };
-
 use tokio::time::timeout;
 
 use super::{Memories, Memory};
 use crate::hook::{HookAnswer, HookEvent, HookReport};
 use crate::problem::Problem;
 use crate::wire::{Answer, Hit, OutcomeLine, instant};
+use given::NOTED;
+pub use given::{Given, LeftOut, Noted};
 use judges::Ran;
 pub(super) use notes::Sessions;
 
@@ -57,7 +59,7 @@ impl Memory {
         let key = (self.user.clone(), report.session.clone());
         match event {
             HookEvent::SessionStart => return self.latest(key, &report.project).await,
-            HookEvent::UserPrompt => return self.prompted(key, report, RECALL).await,
+            HookEvent::UserPrompt => return self.prompted(key, &report, RECALL).await,
             HookEvent::PostTool => self.tool_used(key, &report).await?,
             HookEvent::Answer => self.answered(&report).await?,
             HookEvent::PreCompact => {
@@ -76,7 +78,7 @@ impl Memory {
                 if !edited.is_empty() {
                     let files: Vec<String> = edited.into_iter().collect();
                     let text = format!("Edited {}", files.join(", "));
-                    self.keep_said(&report, text, MemorySource::WorkerResult)
+                    self.keep_said(self.said(&report, text, MemorySource::WorkerResult))
                         .await?;
                 }
                 let broken_off = report.succeeded == Some(false);
@@ -92,8 +94,8 @@ impl Memory {
             return Ok(());
         }
         let said = report.text.clone();
-        let source = MemorySource::WorkerResult;
-        self.keep_said(report, said, source).await
+        let said = self.said(report, said, MemorySource::WorkerResult);
+        self.keep_said(said).await
     }
 
     /// Tests and commits are kept as they end, builds where they fail, edits with the answer.
@@ -125,7 +127,7 @@ impl Memory {
             }
             _ => return Ok(()),
         };
-        self.keep_said(report, text, MemorySource::WorkerResult)
+        self.keep_said(self.said(report, text, MemorySource::WorkerResult))
             .await
     }
 
@@ -133,7 +135,7 @@ impl Memory {
     async fn prompted(
         &self,
         key: (UserId, String),
-        report: HookReport,
+        report: &HookReport,
         within: Duration,
     ) -> Result<HookAnswer, Problem> {
         let short = report.text.trim().chars().count() < PROMPT_CHARS_MIN;
@@ -144,10 +146,12 @@ impl Memory {
             .all
             .sessions
             .change(key.clone(), |session| session.seen.clone());
-        let recalled = self.of_project(&report, &seen, within).await;
-        let used = recalled.as_ref().ok().map(|(recall_id, _, hits)| {
+        // It was said before whatever its program does next, however long its keeping takes.
+        let mut record = self.said(report, report.text.clone(), MemorySource::UserInput);
+        let recalled = self.of_project(report, &seen, within).await;
+        let used = recalled.as_ref().ok().map(|(given, hits)| {
             let ids: Vec<RecordId> = hits.iter().map(|hit| hit.id).collect();
-            (*recall_id, ids)
+            (given.recall_id, ids)
         });
         self.all.sessions.change(key, |session| {
             session.see(used.as_ref().map_or(&[], |(_, ids)| ids));
@@ -155,15 +159,16 @@ impl Memory {
             session.judged = None;
         });
         // A model that is still being loaded holds no prompt up: it is kept all the same.
-        let (memory, source) = (self.clone(), MemorySource::UserInput);
+        record.details = recalled.as_ref().ok().map(|(given, _)| given.details());
+        let memory = self.clone();
         let keeping = tokio::spawn(async move {
-            let kept = memory.keep_said(&report, report.text.clone(), source).await;
+            let kept = memory.keep_said(record).await;
             kept.inspect_err(|problem| tracing::warn!(%problem, "a prompt was not kept"))
         });
         if let Ok(Ok(kept)) = timeout(KEEPING, keeping).await {
             kept?;
         }
-        let (_, verdict, hits) = recalled?;
+        let (Given { verdict, .. }, hits) = recalled?;
         let found: Vec<_> = hits
             .into_iter()
             .map(|hit| (hit.timestamp, hit.id, hit.text))
@@ -228,13 +233,13 @@ impl Memory {
     }
 
     /// What resonates, belongs to this project or to none, and stands in no prompt of the session:
-    /// neither as its own words nor as what memory has put there.
+    /// neither as its own words nor as what memory has put there. With it what was found at all.
     async fn of_project(
         &self,
         report: &HookReport,
         seen: &BTreeSet<RecordId>,
         within: Duration,
-    ) -> Result<(RecallId, Verdict, Vec<Hit>), Problem> {
+    ) -> Result<(Given, Vec<Hit>), Problem> {
         let own = tag_of(&report.project);
         let session = &report.session;
         let request = RecallRequest {
@@ -247,33 +252,57 @@ impl Memory {
         let answer = Answer::new(None, recall, 0.0);
         let likely = answer.verdict == Verdict::Relevant;
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();
-        let hits = answer.results.into_iter();
-        let hits = hits.filter(|hit| likely || resonates(hit));
-        let hits = hits.filter(|hit| !hit.tags.iter().any(foreign));
-        let hits = hits.filter(|hit| session.is_empty() || hit.session_id != *session);
-        let hits = hits.filter(|hit| !seen.contains(&hit.id));
-        let hits = hits.take(INJECTED_MAX).collect();
-        Ok((answer.recall_id, answer.verdict, hits))
+        let mut given = Given {
+            recall_id: answer.recall_id,
+            verdict: answer.verdict,
+            found: Vec::new(),
+        };
+        let mut hits = Vec::new();
+        for hit in answer.results {
+            let left_out = if !session.is_empty() && hit.session_id == *session {
+                Some(LeftOut::SameSession)
+            } else if hit.tags.iter().any(foreign) {
+                Some(LeftOut::OtherProject)
+            } else if seen.contains(&hit.id) {
+                Some(LeftOut::Seen)
+            } else if !likely && !resonates(&hit) {
+                Some(LeftOut::Weak)
+            } else {
+                (hits.len() >= INJECTED_MAX).then_some(LeftOut::NoRoom)
+            };
+            if left_out.is_none() || given.found.len() < NOTED {
+                given.found.push(Noted {
+                    id: hit.id,
+                    score: hit.sona_score,
+                    left_out,
+                });
+            }
+            if left_out.is_none() {
+                hits.push(hit);
+            }
+        }
+        Ok((given, hits))
     }
 
-    async fn keep_said(
-        &self,
-        report: &HookReport,
-        text: String,
-        source: MemorySource,
-    ) -> Result<(), Problem> {
-        if text.chars().count() < PROMPT_CHARS_MIN {
+    /// Something said in a session, as of now.
+    fn said(&self, report: &HookReport, text: String, source: MemorySource) -> NewRecord {
+        let mut record = NewRecord::new(text, source, MemoryKind::Episode);
+        record.timestamp = Some(self.now());
+        record.session_id.clone_from(&report.session);
+        record.tags = tag_of(&report.project).into_iter().collect();
+        record
+    }
+
+    async fn keep_said(&self, record: NewRecord) -> Result<(), Problem> {
+        if record.text.chars().count() < PROMPT_CHARS_MIN {
             return Ok(());
         }
         // The same words in the same session are the same thing, however often a hook fires.
-        let words = format!("{}\n{text}", report.session);
+        let words = format!("{}\n{}", record.session_id, record.text);
         let key = Some(format!(
             "hook {}",
             crate::digest::sha256_hex(words.as_bytes())
         ));
-        let mut record = NewRecord::new(text, source, MemoryKind::Episode);
-        record.session_id = report.session.clone();
-        record.tags = tag_of(&report.project).into_iter().collect();
         let memory = self.clone().keyed(key);
         memory.keep_one(record).await.map(drop)
     }

@@ -1,7 +1,7 @@
 //! One result of a search, with its reasons.
 
 use maud::{Markup, html};
-use reprise_types::{Calendar, RecallId, RetrievedMemory};
+use reprise_types::{Calendar, RecallId, RecordId, RetrievedMemory};
 
 use super::list;
 use crate::door::Visit;
@@ -44,13 +44,29 @@ pub(super) fn hit(
                     } }
                 }
             }
-            (form(visit, "/search/judge", &html! {
-                input type="hidden" name="recall" value=(recall);
-                input type="hidden" name="query" value=(query);
-                input type="hidden" name="record" value=(record.id);
-                button class="quiet" name="helped" value="yes" { (s::HELPED) }
-                button class="quiet" name="helped" value="no" { (s::NOT_HELPED) }
-            }))
+            (judge(visit, query, recall, record.id, &html! {}))
         }
     }
+}
+
+/// A reader's word on a result: whether it helped.
+pub(super) fn judge(
+    visit: &Visit,
+    query: &str,
+    recall: RecallId,
+    record: RecordId,
+    more: &Markup,
+) -> Markup {
+    form(
+        visit,
+        "/search/judge",
+        &html! {
+            input type="hidden" name="recall" value=(recall);
+            input type="hidden" name="query" value=(query);
+            input type="hidden" name="record" value=(record);
+            (more)
+            button class="quiet" name="helped" value="yes" { (s::HELPED) }
+            button class="quiet" name="helped" value="no" { (s::NOT_HELPED) }
+        },
+    )
 }

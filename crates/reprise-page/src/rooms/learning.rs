@@ -5,6 +5,7 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 
 use super::now::number;
+use super::runs;
 use crate::chart::{self, Line};
 use crate::door::Visit;
 use crate::memory::Learning;
@@ -18,6 +19,8 @@ const ROWS: usize = 25;
 
 pub(crate) async fn show(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
     let learning = page.memory().learning(&visit.user).await?;
+    let runs = page.memory().runs(&visit.user, None).await?;
+    let calendar = page.memory().calendar();
     let on = if learning.on {
         s::LEARNING_ON
     } else {
@@ -36,6 +39,10 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit) -> Answer<Marku
         }
         (gates(&learning))
         (curve(&learning))
+        (runs::moved(&runs))
+        @if !runs.newest.is_empty() {
+            section { h2 { (s::NEWEST_RUNS) } (runs::table(&runs, &calendar)) }
+        }
         (patterns(&learning))
     };
     Ok(shell::room(

@@ -5,12 +5,11 @@ use axum::extract::{Query, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
 use reprise_types::{Calendar, MemoryRecord, RecordId};
-use similar::{ChangeTag, TextDiff};
 
 use super::timeline::Pairs;
-use super::{list, undo};
+use super::{list, runs, standing, undo, versions};
 use crate::door::Visit;
-use crate::memory::{Story, Wording};
+use crate::memory::{Runs, Story, Wording};
 use crate::page::{Answer, Named, Page, Posted};
 use crate::shell::{self, form};
 use crate::undo::Act;
@@ -23,6 +22,10 @@ pub(crate) async fn show(
     Query(pairs): Query<Pairs>,
 ) -> Answer<Markup> {
     let story = page.memory().story(&visit.user, &name).await?;
+    let with = page
+        .memory()
+        .runs(&visit.user, Some(story.record.id))
+        .await?;
     let calendar = page.memory().calendar();
     let record = &story.record;
     let path = list::path(record);
@@ -32,13 +35,18 @@ pub(crate) async fn show(
             (list::head(record, &calendar))
             div class="said" { (text::whole(&record.text)) }
             (list::tags(record))
+            @if list::category(record).as_deref() == Some("prompt") {
+                p { a href=(format!("/prompts/{}", record.id)) { (s::GIVEN_THEN) } }
+            }
             @if !visit.read_only {
                 p { a class="danger" href=(format!("{path}/forget")) { (s::FORGET) } }
             }
         }
         (corrections(&visit, record, &path))
         (links(&visit, &story, &path))
-        (versions(&story, &calendar))
+        (standing::section(&visit, record, &path))
+        (versions::section(&story, &calendar))
+        (outcomes(&with, &calendar))
         (provenance(record, &calendar))
     };
     Ok(shell::room(&visit, None, s::RECORD, &body))
@@ -128,47 +136,12 @@ fn links(visit: &Visit, story: &Story, path: &str) -> Markup {
     }
 }
 
-/// Every version, with what changed from the one before it.
-fn versions(story: &Story, calendar: &Calendar) -> Markup {
-    let all: Vec<&MemoryRecord> = [&story.record].into_iter().chain(&story.earlier).collect();
+fn outcomes(with: &Runs, calendar: &Calendar) -> Markup {
     html! {
         section {
-            h2 { (s::VERSIONS) }
-            @if story.earlier.is_empty() { p class="faint" { (s::ONE_VERSION) } }
-            @else {
-                ol class="versions" {
-                    @for (place, version) in all.iter().enumerate() {
-                        li {
-                            p class="head" {
-                                time datetime=(version.known_at.to_rfc3339()) {
-                                    (words::at(version.known_at, calendar))
-                                }
-                                @if place == 0 { span class="badge" { (s::PRESENT) } }
-                                code { (version.id) }
-                            }
-                            @match all.get(place + 1) {
-                                Some(before) => { (diff(&before.text, &version.text)) }
-                                None => { div class="said" { (text::whole(&version.text)) } }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn diff(before: &str, after: &str) -> Markup {
-    let diff = TextDiff::from_words(before, after);
-    html! {
-        div class="said diff" {
-            @for change in diff.iter_all_changes() {
-                @match change.tag() {
-                    ChangeTag::Equal => { (text::whole(change.value())) }
-                    ChangeTag::Delete => { del { (text::whole(change.value())) } }
-                    ChangeTag::Insert => { ins { (text::whole(change.value())) } }
-                }
-            }
+            h2 { (s::OUTCOMES) }
+            @if with.newest.is_empty() { p class="faint" { (s::NO_OUTCOMES) } }
+            @else { (runs::table(with, calendar)) }
         }
     }
 }
@@ -179,7 +152,6 @@ fn provenance(record: &MemoryRecord, calendar: &Calendar) -> Markup {
         ("id", record.id.to_string()),
         ("happened", words::at(record.timestamp, calendar)),
         ("kept", words::at(record.known_at, calendar)),
-        ("seen by", record.visibility.to_string()),
     ];
     let optional = [
         (
@@ -312,7 +284,7 @@ pub(crate) async fn unlink(
     Ok(undo::done_at(&format!("/records/{id}"), number))
 }
 
-fn did(page: &Page, visit: &Visit, act: Act) -> Redirect {
+pub(super) fn did(page: &Page, visit: &Visit, act: Act) -> Redirect {
     let path = format!("/records/{}", act.record());
     undo::done_at(&path, noted(page, visit, act))
 }

@@ -8,7 +8,8 @@ use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{Calendar, RecallRequest, RecordId, Verdict};
 
 use super::timeline::{self, Pairs};
-use super::{hits, list, undo};
+use super::why_not::Place;
+use super::{hits, list, undo, why_not};
 use crate::door::Visit;
 use crate::memory::{Recalled, Verdict as Judged};
 use crate::page::{Answer, Page, Posted};
@@ -25,6 +26,11 @@ const BUDGET: usize = 1_000;
 const BUDGET_MAX: usize = 32_000;
 /// The furthest day back that can be chosen.
 const BACK_MAX: i64 = 365;
+
+/// The fields of a filter, named as the command line names them.
+const FILTERS: [&str; 8] = [
+    "since", "until", "kind", "source", "tag", "session", "project", "author",
+];
 
 const _: () = assert!(LOOKED <= TOP_K_MAX);
 
@@ -73,32 +79,36 @@ pub(crate) async fn show(
     Query(pairs): Query<Pairs>,
 ) -> Answer<Markup> {
     let asked = Asked::of(&pairs)?;
-    let found = if asked.query.is_empty() {
-        None
-    } else {
+    let mut found = None;
+    let mut place = None;
+    if !asked.query.is_empty() {
         let request = asked.request(&page, &pairs)?;
-        Some(
-            page.memory()
-                .recall(&visit.user, request, asked.budget)
-                .await?,
-        )
-    };
+        let recall = page
+            .memory()
+            .recall(&visit.user, request.clone(), asked.budget);
+        let recalled = recall.await?;
+        if let Some(expected) = asked.expected {
+            let shown = asked.top_k;
+            let of = Place::of(&page, &visit, &request, &recalled, expected, shown);
+            place = Some(of.await?);
+        }
+        found = Some(recalled);
+    }
     let calendar = page.memory().calendar();
     let body = html! {
         (undo::notice(&page, &visit, pairs.get("done")))
         (form(&pairs, &asked))
         div id="results" {
-            @if let Some(found) = &found { (results(&visit, &asked, found, &calendar)) }
+            @if let Some(found) = &found {
+                (results(&visit, &pairs, &asked, found, place.as_ref(), &calendar))
+            }
         }
     };
     Ok(shell::room(&visit, Some(Room::Search), s::SEARCH, &body))
 }
 
 fn form(pairs: &Pairs, asked: &Asked<'_>) -> Markup {
-    let filtered = [
-        "since", "until", "kind", "source", "tag", "session", "project", "author",
-    ];
-    let is_open = asked.back > 0 || filtered.iter().any(|name| pairs.get(name).is_some());
+    let is_open = asked.back > 0 || FILTERS.iter().any(|name| pairs.get(name).is_some());
     html! {
         form class="ask" role="search" action="/search" data-typing="results" {
             label class="question" {
@@ -134,7 +144,14 @@ fn form(pairs: &Pairs, asked: &Asked<'_>) -> Markup {
     }
 }
 
-fn results(visit: &Visit, asked: &Asked<'_>, found: &Recalled, calendar: &Calendar) -> Markup {
+fn results(
+    visit: &Visit,
+    pairs: &Pairs,
+    asked: &Asked<'_>,
+    found: &Recalled,
+    place: Option<&Place>,
+    calendar: &Calendar,
+) -> Markup {
     let recall = &found.recall;
     let shown = recall.results.len().min(asked.top_k);
     let verdict = match recall.verdict {
@@ -160,11 +177,11 @@ fn results(visit: &Visit, asked: &Asked<'_>, found: &Recalled, calendar: &Calend
                         li { (hits::hit(visit, asked.query, recall.recall_id, hit, calendar)) }
                     }
                 }
-                (why_not(asked, found))
+                (why_not(pairs, asked, found, place))
             }
             aside {
                 (context(asked, found))
-                (elsewhere(asked, found))
+                (elsewhere(pairs, asked, found))
             }
         }
     }
@@ -190,10 +207,28 @@ fn context(asked: &Asked<'_>, found: &Recalled) -> Markup {
     }
 }
 
+/// The same question on the command line.
+fn command(pairs: &Pairs, asked: &Asked<'_>) -> String {
+    let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
+    let mut command = vec![format!(
+        "reprise recall {} --limit {}",
+        quoted(asked.query),
+        asked.top_k
+    )];
+    for name in FILTERS {
+        command.extend(
+            pairs
+                .get(name)
+                .map(|value| format!("--{name} {}", quoted(value))),
+        );
+    }
+    command.extend((asked.back > 0).then(|| format!("--as-of {}d", asked.back)));
+    command.join(" ")
+}
+
 /// The question as a command, the answer as Markdown and as JSON.
-fn elsewhere(asked: &Asked<'_>, found: &Recalled) -> Markup {
-    let quoted = asked.query.replace('\'', "'\\''");
-    let command = format!("reprise recall '{quoted}' --top-k {}", asked.top_k);
+fn elsewhere(pairs: &Pairs, asked: &Asked<'_>, found: &Recalled) -> Markup {
+    let command = command(pairs, asked);
     let hits = || found.recall.results.iter().take(asked.top_k);
     let lines = hits().map(|hit| {
         let text: Vec<&str> = hit.record.text.split_whitespace().collect();
@@ -235,14 +270,14 @@ fn elsewhere(asked: &Asked<'_>, found: &Recalled) -> Markup {
     }
 }
 
-fn why_not(asked: &Asked<'_>, found: &Recalled) -> Markup {
-    let results = &found.recall.results;
+fn why_not(pairs: &Pairs, asked: &Asked<'_>, found: &Recalled, place: Option<&Place>) -> Markup {
     html! {
         section class="why-not" {
             h2 { (s::WHY_NOT) }
             form action="/search" {
-                input type="hidden" name="q" value=(asked.query);
-                input type="hidden" name="top_k" value=(asked.top_k);
+                @for (name, value) in pairs.but("expected") {
+                    input type="hidden" name=(name) value=(value);
+                }
                 label {
                     span { (s::WHY_NOT_HINT) }
                     input name="expected" value=[asked.expected] autocomplete="off"
@@ -250,24 +285,7 @@ fn why_not(asked: &Asked<'_>, found: &Recalled) -> Markup {
                 }
                 button { (s::WHY_NOT) }
             }
-            @if let Some(expected) = asked.expected {
-                @match results.iter().position(|hit| hit.record.id == expected) {
-                    None => { p role="status" { (s::why_not_missing(LOOKED)) } }
-                    Some(place) if place < asked.top_k => {
-                        p role="status" { (s::why_not_shown(place + 1)) }
-                    }
-                    Some(place) => {
-                        @let shown = results.get(asked.top_k - 1);
-                        @if let (Some(hit), Some(last)) = (results.get(place), shown) {
-                            p role="status" {
-                                (s::why_not_found(place + 1, hit.sona_score, last.sona_score))
-                            }
-                            p { (hit.why.reason) }
-                            (crate::chart::signals(&hit.why.signals))
-                        }
-                    }
-                }
-            }
+            @if let Some(place) = place { (why_not::answer(place, found, asked.top_k)) }
         }
     }
 }
@@ -275,7 +293,13 @@ fn why_not(asked: &Asked<'_>, found: &Recalled) -> Markup {
 /// A reader's word on a result.
 pub(crate) async fn judge(State(page): State<Page>, posted: Posted) -> Answer<Redirect> {
     let query = posted.get("query").to_owned();
-    let back = format!("/search?q={}&done=judged", list::encoded(&query));
+    let back = match posted.get("prompt") {
+        "" => format!("/search?q={}&done=judged", list::encoded(&query)),
+        _ => format!(
+            "/prompts/{}?done=judged",
+            posted.read::<RecordId>("prompt")?
+        ),
+    };
     let judged = Judged {
         recall: posted.read("recall")?,
         query,

@@ -62,6 +62,14 @@ impl Pairs {
         })
     }
 
+    /// Every pair that says something, but this one and what a redirect told.
+    pub(crate) fn but<'a>(&'a self, name: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let told = move |key: &str| key == name || key == "done";
+        let pairs = self.0.iter();
+        let pairs = pairs.map(|(key, value)| (key.as_str(), value.trim()));
+        pairs.filter(move |(key, value)| !told(key) && !value.is_empty())
+    }
+
     /// The same as a query string with one pair changed.
     pub(crate) fn with(&self, name: &str, value: &str) -> String {
         let others = self

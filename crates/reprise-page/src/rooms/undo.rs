@@ -5,7 +5,6 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 
 use crate::door::Visit;
-use crate::memory::Wording;
 use crate::page::{Answer, Page, Posted, Trouble};
 use crate::shell::form;
 use crate::strings as s;
@@ -47,6 +46,7 @@ pub(crate) fn notice(page: &Page, visit: &Visit, number: Option<&str>) -> Markup
 fn says(act: &Act) -> &'static str {
     match act {
         Act::Corrected { .. } => s::DID_CORRECT,
+        Act::Settled { .. } => s::DID_SETTLE,
         Act::Tagged { .. } => s::DID_TAG,
         Act::Linked { .. } => s::DID_LINK,
         Act::Unlinked { .. } => s::DID_UNLINK,
@@ -107,10 +107,8 @@ pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Red
     let done = done.ok_or_else(|| Trouble::invalid(s::UNDO_GONE))?;
     let (memory, user) = (page.memory(), &visit.user);
     let record = match done.act {
-        Act::Corrected { old, new } => {
-            let back = memory.correct(user, new, Wording::of(&old)).await?;
-            memory.tag(user, back, old.tags).await?;
-            back
+        Act::Corrected { old, new } | Act::Settled { old, new } => {
+            memory.restore(user, new, &old).await?
         }
         Act::Tagged { record, before } => {
             memory.tag(user, record, before).await?;

@@ -10,6 +10,8 @@ use reprise_store::RealDisk;
 use reprise_types::{EmbedError, SystemClock, hostile_text, parse_timestamp, quoted_lines};
 
 use super::*;
+use crate::memories::{prompts, replay};
+use crate::wire::Fate;
 
 async fn memories(folder: &Path, model: OpenEmbedder) -> Memories {
     let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
@@ -79,7 +81,7 @@ async fn a_prompt_whose_recall_is_late_is_kept() {
     let first = memory.hook(HookEvent::UserPrompt, prompt("one"));
     assert_eq!(first.await.unwrap().context, "");
     let key = (memory.user.clone(), "two".to_owned());
-    let asked = memory.prompted(key, prompt("two"), Duration::ZERO);
+    let asked = memory.prompted(key, &prompt("two"), Duration::ZERO);
     assert!(asked.await.is_err());
     let mut kept = 0;
     for _ in 0..10_000 {
@@ -124,4 +126,77 @@ fn a_prompt_is_told_how_far_what_it_gets_can_be_trusted() {
         assert_eq!(quoted_lines(&said).unwrap().len(), 2);
     }
     assert_eq!(injected(&[], Verdict::Nothing, 1).context, "");
+}
+
+#[tokio::test]
+async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.of(&"ada".parse().unwrap());
+    let keep = async |text: &str, session: &str, tag: &str| {
+        let line = serde_json::json!({"text": text, "session_id": session, "tags": [tag]});
+        let kept = memory.observe(vec![line]).await.unwrap();
+        match kept.outcomes[0] {
+            Fate::Inserted { id } => id,
+            _ => panic!("{kept:?}"),
+        }
+    };
+    let own = "The checkout total is wrong where a coupon is counted per line.";
+    let given = keep(own, "before", "project:shop").await;
+    let foreign = "The checkout total with a coupon is wrong in the other shop.";
+    let foreign = keep(foreign, "before", "project:other").await;
+    let mut asked = prompt("now");
+    asked.project = "shop".to_owned();
+    let context = memory
+        .hook(HookEvent::UserPrompt, asked.clone())
+        .await
+        .unwrap();
+    assert!(context.context.contains(own), "{}", context.context);
+    let mut answer = asked.clone();
+    answer.text = format!("I read {given}: the coupon is taken once now, per sum.");
+    memory.hook(HookEvent::Stop, answer.clone()).await.unwrap();
+    // What a later prompt brings is none of the first one's doing.
+    let later = HookReport {
+        text: "rename the ledger's columns to snake case".to_owned(),
+        ..asked
+    };
+    memory.hook(HookEvent::UserPrompt, later).await.unwrap();
+    answer.text = "The ledger's columns are renamed in migration 12.".to_owned();
+    memory.hook(HookEvent::Stop, answer).await.unwrap();
+
+    let read = async |session: Option<&'static str>| {
+        let read = memory.read(move |snapshot| prompts(snapshot, session, 10, None));
+        read.await.unwrap()
+    };
+    let (all, next) = read(None).await;
+    assert_eq!(all.len(), 4, "{all:?}");
+    assert_eq!(next, None);
+    let (mine, _) = read(Some("now")).await;
+    let [_, first] = &mine[..] else {
+        panic!("{mine:?}");
+    };
+    assert!(first.text.contains("coupon"), "newest first");
+    let outcome = first.outcome.as_ref().expect("its turn has ended");
+    assert_eq!((outcome.quality, &outcome.used), (0.8, &vec![given]));
+
+    let record = memory.record(&first.id.to_string()).await.unwrap();
+    let replayed = memory.read(move |snapshot| replay(snapshot, &record));
+    let replayed = replayed.await.unwrap();
+    let found = |id| {
+        replayed
+            .found
+            .iter()
+            .find(|one| one.noted.id == id)
+            .unwrap()
+    };
+    assert_eq!(found(given).noted.left_out, None);
+    assert!(found(given).is_quoted);
+    assert_eq!(found(foreign).noted.left_out, Some(LeftOut::OtherProject));
+    assert!(!found(foreign).is_quoted);
+    let followed: Vec<&str> = replayed.followed.iter().map(|one| &*one.title).collect();
+    assert!(
+        matches!(followed[..], [one] if one.contains("per sum")),
+        "{followed:?}"
+    );
+    memories.shut_down().await;
 }
