@@ -104,7 +104,8 @@ test("why not holds for what lies behind hundreds, and for what was corrected", 
     return tab.locator(".why-not").innerText();
   };
   const places = [];
-  for (const one of all.filter((record) => record.text.includes("Tuesdays")).slice(-3)) places.push(await shown(one.id));
+  const alike = all.filter((record) => record.text.includes("Tuesdays"));
+  for (let place = 0; place < alike.length; place += 37) places.push(await shown(alike[place].id));
   for (const place of places) assert.match(place, /after the first \d+\. Asked for alone it scores \d|place \d+/);
   assert.ok(places.some((place) => /Asked for alone/.test(place)), places.join("\n"));
   const old = all[0];

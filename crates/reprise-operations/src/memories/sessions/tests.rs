@@ -81,7 +81,8 @@ async fn a_prompt_whose_recall_is_late_is_kept() {
     let first = memory.hook(HookEvent::UserPrompt, prompt("one"));
     assert_eq!(first.await.unwrap().context, "");
     let key = (memory.user.clone(), "two".to_owned());
-    let asked = memory.prompted(key, &prompt("two"), Duration::ZERO);
+    let said = prompt("two");
+    let asked = memory.prompted(key, &said, Duration::ZERO);
     assert!(asked.await.is_err());
     let mut kept = 0;
     for _ in 0..10_000 {
