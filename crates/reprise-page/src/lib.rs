@@ -3,6 +3,7 @@
 //! Templates, styles, script, sign-in and the rooms of the page.
 
 mod assets;
+mod care;
 mod chart;
 mod door;
 mod memory;
@@ -17,6 +18,7 @@ mod undo;
 mod words;
 mod workspace;
 
+pub use care::{Backup, Bytes, Neighbour, PageCare, Setting, Token};
 pub use door::Link;
 pub use memory::{
     Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, Recalled, Run, Runs,

@@ -11,6 +11,7 @@ use reprise_types::{
 };
 use tokio_stream::Stream;
 
+use crate::care::PageCare;
 use crate::prompts::PagePrompts;
 use crate::refusal::Refusal;
 use crate::workspace::PageWorkspaces;
@@ -214,12 +215,10 @@ pub type Changes = Pin<Box<dyn Stream<Item = Change> + Send>>;
 /// What a process that serves the page can do for it. Every call names the user whose memory it is
 /// about.
 #[async_trait]
-pub trait PageMemory: PagePrompts + PageWorkspaces + fmt::Debug + Send + Sync {
+pub trait PageMemory: PageCare + PagePrompts + PageWorkspaces + fmt::Debug + Send + Sync {
     /// The days of whoever looks, as of now.
     fn calendar(&self) -> Calendar;
     fn now(&self) -> DateTime<Utc>;
-    /// What a visitor should know of the daemon: names with values.
-    fn settings(&self) -> Vec<(String, String)>;
     /// In numbers; `None` while the user has kept nothing.
     async fn overview(&self, user: &UserId) -> Result<Option<Overview>, Refusal>;
     async fn growth(&self, user: &UserId) -> Result<Growth, Refusal>;

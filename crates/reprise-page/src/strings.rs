@@ -464,10 +464,38 @@ pub(crate) fn under_way(open: usize) -> String {
 }
 
 // Care.
-pub(crate) const SETTINGS: &str = "The daemon";
+pub(crate) const SETTINGS: &str = "Settings in effect";
 pub(crate) const SPACE: &str = "The file";
 pub(crate) const RECLAIMABLE: &str = "A compaction would give back";
 pub(crate) const COMPACT: &str = "Compact now";
+pub(crate) const BACKUPS: &str = "Backups";
+pub(crate) const BACKUPS_SAY: &str = "A memory is one file, copied while it is in use; `reprise \
+    restore` takes a copy back once every hash in it is verified.";
+pub(crate) const TAKE_BACKUP: &str = "Take a copy now";
+pub(crate) const NO_BACKUPS: &str = "`reprise backup` has made none from here yet.";
+pub(crate) const GONE: &str = "there no more";
+pub(crate) const SIZE: &str = "Size";
+pub(crate) const TOKENS: &str = "Tokens";
+pub(crate) const TOKENS_SAY: &str = "Who may come to this memory over HTTP. A token is shown once; \
+    only its hash is kept.";
+pub(crate) const NO_TOKENS: &str = "There is none: only programs of this machine come in.";
+pub(crate) const FOR_ALL: &str = "opens every memory; `reprise token revoke` withdraws it";
+pub(crate) const REVOKE: &str = "Revoke";
+pub(crate) const TOKEN_NAME: &str = "What to call it";
+pub(crate) const ADD_TOKEN: &str = "Make a token for this memory";
+pub(crate) const NEW_TOKEN: &str = "A new token";
+pub(crate) const TOKEN_ONCE: &str = "This is the only time that it is shown:";
+pub(crate) const BACK_TO_CARE: &str = "Back to Care";
+pub(crate) const DID_REVOKE: &str = "Revoked: the token opens nothing any more.";
+pub(crate) const USERS: &str = "Memories on this machine";
+pub(crate) const USERS_SAY: &str = "`reprise open --user NAME` opens the page of another.";
+pub(crate) const SETTING: &str = "Setting";
+pub(crate) const COMES_FROM: &str = "Comes from";
+
+pub(crate) fn revoke(name: &str) -> String {
+    format!("Revoke {name}")
+}
+
 pub(crate) const CARE_COMMANDS: &str = "From the command line";
 pub(crate) const CARE_LIST: [(&str, &str); 5] = [
     ("reprise check", "compares every derived part with the log"),

@@ -26,6 +26,7 @@ use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
 use crate::place::Place;
 use crate::tokens::TokenFile;
 use reprise_operations::{Catalogue, Memories, Sharing, TagRules, Workspaces};
+use reprise_page::Setting;
 use reprise_types::UserId;
 
 pub(crate) use accept::{Entrance, connections_max};
@@ -63,6 +64,8 @@ pub struct DaemonOptions {
     pub catalogue: Catalogue,
     /// Whose memory it is where a request does not say; `None` for `default`'s.
     pub user: Option<UserId>,
+    /// What is set and where each comes from, for whoever looks.
+    pub settings: Vec<Setting>,
 }
 
 #[derive(Debug)]
@@ -90,6 +93,7 @@ impl Daemon {
             sharing,
             catalogue,
             user,
+            settings,
         } = options;
         place.prepare()?;
         let lock = LifeLock::take(&place, replace, patience).await?;
@@ -104,7 +108,7 @@ impl Daemon {
         // Whoever held the lock before is gone: what it left is nobody's.
         remove(&place.socket())?;
         let socket = UnixListener::bind(place.socket())?;
-        let life = Life::new(place, idle_exit);
+        let life = Life::new(place, idle_exit, settings);
         if let Some(tcp) = &tcp {
             // Set once, here.
             let _unset = life.http.set(tcp.local_addr()?).is_ok();

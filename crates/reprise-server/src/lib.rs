@@ -22,4 +22,5 @@ pub use global::{GlobalService, GlobalServiceError, GlobalServiceOptions};
 pub use hooks::{HookProgram, Moment};
 pub use mcp::McpFace;
 pub use place::{Place, PlaceError};
+pub use reprise_page::Setting;
 pub use tokens::{Grant, Right, Scope, TokenEntry, TokenError, TokenFile};

@@ -1,5 +1,6 @@
 //! What the page asks of memory, by the operations of the catalogue.
 
+mod care;
 mod prompts;
 mod workspaces;
 
@@ -28,6 +29,7 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 
 use crate::daemon::Life;
+use crate::tokens::TokenFile;
 
 /// Steps over links that a record's page shows, and records at most.
 const DEPTH: usize = 2;
@@ -42,6 +44,7 @@ pub(crate) struct Paged {
     pub(crate) memories: Memories,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) life: Arc<Life>,
+    pub(crate) tokens: Arc<TokenFile>,
 }
 
 impl fmt::Debug for Paged {
@@ -97,25 +100,6 @@ impl PageMemory for Paged {
 
     fn now(&self) -> DateTime<Utc> {
         self.clock.now()
-    }
-
-    fn settings(&self) -> Vec<(String, String)> {
-        let place = &self.life.place;
-        let minutes = self.life.started.elapsed().as_secs() / 60;
-        let idle = self.life.idle_exit.map(|idle| idle.as_secs() / 60);
-        let idle = idle.map_or_else(
-            || "never".to_owned(),
-            |idle| format!("after {idle} minutes"),
-        );
-        let named = [
-            ("version", env!("CARGO_PKG_VERSION").to_owned()),
-            ("process", std::process::id().to_string()),
-            ("data", place.data().display().to_string()),
-            ("socket", place.socket().display().to_string()),
-            ("running for", format!("{minutes} minutes")),
-            ("ends when idle", idle),
-        ];
-        named.map(|(name, value)| (name.to_owned(), value)).into()
     }
 
     async fn overview(&self, user: &UserId) -> Result<Option<Overview>, Refusal> {

@@ -53,6 +53,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         sharing: Sharing::default(),
         catalogue: Catalogue::default(),
         user: None,
+        settings: Vec::new(),
     }
 }
 

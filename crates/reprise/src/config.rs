@@ -210,6 +210,48 @@ impl Config {
         }
         Ok(())
     }
+
+    /// What else may stand in it, with what holds where it does not: name, value, default. Of
+    /// tokens it is said only whether there are any.
+    pub(crate) fn others(&self) -> Vec<(&'static str, Option<String>, &'static str)> {
+        fn said<T: ToString>(value: Option<&T>) -> Option<String> {
+            value.map(ToString::to_string)
+        }
+        let counted = |count: usize| (count > 0).then(|| count.to_string());
+        let (memory, learning, global) = (&self.memory, &self.learning, &self.global);
+        let has_token = global.token.is_some() || !global.tokens.is_empty();
+        vec![
+            (
+                "memory.passivate_after_seconds",
+                said(memory.passivate_after_seconds.as_ref()),
+                "600",
+            ),
+            ("memory.open_max", said(memory.open_max.as_ref()), "256"),
+            (
+                "memory.embedder_threads",
+                said(memory.embedder_threads.as_ref()),
+                "one a core",
+            ),
+            (
+                "learning.exogenous_weight",
+                said(learning.exogenous_weight.as_ref()),
+                "0.25",
+            ),
+            (
+                "learning.implicit_weight",
+                said(learning.implicit_weight.as_ref()),
+                "0.5",
+            ),
+            ("tags.aliases", counted(self.tags.aliases.len()), "none"),
+            ("tags.known", counted(self.tags.known.len()), "none"),
+            (
+                "global.url",
+                global.url.clone(),
+                "the data directory's own store",
+            ),
+            ("global.token", has_token.then(|| "set".to_owned()), "none"),
+        ]
+    }
 }
 
 #[cfg(test)]

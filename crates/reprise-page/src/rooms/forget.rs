@@ -6,7 +6,7 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 use reprise_types::RecordId;
 
-use super::{list, record, undo};
+use super::{list, undo};
 use crate::door::Visit;
 use crate::page::{Answer, Named, Page, Posted, Trouble};
 use crate::shell::{self, Room, form};
@@ -60,7 +60,7 @@ pub(crate) async fn forget(
     };
     let gone = memory.forget(&visit.user, story.record.id, reason).await?;
     let record = Box::new(story.record);
-    let number = record::noted(&page, visit, Act::Forgotten { record, gone });
+    let number = undo::noted(&page, visit, Act::Forgotten { record, gone });
     Ok(Redirect::to(&format!("/forgotten/{number}")))
 }
 

@@ -220,7 +220,7 @@ pub(crate) async fn correct(
     let new = memory.correct(user, old.id, wording).await?;
     let old = Box::new(old);
     let act = Act::Corrected { old, new };
-    Ok(did(&page, &posted.visit, act))
+    Ok(undo::did(&page, &posted.visit, act))
 }
 
 pub(crate) async fn tag(
@@ -240,7 +240,7 @@ pub(crate) async fn tag(
         record: record.id,
         before: record.tags,
     };
-    Ok(did(&page, &posted.visit, act))
+    Ok(undo::did(&page, &posted.visit, act))
 }
 
 pub(crate) async fn link(
@@ -262,7 +262,7 @@ pub(crate) async fn link(
         to,
         relation,
     };
-    Ok(did(&page, &posted.visit, act))
+    Ok(undo::did(&page, &posted.visit, act))
 }
 
 pub(crate) async fn unlink(
@@ -280,18 +280,6 @@ pub(crate) async fn unlink(
         .unlink(&posted.visit.user, from, to, &relation)
         .await?;
     let act = Act::Unlinked { from, to, relation };
-    let number = noted(&page, &posted.visit, act);
+    let number = undo::noted(&page, &posted.visit, act);
     Ok(undo::done_at(&format!("/records/{id}"), number))
-}
-
-pub(super) fn did(page: &Page, visit: &Visit, act: Act) -> Redirect {
-    let path = format!("/records/{}", act.record());
-    undo::done_at(&path, noted(page, visit, act))
-}
-
-/// Notes an act of this session; answers its number.
-pub(super) fn noted(page: &Page, visit: &Visit, act: Act) -> u64 {
-    let now = page.memory().now();
-    let number = page.door().undo(visit, |undo| undo.push(act, now));
-    number.unwrap_or_default()
 }

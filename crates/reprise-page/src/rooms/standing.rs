@@ -5,7 +5,7 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 use reprise_types::{MemoryRecord, RecordId, WayOut, Withheld};
 
-use super::record;
+use super::undo;
 use crate::door::Visit;
 use crate::memory::{Seen, Standing};
 use crate::page::{Answer, Named, Page, Posted, Trouble};
@@ -85,5 +85,5 @@ pub(crate) async fn stand(
     }
     let new = memory.stand(user, old.id, standing).await?;
     let old = Box::new(old);
-    Ok(record::did(&page, &posted.visit, Act::Settled { old, new }))
+    Ok(undo::did(&page, &posted.visit, Act::Settled { old, new }))
 }

@@ -66,6 +66,18 @@ pub(crate) fn take_back(visit: &Visit, done: &Done) -> Markup {
     )
 }
 
+pub(super) fn did(page: &Page, visit: &Visit, act: Act) -> Redirect {
+    let path = format!("/records/{}", act.record());
+    done_at(&path, noted(page, visit, act))
+}
+
+/// Notes an act of this session; answers its number.
+pub(super) fn noted(page: &Page, visit: &Visit, act: Act) -> u64 {
+    let now = page.memory().now();
+    let number = page.door().undo(visit, |undo| undo.push(act, now));
+    number.unwrap_or_default()
+}
+
 /// Everything that can be taken back, newest first.
 pub(crate) fn done(page: &Page, visit: &Visit) -> Markup {
     let all = page

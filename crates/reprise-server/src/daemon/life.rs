@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use reprise_page::Setting;
 use tokio::sync::watch;
 
 use super::shares::Shares;
@@ -38,6 +39,7 @@ pub(crate) struct Life {
     pub(crate) started: Instant,
     pub(crate) http: OnceLock<SocketAddr>,
     pub(crate) idle_exit: Option<Duration>,
+    pub(crate) settings: Vec<Setting>,
     pub(crate) requests: Arc<Shares>,
     pub(crate) large: Arc<Shares>,
     pub(crate) streams: Arc<Shares>,
@@ -47,12 +49,13 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    pub(crate) fn new(place: Place, idle_exit: Option<Duration>) -> Self {
+    pub(crate) fn new(place: Place, idle_exit: Option<Duration>, settings: Vec<Setting>) -> Self {
         Self {
             place,
             started: Instant::now(),
             http: OnceLock::new(),
             idle_exit,
+            settings,
             requests: Shares::new(REQUESTS_MAX),
             large: Shares::new(LARGE_MAX),
             streams: Shares::new(STREAMS_MAX),

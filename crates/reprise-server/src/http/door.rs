@@ -18,6 +18,7 @@ use tokio::sync::{Mutex, mpsc};
 use super::answers::Refusal;
 use crate::daemon::{Asker, Life};
 use crate::page::Paged;
+use crate::tokens::TokenFile;
 
 /// The port that is tried first, so that a bookmark holds; else a free one.
 pub(super) const PORT: u16 = 7340;
@@ -69,6 +70,7 @@ impl PageDoor {
             memories: memories.clone(),
             clock: Arc::clone(&self.clock),
             life: Arc::clone(life),
+            tokens: Arc::new(TokenFile::new(life.place.tokens())),
         };
         let page = Page::new(Arc::new(memory), address);
         let admitted = middleware::from_fn_with_state(Arc::clone(life), admit);

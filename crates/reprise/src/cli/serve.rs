@@ -1,5 +1,7 @@
 //! `reprise serve`: the daemon of a data directory, in the foreground.
 
+mod settings;
+
 use std::os::unix::process::CommandExt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -33,6 +35,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         sharing: super::global::sharing(context, false),
         catalogue: Catalogue::default(),
         user: context.config.user.clone(),
+        settings: settings::all(context, arguments),
     };
     let ended = runtime::threaded()?.block_on(async {
         let daemon = Daemon::start(config(context)?, options).await?;

@@ -1,0 +1,160 @@
+//! The machine around the memory of the page's user.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use reprise_page::{Backup, Bytes, Neighbour, PageCare, Refusal, Setting, Token};
+use reprise_types::UserId;
+use serde::Deserialize;
+use tokio_stream::StreamExt;
+use tokio_stream::wrappers::ReceiverStream;
+
+use super::{Paged, refused};
+use crate::daemon::Asker;
+use crate::tokens::{Scope, TokenError};
+
+/// The list of the backups made, as `reprise backup` writes it.
+const MADE: &str = ".reprise/backups.jsonl";
+
+#[derive(Deserialize)]
+struct Made {
+    user: String,
+    file: PathBuf,
+}
+
+fn refused_token(error: TokenError) -> Refusal {
+    let status = match error {
+        TokenError::Taken { .. } => 409,
+        TokenError::Unknown { .. } => 404,
+        TokenError::Name => 422,
+        _ => 500,
+    };
+    Refusal {
+        status,
+        sentence: error.to_string(),
+    }
+}
+
+#[async_trait]
+impl PageCare for Paged {
+    fn settings(&self) -> Vec<Setting> {
+        let minutes = self.life.started.elapsed().as_secs() / 60;
+        let place = &self.life.place;
+        let facts = [
+            ("version", env!("CARGO_PKG_VERSION").to_owned()),
+            ("process", std::process::id().to_string()),
+            ("running for", format!("{minutes} minutes")),
+            ("socket", place.socket().display().to_string()),
+        ];
+        let facts = facts.map(|(name, value)| Setting {
+            name: name.to_owned(),
+            value,
+            from: String::new(),
+        });
+        let set = self.life.settings.iter().cloned();
+        facts.into_iter().chain(set).collect()
+    }
+
+    async fn users(&self) -> Result<Vec<Neighbour>, Refusal> {
+        let data = self.life.place.data().to_owned();
+        let users = blocking(move || {
+            let folders = std::fs::read_dir(data).into_iter().flatten().flatten();
+            let mut users: Vec<Neighbour> = folders
+                .filter_map(|folder| {
+                    let user: UserId = folder.file_name().to_str()?.parse().ok()?;
+                    let file = std::fs::metadata(folder.path().join("memory.rvf"));
+                    Some(Neighbour {
+                        user: user.to_string(),
+                        bytes: file.ok()?.len(),
+                    })
+                })
+                .collect();
+            users.sort_by(|a, b| a.user.cmp(&b.user));
+            users
+        });
+        users.await
+    }
+
+    async fn backups(&self, user: &UserId) -> Result<Vec<Backup>, Refusal> {
+        let (list, user) = (self.life.place.data().join(MADE), user.to_string());
+        let backups = blocking(move || {
+            let made = std::fs::read_to_string(list).unwrap_or_default();
+            let made = made.lines();
+            let made = made.filter_map(|line| serde_json::from_str::<Made>(line).ok());
+            let own: BTreeSet<PathBuf> = made
+                .filter(|made| made.user == user)
+                .map(|made| made.file)
+                .collect();
+            let backups = own.into_iter().map(|file| Backup {
+                there: std::fs::metadata(&file).ok().and_then(|found| {
+                    let written = found.modified().ok()?;
+                    Some((DateTime::<Utc>::from(written), found.len()))
+                }),
+                file: file.display().to_string(),
+            });
+            let mut backups: Vec<Backup> = backups.collect();
+            backups.sort_by(|a, b| b.there.cmp(&a.there));
+            backups
+        });
+        backups.await
+    }
+
+    async fn backup(&self, user: &UserId) -> Result<Bytes, Refusal> {
+        let share = self.life.streams.take(&Asker::Machine);
+        let share = share.ok_or_else(|| Refusal {
+            status: 503,
+            sentence: "as many exports and backups as may be are under way; try again in a moment"
+                .to_owned(),
+        })?;
+        let parts = self.memories.backup(user).await.map_err(refused)?;
+        Ok(Box::pin(ReceiverStream::new(parts).map(move |part| {
+            let _held = &share;
+            part.map(Into::into)
+        })))
+    }
+
+    async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, Refusal> {
+        let (file, user) = (self.tokens.clone(), user.clone());
+        let entries = blocking(move || file.list()).await?;
+        let entries = entries.map_err(refused_token)?.into_iter();
+        let own = entries.filter(|entry| entry.scope.admits(&user) && entry.grant.is_none());
+        let tokens = own.map(|entry| Token {
+            name: entry.name,
+            made: entry.created,
+            is_for_all: entry.scope == Scope::All,
+        });
+        Ok(tokens.collect())
+    }
+
+    async fn add_token(&self, user: &UserId, name: &str) -> Result<String, Refusal> {
+        let (file, name) = (self.tokens.clone(), name.to_owned());
+        let (scope, now) = (Scope::User(user.clone()), self.clock.now());
+        let added = blocking(move || file.add(&name, scope, now)).await?;
+        added.map_err(refused_token)
+    }
+
+    async fn revoke_token(&self, user: &UserId, name: &str) -> Result<(), Refusal> {
+        let own = self.tokens(user).await?.into_iter();
+        let mut own = own.filter(|token| !token.is_for_all);
+        if !own.any(|token| token.name == name) {
+            let name = name.to_owned();
+            return Err(refused_token(TokenError::Unknown { name }));
+        }
+        let (file, name) = (self.tokens.clone(), name.to_owned());
+        let revoked = blocking(move || file.revoke(&name)).await?;
+        revoked.map_err(refused_token)
+    }
+}
+
+/// Work that waits for the disk.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Refusal {
+        status: 500,
+        sentence: format!("the disk could not be read ({error}); try again"),
+    })
+}
