@@ -21,6 +21,7 @@ mod import;
 mod offline;
 mod people;
 mod requirements;
+mod tending;
 mod tidy;
 mod together;
 mod traces;

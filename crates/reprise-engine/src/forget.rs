@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
-use reprise_types::{ContentHash, ExternalId, RecordId};
+use reprise_types::{ContentHash, ExternalId, RecordId, normal_tag};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -23,6 +23,10 @@ pub enum ForgetSelector {
     Session(String),
     /// All that happened before an instant.
     Before(DateTime<Utc>),
+    /// All that have a tag.
+    Tag(String),
+    /// These versions of records, and those that they corrected.
+    All(Vec<RecordId>),
 }
 
 /// One forgotten record: all that an audit may still say about it.
@@ -42,15 +46,7 @@ impl Engine {
     ) -> Result<Vec<Forgotten>, EngineError> {
         self.know_keys()?;
         let at = self.advance_clock(now);
-        let mut ordinals = self.select(selector);
-        // What was put behind a record says the same.
-        let behind: Vec<u32> = ordinals
-            .iter()
-            .flat_map(|at| self.snapshot.behind(*at))
-            .collect();
-        ordinals.extend(behind.into_iter().filter(|ordinal| self.is_there(*ordinal)));
-        let mut seen = BTreeSet::new();
-        ordinals.retain(|ordinal| seen.insert(*ordinal));
+        let ordinals = self.reached(selector);
         let mut entries = Vec::with_capacity(ordinals.len());
         let mut keys_of_damaged = None;
         for ordinal in ordinals {
@@ -88,6 +84,28 @@ impl Engine {
             _ => None,
         });
         Ok(forgotten.collect())
+    }
+
+    /// What [`Self::forget`] would forget, as it stands now.
+    #[must_use]
+    pub fn would_forget(&self, selector: &ForgetSelector) -> Vec<RecordId> {
+        let reached = self.reached(selector).into_iter();
+        let ids = reached.filter_map(|ordinal| Some(self.snapshot.index.doc(ordinal)?.id));
+        ids.collect()
+    }
+
+    /// The places of what a selector names, of what was put behind it, which says the same, and of
+    /// what was distilled from it; each once.
+    fn reached(&self, selector: &ForgetSelector) -> Vec<u32> {
+        let mut ordinals = self.select(selector);
+        let behind: Vec<u32> = ordinals
+            .iter()
+            .flat_map(|at| self.snapshot.behind(*at))
+            .collect();
+        ordinals.extend(behind.into_iter().filter(|ordinal| self.is_there(*ordinal)));
+        let mut seen = BTreeSet::new();
+        ordinals.retain(|ordinal| seen.insert(*ordinal));
+        ordinals
     }
 
     /// The places of a version and of all that it corrected, newest first, as far as they are still
@@ -130,6 +148,18 @@ impl Engine {
                 let before = |o: &u32| index.doc(*o).is_some_and(|doc| doc.timestamp < *instant);
                 all().filter(before).collect()
             }
+            ForgetSelector::Tag(tag) => {
+                let tag = normal_tag(tag).unwrap_or_default();
+                let tagged = self.snapshot.marks.tagged(&tag, None).into_iter();
+                let present = tagged.filter(|ordinal| {
+                    let doc = index.doc(*ordinal);
+                    doc.is_some_and(|doc| doc.is_live())
+                        || self.snapshot.retired_by(*ordinal).is_some()
+                });
+                let tagged = present.filter_map(|ordinal| Some(index.doc(ordinal)?.id));
+                self.select(&ForgetSelector::All(tagged.collect()))
+            }
+            ForgetSelector::All(ids) => ids.iter().flat_map(|id| self.versions(*id)).collect(),
         }
     }
 }

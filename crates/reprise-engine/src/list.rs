@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use reprise_types::limits::PAGE_MAX;
-use reprise_types::{Cursor, ListRequest, MemoryRecord, Page, RecordId};
+use reprise_types::{Cursor, ListRequest, MemoryFilter, MemoryRecord, Page, RecordId};
 
 use crate::snapshot::Snapshot;
 
@@ -69,6 +69,18 @@ impl Snapshot {
             }
         }
         page
+    }
+
+    /// Every live record that a filter admits, oldest first, without their vectors.
+    #[must_use]
+    pub fn matching(&self, filter: &MemoryFilter) -> Vec<MemoryRecord> {
+        let view = self.view(filter, None);
+        let read = view.ordinals().filter_map(|at| self.record(at, None).ok());
+        read.map(|record| MemoryRecord {
+            embedding: Vec::new(),
+            ..record
+        })
+        .collect()
     }
 
     /// The place of the record with this id, forgotten or not, for a caller that has no cursor.

@@ -26,12 +26,22 @@ const GONE: u32 = u32::MAX;
 /// The relation that leads from a record to the one that it was put behind. Like the next it has a
 /// blank, which no relation of a caller's has.
 pub(crate) const RETIRED: &str = "retired into";
-/// Between two records that somebody said are not the same.
+/// From a record to itself: its time was over, and it was put away.
+pub(crate) const OVER: &str = "over since";
+/// Between two records that somebody said are not the same; from a record to itself, that it stays
+/// past its time.
 pub(crate) const APART: &str = "apart from";
+/// From a record to one of those that it was distilled from. Readers see it.
+pub(crate) const DISTILLED: &str = "distilled from";
 
-/// Whether a relation is one of these.
+/// Whether a relation is one that no reader sees.
 pub(crate) fn is_reserved(relation: &str) -> bool {
-    [RETIRED, APART].contains(&relation)
+    [RETIRED, OVER, APART].contains(&relation)
+}
+
+/// Whether a record with a link of this relation answers no more.
+pub(crate) fn puts_away(relation: &str) -> bool {
+    [RETIRED, OVER].contains(&relation)
 }
 
 /// Tags and links of all records. Cheap to clone: a change copies the chunks it touches, however
@@ -193,6 +203,14 @@ impl Marks {
         links.filter(|link| link.is_open())
     }
 
+    /// Every link that a record ever had of relations that no reader sees, in the order in which
+    /// they were made, with the end of those that were taken back.
+    pub(crate) fn hidden_links(&self) -> impl Iterator<Item = (&LinkSpan, Option<i64>)> {
+        let links = self.links.iter().filter(|link| link.is_there());
+        let hidden = links.filter(|link| is_reserved(&link.relation));
+        hidden.map(|link| (link, (link.until != NEVER).then_some(link.until)))
+    }
+
     /// The records that can be reached from one over at most `depth` links, either way, nearest
     /// first; records that `passable` refuses are neither reached nor passed through.
     pub(crate) fn reach(
@@ -280,10 +298,11 @@ impl Marks {
 
     fn put_link(&mut self, link: LinkSpan) {
         let place = self.links.len() as u32;
-        let ends = [link.from, link.to];
+        let (from, to) = (link.from, link.to);
         self.links.push(link);
-        for end in ends {
-            self.on_mut(end).links.push(place);
+        self.on_mut(from).links.push(place);
+        if to != from {
+            self.on_mut(to).links.push(place);
         }
     }
 
@@ -318,7 +337,7 @@ impl Marks {
 
     fn link(&mut self, from: u32, to: u32, relation: &str, since: i64) {
         let known = self.open_link(from, to, relation).is_some();
-        if !known && from != to {
+        if !known && (from != to || is_reserved(relation)) {
             self.put_link(LinkSpan {
                 from,
                 to,

@@ -1,26 +1,30 @@
-//! Putting a record behind another one that says the same, and taking that back: the text stays in
-//! the log, no recall of the present shows it, and its names lead to the other.
+//! Putting a record behind another one that says the same, or away because its time is over, and
+//! taking that back: the text stays in the log, no recall of the present shows it, and its names
+//! lead to the other.
 //!
 //! In the log it is a link of a relation that no caller can spell (`marks.rs`).
 
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
-use reprise_types::{Annotation, RecordId};
+use reprise_types::{Annotation, NewRecord, RecordId, WriteOutcome};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::marks::{APART, LinkSpan, RETIRED};
+use crate::forget::{ForgetSelector, Forgotten};
+use crate::marks::{APART, DISTILLED, LinkSpan, OVER, RETIRED, puts_away};
 use crate::snapshot::Snapshot;
 
-/// A record that was put behind another.
+/// A record that was put away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retired {
     /// The record that answers no more.
     pub gone: RecordId,
-    /// The one that answers for it.
-    pub kept: RecordId,
+    /// The one that answers for it; `None` where its time was over.
+    pub kept: Option<RecordId>,
     /// When, in microseconds since the Unix epoch: one instant for all of one call.
     pub at_micros: i64,
+    /// When that was taken back, where it was.
+    pub undone_micros: Option<i64>,
 }
 
 impl Engine {
@@ -32,61 +36,99 @@ impl Engine {
         pairs: &[(RecordId, RecordId)],
         now: DateTime<Utc>,
     ) -> Result<(i64, usize), EngineError> {
-        let at = self.advance_clock(now);
-        let annotations = pairs.iter().filter_map(|(gone, kept)| {
-            let ends = self
-                .snapshot
-                .ordinal(*gone)
-                .zip(self.snapshot.ordinal(*kept));
-            let (gone, to) = ends.filter(|(gone, kept)| gone != kept)?;
-            let relation = RETIRED.to_owned();
-            Some((gone, Annotation::Linked { to, relation }))
-        });
-        let annotations = annotations.collect();
-        let count = self.say_all(annotations, at)?;
-        Ok((at.timestamp_micros(), count))
+        let pairs = pairs.iter().filter(|(gone, kept)| gone != kept).copied();
+        self.link_all_as(RETIRED, pairs.collect(), now)
     }
 
-    /// Takes back what [`Self::retire`] did to these records. Answers how many answer again.
+    /// Puts records away because their time is over; answers as [`Self::retire`] does. What they
+    /// say is gone from the file with the first compaction that [`Self::forget_over`] precedes.
+    pub fn put_away(
+        &mut self,
+        ids: &[RecordId],
+        now: DateTime<Utc>,
+    ) -> Result<(i64, usize), EngineError> {
+        self.link_all_as(OVER, ids.iter().map(|id| (*id, *id)).collect(), now)
+    }
+
+    /// Takes back what put these records away. Answers how many answer again.
     pub fn restore(&mut self, gone: &[RecordId], now: DateTime<Utc>) -> Result<usize, EngineError> {
         let at = self.advance_clock(now);
         let annotations = gone.iter().filter_map(|gone| {
             let ordinal = self.snapshot.index.find(*gone)?;
             let link = self.snapshot.retired_by(ordinal)?;
-            let relation = RETIRED.to_owned();
-            Some((
-                ordinal,
-                Annotation::Unlinked {
-                    to: link.to,
-                    relation,
-                },
-            ))
+            let (to, relation) = (link.to, link.relation.to_string());
+            Some((ordinal, Annotation::Unlinked { to, relation }))
         });
         let annotations = annotations.collect();
         self.say_all(annotations, at)
     }
 
-    /// Notes that two records are not the same, whatever they look like. Answers whether that is
-    /// new.
+    /// Forgets what was put away because its time was over, before an instant.
+    pub fn forget_over(
+        &mut self,
+        before: DateTime<Utc>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Forgotten>, EngineError> {
+        let before = before.timestamp_micros();
+        let over = self.snapshot.retired().into_iter();
+        let over = over.filter(|one| one.kept.is_none() && one.at_micros <= before);
+        let over: Vec<RecordId> = over.map(|one| one.gone).collect();
+        self.forget(&ForgetSelector::All(over), "its time was over", now)
+    }
+
+    /// Notes that two records are not the same, whatever they look like; or of one, named twice,
+    /// that it stays past its time. Answers whether that is new.
     pub fn set_apart(
         &mut self,
         one: RecordId,
         other: RecordId,
         now: DateTime<Utc>,
     ) -> Result<bool, EngineError> {
-        let find = |id| {
-            self.snapshot
-                .ordinal(id)
-                .ok_or(EngineError::UnknownRecord { id })
-        };
-        let (one, to) = (find(one)?, find(other)?);
-        if one == to || self.snapshot.is_apart(one, to) {
-            return Ok(false);
+        for id in [one, other] {
+            if self.snapshot.ordinal(id).is_none() {
+                return Err(EngineError::UnknownRecord { id });
+            }
         }
+        let new = !self.snapshot.are_apart(one, other);
+        if new {
+            self.link_all_as(APART, vec![(one, other)], now)?;
+        }
+        Ok(new)
+    }
+
+    /// Keeps a record that says what others have in common, and cites them: forgetting one of them
+    /// forgets it too. Answers its id where it is new.
+    pub fn distil(
+        &mut self,
+        record: NewRecord,
+        sources: &[RecordId],
+        now: DateTime<Utc>,
+    ) -> Result<Option<RecordId>, EngineError> {
+        let outcomes = self.observe(vec![record], None, now)?;
+        let Some(WriteOutcome::Inserted { id }) = outcomes.first() else {
+            return Ok(None);
+        };
+        let links = sources.iter().map(|source| (*id, *source));
+        self.link_all_as(DISTILLED, links.collect(), now)?;
+        Ok(Some(*id))
+    }
+
+    /// Links live records, in one commit; answers the instant and how many.
+    fn link_all_as(
+        &mut self,
+        relation: &str,
+        pairs: Vec<(RecordId, RecordId)>,
+        now: DateTime<Utc>,
+    ) -> Result<(i64, usize), EngineError> {
         let at = self.advance_clock(now);
-        let relation = APART.to_owned();
-        self.say_all(vec![(one, Annotation::Linked { to, relation })], at)?;
-        Ok(true)
+        let annotations = pairs.into_iter().filter_map(|(from, to)| {
+            let (from, to) = self.snapshot.ordinal(from).zip(self.snapshot.ordinal(to))?;
+            let relation = relation.to_owned();
+            Some((from, Annotation::Linked { to, relation }))
+        });
+        let annotations = annotations.collect();
+        let count = self.say_all(annotations, at)?;
+        Ok((at.timestamp_micros(), count))
     }
 
     fn say_all(
@@ -111,49 +153,76 @@ impl Engine {
 }
 
 impl Snapshot {
-    /// All records that were put behind others and still are, oldest first.
+    /// All records that were put away and still are, oldest first.
     #[must_use]
     pub fn retired(&self) -> Vec<Retired> {
-        let ordinals = 0..self.index.len() as u32;
-        let retired = ordinals.filter_map(|ordinal| {
-            let doc = self.index.doc(ordinal)?;
-            if doc.superseded_at.is_none() || doc.forgotten_at.is_some() {
-                return None;
-            }
-            let link = self.retired_by(ordinal)?;
+        let mut retired = self.ever_retired();
+        retired.retain(|one| one.undone_micros.is_none());
+        retired.sort_by_key(|one| one.gone);
+        retired
+    }
+
+    /// The same with what was taken back, in the order in which it was done, as far as it is not
+    /// forgotten.
+    #[must_use]
+    pub fn ever_retired(&self) -> Vec<Retired> {
+        let links = self.marks.hidden_links();
+        let links = links.filter(|(link, _)| puts_away(&link.relation));
+        let retired = links.filter_map(|(link, undone_micros)| {
+            let gone = self.index.doc(link.from)?.id;
+            let kept = self.index.doc(link.to)?.id;
             Some(Retired {
-                gone: doc.id,
-                kept: self.index.doc(link.to)?.id,
+                gone,
+                kept: (kept != gone).then_some(kept),
                 at_micros: link.since,
+                undone_micros,
             })
         });
         retired.collect()
     }
 
-    /// Whether somebody said that two records are not the same.
+    /// The records that a live record was distilled from, as far as they are there.
+    #[must_use]
+    pub fn sources(&self, id: RecordId) -> Vec<RecordId> {
+        let Some(ordinal) = self.ordinal(id) else {
+            return Vec::new();
+        };
+        let links = self.marks.links(ordinal);
+        let cited = links.filter(|link| link.from == ordinal && &*link.relation == DISTILLED);
+        cited
+            .filter_map(|link| Some(self.index.doc(link.to)?.id))
+            .collect()
+    }
+
+    /// Whether somebody said that two records are not the same, or of one that it stays.
     #[must_use]
     pub fn are_apart(&self, one: RecordId, other: RecordId) -> bool {
         let ends = self.index.find(one).zip(self.index.find(other));
-        ends.is_some_and(|(one, other)| self.is_apart(one, other))
+        ends.is_some_and(|(one, other)| {
+            let mut links = self.marks.links(one);
+            links.any(|link| {
+                let ends = (link.from, link.to);
+                &*link.relation == APART && [(one, other), (other, one)].contains(&ends)
+            })
+        })
     }
 
-    fn is_apart(&self, one: u32, other: u32) -> bool {
-        let mut links = self.marks.links(one);
-        links.any(|link| &*link.relation == APART && (link.from == other || link.to == other))
-    }
-
-    /// The link by which a record was put behind another.
+    /// The link by which a record was put away.
     pub(crate) fn retired_by(&self, ordinal: u32) -> Option<&LinkSpan> {
         let mut links = self.marks.links(ordinal);
-        links.find(|link| link.from == ordinal && &*link.relation == RETIRED)
+        links.find(|link| link.from == ordinal && puts_away(&link.relation))
     }
 
-    /// The places of the records behind one, and of those behind them.
+    /// The places of the records behind one, and of those behind them; and of what was distilled
+    /// from any of these.
     pub(crate) fn behind(&self, ordinal: u32) -> Vec<u32> {
         let (mut behind, mut next) = (Vec::new(), vec![ordinal]);
         while let Some(at) = next.pop() {
             let links = self.marks.links(at);
-            let into = links.filter(|link| link.to == at && &*link.relation == RETIRED);
+            let into = links.filter(|link| {
+                let says_it_too = [RETIRED, DISTILLED].contains(&&*link.relation);
+                link.to == at && says_it_too
+            });
             let new: Vec<u32> = into
                 .map(|link| link.from)
                 .filter(|from| *from != ordinal && !behind.contains(from))

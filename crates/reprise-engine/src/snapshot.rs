@@ -67,6 +67,10 @@ impl Snapshot {
                 return Some(doc.id);
             }
             if let Some(link) = self.retired_by(version) {
+                // What was put away because its time was over leads nowhere.
+                if link.to == version {
+                    return None;
+                }
                 version = link.to;
                 continue;
             }

@@ -13,7 +13,7 @@ use reprise_types::{Annotation, EmbeddingSpace, LearningEvent, MemoryRecord, Rec
 use crate::error::EngineError;
 use crate::head::Head;
 use crate::keys::{KEYS_TAG, Keys, key_of};
-use crate::marks::{MARKS_TAG, Marks, RETIRED};
+use crate::marks::{MARKS_TAG, Marks, puts_away};
 use crate::names::names_of;
 
 /// Tag of the checkpoint's part that holds what was learned.
@@ -218,17 +218,17 @@ impl State {
         }
     }
 
-    /// What a link of [`RETIRED`] does to the record that it leads from; the end of one takes that
-    /// back, where nothing else replaced the record before.
+    /// What a link that puts a record away does to it; the end of one takes that back, where
+    /// nothing else replaced the record before.
     fn put_behind(&mut self, ordinal: u32, annotation: &Annotation, at: DateTime<Utc>) {
         match annotation {
-            Annotation::Linked { relation, .. } if relation == RETIRED => {
+            Annotation::Linked { relation, .. } if puts_away(relation) => {
                 self.index.supersede(ordinal, at);
             }
-            Annotation::Unlinked { to, relation } if relation == RETIRED => {
+            Annotation::Unlinked { to, relation } if puts_away(relation) => {
                 let links = self.marks.links(ordinal);
                 let mut own = links.filter(|link| (link.from, link.to) == (ordinal, *to));
-                let link = own.find(|link| &*link.relation == RETIRED);
+                let link = own.find(|link| *link.relation == **relation);
                 if let Some(since) = link.map(|link| link.since) {
                     self.index.restore(ordinal, since);
                 }

@@ -1,68 +1,124 @@
 //! Tending memory: what says the same is put behind one record, what contradicts is named, what had
-//! its time is purged; and all that is put away can be taken back.
+//! its time is put away, what recurs is told once; and all of it can be taken back.
 //!
-//! The plan and its doing.
+//! The plan's doing and undoing, and the diary of it.
 
 mod candidates;
+mod distil;
 mod facts;
 mod judge;
 mod plan;
+mod score;
 
-use chrono::{DateTime, Utc};
-use reprise_engine::{Engine, EngineError, ForgetSelector, Retired, Snapshot};
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_engine::{Engine, EngineError, Retired, Snapshot};
 use reprise_types::RecordId;
 use serde::Serialize;
 
-pub use plan::{Merge, Pair, Plan, plan};
+pub use distil::Distillate;
+pub use plan::{Merge, Pair, Plan, plan, plan_while};
+pub use score::{Score, scores};
+
+/// For so long what had its time can be called back; then it is forgotten.
+const GRACE: TimeDelta = TimeDelta::days(7);
 
 /// What was done: the plan, and the name by which it can be taken back.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Done {
-    /// The name of what was put away, for [`undo`]; `None` where nothing was.
+    /// The name of what was done, for [`undo`]; `None` where nothing was.
     pub action: Option<String>,
+    /// The records that were made.
+    pub distilled: Vec<RecordId>,
     /// What was to be done.
-    #[serde(flatten)]
     pub plan: Plan,
 }
 
-/// Puts away and purges what a plan names. One commit for all that is put away; what has changed
-/// since the plan was made is passed over.
+/// Does what a plan names; what has changed since it was made is passed over. What was put away
+/// more than a week ago because its time was over is forgotten.
 pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<Done, EngineError> {
+    engine.forget_over(now - GRACE, now)?;
+    let mut distilled = Vec::new();
+    let mut acted = None;
+    for one in &plan.distilled {
+        if let Some(id) = engine.distil(one.record(), &one.sources, now)? {
+            distilled.push(id);
+            let made = engine.snapshot().get(id);
+            acted = made
+                .and_then(Result::ok)
+                .map(|made| made.known_at.timestamp_micros());
+        }
+    }
     let merges = plan.merged.iter();
     let pairs: Vec<(RecordId, RecordId)> = merges
         .flat_map(|merge| merge.gone.iter().map(|gone| (*gone, merge.kept)))
         .collect();
-    let mut action = None;
-    if !pairs.is_empty() {
-        let (at, count) = engine.retire(&pairs, now)?;
-        action = (count > 0).then(|| action_name(at));
+    for (at, count) in [
+        engine.retire(&pairs, now)?,
+        engine.put_away(&plan.purged, now)?,
+    ] {
+        if count > 0 {
+            acted = Some(at);
+        }
     }
-    for id in &plan.purged {
-        engine.forget(&ForgetSelector::Id(*id), "its time was over", now)?;
-    }
-    Ok(Done { action, plan })
+    Ok(Done {
+        action: acted.map(action_name),
+        distilled,
+        plan,
+    })
 }
 
-/// The name of all that was put away at one instant.
+/// The name of all that was done at one instant.
 fn action_name(at_micros: i64) -> String {
     format!("a{at_micros}")
 }
 
-/// Takes an action back, or what was done to one record. Answers what answers again.
-pub fn undo(
-    engine: &mut Engine,
-    action: &str,
-    now: DateTime<Utc>,
-) -> Result<Vec<RecordId>, EngineError> {
-    let retired = engine.snapshot().retired().into_iter();
-    let of_action =
-        |one: &Retired| action_name(one.at_micros) == action || one.gone.to_string() == action;
-    let gone: Vec<RecordId> = retired.filter(of_action).map(|one| one.gone).collect();
-    engine.restore(&gone, now)?;
-    Ok(gone)
+/// Takes an action back, or what was done to one record; it is not done again. Answers what answers
+/// again, and what no longer does.
+pub fn undo(engine: &mut Engine, action: &str, now: DateTime<Utc>) -> Result<Undone, EngineError> {
+    let memory = engine.snapshot();
+    let of_action = |at: i64, id: RecordId| action_name(at) == action || id.to_string() == action;
+    let retired = memory.retired().into_iter();
+    let retired: Vec<Retired> = retired
+        .filter(|one| of_action(one.at_micros, one.gone))
+        .collect();
+    let restored: Vec<RecordId> = retired.iter().map(|one| one.gone).collect();
+    engine.restore(&restored, now)?;
+    for one in &retired {
+        let kept = one.kept.and_then(|kept| engine.snapshot().current(kept));
+        if one.kept.is_none() || kept.is_some() {
+            engine.set_apart(one.gone, kept.unwrap_or(one.gone), now)?;
+        }
+    }
+    let made = distil::made(&memory).into_iter();
+    let made = made.filter(|(id, at)| of_action(*at, *id));
+    let withdrawn: Vec<RecordId> = made.map(|(id, _)| id).collect();
+    engine.put_away(&withdrawn, now)?;
+    Ok(Undone {
+        restored,
+        withdrawn,
+    })
 }
 
-/// An action that holds: its name, when it was, and what it put behind what.
+/// What an [`undo`] did.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Undone {
+    /// Records that answer again.
+    pub restored: Vec<RecordId>,
+    /// Records that were made by the action, and answer no more.
+    pub withdrawn: Vec<RecordId>,
+}
+
+impl Undone {
+    /// Whether there was nothing to undo.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.restored.is_empty() && self.withdrawn.is_empty()
+    }
+}
+
+/// All that was done at one instant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Action {
     /// For [`undo`].
@@ -71,23 +127,54 @@ pub struct Action {
     pub at: DateTime<Utc>,
     /// `(gone, kept)` each.
     pub merged: Vec<(RecordId, RecordId)>,
+    /// What was put away because its time was over.
+    pub purged: Vec<RecordId>,
+    /// What was made of others.
+    pub distilled: Vec<RecordId>,
+    /// Whether all of it was taken back.
+    pub undone: bool,
 }
 
-/// Every action that holds, oldest first.
+/// Every action, oldest first, as far as it is not forgotten.
 #[must_use]
 pub fn actions(memory: &Snapshot) -> Vec<Action> {
-    let mut retired = memory.retired();
-    retired.sort_by_key(|one| (one.at_micros, one.gone));
-    let same = retired.chunk_by(|a, b| a.at_micros == b.at_micros);
-    let actions = same.filter_map(|group| {
-        let at = group.first()?.at_micros;
-        Some(Action {
-            action: action_name(at),
-            at: DateTime::from_timestamp_micros(at)?,
-            merged: group.iter().map(|one| (one.gone, one.kept)).collect(),
-        })
-    });
-    actions.collect()
+    let mut acted = Acted::default();
+    for (id, at) in distil::made(memory) {
+        if let Some(action) = acted.at(at) {
+            action.distilled.push(id);
+            action.undone = false;
+        }
+    }
+    for one in memory.ever_retired() {
+        let Some(action) = acted.at(one.at_micros) else {
+            continue;
+        };
+        action.undone &= one.undone_micros.is_some();
+        match one.kept {
+            Some(kept) => action.merged.push((one.gone, kept)),
+            None => action.purged.push(one.gone),
+        }
+    }
+    acted.0.into_values().collect()
+}
+
+/// Actions by their instants.
+#[derive(Default)]
+struct Acted(BTreeMap<i64, Action>);
+
+impl Acted {
+    fn at(&mut self, at_micros: i64) -> Option<&mut Action> {
+        let at = DateTime::from_timestamp_micros(at_micros)?;
+        let fresh = || Action {
+            action: action_name(at_micros),
+            at,
+            merged: Vec::new(),
+            purged: Vec::new(),
+            distilled: Vec::new(),
+            undone: true,
+        };
+        Some(self.0.entry(at_micros).or_insert_with(fresh))
+    }
 }
 
 #[cfg(test)]

@@ -22,7 +22,10 @@ mod stamp;
 mod sunwell;
 
 pub use archive::{Archive, Beside, tell};
-pub use consolidate::{Action, Done, Merge, Pair, Plan, actions, carry_out, plan, undo};
+pub use consolidate::{
+    Action, Distillate, Done, Merge, Pair, Plan, Score, Undone, actions, carry_out, plan,
+    plan_while, scores, undo,
+};
 pub use error::{ExportError, ImportError};
 pub use export::{ExportKind, Telling, write_out};
 pub use import::{Found, ImportKind, Item, Reading, read, read_archive, recognise, recognise_all};

@@ -82,6 +82,15 @@ pub struct RunWent<'a> {
     pub revised: Option<Revision>,
 }
 
+/// How the runs went that used a record.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Service {
+    /// Runs held that used it.
+    pub runs: usize,
+    /// Their mean quality, 0..1.
+    pub quality: f32,
+}
+
 impl Learning {
     #[must_use]
     pub fn status(&self) -> LearningStatus {
@@ -155,6 +164,20 @@ impl Learner {
             quality: run.quality,
             expected: run.baseline + run.evidence + run.adapter,
             revised: run.revised,
+        })
+    }
+
+    /// How the runs went that used a record; `None` where none is known.
+    #[must_use]
+    pub fn service(&self, record: RecordId) -> Option<Service> {
+        let numbers = &self.evidence.uses.get(record)?.0;
+        let runs = numbers
+            .iter()
+            .filter_map(|number| self.journal.runs.get(*number));
+        let (runs, sum) = runs.fold((0, 0.0), |(count, sum), run| (count + 1, sum + run.quality));
+        (runs > 0).then(|| Service {
+            runs,
+            quality: sum / runs as f32,
         })
     }
 

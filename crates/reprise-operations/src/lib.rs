@@ -19,8 +19,9 @@ pub use catalogue::{
 pub use digest::sha256_hex;
 pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
-    Change, Credited, Followed, Given, LeftOut, Lesson, Memories, Memory, Noted, Parts, Prompt,
-    Quoted, Reach, ReceiptLine, Registered, Replayed, Sharing, TagRules, Workspaces, run_outcome,
+    Change, Credited, Doubted, Followed, Given, LeftOut, Lesson, Memories, Memory, Merged, Noted,
+    Parts, Prompt, Quoted, Reach, ReceiptLine, Registered, Replayed, Sharing, TagRules, Workspaces,
+    run_outcome,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{

@@ -12,6 +12,7 @@ mod sessions;
 mod sharing;
 mod spans;
 mod tagging;
+mod tending;
 mod workspaces;
 
 use std::fmt;
@@ -41,6 +42,8 @@ pub use sharing::{Reach, Sharing};
 pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs};
+pub use tending::{Doubted, Merged};
+pub(crate) use tending::{Names, live};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};
 

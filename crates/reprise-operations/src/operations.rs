@@ -1,9 +1,12 @@
 //! Every operation: a file each, and the list of them in the order in which they are shown.
 
+pub mod audit;
 pub mod brief;
 pub mod checkpoint;
 pub mod compact;
+pub mod consolidate;
 pub mod delete;
+pub mod diary;
 pub mod episode;
 pub mod episodes;
 pub mod forget;
@@ -29,6 +32,7 @@ pub mod related;
 pub mod release;
 pub mod replay;
 pub mod resource;
+pub mod review;
 pub mod revise;
 pub mod runs;
 pub mod search;
@@ -36,6 +40,7 @@ pub mod shared;
 pub mod show;
 pub mod stats;
 pub mod tags;
+pub mod undo;
 pub mod unforget;
 pub mod unlink;
 pub mod update;
@@ -58,6 +63,11 @@ const ALL: &[Entry] = &[
     Entry::of::<outcome::Outcome>(),
     Entry::of::<forget::Forget>(),
     Entry::of::<merge_tags::MergeTags>(),
+    Entry::of::<consolidate::Consolidate>(),
+    Entry::of::<review::Review>(),
+    Entry::of::<undo::Undo>(),
+    Entry::of::<audit::Audit>(),
+    Entry::of::<diary::Diary>(),
     Entry::of::<stats::Stats>(),
     Entry::of::<list::List>(),
     Entry::of::<recall::Recall>(),

@@ -142,6 +142,8 @@ pub(crate) enum Command {
     Undo(UndoArguments),
     /// Say how memory is: duplicates, contradictions, stale, secrets, and what was done to it
     Audit(TendArguments),
+    /// Tell what consolidation did, the latest first
+    Diary(TendArguments),
     /// Take in what another system kept: Sunwell, ralph, ai-lessons, MCP's memory server, ...
     Import(ImportArguments),
     /// Copy a memory while it is in use, and prove the copy

@@ -103,6 +103,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Review(arguments) => consolidate::review(&context, &arguments),
         Command::Undo(arguments) => consolidate::take_back(&context, &arguments),
         Command::Audit(arguments) => consolidate::audit(&context, &arguments),
+        Command::Diary(arguments) => consolidate::diary(&context, &arguments),
         Command::Import(arguments) => import::run(&context, &arguments),
         Command::Export(arguments) => export::run(&context, &arguments),
         Command::Backup(arguments) => backup::run(&context, &arguments),

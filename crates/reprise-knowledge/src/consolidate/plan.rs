@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_engine::Snapshot;
-use reprise_types::{ExternalId, MemoryRecord, RecordId, Retention, parse_timestamp};
+use reprise_types::{ExternalId, MemoryKind, MemoryRecord, RecordId, Retention, parse_timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::candidates::{number, pairs};
+use super::distil::{Distillate, Source, is_distilled};
 use super::facts::Facts;
 use super::judge::{Judgement, judge};
 
@@ -51,6 +52,10 @@ pub struct Plan {
     pub purged: Vec<RecordId>,
     /// What had its time, and stays because something speaks for it (C2).
     pub promoted: Vec<RecordId>,
+    /// What recurs, to be told once.
+    pub distilled: Vec<Distillate>,
+    /// Whether there was no time left to compare all.
+    pub cut: bool,
 }
 
 /// One record, as far as it is compared.
@@ -62,6 +67,8 @@ struct Entry {
     scope: String,
     tags: BTreeSet<String>,
     at: DateTime<Utc>,
+    session: String,
+    kind: MemoryKind,
     pinned: bool,
     /// How much stands in it beside its text.
     weight: usize,
@@ -71,10 +78,23 @@ struct Entry {
 /// Looks through all live records.
 #[must_use]
 pub fn plan(memory: &Snapshot, now: DateTime<Utc>) -> Plan {
+    plan_while(memory, now, &|| true)
+}
+
+/// Records read, or pairs compared, between two looks at whether there is time left.
+const AT_A_TIME: usize = 256;
+
+/// The same for as long as there is time.
+#[must_use]
+pub fn plan_while(memory: &Snapshot, now: DateTime<Utc>, go_on: &dyn Fn() -> bool) -> Plan {
     let mut plan = Plan::default();
     let mut entries: Vec<Entry> = Vec::new();
-    for record in memory.records().flatten() {
-        if is_over(&record, now) {
+    for (number, record) in memory.records().flatten().enumerate() {
+        if number % AT_A_TIME == 0 && !go_on() {
+            plan.cut = true;
+            return plan;
+        }
+        if is_over(&record, now) && !memory.are_apart(record.id, record.id) {
             if speaks_for_itself(memory, &record) {
                 plan.promoted.push(record.id);
             } else {
@@ -100,7 +120,11 @@ pub fn plan(memory: &Snapshot, now: DateTime<Utc>) -> Plan {
             words.map(|word| number(&word.stem)).collect()
         })
         .collect();
-    for (one, other) in pairs(&stems) {
+    for (number, (one, other)) in pairs(&stems).into_iter().enumerate() {
+        if number % AT_A_TIME == 0 && !go_on() {
+            plan.cut = true;
+            break;
+        }
         let (Some(&a), Some(&b)) = (first.get(one as usize), first.get(other as usize)) else {
             continue;
         };
@@ -109,6 +133,7 @@ pub fn plan(memory: &Snapshot, now: DateTime<Utc>) -> Plan {
         }
     }
     plan.merged = groups.merges(&entries);
+    plan.distilled = recurring(memory, &plan.merged, &entries);
     let gone = plan.merged.iter().flat_map(|merge| merge.gone.clone());
     let gone: BTreeSet<RecordId> = gone.collect();
     let stays = |pair: &Pair| pair.pair.iter().all(|id| !gone.contains(id));
@@ -117,6 +142,44 @@ pub fn plan(memory: &Snapshot, now: DateTime<Utc>) -> Plan {
     plan.review_more = plan.review.len().saturating_sub(REVIEW_MAX);
     plan.review.truncate(REVIEW_MAX);
     plan
+}
+
+/// What the records of a merge say, with those that were put behind them before, where they said it
+/// in several sessions.
+fn recurring(memory: &Snapshot, merged: &[Merge], entries: &[Entry]) -> Vec<Distillate> {
+    let places = entries.iter().map(|entry| (entry.id, entry));
+    let places: BTreeMap<RecordId, &Entry> = places.collect();
+    let mut behind: BTreeMap<RecordId, Vec<RecordId>> = BTreeMap::new();
+    for one in memory.retired() {
+        if let Some(kept) = one.kept {
+            behind.entry(kept).or_default().push(one.gone);
+        }
+    }
+    let distilled = merged.iter().filter_map(|merge| {
+        let kept = places.get(&merge.kept)?;
+        let mut said: Vec<Source> = Vec::new();
+        for id in merge.gone.iter().chain([&merge.kept]) {
+            let entry = places.get(id)?;
+            if entry.kind != MemoryKind::Episode {
+                return None;
+            }
+            said.push(Source {
+                id: entry.id,
+                session: entry.session.clone(),
+                at: entry.at,
+            });
+            for before in behind.get(id).into_iter().flatten() {
+                let record = memory.version(*before)?.ok()?;
+                said.push(Source {
+                    id: record.id,
+                    session: record.session_id,
+                    at: record.timestamp,
+                });
+            }
+        }
+        Distillate::of_same(&kept.text, &kept.tags, &said)
+    });
+    distilled.collect()
 }
 
 fn compare(
@@ -210,6 +273,8 @@ fn entry_of(record: MemoryRecord) -> Entry {
         scope: scope_of(&record),
         tags: record.tags.iter().cloned().collect(),
         at: record.timestamp,
+        session: record.session_id.clone(),
+        kind: record.kind,
         pinned: record.retention == Retention::Pinned,
         weight: usize::from(record.details.is_some()) * 4
             + usize::from(record.quality_score.is_some()) * 2
@@ -263,7 +328,9 @@ fn is_event(record: &MemoryRecord) -> bool {
         .details
         .as_ref()
         .and_then(|details| details.get("type")?.as_str());
-    record.external_ids.iter().any(of_git) || matches!(kind, Some("plan" | "entity"))
+    record.external_ids.iter().any(of_git)
+        || is_distilled(record)
+        || matches!(kind, Some("plan" | "entity" | "outcome"))
 }
 
 /// Whether a record had its time.

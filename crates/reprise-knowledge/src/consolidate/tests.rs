@@ -345,7 +345,10 @@ fn what_is_merged_is_undone_to_the_same_digest() {
     assert_eq!((acted.len(), acted[0].merged.len()), (1, 2));
     let action = done.action.unwrap();
     assert_eq!(
-        undo(&mut bench.engine, &action, bench.now).unwrap().len(),
+        undo(&mut bench.engine, &action, bench.now)
+            .unwrap()
+            .restored
+            .len(),
         2
     );
     assert_eq!(bench.digest(), before);
@@ -354,12 +357,62 @@ fn what_is_merged_is_undone_to_the_same_digest() {
             .unwrap()
             .is_empty()
     );
-    // One alone, and what somebody set apart stays apart.
-    bench.tend();
-    undo(&mut bench.engine, &ids[0].to_string(), bench.now).unwrap();
-    bench.engine.set_apart(ids[0], ids[1], bench.now).unwrap();
+    assert!(actions(&bench.engine.snapshot())[0].undone);
+    let again = bench.tend();
+    let merged = &again.plan.merged;
+    assert_eq!(
+        (merged.len(), merged[0].gone.len()),
+        (1, 1),
+        "what was set apart is not merged again: {merged:?}"
+    );
+    // One alone.
+    undo(&mut bench.engine, &merged[0].gone[0].to_string(), bench.now).unwrap();
     assert!(bench.tend().plan.merged.is_empty());
+    assert_eq!(bench.digest(), before);
     assert!(bench.engine.check().unwrap().is_sound());
+}
+
+#[test]
+fn what_recurs_in_sessions_is_told_once_and_taken_back_with_its_action() {
+    let mut bench = Bench::new();
+    let in_session = |session: &str, text: &str| {
+        let mut record = said(text);
+        record.session_id = session.to_owned();
+        record
+    };
+    let ids = bench.keep(vec![
+        in_session("mon", "The deploy script fails without the VPN."),
+        in_session("tue", "the deploy script fails without the VPN"),
+        in_session("wed", "The deploy script just fails without the VPN!"),
+        in_session("mon", "The search index is rebuilt at night"),
+        in_session("mon", "the search index is rebuilt at night"),
+    ]);
+    let before = bench.digest();
+    let done = bench.tend();
+    assert_eq!((done.distilled.len(), done.plan.merged.len()), (1, 2));
+    let made = done.distilled[0];
+    let record = bench.engine.snapshot().get(made).unwrap().unwrap();
+    assert!(record.text.starts_with("The deploy script"), "{record:?}");
+    assert!(record.text.contains("said 3 times in 3 sessions"));
+    assert_eq!(record.kind, MemoryKind::Pattern);
+    let sources = record.details.unwrap()["from"].clone();
+    assert_eq!(sources, json!(ids[..3]));
+    assert_eq!(bench.engine.snapshot().sources(made).len(), 3);
+    assert!(bench.tend().distilled.is_empty());
+    let action = done.action.unwrap();
+    let undone = undo(&mut bench.engine, &action, bench.now).unwrap();
+    assert_eq!((undone.restored.len(), undone.withdrawn), (3, vec![made]));
+    assert_eq!(bench.digest(), before);
+    // What is forgotten takes along what was made of it, and shows that before.
+    let done = bench.tend();
+    assert!(done.distilled.is_empty(), "what was withdrawn stays so");
+    let memory = bench.engine.snapshot();
+    let selector = reprise_engine::ForgetSelector::Id(ids[0]);
+    let would = bench.engine.would_forget(&selector);
+    assert!(would.contains(&made) && memory.version(made).is_some());
+    let gone = bench.engine.forget(&selector, "asked", bench.now).unwrap();
+    assert_eq!(gone.len(), would.len());
+    assert!(bench.engine.snapshot().version(made).is_none());
 }
 
 #[test]
@@ -424,6 +477,14 @@ fn what_had_its_time_is_purged_unless_it_speaks_for_itself() {
     assert_eq!(done.plan.purged, [ids[0], ids[2]]);
     assert_eq!(done.plan.promoted, [ids[1], ids[3]]);
     assert!(bench.engine.snapshot().get(ids[0]).is_none());
+    // It can be called back, and stays then; a week later what was not is forgotten.
+    let undone = undo(&mut bench.engine, &ids[2].to_string(), bench.now).unwrap();
+    assert_eq!(undone.restored, [ids[2]]);
+    bench.now += Duration::days(8);
+    assert_eq!(bench.tend().plan.purged, []);
+    let memory = bench.engine.snapshot();
+    assert!(memory.get(ids[2]).is_some() && memory.version(ids[0]).is_none());
+    assert!(bench.engine.check().unwrap().is_sound());
 }
 
 #[test]

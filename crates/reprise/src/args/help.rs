@@ -46,6 +46,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "review",
             "undo",
             "audit",
+            "diary",
             "forget",
             "export",
             "backup",

@@ -1,0 +1,114 @@
+//! What recurs, told once: a record that says it in words that stand in its sources, and cites
+//! them. No text is made up.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use reprise_engine::Snapshot;
+use reprise_types::{
+    ExternalId, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::naming::hex_id;
+
+/// Sessions in which something was said, from which on it recurs.
+const SESSIONS_MIN: usize = 3;
+/// Records that one cites.
+const SOURCES_MAX: usize = 64;
+/// The word in `details` by which they are known.
+const TYPE: &str = "distilled";
+
+/// A record to be made of others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Distillate {
+    pub text: String,
+    /// What it is made of, oldest first.
+    pub sources: Vec<RecordId>,
+    #[serde(skip)]
+    tags: Vec<String>,
+    #[serde(skip)]
+    at: DateTime<Utc>,
+}
+
+/// One of the records that say the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Source {
+    pub(super) id: RecordId,
+    pub(super) session: String,
+    pub(super) at: DateTime<Utc>,
+}
+
+impl Distillate {
+    /// Of records that say `text`; `None` where that is no habit.
+    pub(super) fn of_same(text: &str, tags: &BTreeSet<String>, said: &[Source]) -> Option<Self> {
+        let sessions = said.iter().map(|source| source.session.as_str());
+        let sessions: BTreeSet<&str> = sessions.filter(|session| !session.is_empty()).collect();
+        if sessions.len() < SESSIONS_MIN {
+            return None;
+        }
+        let times: BTreeSet<DateTime<Utc>> = said.iter().map(|source| source.at).collect();
+        let (first, last) = (times.first()?, times.last()?);
+        let day = |at: &DateTime<Utc>| at.format("%Y-%m-%d").to_string();
+        let text = format!(
+            "{}\n(said {} times in {} sessions, {} to {})",
+            text.trim_end(),
+            said.len(),
+            sessions.len(),
+            day(first),
+            day(last)
+        );
+        let mut sources: Vec<RecordId> = said.iter().map(|source| source.id).collect();
+        sources.sort_unstable();
+        sources.truncate(SOURCES_MAX);
+        Some(Self {
+            text,
+            sources,
+            tags: tags.iter().cloned().collect(),
+            at: *last,
+        })
+    }
+
+    /// What it is called before it is kept.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let sources: Vec<String> = self.sources.iter().map(RecordId::to_string).collect();
+        let parts: Vec<&str> = sources.iter().map(String::as_str).collect();
+        format!("{TYPE} {}", hex_id(&parts))
+    }
+
+    /// The record that is to be kept; of the same sources there is one only, even if it was put away.
+    pub(super) fn record(&self) -> NewRecord {
+        let sources: Vec<String> = self.sources.iter().map(RecordId::to_string).collect();
+        let mut record = NewRecord::new(
+            self.text.clone(),
+            MemorySource::TrajectoryOutcome,
+            MemoryKind::Pattern,
+        );
+        record.timestamp = Some(self.at);
+        record.tags.clone_from(&self.tags);
+        record.external_ids = vec![ExternalId::new("request", self.name())];
+        record.provenance.source_refs.clone_from(&sources);
+        record.details = Some(json!({ "type": TYPE, "from": sources }));
+        record
+    }
+}
+
+/// Whether a record was made of others.
+pub(super) fn is_distilled(record: &MemoryRecord) -> bool {
+    let details = record.details.as_ref();
+    details.is_some_and(|details| details["type"] == TYPE)
+}
+
+/// The records that were made of others and answer, with the instant of each.
+pub(super) fn made(memory: &Snapshot) -> BTreeMap<RecordId, i64> {
+    let filter = MemoryFilter {
+        kinds: Some(vec![MemoryKind::Pattern]),
+        ..MemoryFilter::default()
+    };
+    let patterns = memory.matching(&filter).into_iter();
+    let made = patterns.filter(is_distilled);
+    made.map(|record| (record.id, record.known_at.timestamp_micros()))
+        .collect()
+}

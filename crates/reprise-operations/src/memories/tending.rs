@@ -1,0 +1,88 @@
+//! Tending a memory: what is to be done to it, what was, and how well it stands.
+//!
+//! Plans are made beside the writer, from one moment of the memory; records go by the ids that
+//! their own systems gave them, where there are any.
+
+use reprise_engine::{Engine, Snapshot};
+use reprise_knowledge::{Pair, Plan, plan};
+use reprise_types::RecordId;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Memory, current, missing};
+use crate::problem::Problem;
+use crate::wire::external_id_of;
+
+/// Characters of a text that whoever reviews is shown.
+const SHOWN_CHARS: usize = 400;
+
+/// Records of which one is enough.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Merged {
+    /// Answers for all.
+    pub kept: String,
+    pub gone: Vec<String>,
+}
+
+/// Two records, and what is with them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Doubted {
+    /// The older first.
+    pub pair: [String; 2],
+    /// The one that happened later.
+    pub newest: String,
+    pub why: String,
+    /// What the two say, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub texts: Option<[String; 2]>,
+}
+
+impl Memory {
+    /// What is to be done to it, with the moment that was looked at.
+    pub(crate) async fn planned<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Snapshot, Plan) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let now = self.now();
+        self.read(move |memory| read(memory, plan(memory, now)))
+            .await
+    }
+}
+
+/// The live record with this id or name.
+pub(crate) fn live(engine: &Engine, name: &str) -> Result<RecordId, Problem> {
+    current(engine, name).ok_or_else(|| missing(name))
+}
+
+/// Records by their names.
+pub(crate) struct Names<'a>(pub(crate) &'a Snapshot);
+
+impl Names<'_> {
+    pub(crate) fn of(&self, id: RecordId) -> String {
+        let record = self.0.version(id).and_then(Result::ok);
+        let name = record.and_then(|record| external_id_of(&record));
+        name.unwrap_or_else(|| id.to_string())
+    }
+
+    pub(crate) fn all<'i>(&self, ids: impl IntoIterator<Item = &'i RecordId>) -> Vec<String> {
+        ids.into_iter().map(|id| self.of(*id)).collect()
+    }
+
+    pub(crate) fn pairs(&self, pairs: &[Pair], with_texts: bool) -> Vec<Doubted> {
+        let pairs = pairs.iter().map(|pair| Doubted {
+            pair: pair.pair.map(|id| self.of(id)),
+            newest: self.of(pair.newest),
+            why: pair.why.clone(),
+            texts: with_texts.then(|| pair.pair.map(|id| self.text(id))),
+        });
+        pairs.collect()
+    }
+
+    /// The beginning of a text, on one line.
+    fn text(&self, id: RecordId) -> String {
+        let record = self.0.version(id).and_then(Result::ok);
+        let text = record.map(|record| record.text).unwrap_or_default();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").chars().take(SHOWN_CHARS).collect()
+    }
+}

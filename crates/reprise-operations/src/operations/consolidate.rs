@@ -1,0 +1,117 @@
+//! Putting duplicates behind one record, and away what had its time; what is in doubt is named.
+
+use std::borrow::Cow;
+
+use reprise_engine::Engine;
+use reprise_knowledge::{Distillate, Plan, carry_out};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::{Doubted, Memory, Merged, Names};
+use crate::problem::Problem;
+
+/// How far to go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Only say what would be done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+}
+
+/// What was done, or would be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Consolidated {
+    /// For `undo`; null where nothing was done.
+    pub action: Option<String>,
+    pub dry_run: bool,
+    pub merged: Vec<Merged>,
+    /// Pairs that wait for `review`.
+    pub review: Vec<Doubted>,
+    /// Pairs in doubt that are not listed.
+    pub review_more: usize,
+    /// Pairs that cannot both hold.
+    pub contradictions: Vec<Doubted>,
+    /// Put away because their time was over; forgotten a week later.
+    pub purged: Vec<String>,
+    /// Had their time, and stay because something speaks for them.
+    pub promoted: Vec<String>,
+    /// Records made of what recurs.
+    pub distilled: Vec<String>,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Consolidate;
+
+impl Operation for Consolidate {
+    const SPEC: Spec = Spec::destroys(
+        "consolidate",
+        "Merge duplicates, purge what had its time, name contradictions; `undo` takes it back.",
+    )
+    .tool("consolidate", Profile::Full);
+    type Arguments = Arguments;
+    type Answer = Consolidated;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Consolidated, Problem> {
+        let dry_run = arguments.dry_run;
+        let (plan, mut done) = memory
+            .planned(move |snapshot, plan| {
+                let done = told(&Names(snapshot), &plan, dry_run);
+                (plan, done)
+            })
+            .await?;
+        if dry_run {
+            return Ok(done);
+        }
+        let now = memory.now();
+        let purged = plan.purged.clone();
+        let gone = plan.merged.iter().flat_map(|merge| &merge.gone);
+        let gone: Vec<_> = gone.chain(&purged).copied().collect();
+        let work = move |engine: &mut Engine| carry_out(engine, plan, now);
+        let acted = memory.with_engine(work).await??;
+        done.action = acted.action;
+        done.distilled = acted.distilled.iter().map(ToString::to_string).collect();
+        if done.action.is_some() {
+            memory.tell("consolidated", gone);
+        }
+        Ok(done)
+    }
+
+    fn text(done: &Consolidated) -> Cow<'_, str> {
+        let gone: usize = done.merged.iter().map(|merge| merge.gone.len()).sum();
+        let will = if done.dry_run { "would be" } else { "were" };
+        let mut text = format!(
+            "{gone} records {will} put behind {} that say the same, {} purged, {} distilled; {} \
+             pairs wait for a review, {} contradict each other",
+            done.merged.len(),
+            done.purged.len(),
+            done.distilled.len(),
+            done.review.len() + done.review_more,
+            done.contradictions.len()
+        );
+        if let Some(action) = &done.action {
+            text.push_str(&format!("\nundo {action} takes it back"));
+        }
+        text.into()
+    }
+}
+
+fn told(names: &Names<'_>, plan: &Plan, dry_run: bool) -> Consolidated {
+    let merged = plan.merged.iter().map(|merge| Merged {
+        kept: names.of(merge.kept),
+        gone: names.all(&merge.gone),
+    });
+    Consolidated {
+        action: None,
+        dry_run,
+        merged: merged.collect(),
+        review: names.pairs(&plan.review, false),
+        review_more: plan.review_more,
+        contradictions: names.pairs(&plan.contradictions, false),
+        purged: names.all(&plan.purged),
+        promoted: names.all(&plan.promoted),
+        distilled: plan.distilled.iter().map(Distillate::name).collect(),
+    }
+}

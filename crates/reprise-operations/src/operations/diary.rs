@@ -1,0 +1,112 @@
+//! What tending did to a memory.
+
+use std::borrow::Cow;
+
+use reprise_knowledge::{Action, actions};
+use reprise_types::limits::PAGE_DEFAULT;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::{Memory, Merged, Names};
+use crate::problem::Problem;
+use crate::wire::{instant, whole};
+
+/// How much of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Actions at most; 50 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+}
+
+/// What was done at one instant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Acted {
+    /// For `undo`.
+    pub action: String,
+    /// When.
+    pub at: String,
+    pub merged: Vec<Merged>,
+    /// Put away because their time was over.
+    pub purged: Vec<String>,
+    /// Made of others.
+    pub distilled: Vec<String>,
+    /// Whether all of it was taken back.
+    pub undone: bool,
+}
+
+impl Acted {
+    pub(super) fn of(names: &Names<'_>, action: Action) -> Self {
+        let mut merged: Vec<Merged> = Vec::new();
+        for (gone, kept) in action.merged {
+            let (gone, kept) = (names.of(gone), names.of(kept));
+            match merged.iter_mut().find(|merge| merge.kept == kept) {
+                Some(merge) => merge.gone.push(gone),
+                None => merged.push(Merged {
+                    kept,
+                    gone: vec![gone],
+                }),
+            }
+        }
+        Self {
+            action: action.action,
+            at: instant(action.at),
+            merged,
+            purged: names.all(&action.purged),
+            distilled: names.all(&action.distilled),
+            undone: action.undone,
+        }
+    }
+}
+
+/// The latest actions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Told {
+    /// The latest first; what was forgotten since is not among them.
+    pub actions: Vec<Acted>,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct Diary;
+
+impl Operation for Diary {
+    const SPEC: Spec = Spec::reads("diary", "What consolidation did, the latest first.")
+        .tool("diary", Profile::Full);
+    type Arguments = Arguments;
+    type Answer = Told;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Told, Problem> {
+        let limit = arguments.limit.unwrap_or(PAGE_DEFAULT);
+        let told = memory.read(move |snapshot| {
+            let latest = actions(snapshot).into_iter().rev().take(limit);
+            let actions = latest.map(|action| Acted::of(&Names(snapshot), action));
+            Told {
+                actions: actions.collect(),
+            }
+        });
+        told.await
+    }
+
+    fn text(told: &Told) -> Cow<'_, str> {
+        let lines = told.actions.iter().map(|acted| {
+            let gone: usize = acted.merged.iter().map(|merge| merge.gone.len()).sum();
+            format!(
+                "\n{} {}: {gone} merged, {} purged, {} distilled{}",
+                acted.at,
+                acted.action,
+                acted.purged.len(),
+                acted.distilled.len(),
+                if acted.undone { ", undone" } else { "" }
+            )
+        });
+        let lines: String = lines.collect();
+        format!("{} actions{lines}", told.actions.len()).into()
+    }
+}
