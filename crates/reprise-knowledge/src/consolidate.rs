@@ -146,6 +146,14 @@ pub fn actions(memory: &Snapshot) -> Vec<Action> {
         }
     }
     for one in memory.ever_retired() {
+        if one.kept.is_none()
+            && let Some(at) = distil::withdrawn(memory, &one)
+        {
+            if let Some(action) = acted.at(at) {
+                action.distilled.push(one.gone);
+            }
+            continue;
+        }
         let Some(action) = acted.at(one.at_micros) else {
             continue;
         };

@@ -28,7 +28,7 @@ fn what_is_put_behind_another_answers_no_more_and_comes_back() {
         let retired = snapshot.retired();
         assert_eq!(
             (retired.len(), retired[0].gone, retired[0].kept),
-            (1, gone, kept)
+            (1, gone, Some(kept))
         );
         assert_eq!(retired[0].at_micros, at);
         assert!(snapshot.links(kept).is_empty() && snapshot.related(kept, 3, 9).is_empty());
@@ -107,4 +107,34 @@ fn what_was_set_apart_stays_so_and_shows_in_no_walk() {
     let snapshot = bench.engine().snapshot();
     assert!(snapshot.are_apart(ids[1], ids[0]) && !snapshot.are_apart(ids[0], ids[2]));
     assert!(snapshot.related(ids[0], 3, 9).is_empty());
+}
+
+#[test]
+fn what_had_its_time_is_away_can_come_back_and_is_forgotten_when_told() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let now = bench.now;
+    let (at, count) = bench.engine().put_away(&[ids[0], ids[1]], now).unwrap();
+    assert_eq!(count, 2);
+    for _ in 0..2 {
+        let memory = bench.engine().snapshot();
+        assert!(memory.get(ids[0]).is_none() && memory.current(ids[0]).is_none());
+        assert!(memory.version(ids[0]).is_some());
+        let retired = memory.retired();
+        assert_eq!((retired.len(), retired[0].kept), (2, None));
+        assert_eq!(retired[0].at_micros, at);
+        assert!(bench.engine().check().unwrap().findings.is_empty());
+        bench.reopen();
+    }
+    assert_eq!(bench.engine().restore(&[ids[0]], now).unwrap(), 1);
+    let memory = bench.engine().snapshot();
+    assert_eq!(memory.current(ids[0]), Some(ids[0]));
+    assert!(memory.ever_retired()[0].undone_micros.is_some());
+    let early = bench.engine().forget_over(now - Duration::days(1), now);
+    assert_eq!(early.unwrap(), []);
+    let gone = bench.engine().forget_over(now, now).unwrap();
+    assert_eq!((gone.len(), gone[0].id), (1, ids[1]));
+    bench.reopen();
+    let memory = bench.engine().snapshot();
+    assert!(memory.version(ids[1]).is_none() && memory.get(ids[0]).is_some());
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use reprise_engine::Snapshot;
+use reprise_engine::{Retired, Snapshot};
 use reprise_types::{
     ExternalId, MemoryFilter, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
 };
@@ -78,7 +78,8 @@ impl Distillate {
         format!("{TYPE} {}", hex_id(&parts))
     }
 
-    /// The record that is to be kept; of the same sources there is one only, even if it was put away.
+    /// The record that is to be kept; of the same sources there is one only, also of those put
+    /// away.
     pub(super) fn record(&self) -> NewRecord {
         let sources: Vec<String> = self.sources.iter().map(RecordId::to_string).collect();
         let mut record = NewRecord::new(
@@ -111,4 +112,11 @@ pub(super) fn made(memory: &Snapshot) -> BTreeMap<RecordId, i64> {
     let made = patterns.filter(is_distilled);
     made.map(|record| (record.id, record.known_at.timestamp_micros()))
         .collect()
+}
+
+/// When a record was made of others that was withdrawn and still is.
+pub(super) fn withdrawn(memory: &Snapshot, one: &Retired) -> Option<i64> {
+    let record = memory.version(one.gone)?.ok()?;
+    let holds = is_distilled(&record) && one.undone_micros.is_none();
+    holds.then(|| record.known_at.timestamp_micros())
 }

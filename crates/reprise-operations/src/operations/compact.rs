@@ -38,6 +38,11 @@ impl Operation for Compact {
     type Answer = Compacted;
 
     async fn run(memory: &Memory, Arguments {}: Arguments) -> Result<Compacted, Problem> {
+        // Who asks for it wants no more of what had its time.
+        let now = memory.now();
+        memory
+            .with_engine(move |engine| engine.forget_over(now, now))
+            .await??;
         let report = memory.compact().await??;
         Ok(Compacted {
             bytes_before: report.bytes_before,

@@ -1,5 +1,5 @@
-//! `reprise consolidate`, `review`, `undo`, `audit` and `diary`: memory is tended, and shows all that
-//! was done to it.
+//! `reprise consolidate`, `review`, `undo`, `audit` and `diary`: memory is tended, and shows all
+//! that was done to it.
 
 use std::io::Write;
 
