@@ -112,7 +112,7 @@ fn all_that_tending_does_is_said_and_undone() {
     assert_eq!(answering(&home), before);
     assert_eq!(of(&["diary"])["actions"][0]["undone"], true);
     let again = finish(&mut home.command(&["undo", action, "--user", "ada"])).expect("it runs");
-    assert_eq!(again.code, Some(1), "{}", again.stderr);
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
     // What was undone is not done again; an answer is undone like anything else.
     assert_eq!(of(&["consolidate"])["merged"], json!([]));
     let answered = of(&["review", "t-30", "t-90", "--answer", "newer"]);

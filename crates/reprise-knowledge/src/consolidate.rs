@@ -24,6 +24,9 @@ pub use score::{Score, scores};
 /// For so long what had its time can be called back; then it is forgotten.
 const GRACE: TimeDelta = TimeDelta::days(7);
 
+/// Of one set of duplicates that is taken apart again, each is set apart from so many others.
+const SIBLINGS_MAX: usize = 32;
+
 /// What was done: the plan, and the name by which it can be taken back.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Done {
@@ -85,10 +88,15 @@ pub fn undo(engine: &mut Engine, action: &str, now: DateTime<Utc>) -> Result<Und
         .collect();
     let restored: Vec<RecordId> = retired.iter().map(|one| one.gone).collect();
     engine.restore(&restored, now)?;
-    for one in &retired {
+    for (number, one) in retired.iter().enumerate() {
         let kept = one.kept.and_then(|kept| engine.snapshot().current(kept));
         if one.kept.is_none() || kept.is_some() {
             engine.set_apart(one.gone, kept.unwrap_or(one.gone), now)?;
+        }
+        let before = retired.iter().take(number).rev();
+        let siblings = before.filter(|other| one.kept.is_some() && other.kept == one.kept);
+        for other in siblings.take(SIBLINGS_MAX) {
+            engine.set_apart(one.gone, other.gone, now)?;
         }
     }
     let made = distil::made(&memory).into_iter();

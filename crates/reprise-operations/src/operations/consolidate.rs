@@ -92,7 +92,7 @@ impl Operation for Consolidate {
             done.contradictions.len()
         );
         if let Some(action) = &done.action {
-            text.push_str(&format!("\nundo {action} takes it back"));
+            text.push_str(&["\nundo ", action, " takes it back"].concat());
         }
         text.into()
     }
