@@ -34,7 +34,7 @@ pub use event_store::{
     EventStoreState,
 };
 pub use ids::EventIds;
-pub use memory_bridge::{Mapper, MemoryBridge, MemoryConfig, SourceBinding};
+pub use memory_bridge::{Before, Mapper, MemoryBridge, MemoryConfig, SourceBinding};
 pub use null_memory::NullMemory;
 pub use replay::{BadLine, ReplayCounts, ReplayError, replay_jsonl};
 pub use supervisor::{

@@ -2,6 +2,7 @@
 //!
 //! Which memory the host runs with, and the host's log and bus as the memory's feed.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -31,17 +32,42 @@ const BATCH: usize = 64;
 /// How long the store or the bus may take.
 const CALL_MS: u64 = 10_000;
 
+/// What stands before a user's memory and answers in its place: published knowledge beside it, for
+/// example.
+pub type Before = dyn Fn(&UserId, Arc<dyn MemoryProvider>) -> Arc<dyn MemoryProvider> + Send + Sync;
+
 /// Which memory to run with; cheap to clone, and the same memory in every clone.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryBridge(Option<Arc<Memory>>);
 
-#[derive(Debug)]
 struct Memory {
     config: MemoryConfig,
     binding: SourceBinding,
     mapper: Arc<Mapper>,
+    before: Option<Arc<Before>>,
     /// What runs now, for those who wait for it from outside the tree.
     running: watch::Sender<Option<Running>>,
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Memory")
+            .field("binding", &self.binding)
+            .field("running", &self.running)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The port to a user's memory, whichever service runs it at the time of a question.
+fn port(memory: &Arc<Memory>, user: &UserId) -> Arc<dyn MemoryProvider> {
+    let own = Arc::new(UserMemory {
+        memory: Arc::clone(memory),
+        user: user.clone(),
+    });
+    match &memory.before {
+        Some(before) => before(user, own),
+        None => own,
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -67,11 +93,23 @@ impl MemoryBridge {
     /// The host with a memory, into which the events of its log go as `binding` says.
     #[must_use]
     pub fn with_memory(config: MemoryConfig, binding: SourceBinding, mapper: Arc<Mapper>) -> Self {
+        Self::with_memory_behind(config, binding, mapper, None)
+    }
+
+    /// The same with something before each user's memory.
+    #[must_use]
+    pub fn with_memory_behind(
+        config: MemoryConfig,
+        binding: SourceBinding,
+        mapper: Arc<Mapper>,
+        before: Option<Arc<Before>>,
+    ) -> Self {
         let running = watch::Sender::new(None);
         Self(Some(Arc::new(Memory {
             config,
             binding,
             mapper,
+            before,
             running,
         })))
     }
@@ -98,9 +136,7 @@ impl MemoryBridge {
     /// the host without memory.
     #[must_use]
     pub fn provider(&self, user: &UserId) -> Option<Arc<dyn MemoryProvider>> {
-        let memory = Arc::clone(self.0.as_ref()?);
-        let user = user.clone();
-        Some(Arc::new(UserMemory { memory, user }))
+        Some(port(self.0.as_ref()?, user))
     }
 
     fn running(&self) -> Option<Running> {
@@ -161,8 +197,7 @@ impl RunningMemory {
             return Ok(Arc::new(NullMemory));
         };
         running.service.open(user).await?;
-        let (memory, user) = (Arc::clone(memory), user.clone());
-        Ok(Arc::new(UserMemory { memory, user }))
+        Ok(port(memory, user))
     }
 
     pub(crate) async fn shut_down(&mut self) {

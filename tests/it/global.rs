@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use reprise_tests::{Finished, finish, reprise};
+use reprise_tests::{Finished, Postgres, finish, reprise};
 use serde_json::Value;
 
 fn run(data: &Path, arguments: &[&str]) -> Finished {
@@ -443,4 +443,88 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
             "{tag}"
         );
     }
+}
+
+#[test]
+fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = Postgres::start(&["fsync=off"]).expect("a server");
+    let furnish = [
+        "CREATE DATABASE knowledge",
+        "CREATE ROLE reprise LOGIN",
+        "GRANT CREATE ON DATABASE knowledge TO reprise",
+    ];
+    server.sql("postgres", &furnish).expect("furnished");
+    let url = server.url("reprise", "knowledge");
+    let node = folder.path().join("node");
+    let import = |lines: &[Value]| {
+        let file = folder.path().join("things.jsonl");
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs::write(&file, lines.join("\n")).expect("lines are written");
+        let file = file.to_string_lossy().into_owned();
+        let import = [
+            "global",
+            "import",
+            &file,
+            "--user",
+            "ann",
+            "--database-url",
+            &url,
+        ];
+        run(&node, &import)
+    };
+    let thing = |number: usize, title: &str| {
+        serde_json::json!({ "origin": format!("o{number}"), "content_type": "document",
+            "title": title, "summary": "", "content": format!("Otters of river {number}."),
+            "tags": [], "access_policy": "public", "licence": "" })
+    };
+    let bare = import(&[thing(0, "Rivers")]);
+    assert_eq!(bare.code, Some(2), "{}", bare.stdout);
+    assert!(
+        bare.stderr.contains("CREATE EXTENSION vector"),
+        "{}",
+        bare.stderr
+    );
+    let vector = ["CREATE EXTENSION vector"];
+    server.sql("knowledge", &vector).expect("pgvector");
+    let things: Vec<Value> = (0..30).map(|n| thing(n, &format!("Rivers {n}"))).collect();
+    let bad = [thing(98, ""), thing(99, "a\u{7}b")];
+    let first = import(&[&things[..], &bad].concat());
+    assert_eq!(first.code, Some(1), "two lines are bad: {}", first.stderr);
+    assert!(
+        first.stdout.contains("\"published\":30"),
+        "{}",
+        first.stdout
+    );
+    assert_eq!(first.stderr.matches("was passed over").count(), 2);
+    let again = import(&things);
+    assert!(again.stdout.contains("\"known\":30"), "{}", again.stdout);
+
+    // Two nodes, one file of tokens, each with the same answers; one alone goes on.
+    let token = done(&node, &["global", "token", "add", "bob", "--user", "bob"]);
+    let database = ["--database-url", &url];
+    let nodes = [
+        Service::start(&node, &database),
+        Service::start(&node, &database),
+    ];
+    let mut answers = Vec::new();
+    for (number, service) in nodes.iter().enumerate() {
+        let data = folder.path().join(format!("bob{number}"));
+        fs::create_dir_all(&data).expect("a data directory");
+        let config = data.join("config.toml");
+        let text = format!(
+            "[global]\nurl = \"{}\"\ntoken = {}\ndeadline_ms = 30000\n",
+            service.url, token["token"]
+        );
+        fs::write(&config, text).expect("a configuration");
+        let config = config.to_string_lossy().into_owned();
+        let ask = [
+            "--config", &config, "recall", "--user", "bob", "--scope", "global", "river 7",
+        ];
+        let answer = done(&data, &ask);
+        let ids = answer["results"].as_array().expect("results").iter();
+        answers.push(ids.map(|hit| hit["id"].clone()).collect::<Vec<_>>());
+    }
+    assert!(!answers[0].is_empty());
+    assert_eq!(answers[0], answers[1]);
 }

@@ -4,8 +4,8 @@ python3 postgres.py CACHE FOLDER [SETTING=VALUE ...]
 
 CACHE keeps the server's program between runs. FOLDER, made anew, holds its data and its socket.
 "ready" on standard output says that it answers. A line on standard input is an order: "kill" ends
-it as a power cut would, "start" starts it again. At the end of the input it is stopped and FOLDER
-removed.
+it as a power cut would, "start" starts it again, "sql DATABASE STATEMENTS" runs these as its
+administrator. At the end of the input it is stopped and FOLDER removed.
 """
 
 import fcntl
@@ -135,6 +135,14 @@ class Server:
                 pass
         self.process.wait()
 
+    def sql(self, database, statements):
+        asked = self.run(
+            "psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U", "postgres",
+            "-d", database, "-c", statements,
+        )
+        if asked.wait() != 0:
+            self.give_up(f"refused: {statements}")
+
     def stop(self):
         if self.process and self.process.poll() is None:
             self.process.send_signal(3)
@@ -159,7 +167,10 @@ def main():
     print("ready", flush=True)
     try:
         for order in iter(sys.stdin.readline, ""):
-            {"kill": server.kill, "start": server.start}[order.strip()]()
+            if order.startswith("sql "):
+                server.sql(*order.strip().split(" ", 2)[1:])
+            else:
+                {"kill": server.kill, "start": server.start}[order.strip()]()
             print("done", flush=True)
     finally:
         server.stop()

@@ -76,6 +76,13 @@ impl Postgres {
         self.order("start")
     }
 
+    /// Runs statements in a database as its administrator, each in a transaction of its own.
+    pub fn sql(&mut self, database: &str, statements: &[&str]) -> io::Result<()> {
+        let all = statements.iter();
+        all.map(|one| self.order(&format!("sql {database} {one}")))
+            .collect()
+    }
+
     /// Where its socket is.
     #[must_use]
     pub fn folder(&self) -> &Path {

@@ -238,6 +238,39 @@ pub async fn what_is_taken_back_is_gone(store: &dyn GlobalStore) {
     assert_eq!(ids(store, &bob, "zebras cross").await, [anew.id]);
 }
 
+/// What was published, named and taken back is in the audit log, newest first; what readers said is
+/// not.
+pub async fn the_audit_names_every_act_of_an_author(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let first = document("Quince", "Quinces ripen late.");
+    let id = store.publish(&ann, first.clone()).await.unwrap().id;
+    let second = Publication {
+        content: "Quinces ripen in October.".to_owned(),
+        ..first
+    };
+    store.publish(&ann, second).await.unwrap();
+    store.rate(&bob, id, 0.5).await.unwrap();
+    store.snapshot(&ann, "harvest").await.unwrap();
+    store.unpublish(&ann, id).await.unwrap();
+    let lines = store.audit(&ann, 10).await.unwrap();
+    let told = lines.iter().map(|line| (line.what.as_str(), line.version));
+    let told: Vec<_> = told.collect();
+    let expected = [
+        ("unpublish", Some(2)),
+        ("snapshot", None),
+        ("publish", Some(2)),
+        ("publish", Some(1)),
+    ];
+    assert_eq!(told, expected, "{lines:?}");
+    assert!(lines.iter().all(|line| line.who == "ann"), "{lines:?}");
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.what == "snapshot" || line.id == Some(id))
+    );
+    assert_eq!(store.audit(&ann, 1).await.unwrap().len(), 1);
+}
+
 /// A question can be put to the store as it stood.
 pub async fn a_snapshot_answers_as_it_stood(store: &dyn GlobalStore) {
     let (ann, bob) = (user("ann"), user("bob"));
@@ -518,6 +551,7 @@ macro_rules! conformance_suite {
             a_change_is_a_new_version,
             what_is_taken_back_is_gone,
             a_snapshot_answers_as_it_stood,
+            the_audit_names_every_act_of_an_author,
             each_policy_admits_its_readers_and_nobody_else,
             what_helps_many_rises_for_everyone,
             bad_input_is_refused_and_odd_input_is_data,

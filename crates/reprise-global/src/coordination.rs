@@ -19,9 +19,9 @@ use crate::record::QualityMetrics;
 pub struct CoordinationSettings {
     /// Contributors below which nothing is told of a thing.
     pub users_min: usize,
-    /// The most that a score is moved by, ...
+    /// The most that a score is moved by on the word of few, ...
     pub cap: f32,
-    /// ... and the most once so many trusted contributors agree.
+    /// ... and on that of many trusted contributors; between them it grows.
     pub cap_sustained: f32,
     /// Days after which a voice counts half.
     pub half_life_days: f32,
@@ -38,27 +38,29 @@ impl Default for CoordinationSettings {
     }
 }
 
-/// Trusted contributors from which on the higher cap holds.
-const SUSTAINED_FROM: f32 = 15.0;
+/// The trust behind a thing from which on the higher cap is whole.
+const SUSTAINED_FROM: f32 = 8.0;
 /// Runs of one contributor with one thing that count as uses.
 const USES_MAX: u32 = 10;
 /// What a contributor counts of whom nothing is known, ...
 const TRUST_UNKNOWN: f32 = 0.2;
 /// ... and how many things that judgement weighs like.
-const TRUST_PRIOR: f32 = 6.0;
+const TRUST_PRIOR: f32 = 3.0;
 /// This far from what the others found, a voice agrees no more.
 const DISAGREES_AT: f32 = 0.35;
 /// The part of all contributors that must have judged a thing before it can tell who is right.
-const BROAD_SHARE: f32 = 0.08;
+const BROAD_SHARE: f32 = 0.05;
 /// Things that a contributor can speak of with his whole voice; beyond that it is shared out, so
 /// that nobody gains by speaking of everything.
 const WHOLE_VOICE_THINGS: f32 = 12.0;
-/// The trust that must stand behind a thing before it moves, as a part of all contributors, ...
+/// The trust that must stand behind a thing before it moves whole, as a part of all contributors,
+/// ...
 const SUPPORT_SHARE: f32 = 0.04;
-/// ... and the most that is asked for.
+/// ... and the most that is asked for. Half of it moves nothing: as much as a tenth of a community
+/// has of whom nobody knows anything.
 const SUPPORT_MAX: f32 = 8.0;
 /// Voices of nobody, which hold a thing to what all are like.
-const PRIOR_VOICES: f32 = 4.0;
+const PRIOR_VOICES: f32 = 2.0;
 const PRIOR_SPREAD: f32 = 0.25;
 /// This much better than the rest earns the whole cap.
 const ADVANTAGE_WHOLE: f32 = 0.3;
@@ -163,19 +165,20 @@ impl Coordination {
     /// What is told of each thing now; of what is not in it, nothing is.
     pub(crate) fn standings(&self, now: DateTime<Utc>) -> HashMap<RecordId, Standing> {
         let voice_shares = self.voice_shares();
-        let trust = self.trust(&voice_shares);
+        let trust = Trust::of(&self.voices, &voice_shares, self.settings.users_min);
         let share = |contributor: &u128| voice_shares.get(contributor).copied().unwrap_or(1.0);
-        let believed =
-            |contributor: &u128| trust.get(contributor).copied().unwrap_or(TRUST_UNKNOWN);
-        let weight = |who: &u128, voice: &Voice| believed(who) * share(who) * self.fade(voice, now);
-        let all = self.voices.values().flatten();
-        let (sum, total) = all.fold((0.0, 0.0), |(sum, total), (contributor, voice)| {
-            let weight = weight(contributor, voice);
+        let weight = |id: &RecordId, who: &u128, voice: &Voice| {
+            trust.on(*id, *who, voice) * share(who) * self.fade(voice, now)
+        };
+        let all = self.voices.iter();
+        let all = all.flat_map(|(id, voices)| voices.iter().map(move |(who, v)| (id, who, v)));
+        let (sum, total) = all.fold((0.0, 0.0), |(sum, total), (id, who, voice)| {
+            let weight = weight(id, who, voice);
             (sum + weight * voice.score, total + weight)
         });
         let neutral = QualityMetrics::UNKNOWN;
         let baseline = (sum + PRIOR_VOICES * neutral) / (total + PRIOR_VOICES);
-        let support_min = (SUPPORT_SHARE * trust.len() as f32).min(SUPPORT_MAX);
+        let support_min = (SUPPORT_SHARE * voice_shares.len() as f32).min(SUPPORT_MAX);
         let mut standings = HashMap::new();
         for (id, voices) in &self.voices {
             if voices.len() < self.settings.users_min {
@@ -183,13 +186,14 @@ impl Coordination {
             }
             let weighed = voices
                 .iter()
-                .map(|(who, voice)| (weight(who, voice), voice));
+                .map(|(who, voice)| (weight(id, who, voice), voice));
             let weighed: Vec<(f32, &Voice)> = weighed.collect();
             let support: f32 = weighed.iter().map(|(weight, _)| weight).sum();
             let standing: &mut Standing = standings.entry(*id).or_default();
             let uses = voices.values().map(|voice| voice.count.min(USES_MAX));
             standing.metrics.usage_count = uses.map(u64::from).sum();
-            if support < support_min {
+            let borne = (2.0 * support / support_min - 1.0).min(1.0);
+            if borne <= 0.0 {
                 continue;
             }
             let said: f32 = weighed.iter().map(|(w, voice)| w * voice.score).sum();
@@ -202,20 +206,18 @@ impl Coordination {
             let spread = (spread + PRIOR_VOICES * PRIOR_SPREAD.powi(2)) / held;
             let advantage = mean - baseline;
             let t = advantage.abs() / (spread / held).sqrt();
-            let sustained = support >= SUSTAINED_FROM;
-            standing.gate = (t - 1.0).clamp(0.0, 1.0);
-            standing.cap = if sustained {
-                self.settings.cap_sustained
-            } else {
-                self.settings.cap
-            };
+            standing.gate = (t - 1.0).clamp(0.0, 1.0) * borne;
+            let (few, many) = (self.settings.cap, self.settings.cap_sustained);
+            standing.cap = few + (support / SUSTAINED_FROM).min(1.0) * (many - few);
             let part = (advantage / ADVANTAGE_WHOLE).clamp(-1.0, 1.0);
             standing.boost = standing.cap * standing.gate * part;
             standing.metrics.avg_trajectory_score = mean.clamp(0.0, 1.0);
         }
         for (id, ratings) in &self.ratings {
             if ratings.len() >= self.settings.users_min {
-                let weighed = ratings.iter().map(|(who, rating)| (believed(who), rating));
+                let weighed = ratings
+                    .iter()
+                    .map(|(who, rating)| (trust.in_all(*who), rating));
                 let (sum, total) = weighed.fold((0.0, 0.0), |(sum, total), (weight, rating)| {
                     (sum + weight * rating, total + weight)
                 });
@@ -243,30 +245,58 @@ impl Coordination {
         }
         things
     }
+}
 
-    /// How far each contributor is believed, 0..1: as far as his voices agree with the middle of
-    /// those on things that a broad part of all contributors has judged.
-    fn trust(&self, voice_shares: &HashMap<u128, f32>) -> HashMap<u128, f32> {
-        let silent = |contributor: &u128| (*contributor, (0.0, 0.0));
-        let mut agreed: HashMap<u128, (f32, f32)> = voice_shares.keys().map(silent).collect();
-        let enough = (BROAD_SHARE * agreed.len() as f32).max(self.settings.users_min as f32);
-        for voices in self.voices.values() {
-            if voices.len() as f32 <= enough {
-                continue;
-            }
-            let middle = middle(voices, voice_shares);
-            for (contributor, voice) in voices {
-                let apart = (voice.score - middle).abs() / DISAGREES_AT;
+/// How far contributors are believed: as far as their voices agree with the middle of those on
+/// things that a broad part of all has judged.
+struct Trust {
+    middles: BTreeMap<RecordId, f32>,
+    /// How often each agreed, and of how many things he spoke.
+    agreed: HashMap<u128, (f32, f32)>,
+}
+
+impl Trust {
+    fn of(
+        voices: &BTreeMap<RecordId, BTreeMap<u128, Voice>>,
+        voice_shares: &HashMap<u128, f32>,
+        users_min: usize,
+    ) -> Self {
+        let enough = (BROAD_SHARE * voice_shares.len() as f32).max(users_min as f32);
+        let broad = voices.iter().filter(|(_, on)| on.len() as f32 > enough);
+        let middles: BTreeMap<RecordId, f32> = broad
+            .map(|(id, on)| (*id, middle(on, voice_shares)))
+            .collect();
+        let mut agreed: HashMap<u128, (f32, f32)> = HashMap::new();
+        for (id, middle) in &middles {
+            for (contributor, voice) in voices.get(id).into_iter().flatten() {
                 let entry = agreed.entry(*contributor).or_default();
-                entry.0 += (1.0 - apart).clamp(0.0, 1.0);
+                entry.0 += agreement(voice, *middle);
                 entry.1 += 1.0;
             }
         }
-        let trust =
-            |(sum, count): (f32, f32)| (TRUST_PRIOR * TRUST_UNKNOWN + sum) / (TRUST_PRIOR + count);
-        let known = agreed.into_iter();
-        known.map(|(who, counts)| (who, trust(counts))).collect()
+        Self { middles, agreed }
     }
+
+    /// Of one thing he is believed for what he says of others: strangers who agree on it among
+    /// themselves earn nothing by that.
+    fn on(&self, id: RecordId, contributor: u128, voice: &Voice) -> f32 {
+        let (mut sum, mut count) = self.agreed.get(&contributor).copied().unwrap_or_default();
+        if let Some(middle) = self.middles.get(&id) {
+            sum -= agreement(voice, *middle);
+            count -= 1.0;
+        }
+        (TRUST_PRIOR * TRUST_UNKNOWN + sum.max(0.0)) / (TRUST_PRIOR + count.max(0.0))
+    }
+
+    fn in_all(&self, contributor: u128) -> f32 {
+        let (sum, count) = self.agreed.get(&contributor).copied().unwrap_or_default();
+        (TRUST_PRIOR * TRUST_UNKNOWN + sum) / (TRUST_PRIOR + count)
+    }
+}
+
+/// 1 where a voice says what the middle says, 0 from [`DISAGREES_AT`] on.
+fn agreement(voice: &Voice, middle: f32) -> f32 {
+    (1.0 - (voice.score - middle).abs() / DISAGREES_AT).clamp(0.0, 1.0)
 }
 
 /// The score that half of all voices, by their shares, are not above.

@@ -4,6 +4,7 @@
 //! Readers open the file without a lock and look again where it has changed, so every process
 //! answers from what was published last.
 
+mod import;
 mod keep;
 mod ledger;
 
@@ -22,8 +23,8 @@ use crate::coordination::CoordinationSettings;
 use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{
-    Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, TextVectors, Unpublished, UsageReport,
-    check_name, check_publication, check_rating, check_reports,
+    AuditLine, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, TextVectors, Unpublished,
+    UsageReport, check_name, check_publication, check_rating, check_reports,
 };
 use keep::Reader;
 use ledger::{Ledger, Line};
@@ -532,5 +533,10 @@ impl GlobalStore for EmbeddedStore {
             Ok(at)
         })
         .await
+    }
+
+    async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
+        self.blocking(move |store| store.lock().ledger.audit(limit))
+            .await
     }
 }

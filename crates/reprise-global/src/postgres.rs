@@ -27,8 +27,8 @@ use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{
-    Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, Unpublished, UsageReport, check_name,
-    check_publication, check_rating, check_reports,
+    AuditLine, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, Unpublished, UsageReport,
+    check_name, check_publication, check_rating, check_reports,
 };
 use connect::{Failure, Repeats};
 use node::Node;
@@ -75,14 +75,6 @@ impl PostgresStore {
         publications: Vec<Publication>,
     ) -> Result<usize, GlobalError> {
         publish::import(&self.0, caller, publications).await
-    }
-
-    /// Who did what, as (who, what, thing), newest first, at most `limit`.
-    pub async fn audit(
-        &self,
-        limit: u32,
-    ) -> Result<Vec<(String, String, Option<RecordId>)>, GlobalError> {
-        Ok(read::audit(&self.0.node, limit).await?)
     }
 
     /// Whether the database answers.
@@ -228,5 +220,9 @@ impl GlobalStore for PostgresStore {
             Repeats::BeforeCommit,
             publish::snapshot(&self.0.node, caller, name)
         )
+    }
+
+    async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
+        tried!(Repeats::Safely, read::audit(&self.0.node, limit))
     }
 }

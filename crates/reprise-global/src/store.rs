@@ -80,7 +80,30 @@ pub trait GlobalStore: Send + Sync {
     /// Names this moment, so that a question can be asked of it later. What is taken back leaves
     /// snapshots too.
     async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError>;
+
+    /// Who published, took back and named what, newest first, at most `limit` lines.
+    async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError>;
 }
+
+/// A line of the audit log: no text of anybody's stands in it, and no reader.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditLine {
+    pub at: DateTime<Utc>,
+    pub who: String,
+    /// `publish`, `unpublish` or `snapshot`; of a service also `grant` and `revoke`.
+    pub what: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<RecordId>,
+    /// The version published; of what was taken back, how many there were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+    /// The shelf, or the name of a snapshot or token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// Most lines of the audit log that are told at once.
+pub const AUDIT_MAX: usize = 10_000;
 
 /// What became of a publication.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -10,12 +10,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use fs_err::os::unix::fs::OpenOptionsExt as _;
+use reprise_global::AuditLine;
 use reprise_operations::sha256_hex;
 use reprise_types::UserId;
 use serde::{Deserialize, Serialize};
 
 /// Begins every token, so that scanners for leaked secrets know it.
 const PREFIX: &str = "rpr_";
+/// The log of grants and withdrawals beside the tokens.
+const AUDIT_EXTENSION: &str = "audit.jsonl";
 /// Most tokens of one file.
 const TOKENS_MAX: usize = 1_000;
 /// Random bytes of a token.
@@ -165,6 +169,28 @@ impl TokenFile {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Writes down who was given or lost a token of published knowledge; it is on disk afterwards.
+    pub fn audit(&self, line: &AuditLine) -> Result<(), TokenError> {
+        let mut options = fs_err::OpenOptions::new();
+        options.create(true).append(true).mode(0o600);
+        let mut file = options.open(self.path.with_extension(AUDIT_EXTENSION))?;
+        let text = serde_json::to_string(line).map_err(std::io::Error::other)?;
+        file.write_all(format!("{text}\n").as_bytes())?;
+        Ok(file.sync_data()?)
+    }
+
+    /// What was written down, newest first, at most `limit` lines.
+    pub fn audited(&self, limit: usize) -> Result<Vec<AuditLine>, TokenError> {
+        let path = self.path.with_extension(AUDIT_EXTENSION);
+        let text = match fs_err::read(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            read => read?,
+        };
+        let lines = text.rsplit(|byte| *byte == b'\n');
+        let lines = lines.filter_map(|line| serde_json::from_slice(line).ok());
+        Ok(lines.take(limit).collect())
     }
 
     /// Makes a token and answers it: the only time that it is shown.

@@ -43,8 +43,8 @@ pub(crate) use faces::{
     TagsArguments, TokenCommand, WhoseArguments,
 };
 pub(crate) use global::{
-    GlobalCommand, GlobalServeArguments, GlobalTokenCommand, May, PublishArguments,
-    PublishedArguments, UnpublishArguments,
+    GlobalCommand, GlobalImportArguments, GlobalServeArguments, GlobalTokenCommand, May,
+    PublishArguments, PublishedArguments, UnpublishArguments, WhichStore,
 };
 pub(crate) use help::{command, for_user, meant, slip_of_learn};
 pub(crate) use import::ImportArguments;
@@ -443,6 +443,16 @@ fn targets() -> impl TypedValueParser<Value = EvalTarget> {
     })
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct BenchGlobalArguments {
+    /// Records in the user's own store, and things in each global one
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) records: usize,
+    /// An empty PostgreSQL database with pgvector to measure too
+    #[arg(long, value_name = "URL", env = crate::env::DATABASE_URL, hide_env_values = true)]
+    pub(crate) database_url: Option<String>,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
     /// Whole recalls against the embedding of their queries, on a synthetic store
@@ -484,6 +494,8 @@ pub(crate) enum BenchCommand {
         #[arg(long, default_value_t = 100_000)]
         records: usize,
     },
+    /// Published knowledge: embedded, in a database, and with a service that is down or slow
+    Global(BenchGlobalArguments),
     /// Resident memory of the model with one session and with more
     Sessions,
     /// Event ingest: share of the wall time inside the embedding session

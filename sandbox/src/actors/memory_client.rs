@@ -166,7 +166,10 @@ impl MemoryAnswer {
             let text: String = words.join(" ").chars().take(LINE_CHARACTERS_MAX).collect();
             let (date, kind) = (record.timestamp.format("%Y-%m-%d"), record.kind);
             let (score, id) = (found.sona_score, record.id);
-            memory.line(&format!("- [{date} {kind} {score:.2} {id}] "), &text);
+            let by = found.published.as_ref();
+            let by = by.map(|by| format!(" published by {}, version {}", by.author, by.version));
+            let by = by.unwrap_or_default();
+            memory.line(&format!("- [{date} {kind} {score:.2} {id}{by}] "), &text);
         }
         let quoted = memory.into_text();
         (!quoted.is_empty()).then(|| format!("{head}\n{quoted}"))

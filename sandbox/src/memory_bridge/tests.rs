@@ -51,6 +51,10 @@ pub(crate) fn ada() -> UserId {
 }
 
 pub(crate) fn bridge(folder: &TempDir) -> MemoryBridge {
+    bridge_behind(folder, None)
+}
+
+fn bridge_behind(folder: &TempDir, before: Option<Arc<super::Before>>) -> MemoryBridge {
     let config = MemoryConfig::new(
         folder.path().join("data"),
         DIMENSIONS,
@@ -68,7 +72,8 @@ pub(crate) fn bridge(folder: &TempDir) -> MemoryBridge {
         stream: "events".into(),
         user: ada(),
     };
-    MemoryBridge::with_memory(config, binding, Arc::new(Mapper::builtin().unwrap()))
+    let mapper = Arc::new(Mapper::builtin().unwrap());
+    MemoryBridge::with_memory_behind(config, binding, mapper, before)
 }
 
 async fn host(folder: &TempDir, memory: &MemoryBridge) -> AppState {

@@ -132,6 +132,7 @@ const ROUTES: &[(&str, &[&str])] = &[
             "/v1/query",
             "/v1/outcomes",
             "/v1/snapshots/{name}",
+            "/v1/audit",
         ],
     ),
 ];

@@ -47,6 +47,8 @@ pub(super) struct Walk<'a> {
     seeded: Seeded,
     steps: usize,
     marks: Marks,
+    /// How often was planted.
+    pub(super) rounds: usize,
     pub(super) seen_by_owner: usize,
     pub(super) refused: usize,
     pub(super) published: usize,
@@ -127,6 +129,7 @@ impl<'a> Walk<'a> {
             seeded: Seeded::new(58),
             steps: 0,
             marks: Marks::all(),
+            rounds: 0,
             seen_by_owner: 0,
             refused: 0,
             published: 0,
@@ -139,7 +142,8 @@ impl<'a> Walk<'a> {
 
     /// Plants the marks anew, and something of the stranger's own.
     pub(super) fn plant(&mut self) {
-        let round = self.steps;
+        self.rounds += 1;
+        let round = self.rounds;
         let mut records = marks::records();
         for record in &mut records {
             let name = record["external_id"].as_str().unwrap_or_default();

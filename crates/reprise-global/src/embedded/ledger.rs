@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::coordination::{Coordination, CoordinationSettings, Standings};
 use crate::error::GlobalError;
 use crate::record::{Version, sha256_hex};
+use crate::store::AuditLine;
 
 const LEDGER_NAME: &str = "ledger.jsonl";
 /// What makes the hashes of this store its own.
@@ -59,6 +60,39 @@ pub(super) enum Line {
         who: UserId,
         name: String,
     },
+}
+
+impl Line {
+    /// The line for a reader of the audit log; none of what readers said.
+    fn told(self) -> Option<AuditLine> {
+        let line = |at, who: UserId, what: &str, id, version, name| {
+            Some(AuditLine {
+                at,
+                who: who.to_string(),
+                what: what.to_owned(),
+                id,
+                version,
+                name,
+            })
+        };
+        match self {
+            Self::Published {
+                at,
+                who,
+                id,
+                version,
+                shelf,
+            } => line(at, who, "publish", Some(id), Some(version.0), Some(shelf)),
+            Self::Unpublished {
+                at,
+                who,
+                id,
+                versions,
+            } => line(at, who, "unpublish", Some(id), Some(versions), None),
+            Self::Snapshot { at, who, name } => line(at, who, "snapshot", None, None, Some(name)),
+            Self::Rated { .. } | Self::Reported { .. } => None,
+        }
+    }
 }
 
 /// What stands in a snapshot's name.
@@ -173,6 +207,19 @@ impl Ledger {
                 Arc::make_mut(&mut self.snapshots).insert(name, at);
             }
         }
+    }
+
+    /// What authors did, newest first, at most `limit` lines.
+    pub(super) fn audit(&self, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
+        let path = self.folder.join(LEDGER_NAME);
+        let text = match fs_err::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(GlobalError::storage(&error)),
+        };
+        let lines = text.rsplit(|byte| *byte == b'\n');
+        let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
+        Ok(lines.filter_map(Line::told).take(limit).collect())
     }
 
     pub(super) fn standings(&self) -> Standings {

@@ -13,6 +13,7 @@ use crate::coordination::Standings;
 use crate::error::GlobalError;
 use crate::org::OrgId;
 use crate::record::{GlobalRecord, Publication, Version};
+use crate::store::AuditLine;
 
 /// A row as a record without its vector.
 pub(super) fn record(row: &Row, standings: &Standings) -> Result<GlobalRecord, Failure> {
@@ -126,20 +127,22 @@ pub(super) async fn published(
     rows.iter().map(|row| record(row, &standings)).collect()
 }
 
-pub(super) async fn audit(
-    node: &Node,
-    limit: u32,
-) -> Result<Vec<(String, String, Option<RecordId>)>, Failure> {
+pub(super) async fn audit(node: &Node, limit: usize) -> Result<Vec<AuditLine>, Failure> {
     let client = connection(&node.pool).await?;
-    let rows = client
-        .query(
-            "SELECT who, what, id FROM reprise_global.audit ORDER BY number DESC LIMIT $1",
-            &[&i64::from(limit)],
-        )
-        .await?;
+    let statement = "SELECT at, who, what, id, version, shelf FROM reprise_global.audit \
+         ORDER BY number DESC LIMIT $1";
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = client.query(statement, &[&limit]).await?;
     let line = |row: &Row| {
-        let id: Option<Uuid> = row.get(2);
-        (row.get(0), row.get(1), id.map(record_id))
+        let (id, version): (Option<Uuid>, Option<i32>) = (row.get(3), row.get(4));
+        AuditLine {
+            at: row.get(0),
+            who: row.get(1),
+            what: row.get(2),
+            id: id.map(record_id),
+            version: version.and_then(|version| version.try_into().ok()),
+            name: row.get(5),
+        }
     };
     Ok(rows.iter().map(line).collect())
 }

@@ -15,7 +15,8 @@ use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{AccessPolicy, GlobalRecord, Publication, QualityMetrics, Version};
 use crate::store::{
-    Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Published, Unpublished, UsageReport,
+    AuditLine, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Published, Unpublished,
+    UsageReport,
 };
 use crate::tier::{COMPLETED, TierOptions};
 
@@ -159,6 +160,10 @@ impl GlobalStore for Others {
     }
 
     async fn snapshot(&self, _: &Caller, _: &str) -> Result<DateTime<Utc>, GlobalError> {
+        unreachable!()
+    }
+
+    async fn audit(&self, _: &Caller, _: usize) -> Result<Vec<AuditLine>, GlobalError> {
         unreachable!()
     }
 }

@@ -153,8 +153,8 @@ async fn what_is_taken_back_leaves_no_row_and_the_audit_names_authors_alone() {
     let all = lines.join("\n");
     assert!(all.contains("ann") && all.contains("unpublish"), "{all}");
     assert!(!all.contains("zacharias") && !all.contains(word), "{all}");
-    let told = store.audit(10).await.unwrap();
-    assert_eq!(told.first().unwrap().1, "unpublish");
+    let told = store.audit(&ann, 10).await.unwrap();
+    assert_eq!(told.first().unwrap().what, "unpublish");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,6 @@
 //! The service's description, from the table of its routes.
 
+use reprise_global::AUDIT_MAX;
 use reprise_operations::ProblemKind;
 use serde_json::{Map, Value, json};
 
@@ -64,6 +65,10 @@ fn operation(route: &Route) -> Value {
     if route.path.ends_with("{id}") && route.method == "GET" {
         parameters.push(json!({ "name": "version", "in": "query",
             "schema": { "type": "string", "pattern": "^[1-9][0-9]*$" } }));
+    }
+    if route.path == "/v1/audit" {
+        parameters.push(json!({ "name": "limit", "in": "query",
+            "schema": { "type": "integer", "minimum": 0, "maximum": AUDIT_MAX } }));
     }
     let body = match (route.method.as_str(), route.path) {
         ("POST", "/v1/publications") => Some("Publication"),

@@ -14,7 +14,7 @@ use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use http_body_util::BodyExt;
 use reprise_global::{
-    Caller, GlobalError, GlobalQuery, GlobalStore, Publication, UsageReport, Version,
+    AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, Publication, UsageReport, Version,
 };
 use reprise_operations::{Problem, ProblemKind, from_json};
 use reprise_types::RecordId;
@@ -64,6 +64,7 @@ pub(super) fn router(desk: &Desk) -> Router {
         .route("/v1/query", post(query))
         .route("/v1/outcomes", post(outcomes))
         .route("/v1/snapshots/{name}", put(snapshot))
+        .route("/v1/audit", get(audit))
         .fallback(async || {
             Refusal::from(Problem::not_found(
                 "there is no such route; see /openapi.json",
@@ -319,4 +320,40 @@ async fn snapshot(
     let made = desk.store.snapshot(&caller, &name).await;
     let made = made.map(|at| -> Value { json!({ "name": name, "at": at }) });
     answer(made).into_response()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Lines {
+    #[serde(default = "lines_by_default")]
+    limit: usize,
+}
+
+fn lines_by_default() -> usize {
+    100
+}
+
+/// What the store says of authors, and the token file of who may come in.
+async fn audit(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    lines: Result<Query<Lines>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, Refusal> {
+    let Query(Lines { limit }) = lines.map_err(|error| Problem::invalid(error.body_text()))?;
+    if limit > AUDIT_MAX {
+        let said = format!("limit is {limit}, at most {AUDIT_MAX} lines are told; ask for fewer");
+        return Err(Problem::invalid(said).into());
+    }
+    let told = desk.store.audit(&caller, limit).await;
+    let mut told = told.map_err(|error| refusal(&error))?;
+    let tokens = Arc::clone(&desk.tokens);
+    let granted = tokio::task::spawn_blocking(move || tokens.audited(limit)).await;
+    match granted {
+        Ok(Ok(granted)) => told.extend(granted),
+        Ok(Err(error)) => return Err(Problem::failed(ProblemKind::Internal, &error).into()),
+        Err(error) => return Err(Problem::failed(ProblemKind::Internal, &error).into()),
+    }
+    told.sort_by_key(|line| std::cmp::Reverse(line.at));
+    told.truncate(limit);
+    Ok(Json(told).into_response())
 }

@@ -22,7 +22,7 @@ const fn route(method: Method, path: &'static str, right: Right, summary: &'stat
 }
 
 /// Every route that takes a token; one that is not here is refused.
-pub(super) const ROUTES: [Route; 10] = [
+pub(super) const ROUTES: [Route; 11] = [
     route(
         Method::POST,
         "/v1/publications",
@@ -76,6 +76,12 @@ pub(super) const ROUTES: [Route; 10] = [
         "/v1/snapshots/{name}",
         Right::Operate,
         "Name this moment, to be asked of later",
+    ),
+    route(
+        Method::GET,
+        "/v1/audit",
+        Right::Operate,
+        "Every publish, withdrawal and snapshot, grant and revocation, newest first",
     ),
     route(
         Method::GET,

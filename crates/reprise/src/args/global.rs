@@ -106,13 +106,36 @@ pub(crate) enum GlobalCommand {
         #[arg(long, env = crate::env::USER, default_value = "default")]
         user: UserId,
     },
+    /// Say who published, took back and named what, newest first
+    Audit {
+        /// Most lines
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+        /// Who asks
+        #[arg(long, env = crate::env::USER, default_value = "default")]
+        user: UserId,
+    },
+    /// Publish many things of one author at once, for the operator of a store
+    Import(GlobalImportArguments),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct GlobalServeArguments {
-    /// Where it listens; port 0 takes a free one
-    #[arg(long, value_name = "ADDR")]
-    pub(crate) http: SocketAddr,
+pub(crate) struct GlobalImportArguments {
+    /// A publication a line, as `publish --dry-run` prints them; `-` reads stdin
+    pub(crate) file: PathBuf,
+    /// Whose they are
+    #[arg(long)]
+    pub(crate) user: UserId,
+    /// Whose member that user is
+    #[arg(long)]
+    pub(crate) org: Option<OrgId>,
+    #[command(flatten)]
+    pub(crate) which: WhichStore,
+}
+
+/// A store beside its service.
+#[derive(Debug, Args)]
+pub(crate) struct WhichStore {
     /// The folder of an embedded store [default: that of the data directory]
     #[arg(long, value_name = "PATH", conflicts_with = "database_url")]
     pub(crate) store: Option<PathBuf>,
@@ -125,6 +148,15 @@ pub(crate) struct GlobalServeArguments {
     /// Connections to the database
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(crate) connections: u16,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GlobalServeArguments {
+    /// Where it listens; port 0 takes a free one
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) http: SocketAddr,
+    #[command(flatten)]
+    pub(crate) which: WhichStore,
     /// Requests a second that one token may make
     #[arg(long, value_name = "N", default_value = "100")]
     pub(crate) requests_per_second: NonZeroU32,

@@ -6,6 +6,7 @@ mod corpus;
 mod faces;
 mod figures;
 mod forget;
+mod global;
 mod ingest;
 mod list;
 mod memory;
@@ -24,6 +25,7 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
         BenchCommand::Faces { records } => faces::run(context, *records),
         BenchCommand::Ingest { events } => ingest::run(context, *events),
         BenchCommand::Forget { records } => forget::run(context, *records),
+        BenchCommand::Global(arguments) => global::run(context, arguments),
         BenchCommand::Sessions => sessions::run(context),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),
     }

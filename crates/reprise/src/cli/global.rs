@@ -1,6 +1,7 @@
 //! `reprise publish`, `unpublish`, `published`: what of a memory others may find, shown byte by
 //! byte before it leaves.
 
+mod import;
 mod remote;
 mod serve;
 mod store;
@@ -23,12 +24,32 @@ use crate::args::{GlobalCommand, PublishArguments, PublishedArguments, Unpublish
 use crate::exit::Exit;
 use crate::terminal;
 
-pub(super) use store::sharing;
+pub(super) use store::{before, embedded, remote_at, sharing};
 
 pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
     match command {
         GlobalCommand::Serve(arguments) => serve::run(context, arguments),
         GlobalCommand::Token(command) => token::run(context, command),
+        GlobalCommand::Import(arguments) => import::run(context, arguments),
+        GlobalCommand::Audit { limit, user } => {
+            let (global, caller) = store::open(context, user)?;
+            let lines = store::wait(global.audit(&caller, *limit))??;
+            let mut out = anstream::stdout().lock();
+            for line in lines {
+                if context.json {
+                    writeln!(out, "{}", serde_json::to_string(&line)?)?;
+                    continue;
+                }
+                let (at, who, what) = (line.at.format("%Y-%m-%d %H:%M:%S"), line.who, line.what);
+                let id = line.id.map_or_else(String::new, |id| format!("  {id}"));
+                let version = line.version.map_or_else(String::new, |n| format!("  {n}"));
+                let name = line
+                    .name
+                    .map_or_else(String::new, |name| format!("  {name}"));
+                writeln!(out, "{at}  {who}  {what}{id}{version}{name}")?;
+            }
+            Ok(Exit::Success)
+        }
         GlobalCommand::Snapshot { name, user } => {
             let (global, caller) = store::open(context, user)?;
             let at = store::wait(global.snapshot(&caller, name))??;

@@ -72,7 +72,9 @@ impl Host {
             stream: STREAM.to_owned(),
             user: user.clone(),
         };
-        let bridge = MemoryBridge::with_memory(config, binding, Arc::new(Mapper::builtin()?));
+        let before = super::global::before(context, &clock);
+        let mapper = Arc::new(Mapper::builtin()?);
+        let bridge = MemoryBridge::with_memory_behind(config, binding, mapper, before);
         let app = AppState::start(AppConfig {
             workers,
             clock,

@@ -3,9 +3,14 @@
 use std::collections::BTreeSet;
 
 use ractor::ActorCell;
+use reprise_global::{
+    Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalStore, GlobalTier, Hold,
+    TierOptions, TwoTierMemory, conformance,
+};
+use reprise_types::{RunBeginning, RunEnding, SystemClock};
 use serde_json::Value;
 
-use super::super::{Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg, TopicTable};
+use super::super::{Before, Event, MapOutcome, MemoryAgentMsg, MemorySupervisorMsg, TopicTable};
 use super::*;
 use crate::actors::{ConductorMsg, Planner, Repertoire, RunReport, RunStatus, WorkerMsg};
 use crate::event_bus::EventBusMsg;
@@ -213,5 +218,74 @@ async fn a_memory_that_dies_under_its_workers_is_done_without_and_comes_back() {
         report.turns[0].injected_bytes > 0,
         "it remembers again: {report:?}"
     );
+    app.shut_down().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::new(EmbeddedOptions {
+        folder: folder.path().join("global"),
+        dimensions: DIMENSIONS,
+        space: None,
+        open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
+        vectors: Arc::new(|_| None),
+        clock: Arc::new(SystemClock),
+        hold: Hold::Always,
+        patience: Duration::from_mins(1),
+        coordination: CoordinationSettings::default(),
+    });
+    let guide = conformance::document("Clock library", "To set up the library clock, run grep.");
+    let id = store.publish(&conformance::user("ann"), guide).await;
+    let id = id.unwrap().id;
+    let options = TierOptions {
+        deadline: Duration::from_mins(1),
+        ..TierOptions::default()
+    };
+    let tier = GlobalTier::new(Arc::new(store.clone()), Caller::new(ada()), options);
+    let before: Arc<Before> = Arc::new(move |_, own| {
+        Arc::new(TwoTierMemory::new(own, tier.clone(), Arc::new(SystemClock)))
+    });
+    let memory = bridge_behind(&folder, Some(before));
+    let app = host_with_workers(&folder, &memory).await;
+    let report = execute(&app, &memory, "set up the library `clock`").await;
+    assert_eq!(report.status, RunStatus::Completed);
+    let first = &report.turns[0];
+    assert!(
+        first.injected_bytes > 0,
+        "nothing of its own was there: {report:?}"
+    );
+    let provider = memory.provider(&ada()).unwrap();
+    let block = provider
+        .context_block("set up the library clock", 400)
+        .await;
+    let block = block.unwrap().text;
+    assert!(block.contains("published by ann, version 1"), "{block}");
+    // A run that used it is counted for everybody, and teaches the own memory nothing of it.
+    let ending = RunEnding {
+        run_id: "by hand".to_owned(),
+        used: vec![id],
+        credit: reprise_types::Credit::Explicit,
+        quality: Some(0.9),
+        fail: None,
+    };
+    let query = RecallRequest::new("set up the library clock");
+    provider.recall_request(query).await.unwrap();
+    let begin = RunBeginning {
+        run_id: "by hand".to_owned(),
+        query: None,
+        recall_id: None,
+    };
+    provider.begin_run(begin).await.unwrap();
+    provider.end_run(ending).await.unwrap();
+    let ledger = folder.path().join("global/ledger.jsonl");
+    let told = || {
+        std::fs::read_to_string(&ledger)
+            .unwrap()
+            .contains("reported")
+    };
+    while !told() {
+        tokio::task::yield_now().await;
+    }
     app.shut_down().await.unwrap();
 }

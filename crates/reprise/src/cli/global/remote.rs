@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_global::{
-    Caller, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord, GlobalStore, Publication,
-    Published, Unpublished, UsageReport, Version, check_name, check_publication,
+    AuditLine, Caller, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord, GlobalStore,
+    Publication, Published, Unpublished, UsageReport, Version, check_name, check_publication,
 };
 use reprise_types::RecordId;
 use serde::Deserialize;
@@ -222,6 +222,11 @@ impl GlobalStore for RemoteStore {
         let path = format!("/v1/snapshots/{name}");
         let named: Named = self.ask(caller, Method::PUT, path, None, CHANGE).await?;
         Ok(named.at)
+    }
+
+    async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
+        let path = format!("/v1/audit?limit={limit}");
+        self.ask(caller, Method::GET, path, None, CHANGE).await
     }
 }
 

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reprise_embed::Variant;
-use reprise_global::{GlobalStore, Hold, PostgresOptions, PostgresStore};
+use reprise_global::{EmbeddedStore, GlobalStore, Hold, PostgresOptions, PostgresStore};
 use reprise_server::{GlobalService, GlobalServiceOptions, TokenFile};
 use reprise_types::SystemClock;
 
 use super::{store, token};
-use crate::args::GlobalServeArguments;
+use crate::args::{GlobalServeArguments, WhichStore};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, runtime};
 use crate::exit::Exit;
@@ -19,17 +19,12 @@ const MAINTAIN: Duration = Duration::from_mins(10);
 
 pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow::Result<Exit> {
     runtime::threaded()?.block_on(async {
-        let store: Arc<dyn GlobalStore> = if let Some(url) = &arguments.database_url {
-            Arc::new(database(context, arguments, url).await?)
+        let store: Arc<dyn GlobalStore> = if let Some(url) = &arguments.which.database_url {
+            let store = database(context, &arguments.which, url).await?;
+            tokio::spawn(maintained(store.clone()));
+            Arc::new(store)
         } else {
-            let folder = arguments.store.clone();
-            let folder = folder.unwrap_or_else(|| store::folder(context));
-            Arc::new(store::embedded(
-                context,
-                folder,
-                Hold::Always,
-                store::vectors(context),
-            ))
+            Arc::new(in_folder(context, &arguments.which))
         };
         let service = GlobalService::start(GlobalServiceOptions {
             store,
@@ -47,27 +42,34 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
     })
 }
 
-async fn database(
+/// The embedded store that is meant.
+pub(super) fn in_folder(context: &Context, which: &WhichStore) -> EmbeddedStore {
+    let folder = which.store.clone();
+    let folder = folder.unwrap_or_else(|| store::folder(context));
+    store::embedded(context, folder, Hold::Always, store::vectors(context))
+}
+
+/// The database that is meant, its tables at this version.
+pub(super) async fn database(
     context: &Context,
-    arguments: &GlobalServeArguments,
+    which: &WhichStore,
     url: &str,
 ) -> anyhow::Result<PostgresStore> {
     let space = (!context.no_model).then(|| Variant::Int8.space());
     let vectors = store::vectors(context);
     let mut options = PostgresOptions::new(url, DIMENSIONS, space, vectors, Arc::new(SystemClock));
-    options.authority.clone_from(&arguments.database_authority);
-    options.connections = usize::from(arguments.connections.max(1));
-    let store = PostgresStore::open(options).await?;
-    let maintained = store.clone();
-    tokio::spawn(async move {
-        loop {
-            match maintained.maintain().await {
-                Ok(true) => tracing::info!("built the index of vectors"),
-                Ok(false) => {}
-                Err(error) => tracing::warn!(%error, "the database was not looked after"),
-            }
-            tokio::time::sleep(MAINTAIN).await;
+    options.authority.clone_from(&which.database_authority);
+    options.connections = usize::from(which.connections.max(1));
+    Ok(PostgresStore::open(options).await?)
+}
+
+async fn maintained(store: PostgresStore) {
+    loop {
+        match store.maintain().await {
+            Ok(true) => tracing::info!("built the index of vectors"),
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%error, "the database was not looked after"),
         }
-    });
-    Ok(store)
+        tokio::time::sleep(MAINTAIN).await;
+    }
 }

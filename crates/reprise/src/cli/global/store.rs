@@ -1,6 +1,7 @@
 //! The global store of a command: the service that the configuration names, else the one of its
 //! data directory, shared by its users.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -10,11 +11,12 @@ use reprise_embed::Variant;
 use reprise_engine::Engine;
 use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore,
-    GlobalTier, Hold, TextVectors, TierOptions,
+    GlobalTier, Hold, TextVectors, TierOptions, TwoTierMemory,
 };
-use reprise_operations::Sharing;
+use reprise_operations::{Reach, Sharing};
+use reprise_sandbox::Before;
 use reprise_store::RealDisk;
-use reprise_types::{Embedder, SystemClock, UserId};
+use reprise_types::{Clock, Embedder, RecallScope, SystemClock, UserId};
 
 use super::remote::RemoteStore;
 use crate::cli::store::DIMENSIONS;
@@ -22,10 +24,40 @@ use crate::cli::{Context, model, runtime};
 use crate::config::GlobalService;
 
 /// How the users of this process reach published knowledge, and what a recall asks that does not
-/// say. A command waits for the store of its own data directory as it does for its memory.
+/// say.
 pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
-    let context = context.clone();
+    Sharing::new(reach(context, is_command), context.config.scope())
+}
+
+/// What stands before the memories of a host whose recalls ask for published knowledge too.
+pub(in crate::cli) fn before(context: &Context, clock: &Arc<dyn Clock>) -> Option<Arc<Before>> {
     let scope = context.config.scope();
+    if scope == RecallScope::Local {
+        return None;
+    }
+    let (reach, vectors) = (reach(context, false), vectors(context));
+    let tiers: Mutex<HashMap<UserId, GlobalTier>> = Mutex::default();
+    let clock = Arc::clone(clock);
+    Some(Arc::new(move |user, own| {
+        let mut tiers = tiers.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = tiers.get(user).cloned();
+        match known.map_or_else(|| reach(user, Arc::clone(&vectors)), Ok) {
+            Ok(tier) => {
+                tiers.insert(user.clone(), tier.clone());
+                Arc::new(TwoTierMemory::new(own, tier, Arc::clone(&clock)).scoped(scope))
+            }
+            Err(error) => {
+                tracing::warn!(error, "published knowledge is not asked");
+                own
+            }
+        }
+    }))
+}
+
+/// The way of a user to the service or to the data directory's own store. A command waits for its
+/// own store as it does for its memory.
+fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
+    let context = context.clone();
     let own: OnceLock<EmbeddedStore> = OnceLock::new();
     let reach = move |user: &UserId, vectors| -> anyhow::Result<GlobalTier> {
         let caller = context.config.caller(user)?;
@@ -46,9 +78,12 @@ pub(in crate::cli) fn sharing(context: &Context, is_command: bool) -> Sharing {
         };
         Ok(GlobalTier::new(store, caller, options))
     };
-    let reach =
-        move |user: &UserId, vectors| reach(user, vectors).map_err(|error| format!("{error:#}"));
-    Sharing::new(Arc::new(reach), scope)
+    Arc::new(move |user, vectors| reach(user, vectors).map_err(|error| format!("{error:#}")))
+}
+
+/// A service that knows nobody: for measuring one that does not answer.
+pub(in crate::cli) fn remote_at(url: &str) -> impl GlobalStore + use<> {
+    RemoteStore::new(url, Arc::new(|_| None), ALONE)
 }
 
 fn remote(service: GlobalService) -> RemoteStore {
@@ -83,7 +118,7 @@ pub(super) fn folder(context: &Context) -> PathBuf {
 }
 
 /// The store in a folder.
-pub(super) fn embedded(
+pub(in crate::cli) fn embedded(
     context: &Context,
     folder: PathBuf,
     hold: Hold,

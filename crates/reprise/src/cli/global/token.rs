@@ -4,10 +4,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use fs_err::os::unix::fs::OpenOptionsExt;
+use chrono::{DateTime, Utc};
+use reprise_global::AuditLine;
 use reprise_server::{Grant, Right, Scope, TokenFile};
 use reprise_types::{Clock, SystemClock};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::store;
 use crate::args::{GlobalTokenCommand, May};
@@ -15,7 +16,6 @@ use crate::cli::Context;
 use crate::exit::Exit;
 
 const TOKENS_NAME: &str = "tokens.json";
-const AUDIT_NAME: &str = "tokens.audit.jsonl";
 
 /// The tokens of the service of this data directory.
 pub(super) fn file(context: &Context) -> anyhow::Result<PathBuf> {
@@ -41,10 +41,9 @@ pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Re
                 paid: *paid,
                 may: may.iter().copied().map(Right::from).collect(),
             };
-            let line = json!({ "at": now, "what": "grant", "token": name, "user": user,
-                "grant": grant });
+            let granted = format!("{name} {}", json!(grant));
             let token = tokens.add_with(name, Scope::User(user.clone()), Some(grant), now)?;
-            said(context, &line)?;
+            tokens.audit(&line(now, "grant", &granted, user.as_str()))?;
             if context.json {
                 writeln!(out, "{}", json!({ "token": token }))?;
             } else {
@@ -53,11 +52,13 @@ pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Re
             crate::cli::note("keep it: only its hash is stored");
         }
         GlobalTokenCommand::Revoke { name } => {
+            let known = tokens.list()?.into_iter().find(|token| token.name == *name);
+            let who = known.map_or_else(String::new, |token| match token.scope {
+                Scope::User(user) => user.to_string(),
+                Scope::All => String::new(),
+            });
             tokens.revoke(name)?;
-            said(
-                context,
-                &json!({ "at": now, "what": "revoke", "token": name }),
-            )?;
+            tokens.audit(&line(now, "revoke", name, &who))?;
         }
         GlobalTokenCommand::List => {
             for token in tokens.list()? {
@@ -88,11 +89,14 @@ impl From<May> for Right {
     }
 }
 
-/// Appends a line to the audit log; it is on disk afterwards.
-fn said(context: &Context, line: &Value) -> anyhow::Result<()> {
-    let mut options = fs_err::OpenOptions::new();
-    options.create(true).append(true).mode(0o600);
-    let mut file = options.open(store::folder(context).join(AUDIT_NAME))?;
-    file.write_all(format!("{line}\n").as_bytes())?;
-    Ok(file.sync_data()?)
+/// A line of the audit log.
+fn line(at: DateTime<Utc>, what: &str, token: &str, who: &str) -> AuditLine {
+    AuditLine {
+        at,
+        who: who.to_owned(),
+        what: what.to_owned(),
+        id: None,
+        version: None,
+        name: Some(token.to_owned()),
+    }
 }

@@ -227,6 +227,44 @@ async fn metrics_and_description_name_every_route_and_no_user() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_operator_reads_of_every_act_and_grant_and_nobody_else_does() {
+    let house = Arc::new(House::open(None).await);
+    let now = SystemClock.now();
+    let line = AuditLine {
+        at: now,
+        who: "ann".to_owned(),
+        what: "grant".to_owned(),
+        id: None,
+        version: None,
+        name: Some("laptop".to_owned()),
+    };
+    house.tokens.audit(&line).unwrap();
+    let store = house.store();
+    let ann = user("ann");
+    store
+        .publish(&ann, document("Plums", "Plums are blue."))
+        .await
+        .unwrap();
+    let lines = store.audit(&ann, 10).await.unwrap();
+    let told: Vec<&str> = lines.iter().map(|line| line.what.as_str()).collect();
+    assert_eq!(told, ["publish", "grant"]);
+    assert_eq!(lines[1], line);
+    let reader = house.token(&user("bob"), &[Right::Read, Right::Write]);
+    let (status, _) = house.raw(&reader, Method::GET, "/v1/audit", "").await;
+    assert_eq!(status, 403);
+    let operator = house.token(&user("eve"), &[Right::Operate]);
+    for (path, expected) in [
+        ("/v1/audit?limit=1", 200),
+        ("/v1/audit?limit=10001", 400),
+        ("/v1/audit?limit=x", 400),
+        ("/v1/audit?page=2", 400),
+    ] {
+        let (status, said) = house.raw(&operator, Method::GET, path, "").await;
+        assert_eq!(status, expected, "{path}: {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_service_that_is_not_there_is_away_and_not_an_error_without_end() {
     let nobody = RemoteStore::new(
         "http://127.0.0.1:9",
