@@ -64,3 +64,38 @@ fn the_suite_holds_what_it_says() {
     );
     assert!(forms().iter().flatten().all(|form| form.contains('\u{ab}')));
 }
+
+/// Each rule earns its place: without it a form stays that it alone finds, or a line is touched that
+/// it alone keeps.
+#[test]
+fn no_rule_can_be_taken_away_unnoticed() {
+    let page: toml_edit::DocumentMut = include_str!("../src/rules.toml").parse().unwrap();
+    let all = built_in().unwrap();
+    let drawn = forms().concat().into_iter().map(|form| drawn(form, 1));
+    let found: Vec<_> = drawn.filter(|labelled| is_clean(&all, labelled)).collect();
+    let untouched = innocent().into_iter();
+    let untouched: Vec<_> = untouched
+        .filter(|line| all.redact(line).count == 0)
+        .collect();
+    let mut unnoticed = Vec::new();
+    for table in ["token", "shape", "phrase", "name"] {
+        for place in 0..page[table].as_array_of_tables().unwrap().len() {
+            let mut without = page.clone();
+            let rules = without[table].as_array_of_tables_mut().unwrap();
+            let rule = rules.get(place).unwrap().to_string();
+            rules.remove(place);
+            let rules = Rules::from_toml(&without.to_string()).unwrap();
+            let missed = found.iter().any(|labelled| !is_clean(&rules, labelled));
+            let touched = || untouched.iter().any(|line| rules.redact(line).count > 0);
+            if !missed && !(table == "name" && touched()) {
+                unnoticed.push(format!("[[{table}]]\n{rule}"));
+            }
+        }
+    }
+    assert!(
+        unnoticed.is_empty(),
+        "{}:\n{}",
+        unnoticed.len(),
+        unnoticed.join("\n")
+    );
+}
