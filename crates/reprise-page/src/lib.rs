@@ -6,6 +6,7 @@ mod assets;
 mod care;
 mod chart;
 mod door;
+mod global;
 mod memory;
 mod page;
 mod prompts;
@@ -20,6 +21,7 @@ mod workspace;
 
 pub use care::{Backup, Bytes, Neighbour, PageCare, Setting, Token};
 pub use door::Link;
+pub use global::{Abroad, Leaving, PageGlobal, Receipt, TakenBack, Terms, Thing};
 pub use memory::{
     Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, Recalled, Run, Runs,
     Seen, Standing, Story, TagCounts, Verdict as Judged, Wording,

@@ -7,11 +7,12 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_types::{
     Calendar, ContextBlock, ListRequest, MemoryRecord, Page, Recall, RecallId, RecallRequest,
-    RecordId, Related, Retention, UserId, Visibility, WayOut, Withheld,
+    RecallScope, RecordId, Related, Retention, UserId, Visibility, WayOut, Withheld,
 };
 use tokio_stream::Stream;
 
 use crate::care::PageCare;
+use crate::global::PageGlobal;
 use crate::prompts::PagePrompts;
 use crate::refusal::Refusal;
 use crate::workspace::PageWorkspaces;
@@ -215,7 +216,9 @@ pub type Changes = Pin<Box<dyn Stream<Item = Change> + Send>>;
 /// What a process that serves the page can do for it. Every call names the user whose memory it is
 /// about.
 #[async_trait]
-pub trait PageMemory: PageCare + PagePrompts + PageWorkspaces + fmt::Debug + Send + Sync {
+pub trait PageMemory:
+    PageCare + PageGlobal + PagePrompts + PageWorkspaces + fmt::Debug + Send + Sync
+{
     /// The days of whoever looks, as of now.
     fn calendar(&self) -> Calendar;
     fn now(&self) -> DateTime<Utc>;
@@ -229,6 +232,7 @@ pub trait PageMemory: PageCare + PagePrompts + PageWorkspaces + fmt::Debug + Sen
         &self,
         user: &UserId,
         request: RecallRequest,
+        scope: RecallScope,
         budget: usize,
     ) -> Result<Recalled, Refusal>;
     /// The record of this id or external id, with its versions and its neighbours.

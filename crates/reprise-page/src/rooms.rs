@@ -3,6 +3,7 @@
 mod care;
 mod enter;
 mod forget;
+mod global;
 mod hits;
 mod knowledge;
 mod learning;
@@ -10,6 +11,7 @@ mod list;
 mod live;
 mod now;
 mod prompts;
+mod publish;
 mod record;
 mod runs;
 mod search;
@@ -63,6 +65,13 @@ fn router() -> Router<Page> {
         .route("/workspace/decline", post(workspace::decline))
         .route("/workspace/merge", post(workspace::merge))
         .route("/workspace/recover", post(workspace::recover))
+        .route("/global", get(global::show))
+        .route("/global/{id}", get(global::thing))
+        .route("/global/unpublish", post(global::unpublish))
+        .route(
+            "/records/{id}/publish",
+            get(publish::ask).post(publish::publish),
+        )
         .route("/care", get(care::show))
         .route("/care/backup", get(care::backup))
         .route("/care/tokens", post(care::add_token))

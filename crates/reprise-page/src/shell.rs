@@ -22,10 +22,11 @@ pub(crate) enum Room {
     Knowledge,
     Learning,
     Workspace,
+    Global,
     Care,
 }
 
-const ROOMS: [(Room, &str, &str); 8] = [
+const ROOMS: [(Room, &str, &str); 9] = [
     (Room::Now, "/", s::NOW),
     (Room::Timeline, "/timeline", s::TIMELINE),
     (Room::Search, "/search", s::SEARCH),
@@ -33,6 +34,7 @@ const ROOMS: [(Room, &str, &str); 8] = [
     (Room::Knowledge, "/knowledge", s::KNOWLEDGE),
     (Room::Learning, "/learning", s::LEARNING),
     (Room::Workspace, "/workspace", s::WORKSPACE),
+    (Room::Global, "/global", s::GLOBAL),
     (Room::Care, "/care", s::CARE),
 ];
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use reprise_types::RecallScope;
+
 // The shell.
 pub(crate) const ROOMS: &str = "Rooms";
 pub(crate) const NOW: &str = "Now";
@@ -11,6 +13,7 @@ pub(crate) const PROMPTS: &str = "Prompts";
 pub(crate) const KNOWLEDGE: &str = "Knowledge";
 pub(crate) const LEARNING: &str = "Learning";
 pub(crate) const WORKSPACE: &str = "Workspace";
+pub(crate) const GLOBAL: &str = "Global";
 pub(crate) const CARE: &str = "Care";
 pub(crate) const SKIP: &str = "Skip to the content";
 pub(crate) const WHOSE: &str = "Whose memory this is";
@@ -256,6 +259,95 @@ pub(crate) fn moved(adjustment: f32, cap: f32) -> String {
 
 pub(crate) fn taught(run: &str, quality: f32, similarity: f32) -> String {
     format!("run {run}: quality {quality:.2}, its question {similarity:.2} alike")
+}
+
+pub(crate) const SCOPE: &str = "Whose knowledge";
+
+pub(crate) fn scope(scope: RecallScope) -> &'static str {
+    match scope {
+        RecallScope::Local => "yours",
+        RecallScope::LocalAndGlobal => "yours and what others published",
+        RecallScope::Global => "what others published",
+    }
+}
+
+pub(crate) fn published_as_by(author: &str, version: &str, quality: f32) -> String {
+    format!("Published by {author}, version {version}; it has served {quality:.2}.")
+}
+
+// Published knowledge.
+pub(crate) const PUBLISHED: &str = "What others can find of yours";
+pub(crate) const PUBLISHED_SAYS: &str = "A record's page publishes it, after showing what would \
+    leave.";
+pub(crate) const NOTHING_PUBLISHED: &str = "Nothing: this memory is yours alone.";
+pub(crate) const RECEIPTS: &str = "What left, and what was taken back";
+pub(crate) const RECEIPTS_SAY: &str = "From your own log, newest first.";
+pub(crate) const NO_RECEIPTS: &str = "Nothing ever left.";
+pub(crate) const RECEIPT: &str = "Receipt";
+pub(crate) const VERSION: &str = "Version";
+pub(crate) const FOR_WHOM: &str = "For whom";
+pub(crate) const OTHERS: &str = "What others published";
+pub(crate) const ASK_OTHERS: &str = "What do you look for with others?";
+pub(crate) const THING: &str = "Published";
+pub(crate) const UNPUBLISH: &str = "Take it back";
+pub(crate) const PUBLISH: &str = "Publish...";
+pub(crate) const PUBLISH_TITLE: &str = "Publish this record?";
+pub(crate) const PUBLISH_SAYS: &str = "Others find a copy of what is shown here, and nothing else. \
+    It can be taken back at any time; who has read it has read it.";
+pub(crate) const LICENCE: &str = "Licence, as SPDX names it";
+pub(crate) const SHOW_LEAVING: &str = "Show what would leave";
+pub(crate) const LEAVES: &str = "Exactly what would leave";
+pub(crate) const PUBLISH_NOW: &str = "Publish these bytes";
+pub(crate) const KEEP_PRIVATE: &str = "Keep it to myself";
+pub(crate) const DID_PUBLISH: &str = "Published: others can find it.";
+
+pub(crate) fn policy(policy: &str) -> &str {
+    match policy {
+        "public" => "everybody",
+        "org" => "my organisation",
+        "paid" => "the paid tier",
+        other => other,
+    }
+}
+
+pub(crate) fn leaves(bytes: &str, redacted: u32) -> String {
+    let secrets = crate::words::of(redacted as usize, "secret", "secrets");
+    format!("{bytes}; {secrets} taken out.")
+}
+
+pub(crate) fn next_of(version: &str) -> String {
+    format!("It would follow version {version}, which others can find now.")
+}
+
+pub(crate) fn taken_back(versions: u32, is_verified: bool) -> String {
+    let versions = crate::words::of(versions as usize, "version", "versions");
+    let proof = if is_verified {
+        "The store was asked for it afterwards and has nothing."
+    } else {
+        "The store could not be asked for it afterwards; ask it yourself."
+    };
+    format!("Taken back, in {versions}. {proof}")
+}
+
+pub(crate) fn used_by(uses: u64) -> String {
+    let runs = crate::words::of(uses as usize, "run", "runs");
+    format!("{runs} of others used it; 0.50 stands for too few to say.")
+}
+
+pub(crate) fn unpublish(title: &str) -> String {
+    format!("Take back {title}")
+}
+
+pub(crate) fn version(version: &str) -> String {
+    format!("version {version}")
+}
+
+pub(crate) fn published_by(author: &str) -> String {
+    format!("by {author}")
+}
+
+pub(crate) fn published_as(version: &str) -> String {
+    format!("Published: others can find version {version} of it.")
 }
 
 // Prompts.

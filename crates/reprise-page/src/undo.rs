@@ -20,6 +20,8 @@ pub(crate) enum Act {
         old: Box<MemoryRecord>,
         new: RecordId,
     },
+    /// Others find it under this id.
+    Published { record: RecordId, global: RecordId },
     Tagged {
         record: RecordId,
         before: Vec<String>,
@@ -47,7 +49,7 @@ impl Act {
     pub(crate) fn record(&self) -> RecordId {
         match self {
             Self::Corrected { new, .. } | Self::Settled { new, .. } => *new,
-            Self::Tagged { record, .. } => *record,
+            Self::Tagged { record, .. } | Self::Published { record, .. } => *record,
             Self::Linked { from, .. } | Self::Unlinked { from, .. } => *from,
             Self::Forgotten { record, .. } => record.id,
         }

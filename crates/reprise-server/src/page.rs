@@ -1,6 +1,7 @@
 //! What the page asks of memory, by the operations of the catalogue.
 
 mod care;
+mod global;
 mod prompts;
 mod workspaces;
 
@@ -20,8 +21,8 @@ use reprise_page::{
     Refusal, Run, Runs, Seen, Standing, Story, TagCounts, Wording,
 };
 use reprise_types::{
-    Calendar, Clock, Link, ListRequest, MemoryRecord, Page, RecallRequest, RecordId, Related,
-    Retention, UserId, Visibility,
+    Calendar, Clock, Link, ListRequest, MemoryRecord, Page, RecallRequest, RecallScope, RecordId,
+    Related, Retention, UserId, Visibility,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -158,10 +159,14 @@ impl PageMemory for Paged {
         &self,
         user: &UserId,
         request: RecallRequest,
+        scope: RecallScope,
         budget: usize,
     ) -> Result<Recalled, Refusal> {
         let began = Instant::now();
-        let asked = recall::Arguments::of(&request);
+        let asked = recall::Arguments {
+            scope: Some(scope),
+            ..recall::Arguments::of(&request)
+        };
         let found = recall::with_context(&self.of(user), &asked, budget).await;
         let (recall, context) = found.map_err(refused)?;
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;

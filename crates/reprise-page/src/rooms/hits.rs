@@ -17,14 +17,21 @@ pub(super) fn hit(
     calendar: &Calendar,
 ) -> Markup {
     let (record, why) = (&hit.record, &hit.why);
+    let path = match &hit.published {
+        Some(_) => format!("/global/{}", record.id),
+        None => list::path(record),
+    };
     html! {
         article class="record hit" {
             p class="score" {
                 (chart::meter(hit.sona_score)) span { (format!("{:.2}", hit.sona_score)) }
             }
             (list::head(record, calendar))
+            @if let Some(by) = &hit.published {
+                p class="faint" { (s::published_as_by(by.author.as_str(), &by.version, by.quality)) }
+            }
             p {
-                a class="title" href=(list::path(record)) {
+                a class="title" href=(path) {
                     (text::cut(&record.text, &why.matched_words))
                 }
             }

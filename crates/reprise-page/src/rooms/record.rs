@@ -26,6 +26,10 @@ pub(crate) async fn show(
         .memory()
         .runs(&visit.user, Some(story.record.id))
         .await?;
+    let abroad = page
+        .memory()
+        .published_of(&visit.user, story.record.id)
+        .await?;
     let calendar = page.memory().calendar();
     let record = &story.record;
     let path = list::path(record);
@@ -44,7 +48,7 @@ pub(crate) async fn show(
         }
         (corrections(&visit, record, &path))
         (links(&visit, &story, &path))
-        (standing::section(&visit, record, &path))
+        (standing::section(&visit, record, abroad.as_ref(), &path))
         (versions::section(&story, &calendar))
         (outcomes(&with, &calendar))
         (provenance(record, &calendar))

@@ -5,7 +5,7 @@ use axum::response::Redirect;
 use chrono::TimeDelta;
 use maud::{Markup, html};
 use reprise_types::limits::TOP_K_MAX;
-use reprise_types::{Calendar, RecallRequest, RecordId, Verdict};
+use reprise_types::{Calendar, RecallRequest, RecallScope, RecordId, Verdict};
 
 use super::timeline::{self, Pairs};
 use super::why_not::Place;
@@ -40,6 +40,7 @@ struct Asked<'a> {
     budget: usize,
     back: i64,
     expected: Option<RecordId>,
+    scope: RecallScope,
 }
 
 impl<'a> Asked<'a> {
@@ -52,6 +53,7 @@ impl<'a> Asked<'a> {
             budget: budget.clamp(50, BUDGET_MAX),
             back: pairs.read("back")?.unwrap_or(0).clamp(0, BACK_MAX),
             expected: pairs.read("expected")?,
+            scope: pairs.read("scope")?.unwrap_or_default(),
         })
     }
 
@@ -85,7 +87,7 @@ pub(crate) async fn show(
         let request = asked.request(&page, &pairs)?;
         let recall = page
             .memory()
-            .recall(&visit.user, request.clone(), asked.budget);
+            .recall(&visit.user, request.clone(), asked.scope, asked.budget);
         let recalled = recall.await?;
         if let Some(expected) = asked.expected {
             let shown = asked.top_k;
@@ -108,7 +110,9 @@ pub(crate) async fn show(
 }
 
 fn form(pairs: &Pairs, asked: &Asked<'_>) -> Markup {
-    let is_open = asked.back > 0 || FILTERS.iter().any(|name| pairs.get(name).is_some());
+    let is_open = asked.back > 0
+        || asked.scope != RecallScope::Local
+        || FILTERS.iter().any(|name| pairs.get(name).is_some());
     html! {
         form class="ask" role="search" action="/search" data-typing="results" {
             label class="question" {
@@ -126,6 +130,16 @@ fn form(pairs: &Pairs, asked: &Asked<'_>) -> Markup {
                         input type="range" name="back" min="0" max=(BACK_MAX) value=(asked.back)
                             data-says="back-says";
                         output id="back-says" { (asked.back) }
+                    }
+                    label {
+                        span { (s::SCOPE) }
+                        select name="scope" {
+                            @for one in RecallScope::ALL {
+                                option value=(one.name()) selected[one == asked.scope] {
+                                    (s::scope(one))
+                                }
+                            }
+                        }
                     }
                     label {
                         span { (s::TOP_K) }
@@ -222,6 +236,8 @@ fn command(pairs: &Pairs, asked: &Asked<'_>) -> String {
                 .map(|value| format!("--{name} {}", quoted(value))),
         );
     }
+    let scope = Some(asked.scope).filter(|scope| *scope != RecallScope::Local);
+    command.extend(scope.map(|scope| format!("--scope {}", scope.name())));
     command.extend((asked.back > 0).then(|| format!("--as-of {}d", asked.back)));
     command.join(" ")
 }

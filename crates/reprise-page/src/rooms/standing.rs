@@ -31,7 +31,12 @@ pub(super) fn says(standing: Standing) -> (&'static str, &'static str) {
     (seen, stays)
 }
 
-pub(super) fn section(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
+pub(super) fn section(
+    visit: &Visit,
+    record: &MemoryRecord,
+    abroad: Option<&(RecordId, String)>,
+    path: &str,
+) -> Markup {
     let standing = Standing::of(record);
     let (seen, stays) = says(standing);
     let is_sensitive = record.may_leave(WayOut::Publication) == Err(Withheld::Sensitive);
@@ -39,7 +44,13 @@ pub(super) fn section(visit: &Visit, record: &MemoryRecord, path: &str) -> Marku
         section {
             h2 { (s::WHO_SEES) }
             p { (if is_sensitive { s::SEEN_SENSITIVE } else { seen }) }
+            @if let Some((id, version)) = abroad {
+                p { a href=(format!("/global/{id}")) { (s::published_as(version)) } }
+            }
             p { (stays) }
+            @if !visit.read_only && !is_sensitive {
+                p { a href=(format!("{path}/publish")) { (s::PUBLISH) } }
+            }
             @if !visit.read_only {
                 details class="panel" {
                     summary { (s::CHANGE_STANDING) }

@@ -47,6 +47,7 @@ fn says(act: &Act) -> &'static str {
     match act {
         Act::Corrected { .. } => s::DID_CORRECT,
         Act::Settled { .. } => s::DID_SETTLE,
+        Act::Published { .. } => s::DID_PUBLISH,
         Act::Tagged { .. } => s::DID_TAG,
         Act::Linked { .. } => s::DID_LINK,
         Act::Unlinked { .. } => s::DID_UNLINK,
@@ -121,6 +122,10 @@ pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Red
     let record = match done.act {
         Act::Corrected { old, new } | Act::Settled { old, new } => {
             memory.restore(user, new, &old).await?
+        }
+        Act::Published { record, global } => {
+            memory.unpublish(user, global).await?;
+            record
         }
         Act::Tagged { record, before } => {
             memory.tag(user, record, before).await?;

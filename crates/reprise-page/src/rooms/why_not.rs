@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use reprise_types::{
-    MemoryFilter, MemoryRecord, RankSignal, RecallRequest, RecordId, RetrievedMemory,
+    MemoryFilter, MemoryRecord, RankSignal, RecallRequest, RecallScope, RecordId, RetrievedMemory,
 };
 
 use crate::door::Visit;
@@ -74,7 +74,10 @@ impl Place {
             },
             ..asked.clone()
         };
-        let alone = page.memory().recall(&visit.user, alone, LEAST).await?;
+        let alone = page
+            .memory()
+            .recall(&visit.user, alone, RecallScope::Local, LEAST)
+            .await?;
         let mut hits = alone.recall.results.into_iter();
         let hit = hits.find(|hit| hit.record.id == expected);
         Ok(Self::Far(hit.map(Box::new)))

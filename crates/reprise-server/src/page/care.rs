@@ -24,7 +24,7 @@ struct Made {
     file: PathBuf,
 }
 
-fn refused_token(error: TokenError) -> Refusal {
+fn refused_token(error: &TokenError) -> Refusal {
     let status = match error {
         TokenError::Taken { .. } => 409,
         TokenError::Unknown { .. } => 404,
@@ -95,7 +95,7 @@ impl PageCare for Paged {
                 file: file.display().to_string(),
             });
             let mut backups: Vec<Backup> = backups.collect();
-            backups.sort_by(|a, b| b.there.cmp(&a.there));
+            backups.sort_by_key(|one| std::cmp::Reverse(one.there));
             backups
         });
         backups.await
@@ -111,14 +111,14 @@ impl PageCare for Paged {
         let parts = self.memories.backup(user).await.map_err(refused)?;
         Ok(Box::pin(ReceiverStream::new(parts).map(move |part| {
             let _held = &share;
-            part.map(Into::into)
+            part
         })))
     }
 
     async fn tokens(&self, user: &UserId) -> Result<Vec<Token>, Refusal> {
         let (file, user) = (self.tokens.clone(), user.clone());
         let entries = blocking(move || file.list()).await?;
-        let entries = entries.map_err(refused_token)?.into_iter();
+        let entries = entries.map_err(|error| refused_token(&error))?.into_iter();
         let own = entries.filter(|entry| entry.scope.admits(&user) && entry.grant.is_none());
         let tokens = own.map(|entry| Token {
             name: entry.name,
@@ -132,7 +132,7 @@ impl PageCare for Paged {
         let (file, name) = (self.tokens.clone(), name.to_owned());
         let (scope, now) = (Scope::User(user.clone()), self.clock.now());
         let added = blocking(move || file.add(&name, scope, now)).await?;
-        added.map_err(refused_token)
+        added.map_err(|error| refused_token(&error))
     }
 
     async fn revoke_token(&self, user: &UserId, name: &str) -> Result<(), Refusal> {
@@ -140,11 +140,11 @@ impl PageCare for Paged {
         let mut own = own.filter(|token| !token.is_for_all);
         if !own.any(|token| token.name == name) {
             let name = name.to_owned();
-            return Err(refused_token(TokenError::Unknown { name }));
+            return Err(refused_token(&TokenError::Unknown { name }));
         }
         let (file, name) = (self.tokens.clone(), name.to_owned());
         let revoked = blocking(move || file.revoke(&name)).await?;
-        revoked.map_err(refused_token)
+        revoked.map_err(|error| refused_token(&error))
     }
 }
 

@@ -1,0 +1,165 @@
+//! Published knowledge as the page's user reaches it, by the operations of the catalogue.
+
+use async_trait::async_trait;
+use reprise_operations::operations::shared::{
+    preview, publish, published, receipts, thing, unpublish, visibility,
+};
+use reprise_operations::operations::{show, stats};
+use reprise_operations::{Operation, ReceiptLine};
+use reprise_page::{Leaving, PageGlobal, Receipt, Refusal, TakenBack, Terms, Thing};
+use reprise_types::{RecordId, UserId};
+use serde_json::{Value, json};
+
+use super::{Paged, or_none, run};
+
+fn arguments(record: RecordId, terms: &Terms) -> Result<preview::Arguments, Refusal> {
+    let policy = serde_json::from_value(json!(terms.policy)).map_err(|_| Refusal {
+        status: 422,
+        sentence: "there is no such policy; choose one of the list".to_owned(),
+    })?;
+    let said = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    Ok(preview::Arguments {
+        ids: vec![record.to_string()],
+        title: said(&terms.title),
+        policy,
+        licence: terms.licence.trim().to_owned(),
+        ..preview::Arguments::default()
+    })
+}
+
+/// A word of the store's own, such as a policy.
+fn word(value: &impl serde::Serialize) -> String {
+    match json!(value) {
+        Value::String(word) => word,
+        other => other.to_string(),
+    }
+}
+
+#[async_trait]
+impl PageGlobal for Paged {
+    async fn published(&self, user: &UserId) -> Result<Vec<Thing>, Refusal> {
+        let listed = published::PublishedList::run(&self.of(user), stats::Arguments {}).await;
+        let rows = or_none(listed)?.map(|listed| listed.published);
+        let things = rows.unwrap_or_default().into_iter().map(|row| Thing {
+            id: row.id,
+            title: row.title,
+            author: user.to_string(),
+            version: row.version.to_string(),
+            policy: word(&row.policy),
+            at: row.published_at,
+            bytes: row.bytes,
+            quality: row.quality.quality(),
+            uses: row.quality.usage_count,
+            licence: String::new(),
+            summary: String::new(),
+            content: String::new(),
+        });
+        Ok(things.collect())
+    }
+
+    async fn receipts(&self, user: &UserId) -> Result<Vec<Receipt>, Refusal> {
+        let kept = receipts::ReceiptsOf::run(&self.of(user), stats::Arguments {}).await;
+        let rows = or_none(kept)?.map(|kept| kept.receipts);
+        let lines = rows.unwrap_or_default().into_iter().map(|row| {
+            let ReceiptLine {
+                act,
+                global_id,
+                record,
+                version,
+                policy,
+                bytes,
+                ..
+            } = row.line;
+            Receipt {
+                id: row.receipt,
+                act,
+                global: global_id,
+                of: record,
+                version,
+                policy,
+                bytes,
+            }
+        });
+        Ok(lines.collect())
+    }
+
+    async fn thing(&self, user: &UserId, id: RecordId) -> Result<Thing, Refusal> {
+        let asked = thing::Arguments { id, version: None };
+        let found = run::<thing::PublishedThing>(&self.of(user), asked).await?;
+        let bytes = found.publication.bytes().len();
+        let publication = found.publication;
+        Ok(Thing {
+            id: found.id,
+            title: publication.title,
+            author: found.author_id.to_string(),
+            version: found.version.to_string(),
+            policy: word(&publication.access_policy),
+            at: found.published_at,
+            bytes,
+            quality: found.quality_metrics.quality(),
+            uses: found.quality_metrics.usage_count,
+            licence: publication.licence,
+            summary: publication.summary,
+            content: publication.content,
+        })
+    }
+
+    async fn published_of(
+        &self,
+        user: &UserId,
+        record: RecordId,
+    ) -> Result<reprise_page::Abroad, Refusal> {
+        let id = record.to_string();
+        let seen = run::<visibility::Visibility>(&self.of(user), show::Arguments { id }).await?;
+        Ok(seen.published.zip(seen.version))
+    }
+
+    async fn leaving(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        terms: &Terms,
+    ) -> Result<Leaving, Refusal> {
+        let asked = arguments(record, terms)?;
+        let shown = run::<preview::PublishPreview>(&self.of(user), asked).await?;
+        let one = shown.leaving.into_iter().next().ok_or_else(|| Refusal {
+            status: 404,
+            sentence: "nothing would leave; there is no such record".to_owned(),
+        })?;
+        Ok(Leaving {
+            exact: one.exact,
+            bytes: one.bytes,
+            sha256: one.sha256,
+            redacted: one.redacted,
+            version: one.version,
+        })
+    }
+
+    async fn publish(
+        &self,
+        user: &UserId,
+        record: RecordId,
+        terms: &Terms,
+        agreed: &str,
+    ) -> Result<RecordId, Refusal> {
+        let asked = publish::Arguments {
+            what: arguments(record, terms)?,
+            agreed: vec![agreed.to_owned()],
+        };
+        let done = run::<publish::Publish>(&self.of(user), asked).await?;
+        let first = done.published.first();
+        first.map(|done| done.id).ok_or_else(|| Refusal {
+            status: 500,
+            sentence: "nothing was published; try again".to_owned(),
+        })
+    }
+
+    async fn unpublish(&self, user: &UserId, id: RecordId) -> Result<TakenBack, Refusal> {
+        let asked = unpublish::Arguments { id };
+        let done = run::<unpublish::Unpublish>(&self.of(user), asked).await?;
+        Ok(TakenBack {
+            versions: done.versions,
+            is_verified: done.verified,
+        })
+    }
+}
