@@ -98,7 +98,8 @@ test("another host's name, another site's form and a form without its token are 
   const form = { cookie, "content-type": "application/x-www-form-urlencoded" };
   const posts = [`/records/${record.id}/correct`, `/records/${record.id}/tags`, `/records/${record.id}/forget`,
     `/records/${record.id}/link`, `/records/${record.id}/unlink`, "/undo", "/erase", "/learning", "/knowledge/merge",
-    "/search/judge", "/sign-out", "/care/tokens", "/care/tokens/revoke", `/records/${record.id}/standing`];
+    "/search/judge", "/sign-out", "/care/tokens", "/care/tokens/revoke", `/records/${record.id}/standing`,
+    `/records/${record.id}/publish`, "/global/unpublish"];
   const room = await send(origin, { headers: { cookie } });
   const token = /name="form_token" value="([0-9a-f]{64})"/.exec(room.text)[1];
   for (const path of posts) {

@@ -12,7 +12,7 @@ const libraries = createRequire(path.join(process.env.LIBRARIES, "x.js"));
 const { chromium } = libraries("playwright-core");
 const axe = fs.readFileSync(libraries.resolve("axe-core/axe.min.js"), "utf8");
 
-export const ROOMS = ["/", "/timeline", "/search", "/search?q=auth+race", "/prompts", "/knowledge", "/learning", "/workspace", "/care"];
+export const ROOMS = ["/", "/timeline", "/search", "/search?q=auth+race", "/prompts", "/knowledge", "/learning", "/workspace", "/global", "/care"];
 
 export class House {
   /** `prepare` gets the house before its daemon starts. */

@@ -160,6 +160,19 @@ function keys() {
   });
 }
 
+/** One key answers the pair that has the focus. */
+function answers() {
+  document.addEventListener("keydown", (event) => {
+    const pair = event.target instanceof Element && event.target.closest("[data-pair]");
+    if (!pair || event.ctrlKey || event.metaKey || event.altKey) return;
+    const button = pair.querySelector(`button[data-answer="${CSS.escape(event.key)}"]`);
+    if (!(button instanceof HTMLElement)) return;
+    event.preventDefault();
+    button.click();
+  });
+}
+
+answers();
 typing();
 live();
 copiers(document);

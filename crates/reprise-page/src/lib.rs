@@ -14,6 +14,7 @@ mod refusal;
 mod rooms;
 mod shell;
 mod strings;
+mod tending;
 mod text;
 mod undo;
 mod words;
@@ -29,6 +30,7 @@ pub use memory::{
 pub use page::Page;
 pub use prompts::{Found, Given, PagePrompts, Prompt, Replay};
 pub use refusal::Refusal;
+pub use tending::{Audit, Consolidation, InDoubt, PageTending, Pair, Tended};
 pub use workspace::{
     Between, PageWorkspaces, Patch, TrailLine, TrailQuery, Transaction, Tree, Waiting, Word,
 };

@@ -15,6 +15,7 @@ use crate::care::PageCare;
 use crate::global::PageGlobal;
 use crate::prompts::PagePrompts;
 use crate::refusal::Refusal;
+use crate::tending::PageTending;
 use crate::workspace::PageWorkspaces;
 
 /// A user's memory and the service behind it, in numbers.
@@ -217,7 +218,7 @@ pub type Changes = Pin<Box<dyn Stream<Item = Change> + Send>>;
 /// about.
 #[async_trait]
 pub trait PageMemory:
-    PageCare + PageGlobal + PagePrompts + PageWorkspaces + fmt::Debug + Send + Sync
+    PageCare + PageGlobal + PagePrompts + PageTending + PageWorkspaces + fmt::Debug + Send + Sync
 {
     /// The days of whoever looks, as of now.
     fn calendar(&self) -> Calendar;

@@ -1,6 +1,8 @@
 //! The rooms of the page and their paths.
 
+mod audit;
 mod care;
+mod diary;
 mod enter;
 mod forget;
 mod global;
@@ -13,6 +15,7 @@ mod now;
 mod prompts;
 mod publish;
 mod record;
+mod review;
 mod runs;
 mod search;
 mod standing;
@@ -59,6 +62,10 @@ fn router() -> Router<Page> {
         .route("/undo", post(undo::undo))
         .route("/knowledge", get(knowledge::show))
         .route("/knowledge/merge", post(knowledge::merge))
+        .route("/knowledge/review", get(review::show))
+        .route("/knowledge/answer", post(review::answer))
+        .route("/knowledge/consolidate", post(review::consolidate))
+        .route("/knowledge/undo", post(review::undo_action))
         .route("/learning", get(learning::show).post(learning::switch))
         .route("/workspace", get(workspace::show))
         .route("/workspace/approve", post(workspace::approve))
@@ -73,6 +80,7 @@ fn router() -> Router<Page> {
             get(publish::ask).post(publish::publish),
         )
         .route("/care", get(care::show))
+        .route("/care/audit", get(audit::show))
         .route("/care/backup", get(care::backup))
         .route("/care/tokens", post(care::add_token))
         .route("/care/tokens/revoke", post(care::revoke_token))

@@ -335,7 +335,7 @@ pub(crate) fn used_by(uses: u64) -> String {
 }
 
 pub(crate) fn unpublish(title: &str) -> String {
-    format!("Take back {title}")
+    format!("Take it back: {title}")
 }
 
 pub(crate) fn version(version: &str) -> String {
@@ -519,6 +519,67 @@ pub(crate) fn merged(count: usize) -> String {
 pub(crate) fn from_goal(goal: &str) -> String {
     format!("from: {goal}")
 }
+
+// Tending.
+pub(crate) const TO_REVIEW: &str = "Look at what may contradict, repeat itself or be over";
+pub(crate) const REVIEW: &str = "Review";
+pub(crate) const CONTRADICTIONS: &str = "Contradictions";
+pub(crate) const NO_CONTRADICTIONS: &str = "No two records contradict each other.";
+pub(crate) const ALIKE: &str = "Perhaps the same";
+pub(crate) const NONE_ALIKE: &str = "No two records are in doubt.";
+pub(crate) const OLDER_ONE: &str = "Older";
+pub(crate) const NEWER_ONE: &str = "Newer";
+pub(crate) const ANSWER_NEWER: &str = "The newer holds";
+pub(crate) const ANSWER_OLDER: &str = "The older holds";
+pub(crate) const ANSWER_SAME: &str = "They say the same";
+pub(crate) const ANSWER_DIFFERENT: &str = "Keep both";
+pub(crate) const DID_ANSWER: &str = "One answers for both now; the other is in the diary.";
+pub(crate) const DID_SET_APART: &str = "Both stay, and are not asked about again.";
+pub(crate) const TIDY: &str = "Tidy up";
+pub(crate) const TIDY_NOW: &str = "Tidy up now";
+pub(crate) const DID_TIDY: &str = "Tidied up; the diary says what was done.";
+pub(crate) const DIARY: &str = "What tending did";
+pub(crate) const NO_DIARY: &str = "Nothing yet.";
+pub(crate) const UNDONE: &str = "undone";
+pub(crate) const PURGED: &str = "Put away, their time being over:";
+pub(crate) const DISTILLED: &str = "Made of what recurs:";
+
+pub(crate) fn more_pairs(more: usize) -> String {
+    let pairs = crate::words::of(more, "pair", "pairs");
+    format!("{pairs} more come when these are answered.")
+}
+
+pub(crate) fn would(merged: usize, purged: usize, distilled: usize) -> String {
+    let merged = crate::words::of(merged, "record", "records");
+    format!(
+        "{merged} would be put behind another that says the same, {purged} put away because their \
+         time is over, {distilled} made of what recurs. All of it can be undone."
+    )
+}
+
+pub(crate) fn answers_for(count: usize) -> String {
+    let others = crate::words::of(count, "other that says", "others that say");
+    format!("answers for {others} the same:")
+}
+
+pub(crate) fn again(count: usize) -> String {
+    let records = crate::words::of(count, "record answers", "records answer");
+    format!("Undone: {records} again.")
+}
+
+// The audit.
+pub(crate) const TO_AUDIT: &str = "How well this memory stands, over time";
+pub(crate) const AUDIT_OF: &str = "Audit";
+pub(crate) const SCORE_SAYS: &str = "The score is the share of records without trouble.";
+pub(crate) const DUPLICATES: &str = "Duplicates";
+pub(crate) const IN_DOUBT: &str = "Pairs in doubt";
+pub(crate) const NEVER_USED: &str = "Never used by a run";
+pub(crate) const UNEMBEDDED: &str = "Without a vector";
+pub(crate) const OVER_TIME: &str = "Over time";
+pub(crate) const SCORE_BY_DAY: &str = "Score at the end of each day on which something changed";
+pub(crate) const STALE: &str = "Their time is over";
+pub(crate) const SECRETS: &str = "May hold a secret";
+pub(crate) const ORPHANS: &str = "Made of, or correcting, what is gone";
 
 // Learning.
 pub(crate) const LEARNING_ON: &str = "Learning is on: what helped before may move a score, by no \

@@ -3,6 +3,7 @@
 mod care;
 mod global;
 mod prompts;
+mod tending;
 mod workspaces;
 
 use std::fmt;

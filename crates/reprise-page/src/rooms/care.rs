@@ -32,6 +32,7 @@ pub(crate) async fn show(
             div class="notice" role="status" { (s::DID_REVOKE) }
         }
         @if let Some(overview) = &overview {
+            p { a href="/care/audit" { (s::TO_AUDIT) } }
             (file(&visit, overview))
             (copies(&backups, &calendar))
         }

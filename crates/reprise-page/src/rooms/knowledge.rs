@@ -5,8 +5,8 @@ use axum::response::Redirect;
 use maud::{Markup, html};
 use reprise_types::{ListRequest, MemoryFilter, MemoryKind};
 
-use super::list;
 use super::timeline::Pairs;
+use super::{diary, list, review};
 use crate::door::Visit;
 use crate::memory::TagCounts;
 use crate::page::{Answer, Page, Posted};
@@ -42,9 +42,21 @@ pub(crate) async fn show(
     };
     let calendar = memory.calendar();
     let tags = memory.tags(user).await?;
+    let diary = memory.diary(user).await?;
     let merged: Option<usize> = pairs.read("merged")?;
+    let again: Option<usize> = pairs.read("again")?;
     let body = html! {
         @if let Some(count) = merged { div class="notice" role="status" { (s::merged(count)) } }
+        @if let Some(count) = again { div class="notice" role="status" { (s::again(count)) } }
+        @if pairs.get("done") == Some("tidied") {
+            div class="notice" role="status" {
+                (s::DID_TIDY)
+                @if let Some(latest) = diary.iter().find(|one| !one.is_undone) {
+                    (review::undo(&visit, &latest.action))
+                }
+            }
+        }
+        p { a href="/knowledge/review" { (s::TO_REVIEW) } }
         section {
             h2 { (s::TYPED) }
             @if listed.records.is_empty() { p class="faint" { (s::NO_KNOWLEDGE) } }
@@ -63,7 +75,8 @@ pub(crate) async fn show(
                 }
             }
         }
-        (review(&visit, &tags))
+        (diary::section(&visit, &diary))
+        (in_use(&visit, &tags))
     };
     Ok(shell::room(
         &visit,
@@ -77,7 +90,7 @@ fn goal(record: &reprise_types::MemoryRecord) -> Option<&str> {
     record.details.as_ref()?.get("source_goal")?.as_str()
 }
 
-fn review(visit: &Visit, tags: &TagCounts) -> Markup {
+fn in_use(visit: &Visit, tags: &TagCounts) -> Markup {
     html! {
         section {
             h2 { (s::TAGS_ALIKE) }

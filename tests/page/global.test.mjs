@@ -1,0 +1,133 @@
+// What leaves a memory through the page, and comes back.
+import assert from "node:assert";
+import { after, before, test } from "node:test";
+
+import { House, isClean, violations, week } from "./house.mjs";
+
+let house;
+before(async () => {
+  house = await House.start();
+  for (const user of ["ada", "bob"]) await house.ingest(user, week());
+  await house.ingest("ada", [
+    { text: "The vault's door code is kept elsewhere.", tags: ["sensitive"] },
+    { text: "<img src=x onerror=ran=1> <script>ran=1</script> as the team writes it" },
+  ]);
+});
+after(() => house.end());
+
+const found = async (user, part) => (await house.list(user)).find((one) => one.text.includes(part));
+
+for (const [user, javaScriptEnabled] of [["ada", true], ["bob", false]]) {
+  const how = javaScriptEnabled ? "with script" : "without script";
+
+  test(`a record is published as it was shown, found by others and taken back, ${how}`, async () => {
+    const tab = await house.tab(user, { javaScriptEnabled });
+    await tab.goto(`${tab.origin}/global`);
+    assert.match(await tab.locator("main").innerText(), /yours alone[\s\S]*Nothing ever left/);
+    const record = await found(user, "Invoices");
+    await tab.goto(`${tab.origin}/records/${record.id}`);
+    await tab.click("text=Publish...");
+    await tab.fill("input[name=title]", `Rounding by ${user}`);
+    await tab.click("text=Show what would leave");
+    const shown = JSON.parse(await tab.locator(".prompt").innerText());
+    assert.equal(shown.title, `Rounding by ${user}`);
+    assert.ok(!JSON.stringify(shown).includes(record.session_id), "no session leaves");
+    await tab.click("text=Publish these bytes");
+    assert.match(await tab.locator(".notice").innerText(), /Published/);
+    assert.match(await tab.locator("main").innerText(), /others can find version 1/);
+
+    const other = await house.tab("eve", { javaScriptEnabled });
+    await other.goto(`${other.origin}/search?scope=global&q=Rounding+by+${user}+invoices`);
+    assert.match(await other.locator(".hits li").first().innerText(), new RegExp(`Published by ${user}, version 1`));
+    await other.locator(".hits a.title").first().click();
+    assert.match(await other.locator("main").innerText(), /Invoices are rounded half even/);
+    assert.equal(await other.locator("button:has-text('Take it back')").count(), 0);
+    if (javaScriptEnabled) isClean(other);
+
+    await tab.goto(`${tab.origin}/global`);
+    const card = tab.locator(`article[aria-label="Rounding by ${user}"]`);
+    assert.match(await card.innerText(), /version 1[\s\S]*public/);
+    assert.match(await tab.locator("[aria-label^='What left']").innerText(), /published/);
+    await card.locator("button").click();
+    assert.match(await tab.locator(".notice").innerText(), /Taken back, in 1 version\. The store was asked/);
+    assert.equal(await card.count(), 0);
+    assert.match(await tab.locator("[aria-label^='What left']").innerText(), /unpublished[\s\S]*published/);
+    if (javaScriptEnabled) isClean(tab);
+  });
+
+  test(`publishing is undone, ${how}`, async () => {
+    const tab = await house.tab(user, { javaScriptEnabled });
+    const record = await found(user, "Tuesdays");
+    await tab.goto(`${tab.origin}/records/${record.id}/publish`);
+    await tab.click("text=Publish these bytes");
+    await tab.click(".notice button");
+    assert.match(await tab.locator(".notice").innerText(), /Undone/);
+    await tab.goto(`${tab.origin}/global`);
+    assert.match(await tab.locator("main").innerText(), /yours alone/);
+  });
+}
+
+test("what is sensitive or private shows why it stays, and does not leave by a form either", async () => {
+  const tab = await house.tab("ada");
+  await tab.goto(`${tab.origin}/timeline?tag=sensitive`);
+  const id = (await tab.locator("article a.title").first().getAttribute("href")).split("/").at(-1);
+  const secret = { id };
+  await tab.goto(`${tab.origin}/records/${secret.id}`);
+  assert.match(await tab.locator("main").innerText(), /marked sensitive/);
+  assert.equal(await tab.locator("text=Publish...").count(), 0);
+  await tab.goto(`${tab.origin}/records/${secret.id}/publish`);
+  assert.match(await tab.locator("main").innerText(), /sensitive/);
+  assert.equal(await tab.locator("text=Publish these bytes").count(), 0);
+  const form_token = await tab.locator("input[name=form_token]").first().inputValue();
+  const form = { form_token, policy: "public", agreed: "0".repeat(64) };
+  const answer = await tab.request.post(`${tab.origin}/records/${secret.id}/publish`, { form });
+  assert.equal(answer.status(), 403);
+});
+
+test("a yes is to the bytes that were shown, and to no others", async () => {
+  const tab = await house.tab("ada");
+  const record = await found("ada", "Drain a node");
+  await tab.goto(`${tab.origin}/records/${record.id}/publish`);
+  await house.reprise("edit", record.id, "--content", "Drain a node first.", "--user", "ada");
+  await tab.click("text=Publish these bytes");
+  assert.match(await tab.locator("main").innerText(), /not what was shown/);
+  await tab.goto(`${tab.origin}/global`);
+  assert.match(await tab.locator("main").innerText(), /yours alone/);
+});
+
+test("what is hostile is text there too, and a session that may only read publishes nothing", async () => {
+  const record = await found("ada", "onerror");
+  const tab = await house.tab("ada");
+  await tab.goto(`${tab.origin}/records/${record.id}/publish?title=${encodeURIComponent("<script>ran=1</script>")}`);
+  await tab.click("text=Publish these bytes");
+  for (const room of ["/global", `/records/${record.id}/publish`, "/search?scope=local%2Bglobal&q=script+team+writes"]) {
+    await tab.goto(tab.origin + room);
+    assert.equal(await tab.evaluate(() => globalThis.ran ?? 0), 0, room);
+    assert.equal(await tab.locator("main :is(script, img)").count(), 0, room);
+  }
+  await tab.goto(`${tab.origin}/global`);
+  await tab.locator("article a.title").first().click();
+  assert.match(await tab.locator(".said").innerText(), /<img src=x onerror/);
+  isClean(tab);
+  const reader = await house.tab("ada", {}, "--read-only");
+  for (const room of ["/global", `/records/${record.id}/publish`]) {
+    await reader.goto(reader.origin + room);
+    assert.equal(await reader.locator("main form[method=post]").count(), 0, room);
+  }
+});
+
+test("axe finds nothing, light and dark, narrow and wide", async () => {
+  const record = await found("ada", "onerror");
+  for (const colorScheme of ["light", "dark"]) {
+    for (const width of [360, 1280]) {
+      const tab = await house.tab("ada", { colorScheme, viewport: { width, height: 800 } });
+      for (const room of ["/global", `/records/${record.id}/publish`, "/search?scope=global&q=team+writes"]) {
+        await tab.goto(tab.origin + room);
+        assert.deepEqual(await violations(tab), [], `${room} ${colorScheme} ${width}`);
+        const wide = await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(wide <= 0, `${room}: ${wide} pixels too wide at ${width}`);
+      }
+      isClean(tab);
+    }
+  }
+});
