@@ -29,5 +29,10 @@ lines=$(wc -l <"$here/../../crates/reprise-page/assets/page.js")
 export REPRISE="$reprise" CHROMIUM="$chromium" LIBRARIES="$kept/node_modules"
 cd "$here"
 [ $# -gt 0 ] || set -- *.test.mjs
+case $1 in
+    *.test.mjs) ;;
+    # What prints or draws: `figures.mjs`, `pictures.mjs FOLDER`.
+    *) exec node "$@" ;;
+esac
 # One file after the other: each has a daemon and a browser of its own.
 exec node --test --test-concurrency=1 "$@"
