@@ -30,7 +30,7 @@ try {
     house.reprise("call", "hook", JSON.stringify({ event, session: "now", project: "shop", ...report }), "--user", "ada");
   await moment("user-prompt", { text: "why is the checkout total wrong with a coupon" });
   await moment("post-tool", { command: "cargo test -p shop", succeeded: true });
-  await moment("stop", { text: `As in ${named("per line").id}: the coupon is taken once now, per sum.` });
+  await moment("stop", { text: `As in ${named("counted per line").id}: the coupon is taken once now, per sum.` });
   const tab = await house.tab("ada", { viewport: { width: 1280, height: 900 } });
   for (let times = 0; times < 6; times += 1) {
     await tab.goto(`${tab.origin}/search?q=when+are+releases+cut+${times}`);

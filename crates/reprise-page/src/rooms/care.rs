@@ -123,7 +123,7 @@ fn admitted(visit: &Visit, tokens: &[Token], calendar: &Calendar) -> Markup {
                 }
             }
             (form(visit, "/care/tokens", &html! {
-                label {
+                label class="short" {
                     span { (s::TOKEN_NAME) }
                     input name="name" required maxlength="64" autocomplete="off"
                         spellcheck="false";

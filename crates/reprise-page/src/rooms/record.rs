@@ -42,11 +42,11 @@ pub(crate) async fn show(
             @if list::category(record).as_deref() == Some("prompt") {
                 p { a href=(format!("/prompts/{}", record.id)) { (s::GIVEN_THEN) } }
             }
-            @if !visit.read_only {
-                p { a class="danger" href=(format!("{path}/forget")) { (s::FORGET) } }
-            }
         }
         (corrections(&visit, record, &path))
+        @if !visit.read_only {
+            p { a class="danger" href=(format!("{path}/forget")) { (s::FORGET) } }
+        }
         (links(&visit, &story, &path))
         (standing::section(&visit, record, abroad.as_ref(), &path))
         (versions::section(&story, &calendar))
