@@ -8,6 +8,8 @@ use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
 
+const QUARTER_SECONDS: i64 = 15 * 60;
+
 /// None.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -42,7 +44,21 @@ impl Operation for Growth {
     async fn run(memory: &Memory, Arguments {}: Arguments) -> Result<Days, Problem> {
         let calendar = memory.calendar();
         let grown = memory.read(move |memory| {
-            let mut kept: Vec<NaiveDate> = memory.kept_at().map(|at| calendar.day_of(at)).collect();
+            // A day ends with a quarter of an hour in every zone: most records share one with the
+            // record before, whose day is known.
+            let mut known: Option<(i64, NaiveDate)> = None;
+            let days = memory.kept_at().map(|at| {
+                let quarter = at.timestamp().div_euclid(QUARTER_SECONDS);
+                if let Some((same, day)) = known
+                    && same == quarter
+                {
+                    return day;
+                }
+                let day = calendar.day_of(at);
+                known = Some((quarter, day));
+                day
+            });
+            let mut kept: Vec<NaiveDate> = days.collect();
             kept.sort_unstable();
             let mut days: Vec<Day> = Vec::new();
             for (place, day) in kept.into_iter().enumerate() {
