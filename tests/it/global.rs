@@ -358,7 +358,11 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
     let what = serde_json::json!({ "ids": ["tokio"], "title": "Tokio handlers" });
     let shown = call(&data, "ann", "publish_preview", &what);
     let shown = &shown["leaving"][0];
-    let agreed = |hash: &str| serde_json::json!({ "ids": ["tokio"], "title": "Tokio handlers", "agreed": [hash] });
+    let agreed = |hash: &str| {
+        let mut agreed = what.clone();
+        agreed["agreed"] = serde_json::json!([hash]);
+        agreed
+    };
     let said = refused_call(&data, "ann", "publish", &agreed(&"0".repeat(64)));
     assert!(said.contains("not what was shown"), "{said}");
     assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
@@ -404,16 +408,20 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
         note.contains("is at version 2: you have used version 1"),
         "{note}"
     );
+    shown_and_narrowed(&data, &id);
+}
 
+/// Who can see a record, a published thing whole, and a filter on what others published.
+fn shown_and_narrowed(data: &Path, id: &Value) {
     let seen = call(
-        &data,
+        data,
         "ann",
         "visibility",
         &serde_json::json!({ "id": "tokio" }),
     );
-    assert_eq!((&seen["published"], &seen["version"]), (&id, &"2".into()));
+    assert_eq!((&seen["published"], &seen["version"]), (id, &"2".into()));
     let seen = call(
-        &data,
+        data,
         "ann",
         "visibility",
         &serde_json::json!({ "id": "salary" }),
@@ -423,7 +431,7 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
         ways.filter(|way| way["stays"].is_string()).count()
     };
     assert_eq!(stays(&seen), 4);
-    let whole = call(&data, "bob", "get", &serde_json::json!({ "id": id }));
+    let whole = call(data, "bob", "get", &serde_json::json!({ "id": id }));
     assert!(
         whole["records"][0]["text"]
             .to_string()
@@ -431,12 +439,12 @@ fn the_operations_publish_what_was_shown_and_tell_of_newer_versions() {
         "{whole}"
     );
     let thing = serde_json::json!({ "id": id, "version": "1" });
-    let thing = call(&data, "bob", "published_thing", &thing);
+    let thing = call(data, "bob", "published_thing", &thing);
     assert_eq!(thing["title"], "Tokio handlers");
     // A filter narrows what others published too.
     for (tag, count) in [("rust", 1), ("python", 0)] {
         let narrow = serde_json::json!({ "query": "tokio", "scope": "global", "tag": [tag] });
-        let found = call(&data, "bob", "recall", &narrow);
+        let found = call(data, "bob", "recall", &narrow);
         assert_eq!(
             found["results"].as_array().map(Vec::len),
             Some(count),

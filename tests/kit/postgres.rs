@@ -78,9 +78,8 @@ impl Postgres {
 
     /// Runs statements in a database as its administrator, each in a transaction of its own.
     pub fn sql(&mut self, database: &str, statements: &[&str]) -> io::Result<()> {
-        let all = statements.iter();
-        all.map(|one| self.order(&format!("sql {database} {one}")))
-            .collect()
+        let mut all = statements.iter();
+        all.try_for_each(|one| self.order(&format!("sql {database} {one}")))
     }
 
     /// Where its socket is.

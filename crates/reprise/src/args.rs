@@ -448,6 +448,9 @@ pub(crate) struct BenchGlobalArguments {
     /// Records in the user's own store, and things in each global one
     #[arg(long, default_value_t = 10_000)]
     pub(crate) records: usize,
+    /// How many things the database's index keeps in sight
+    #[arg(long, value_name = "N", default_value_t = 160)]
+    pub(crate) sight: u32,
     /// An empty PostgreSQL database with pgvector to measure too
     #[arg(long, value_name = "URL", env = crate::env::DATABASE_URL, hide_env_values = true)]
     pub(crate) database_url: Option<String>,

@@ -212,6 +212,9 @@ fn tls(options: &PostgresOptions) -> Result<MakeRustlsConnect, GlobalError> {
             .add(certificate)
             .map_err(|e| unreadable(e.to_string()))?;
     }
+    if roots.is_empty() {
+        return Err(unreadable("it holds none".to_owned()));
+    }
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

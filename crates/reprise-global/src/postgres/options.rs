@@ -36,6 +36,9 @@ pub struct PostgresOptions {
     pub change_time: Duration,
     /// Shelves of up to so many things are searched exactly.
     pub exact_max: u32,
+    /// How many things the index keeps in sight while it is walked, 1 to 1,000: more find more, and
+    /// take longer.
+    pub sight: u32,
     /// How old what everybody's runs say may be.
     pub standings_age: Duration,
     /// How far everybody's runs move what is found.
@@ -67,6 +70,7 @@ impl PostgresOptions {
             question_time: Duration::from_secs(2),
             change_time: Duration::from_secs(20),
             exact_max: 10_000,
+            sight: 160,
             standings_age: Duration::from_secs(5),
             coordination: CoordinationSettings::default(),
             policies_alone: false,

@@ -32,8 +32,6 @@ use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overla
 /// Candidates by meaning, and as many by words.
 const EACH: usize = EACH_ROWS as usize;
 const EACH_ROWS: i64 = 64;
-/// How many the index keeps in sight.
-const SIGHT: usize = 160;
 /// Terms of a question that are looked up: its rarest.
 const TERMS_MAX: usize = 32;
 /// A word that more than one in so many things hold is left out where there are others.
@@ -45,9 +43,9 @@ const WORD_ROWS_MAX: u32 = 20_000;
 type Key = (Uuid, i32);
 
 /// How the index is walked: in the order of distance, on until enough is found.
-fn walked() -> String {
+fn walked(sight: u32) -> String {
     format!(
-        "SET LOCAL hnsw.ef_search = {SIGHT}; SET LOCAL hnsw.iterative_scan = strict_order; \
+        "SET LOCAL hnsw.ef_search = {sight}; SET LOCAL hnsw.iterative_scan = strict_order; \
          SET LOCAL plan_cache_mode = force_custom_plan;"
     )
 }
@@ -272,7 +270,13 @@ pub(super) async fn query(
     }
     let terms = text_terms(&subject);
     let mut client = connection(&shared.node.pool).await?;
-    let transaction = reading(&shared.node, &mut client, caller, &walked()).await?;
+    let transaction = reading(
+        &shared.node,
+        &mut client,
+        caller,
+        &walked(shared.node.options.sight),
+    )
+    .await?;
     let types = query.content_types.iter().map(|one| one.name());
     let types: Vec<&'static str> = types.collect();
     let asked = Asked {
@@ -475,7 +479,9 @@ pub(super) async fn overlaps(
     vector: &[f32],
     own: Uuid,
 ) -> Result<Vec<Overlap>, Failure> {
-    transaction.batch_execute(&walked()).await?;
+    transaction
+        .batch_execute(&walked(shared.node.options.sight))
+        .await?;
     let asked = Asked {
         shared,
         transaction,

@@ -140,7 +140,7 @@ async fn measured(context: &Context, arguments: &BenchGlobalArguments) -> anyhow
         say(context, name, &times, json!({ "added_ms_p50": added }))?;
     }
     match &arguments.database_url {
-        Some(url) => database(context, url, records, &questions).await,
+        Some(url) => database(context, url, arguments, &questions).await,
         None => Ok(()),
     }
 }
@@ -167,13 +167,15 @@ fn away() -> anyhow::Result<[(&'static str, String); 2]> {
 async fn database(
     context: &Context,
     url: &str,
-    records: usize,
+    arguments: &BenchGlobalArguments,
     questions: &[String],
 ) -> anyhow::Result<()> {
+    let (records, sight) = (arguments.records, arguments.sight);
     let space = Some(Variant::Int8.space());
     let mut options =
         PostgresOptions::new(url, DIMENSIONS, space, vectors(), Arc::new(SystemClock));
     options.patience = Duration::from_secs(30);
+    options.sight = sight;
     let store = PostgresStore::open(options.clone()).await?;
     let mut new = 0;
     let began = Instant::now();
@@ -195,7 +197,7 @@ async fn database(
             timed(questions, async |text| asked(&store, &reader, text).await).await?;
         let (compared, truth) =
             timed(questions, async |text| asked(&exact, &reader, text).await).await?;
-        let more = json!({ "records": records, "thousandths": part,
+        let more = json!({ "records": records, "sight": sight, "thousandths": part,
             "recall_at_10": share(&truth, &found),
             "exact_ms_p50": percentile(&compared, 0.5), "imported_a_second": import,
             "index_built_seconds": built });

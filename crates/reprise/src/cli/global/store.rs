@@ -65,16 +65,16 @@ fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
             deadline: context.config.global_deadline(),
             ..TierOptions::default()
         };
-        let store: Arc<dyn GlobalStore> = match context.config.global_service(user)? {
-            Some(service) => Arc::new(remote(service)),
-            None => {
-                if is_command {
-                    options.deadline = PATIENCE;
-                }
-                let folder = folder(&context);
-                let new = || embedded(&context, folder, Hold::EachWrite, vectors);
-                Arc::new(own.get_or_init(new).clone())
+        let service = context.config.global_service(user)?;
+        let store: Arc<dyn GlobalStore> = if let Some(service) = service {
+            Arc::new(remote(service))
+        } else {
+            if is_command {
+                options.deadline = PATIENCE;
             }
+            let folder = folder(&context);
+            let new = || embedded(&context, folder, Hold::EachWrite, vectors);
+            Arc::new(own.get_or_init(new).clone())
         };
         Ok(GlobalTier::new(store, caller, options))
     };
