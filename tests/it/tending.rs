@@ -1,6 +1,7 @@
 //! Memory tended from the command line: what is said of it, what is done, and all of it undone.
 
 use std::fs;
+use std::process::Command;
 
 use reprise_tests::finish;
 use serde_json::{Value, json};
@@ -126,4 +127,156 @@ fn all_that_tending_does_is_said_and_undone() {
     done(&home, &["stop"]);
     let offline = asked(&home, &["--no-daemon", "audit", "--user", "ada"]);
     assert_eq!(offline["records"], 8);
+}
+
+#[test]
+fn what_a_finished_run_leaves_answers_how_it_was_done() {
+    let home = Home::new();
+    let of_run = |name: &str, run: &str, text: &str| {
+        let mut line = line(name, "mon", text);
+        line["provenance"] = json!({ "run_id": run });
+        line
+    };
+    keep(
+        &home,
+        &[
+            of_run(
+                "q-1",
+                "r-1",
+                "Rotate the signing key of the payment service",
+            ),
+            of_run("s-1", "r-1", "Made the new key with ops/newkey.sh"),
+            of_run("s-2", "r-1", "Restarted the payment workers one by one"),
+            of_run("q-2", "r-2", "Rotate the signing key of the mail service"),
+            of_run("s-3", "r-2", "Restarted everything at once"),
+            line("n-1", "tue", "The signing key lives in the vault"),
+        ],
+    );
+    let user = ["--user", "ada"];
+    let of = |command: &[&str]| asked(&home, &[command, &user].concat());
+    for (run, quality) in [("r-1", "0.8"), ("r-2", "0.3"), ("r-3", "0.8")] {
+        let line = json!({
+            "query": "how to rotate the signing key", "used": ["n-1"], "run_id": run,
+            "quality": quality.parse::<f32>().expect("a number"),
+        });
+        let told = of(&["call", "outcome", &line.to_string()]);
+        assert_eq!(told["learned"], 1);
+    }
+    let how = of(&["how", "rotate the signing key of a service"]);
+    let runs: Vec<&str> = how["runs"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|run| run["run_id"].as_str())
+        .collect();
+    assert_eq!(runs.len(), 3, "{how}");
+    assert_eq!(runs[2], "r-2", "what went badly comes last: {how}");
+    let first = how["runs"].as_array().expect("a list");
+    let first = first
+        .iter()
+        .find(|run| run["run_id"] == "r-1")
+        .expect("it is there");
+    assert_eq!(
+        first["steps"],
+        json!([
+            "Rotate the signing key of the payment service",
+            "Made the new key with ops/newkey.sh",
+            "Restarted the payment workers one by one"
+        ])
+    );
+    let said = done(
+        &home,
+        &["recall", "where is the signing key", "--user", "ada"],
+    );
+    assert!(said.contains("worked well (.6), 3 times"), "{said}");
+    // What it tells of goes, and it goes too.
+    done(&home, &["forget", "--user", "ada", "--external-id", "s-2"]);
+    let how = of(&["how", "rotate the signing key of a service"]);
+    let gone = how["runs"].as_array().expect("a list").iter();
+    assert!(gone.clone().count() == 2 && gone.clone().all(|run| run["run_id"] != "r-1"));
+}
+
+#[test]
+fn a_tag_or_a_project_is_forgotten_after_a_look_at_what_that_takes_along() {
+    let home = Home::new();
+    let tagged = |name: &str, session: &str, tag: &str, text: &str| {
+        let mut line = line(name, session, text);
+        line["tags"] = json!([tag]);
+        line
+    };
+    let said = "The deploy script fails without the VPN";
+    keep(
+        &home,
+        &[
+            tagged("a-1", "mon", "project:api", said),
+            tagged("a-2", "tue", "project:api", said),
+            tagged("a-3", "wed", "project:api", said),
+            tagged("b-1", "mon", "billing", "The ledger is closed on Fridays"),
+            line("n-1", "mon", "The cat sleeps on the router"),
+        ],
+    );
+    let user = ["--user", "ada"];
+    let of = |command: &[&str]| asked(&home, &[command, &user].concat());
+    let distilled = of(&["consolidate"])["distilled"].clone();
+    assert_eq!(distilled.as_array().map(Vec::len), Some(1));
+    let would = of(&["forget", "--project", "api", "--dry-run"]);
+    let all = would["forgotten"].as_array().expect("a list");
+    assert_eq!(all.len(), 4, "three, and what was made of them: {would}");
+    assert!(all.contains(&distilled[0]), "{would}");
+    assert_eq!(answering(&home).len(), 4, "nothing is gone yet");
+    let gone = of(&["forget", "--project", "api", "--verify"]);
+    assert_eq!(gone["forgotten"].as_array().map(Vec::len), Some(4));
+    assert_eq!(gone["traces_in_file"], 0, "{gone}");
+    of(&["forget", "--tag", "Billing"]);
+    let left = answering(&home);
+    assert_eq!((left.len(), &left[0]["external_id"]), (1, &json!("n-1")));
+}
+
+#[test]
+fn hooks_in_two_clones_mean_one_project_and_in_two_folders_of_one_name_two() {
+    let home = Home::new();
+    let clone = |folder: &str, remote: &str| {
+        let folder = home.folder().join(folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        let git = |arguments: &[&str]| {
+            let mut git = Command::new("git");
+            let done = git.current_dir(&folder).args(arguments).output();
+            assert!(done.expect("git runs").status.success());
+        };
+        git(&["init", "-q"]);
+        git(&["remote", "add", "origin", remote]);
+        folder
+    };
+    for (folder, remote, said) in [
+        (
+            "x/api",
+            "https://github.com/acme/api.git",
+            "the first says where the keys are",
+        ),
+        (
+            "y/copy",
+            "git@github.com:acme/api.git",
+            "the second says who rotates them",
+        ),
+        (
+            "z/api",
+            "https://github.com/other/api",
+            "the third is about other things",
+        ),
+    ] {
+        let cwd = clone(folder, remote);
+        let event = json!({ "session_id": folder, "cwd": cwd, "prompt": said });
+        let mut hook = home.command(&["hook", "user-prompt", "--user", "ada"]);
+        hook.args(["--deadline-ms", "60000"]);
+        crate::together::run(&mut hook, &event.to_string());
+    }
+    let tags: Vec<Value> = answering(&home)
+        .into_iter()
+        .map(|line| line["tags"][0].clone())
+        .collect();
+    let (one, other) = (
+        "project:github.com/acme/api",
+        "project:github.com/other/api",
+    );
+    assert_eq!(tags, [one, one, other]);
 }

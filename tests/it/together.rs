@@ -144,7 +144,7 @@ fn by_hooks(home: &Home, client: usize) {
     }
 }
 
-fn run(command: &mut Command, input: &str) {
+pub(crate) fn run(command: &mut Command, input: &str) {
     let command = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

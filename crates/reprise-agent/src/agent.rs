@@ -10,6 +10,7 @@ mod growth;
 mod late;
 mod requests;
 mod single;
+mod tending;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use consolidation::Consolidation;
 use growth::GraphGrowth;
 use late::LateEmbedding;
 use requests::Requests;
+use tending::Tending;
 
 /// Ticks from one look to the next once a memory is idle and saved.
 const IDLE_TICKS: u32 = 20;
@@ -61,6 +63,7 @@ pub struct MemoryAgentState {
     growth: GraphGrowth,
     consolidation: Consolidation,
     compaction: CompactionByRule,
+    tending: Tending,
     ended: Option<oneshot::Receiver<()>>,
 }
 
@@ -100,6 +103,7 @@ impl MemoryAgentState {
         self.growth.start_if_due();
         self.consolidation.start_if_due();
         self.compaction.start_if_due();
+        self.tending.start_if_due();
 
         if idle >= self.config.limits.checkpoint_after {
             let handle = self.handle.clone();
@@ -168,7 +172,10 @@ impl MemoryAgentState {
                 engine.step_run(&run_id, &action, &used, now)
             }),
             MemoryAgentMsg::EndTrajectory { run, permit, reply } => {
-                self.tell(permit, reply, move |engine| engine.end_run(&run, now));
+                self.tell(permit, reply, move |engine| {
+                    engine.end_run(&run, now)?;
+                    engine.leave_outcome(&run.run_id, None, now).map(drop)
+                });
             }
             MemoryAgentMsg::Revise {
                 run_id,
@@ -177,7 +184,8 @@ impl MemoryAgentState {
                 permit,
                 reply,
             } => self.tell(permit, reply, move |engine| {
-                engine.revise_run(&run_id, revision, quality, now)
+                engine.revise_run(&run_id, revision, quality, now)?;
+                engine.leave_outcome(&run_id, None, now).map(drop)
             }),
             MemoryAgentMsg::Forget {
                 selector,
@@ -268,6 +276,7 @@ impl Actor for MemoryAgent {
         let growth = GraphGrowth::new(handle.clone());
         let consolidation = Consolidation::new(handle.clone());
         let compaction = CompactionByRule::new(handle.clone());
+        let tending = Tending::new(Arc::clone(&config), handle.clone());
         let end = writer::spawn(Arc::clone(&config), handle.clone(), jobs, gate)?;
         let (ended_sender, ended) = oneshot::channel();
         let agent = myself.clone();
@@ -287,6 +296,7 @@ impl Actor for MemoryAgent {
             growth,
             consolidation,
             compaction,
+            tending,
             ended: Some(ended),
         })
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_engine::{Engine, EngineError, EngineOptions, LearnSettings, OpenReport};
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, EngineError, EngineOptions, LearnSettings, OpenReport, Snapshot};
 use reprise_types::limits::RECALL_BUDGET_MS;
 use reprise_types::{
     Clock, EmbeddingSpace, LearningEngine, QueryExpander, Reranker, SystemClock, UserId,
@@ -22,6 +23,15 @@ pub type OpenEngine = Arc<
         + Sync
         + 'static,
 >;
+
+/// Finds out what is to be done to a memory for as long as it is told to go on; `None` where there
+/// was no time for that.
+pub type Tend = Arc<
+    dyn Fn(&Snapshot, DateTime<Utc>, &dyn Fn() -> bool) -> Option<TendWork> + Send + Sync + 'static,
+>;
+
+/// Does it.
+pub type TendWork = Box<dyn FnOnce(&mut Engine) -> Result<(), EngineError> + Send + 'static>;
 
 /// Starts a thread of this name, or says why the system does not.
 pub(crate) type SpawnThread =
@@ -49,6 +59,8 @@ pub struct MemoryConfig {
     pub expander: Option<Arc<dyn QueryExpander>>,
     /// Judges what was found a second time; `None` leaves the ranking as it is.
     pub reranker: Option<Arc<dyn Reranker>>,
+    /// Tends memories while nobody asks; `None` leaves them as they are.
+    pub tend: Option<Tend>,
     pub clock: Arc<dyn Clock>,
     pub limits: ServiceLimits,
     /// Starts the writers' threads; a test refuses some.
@@ -84,6 +96,10 @@ pub struct ServiceLimits {
     pub checkpoint_after: Duration,
     /// Without use for so long: the file is closed and the memory given back.
     pub passivate_after: Duration,
+    /// Without use for so long, and with enough that is new: it is tended,
+    pub tend_after: Duration,
+    /// for at most so long.
+    pub tend_budget: Duration,
     /// Memories open at once; where one more is asked for, those unused for longest are closed
     /// early.
     pub open_max: usize,
@@ -111,6 +127,8 @@ impl Default for ServiceLimits {
             reranked_max: 20,
             checkpoint_after: Duration::from_secs(5),
             passivate_after: Duration::from_mins(10),
+            tend_after: Duration::from_mins(1),
+            tend_budget: Duration::from_secs(5),
             open_max: 256,
             crowded_out_after: Duration::from_secs(2),
             tick: Duration::from_secs(1),
@@ -139,6 +157,7 @@ impl MemoryConfig {
             learn: LearnSettings::default(),
             expander: None,
             reranker: None,
+            tend: None,
             clock: Arc::new(SystemClock),
             limits: ServiceLimits::default(),
             spawn_thread: Arc::new(|name, work| {

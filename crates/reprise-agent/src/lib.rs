@@ -25,7 +25,7 @@ mod testing;
 
 pub use admission::{Admission, Permit};
 pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentState};
-pub use config::{MemoryConfig, OpenEngine, ServiceLimits};
+pub use config::{MemoryConfig, OpenEngine, ServiceLimits, Tend, TendWork};
 pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
 pub use embedder::{EmbedPool, Embedded, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;

@@ -24,6 +24,7 @@ mod names;
 mod narrow;
 mod observe;
 mod open;
+mod outcome;
 mod prepare;
 mod recall;
 mod retire;

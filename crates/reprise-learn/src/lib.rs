@@ -27,5 +27,5 @@ pub use patterns::Pattern;
 pub use settings::LearnSettings;
 pub use shipped::Shipped;
 pub use sona::{SonaFile, SonaState};
-pub use status::{Explained, ExplainedRun, LearningStatus, RunWent, Service};
+pub use status::{Explained, ExplainedRun, LearningStatus, RunWent};
 pub use trajectories::{OPEN_RUNS_MAX, RECEIPTS_MAX, STALE_AFTER, STEPS_MAX};

@@ -1,10 +1,11 @@
 //! What learning says of itself: how far it is believed, and why a record was moved.
 
 use chrono::{DateTime, Utc};
-use reprise_types::{RecordId, Revision};
+use reprise_types::{RecordId, Revision, Worked};
 use serde::Serialize;
 
 use crate::code::Code;
+use crate::journal::Run;
 use crate::learner::{ADAPTER_WORTH, EVIDENCE_WORTH, Learner};
 use crate::learning::Learning;
 
@@ -82,15 +83,6 @@ pub struct RunWent<'a> {
     pub revised: Option<Revision>,
 }
 
-/// How the runs went that used a record.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Service {
-    /// Runs held that used it.
-    pub runs: usize,
-    /// Their mean quality, 0..1.
-    pub quality: f32,
-}
-
 impl Learning {
     #[must_use]
     pub fn status(&self) -> LearningStatus {
@@ -108,6 +100,29 @@ impl Learning {
             consolidated_runs: learner.adapter.weights().runs,
             digest: self.digest(),
         }
+    }
+}
+
+impl<'a> RunWent<'a> {
+    fn of(run: &'a Run) -> Self {
+        Self {
+            run_id: &run.id,
+            at: DateTime::from_timestamp_millis(run.at_ms).unwrap_or_default(),
+            used: &run.used,
+            quality: run.quality,
+            expected: run.baseline + run.evidence + run.adapter,
+            revised: run.revised,
+        }
+    }
+}
+
+impl Learning {
+    /// A run that has ended, as far as it is held.
+    #[must_use]
+    pub fn ended_run(&self, run_id: &str) -> Option<RunWent<'_>> {
+        let number = self.trajectories.ended.get(run_id)?;
+        let run = self.learner.journal.runs.get(*number)?;
+        Some(RunWent::of(run))
     }
 }
 
@@ -157,25 +172,18 @@ impl Learner {
     /// The runs held, newest first.
     pub fn ended_runs(&self) -> impl Iterator<Item = RunWent<'_>> {
         let runs = self.journal.runs.iter().rev();
-        runs.map(|run| RunWent {
-            run_id: &run.id,
-            at: DateTime::from_timestamp_millis(run.at_ms).unwrap_or_default(),
-            used: &run.used,
-            quality: run.quality,
-            expected: run.baseline + run.evidence + run.adapter,
-            revised: run.revised,
-        })
+        runs.map(|run| RunWent::of(run))
     }
 
     /// How the runs went that used a record; `None` where none is known.
     #[must_use]
-    pub fn service(&self, record: RecordId) -> Option<Service> {
+    pub fn worked(&self, record: RecordId) -> Option<Worked> {
         let numbers = &self.evidence.uses.get(record)?.0;
         let runs = numbers
             .iter()
             .filter_map(|number| self.journal.runs.get(*number));
         let (runs, sum) = runs.fold((0, 0.0), |(count, sum), run| (count + 1, sum + run.quality));
-        (runs > 0).then(|| Service {
+        (runs > 0).then(|| Worked {
             runs,
             quality: sum / runs as f32,
         })

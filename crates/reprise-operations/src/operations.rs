@@ -16,6 +16,7 @@ pub mod history;
 pub mod hook;
 pub mod host_config;
 pub mod host_stats;
+pub mod how;
 pub mod learn;
 pub mod learning;
 pub mod learning_report;
@@ -61,6 +62,7 @@ const ALL: &[Entry] = &[
     Entry::of::<delete::Delete>(),
     Entry::of::<tags::Tags>(),
     Entry::of::<outcome::Outcome>(),
+    Entry::of::<how::How>(),
     Entry::of::<forget::Forget>(),
     Entry::of::<merge_tags::MergeTags>(),
     Entry::of::<consolidate::Consolidate>(),

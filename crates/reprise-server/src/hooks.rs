@@ -9,7 +9,7 @@ mod output;
 mod program;
 mod verdict;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use reprise_operations::{HookEvent, HookReport};
 use serde_json::Value;
@@ -20,6 +20,13 @@ pub use program::{HookProgram, Moment};
 const IGNORE_FILE: &str = ".reprise-ignore";
 
 impl HookProgram {
+    /// The folder in which the program works, by what it wrote.
+    #[must_use]
+    pub fn folder(self, input: &str) -> Option<PathBuf> {
+        let input: Value = serde_json::from_str(input).ok()?;
+        self.folders(&input).first().map(PathBuf::from)
+    }
+
     /// What the program wrote, cleaned; `None` where nothing is to be done.
     #[must_use]
     pub fn report(self, event: HookEvent, input: &str) -> Option<HookReport> {

@@ -53,7 +53,7 @@ pub use quote::quoted_lines;
 pub use quote::{QuotedMemory, unframed, without_quoted};
 pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, PublishedBy, RankSignal, Recall, RecallRequest,
-    RecallScope, RetrievedMemory, SearchTier, TaughtBy, Verdict, Why,
+    RecallScope, RetrievedMemory, SearchTier, TaughtBy, Verdict, Why, Worked,
 };
 pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, json_bytes};
 pub use restart::RestartBudget;

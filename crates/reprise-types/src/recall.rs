@@ -245,6 +245,9 @@ pub struct Why {
     /// question has too.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// How the runs went that used it; `None` where none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worked: Option<Worked>,
     /// Runs that taught the difference between `score` and `sona_score`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taught_by: Vec<TaughtBy>,
@@ -290,6 +293,33 @@ pub struct LearnedMove {
     pub evidence_gate: f32,
     /// How far what they have in common is believed, 0..1.
     pub adapter_gate: f32,
+}
+
+/// How the runs went that used a record.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Worked {
+    /// How many did, of those that are held.
+    pub runs: usize,
+    /// Their mean quality, 0..1.
+    pub quality: f32,
+}
+
+impl std::fmt::Display for Worked {
+    /// `worked well (.8), twice`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let how = match self.quality {
+            quality if quality >= 0.6 => "worked well",
+            quality if quality > 0.4 => "worked in part",
+            _ => "went badly",
+        };
+        let quality = format!("{:.1}", self.quality);
+        write!(f, "{how} ({}), ", quality.trim_start_matches('0'))?;
+        match self.runs {
+            1 => f.write_str("once"),
+            2 => f.write_str("twice"),
+            runs => write!(f, "{runs} times"),
+        }
+    }
 }
 
 /// One past run behind a learned adjustment.

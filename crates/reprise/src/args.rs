@@ -34,7 +34,7 @@ use reprise_types::{
 pub(crate) use backup::{BackupArguments, ExportArguments, ExportFormat, RestoreArguments};
 pub(crate) use branch::{BranchCommand, BranchTarget};
 pub(crate) use consolidate::{
-    ConsolidateArguments, ReviewAnswer, ReviewArguments, TendArguments, UndoArguments,
+    ConsolidateArguments, HowArguments, ReviewAnswer, ReviewArguments, TendArguments, UndoArguments,
 };
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
@@ -134,6 +134,8 @@ pub(crate) enum Command {
     Tags(TagsArguments),
     /// Print every live record, as JSON or YAML
     Export(ExportArguments),
+    /// Tell how a task like this was done before: the runs that went best, with their steps
+    How(HowArguments),
     /// Put records that say the same behind one, purge what had its time, name contradictions
     Consolidate(ConsolidateArguments),
     /// List the pairs of records that a person has to look at, or answer one
@@ -321,8 +323,11 @@ pub(crate) struct ForgetArguments {
     #[arg(long, default_value = "asked for on the command line")]
     pub(crate) reason: String,
     /// Compact afterwards and prove that the texts are gone from the file
-    #[arg(long)]
+    #[arg(long, conflicts_with = "dry_run")]
     pub(crate) verify: bool,
+    /// Only say what would be forgotten, with all that was made of it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 #[derive(Debug, Args)]
@@ -340,6 +345,12 @@ pub(crate) struct ForgetWhat {
     /// All that happened before this time
     #[arg(long, value_name = "TIME", value_parser = since)]
     pub(crate) before: Option<DateTime<Utc>>,
+    /// All that have this tag
+    #[arg(long)]
+    pub(crate) tag: Option<String>,
+    /// All of this project: its name, or a folder of it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) project: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -478,6 +489,12 @@ pub(crate) enum BenchCommand {
         /// Measure this file (the bench starts itself so)
         #[arg(long, hide = true)]
         file: Option<PathBuf>,
+    },
+    /// Duplicates, near misses and contradictions with labels, told apart
+    Consolidate {
+        /// Records in the store
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
     },
     /// Pages of a list, plain and narrowed
     List {

@@ -20,6 +20,7 @@ mod forget;
 mod global;
 mod hook;
 pub(crate) mod host;
+mod how;
 mod import;
 mod ingest;
 mod input;
@@ -99,6 +100,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Connect(arguments) => connect::run(&context, &arguments),
         Command::Disconnect(arguments) => connect::undo(&context, &arguments),
         Command::Mcp(arguments) => mcp::run(&context, &arguments),
+        Command::How(arguments) => how::run(&context, &arguments),
         Command::Consolidate(arguments) => consolidate::run(&context, &arguments),
         Command::Review(arguments) => consolidate::review(&context, &arguments),
         Command::Undo(arguments) => consolidate::take_back(&context, &arguments),

@@ -1,7 +1,8 @@
 //! The chores of one memory: texts embedded late, and the file rewritten by rule.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use reprise_engine::{Engine, EngineStats};
 use reprise_types::{EmbeddingSpace, NewRecord, WriteOutcome};
@@ -178,5 +179,41 @@ async fn compactions_asked_for_at_once_take_turns_beside_a_writer() {
     assert!(service.shut_down().await.is_clean());
     let service = bench.start().await;
     assert_eq!(stats(&service).await.live as usize, kept);
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_is_tended_once_enough_is_new_and_nobody_asks() {
+    let bench = Bench::new();
+    let looks = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&looks);
+    let mut config = bench.config.clone();
+    config.limits.tend_after = Duration::ZERO;
+    config.tend = Some(Arc::new(move |memory, now, go_on| {
+        assert!(go_on());
+        counting.fetch_add(1, Ordering::SeqCst);
+        let first = memory.records().next()?.ok()?.id;
+        Some(Box::new(move |engine| {
+            engine.put_away(&[first], now).map(drop)
+        }))
+    }));
+    let service = MemoryService::start(config, None).await.unwrap();
+    let records = |from: usize| {
+        (from..from + 40)
+            .map(|n| note(&format!("text {n}")))
+            .collect()
+    };
+    service
+        .observe(&ada(), vec![note("first of all")])
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    service.observe(&ada(), records(0)).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(looks.load(Ordering::SeqCst), 0, "too little is new");
+    service.observe(&ada(), records(40)).await.unwrap();
+    until(async || stats(&service).await.live == 80).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(looks.load(Ordering::SeqCst), 1, "nothing is new since");
     assert!(service.shut_down().await.is_clean());
 }

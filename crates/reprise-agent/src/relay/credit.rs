@@ -99,6 +99,17 @@ impl Credits {
         }
     }
 
+    /// The runs of which more is known by now: how they ended, or what came of them.
+    pub(super) fn judged(&self) -> Vec<String> {
+        let judged = self.of_runs.iter().filter(|credited| {
+            matches!(
+                credited.signal.what,
+                RunTurn::Ended { .. } | RunTurn::Approved
+            )
+        });
+        judged.map(|one| one.signal.run_id.clone()).collect()
+    }
+
     /// Whether the engine has not heard of it yet.
     pub(super) fn are_due(&self) -> bool {
         !self.of_runs.is_empty() && !self.told.load(Ordering::Acquire)

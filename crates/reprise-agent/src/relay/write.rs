@@ -61,6 +61,7 @@ impl Writing {
             let error = match visit(&parcel, &credits, arguments).await {
                 Ok(outcomes) => {
                     self.sent = parcel.cursor.unwrap_or(self.sent);
+                    leave_outcomes(credits.judged(), arguments).await;
                     return count(arguments, &outcomes, parcel.cursor);
                 }
                 Err(error) => error,
@@ -95,6 +96,23 @@ async fn visit(
             user: binding.user.to_string(),
         })
     })
+}
+
+/// Keeps what finished runs leave, now that their records are there.
+async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments) {
+    if runs.is_empty() {
+        return;
+    }
+    let now = arguments.clock.now();
+    let (job, done) = Job::run(move |engine: &mut Engine| {
+        for run in runs {
+            if let Err(error) = engine.leave_outcome(&run, None, now) {
+                tracing::warn!(%run, %error, "what a run leaves could not be kept");
+            }
+        }
+    });
+    arguments.directory.work(&arguments.binding.user, job).await;
+    let _ended = done.await.is_err();
 }
 
 /// Waits before trying again; `None` where the relay was stopped meanwhile.

@@ -50,6 +50,7 @@ pub(super) fn run(
                 let score = logistic(scored.logit);
                 let sona_score = (score + moved).clamp(0.0, 1.0);
                 let mut why = Why {
+                    worked: snapshot.learner.worked(record.id),
                     taught_by: learning.taught_by(plan.vector, record.id),
                     learning: (moved != 0.0).then(|| learned_move(learning, moved)),
                     supersedes: history(snapshot, &record),

@@ -64,6 +64,7 @@ pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &W
             reasons.push("tells a time".to_owned());
         }
     }
+    reasons.extend(why.worked.map(|worked| worked.to_string()));
     reasons.extend(taught(why));
     if reasons.is_empty() {
         reasons.push(NOTHING_SPEAKS.to_owned());

@@ -1,6 +1,7 @@
 //! How runs went: what memory learns from.
 
 use reprise_engine::Engine;
+use reprise_redact::Redactor;
 use reprise_types::{Credit, FailKind, QueryVector, RecordId, RunBeginning, RunEnding, RunOutcome};
 
 use super::{Memories, Memory, resolve};
@@ -27,12 +28,19 @@ impl Memory {
             |key| format!("request {key}"),
         );
         let now = self.now();
+        // A run with a name of its own leaves a record.
+        let is_named = line.run_id.is_some();
+        let asked = line.query.as_ref();
+        let asked = asked.map(|asked| Redactor::new().redact_text(asked).text);
         let learn = move |engine: &mut Engine| -> Result<(OutcomeReport, Vec<RecordId>), Problem> {
             let said = run_outcome(engine, line, query, || fallback)?;
             let known = match engine.outcome(&said, now) {
                 Err(error) if error.is_repetition() => 1,
                 done => done.map(|()| 0)?,
             };
+            if is_named && known == 0 {
+                engine.leave_outcome(&said.end.run_id, asked.as_deref(), now)?;
+            }
             let status = engine.learning().status();
             let report = OutcomeReport {
                 learned: 1 - known,

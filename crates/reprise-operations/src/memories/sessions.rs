@@ -7,6 +7,7 @@ mod content;
 mod given;
 mod judges;
 mod notes;
+mod taken;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,6 +27,7 @@ use given::NOTED;
 pub use given::{Given, LeftOut, Noted};
 use judges::Ran;
 pub(super) use notes::Sessions;
+use taken::Next;
 
 /// Memories put into one prompt.
 const INJECTED_MAX: usize = 4;
@@ -59,7 +61,12 @@ impl Memory {
         let key = (self.user.clone(), report.session.clone());
         match event {
             HookEvent::SessionStart => return self.latest(key, &report.project).await,
-            HookEvent::UserPrompt => return self.prompted(key, &report, RECALL).await,
+            HookEvent::UserPrompt => {
+                let (memory, session) = (self.clone(), key.clone());
+                // The prompt does not wait for it.
+                tokio::spawn(async move { memory.taken(session, Next::Prompt).await });
+                return self.prompted(key, &report, RECALL).await;
+            }
             HookEvent::PostTool => self.tool_used(key, &report).await?,
             HookEvent::Answer => self.answered(&report).await?,
             HookEvent::PreCompact => {
@@ -82,7 +89,10 @@ impl Memory {
                         .await?;
                 }
                 let broken_off = report.succeeded == Some(false);
-                self.stopped(key, broken_off).await?;
+                self.stopped(key.clone(), broken_off).await?;
+                if event == HookEvent::SessionEnd && !broken_off {
+                    self.taken(key, Next::End).await?;
+                }
             }
         }
         Ok(HookAnswer::default())
@@ -179,7 +189,7 @@ impl Memory {
     /// What was recalled for the last prompt learns from how the work went, unless it was broken
     /// off: then nothing is known of it.
     async fn stopped(&self, key: (UserId, String), broken_off: bool) -> Result<(), Problem> {
-        let (recalled, judged) = self.all.sessions.change(key, |session| {
+        let (recalled, judged) = self.all.sessions.change(key.clone(), |session| {
             (session.recalled.take(), session.judged.take())
         });
         let taught = |(_, used): &(_, Vec<_>)| !used.is_empty() && !broken_off;
@@ -202,7 +212,11 @@ impl Memory {
             failure_kind: None,
             credit: Some(Credit::Implicit),
         };
-        self.outcome(line).await.map(drop)
+        self.outcome(line).await?;
+        if judged.is_none() {
+            self.unjudged(key, format!("recall {recall_id}"));
+        }
+        Ok(())
     }
 
     /// What was kept last in a project.

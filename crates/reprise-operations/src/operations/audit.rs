@@ -123,7 +123,7 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
         audited.records += 1;
         let month = record.known_at.format("%Y-%m").to_string();
         *audited.growth.entry(month).or_default() += 1;
-        audited.never_used += usize::from(learner.service(record.id).is_none());
+        audited.never_used += usize::from(learner.worked(record.id).is_none());
         let is_made = record
             .details
             .as_ref()

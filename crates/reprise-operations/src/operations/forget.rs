@@ -12,7 +12,7 @@ use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Memory, span};
 use crate::problem::Problem;
 
-/// What is to be forgotten: exactly one of the four.
+/// What is to be forgotten: exactly one of the six.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
@@ -28,6 +28,15 @@ pub struct Arguments {
     /// All that happened before this instant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<String>,
+    /// All that have this tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
+    /// All of this project: what is tagged `project:NAME`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Only say what would be forgotten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     /// Why; the audit stub keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -37,26 +46,44 @@ impl Arguments {
     /// The selectors to try, in order: an external id may have come from the batch contract or from
     /// an event log.
     pub fn selectors(&self, calendar: &Calendar) -> Result<Vec<ForgetSelector>, String> {
-        match (self.id, &self.external_id, &self.session, &self.before) {
-            (Some(id), None, None, None) => Ok(vec![ForgetSelector::Id(id)]),
-            (None, Some(external), None, None) => {
-                let named = |space| ForgetSelector::External(ExternalId::new(space, external));
-                Ok(ExternalId::NAMED.map(named).into())
-            }
-            (None, None, Some(session), None) => Ok(vec![ForgetSelector::Session(session.clone())]),
-            (None, None, None, Some(before)) => {
-                let before = calendar.since(before).map_err(|error| error.to_string())?;
-                Ok(vec![ForgetSelector::Before(before)])
-            }
-            _ => Err("name one of id, external_id, session and before".to_owned()),
+        let tag = self
+            .project
+            .as_ref()
+            .map(|name| ["project:", name].concat());
+        let tag = tag.as_ref().or(self.tag.as_ref());
+        let named = [
+            self.id.is_some(),
+            self.external_id.is_some(),
+            self.session.is_some(),
+            self.before.is_some(),
+            self.tag.is_some(),
+            self.project.is_some(),
+        ];
+        if named.iter().filter(|is_named| **is_named).count() != 1 {
+            return Err("name one of id, external_id, session, before, tag and project".to_owned());
         }
+        Ok(if let Some(id) = self.id {
+            vec![ForgetSelector::Id(id)]
+        } else if let Some(external) = &self.external_id {
+            let named = |space| ForgetSelector::External(ExternalId::new(space, external));
+            ExternalId::NAMED.map(named).into()
+        } else if let Some(session) = &self.session {
+            vec![ForgetSelector::Session(session.clone())]
+        } else if let Some(before) = &self.before {
+            let before = calendar.since(before).map_err(|error| error.to_string())?;
+            vec![ForgetSelector::Before(before)]
+        } else {
+            tag.into_iter()
+                .map(|tag| ForgetSelector::Tag(tag.clone()))
+                .collect()
+        })
     }
 }
 
 /// What was forgotten.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Forgotten {
-    /// Newest first; may be nothing.
+    /// With what was put behind them and distilled from them; may be nothing.
     pub forgotten: Vec<RecordId>,
 }
 
@@ -79,6 +106,14 @@ impl Operation for Forget {
         let selectors = selectors.map_err(Problem::invalid)?;
         let now = memory.now();
         let reason = arguments.reason;
+        if arguments.dry_run {
+            let preview = move |engine: &mut Engine| {
+                let mut would = selectors.iter().map(|one| engine.would_forget(one));
+                would.find(|would| !would.is_empty()).unwrap_or_default()
+            };
+            let forgotten = memory.with_engine(preview).await?;
+            return Ok(Forgotten { forgotten });
+        }
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
         let forget = move |engine: &mut Engine| {
             for selector in &selectors {

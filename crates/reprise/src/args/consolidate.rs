@@ -55,3 +55,14 @@ pub(crate) struct UndoArguments {
     #[command(flatten)]
     pub(crate) tend: TendArguments,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct HowArguments {
+    /// The task
+    pub(crate) query: String,
+    /// Runs at most
+    #[arg(long)]
+    pub(crate) limit: Option<usize>,
+    #[command(flatten)]
+    pub(crate) tend: TendArguments,
+}

@@ -12,7 +12,9 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Keep and bring back",
-        &["ingest", "import", "learn", "recall", "list", "outcome"],
+        &[
+            "ingest", "import", "learn", "recall", "how", "list", "outcome",
+        ],
     ),
     (
         "Single records",

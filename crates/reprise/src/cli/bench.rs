@@ -2,6 +2,7 @@
 //! what it is compared with, taken in the same run.
 
 mod concurrent;
+mod consolidate;
 mod corpus;
 mod faces;
 mod figures;
@@ -21,6 +22,7 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
     match command {
         BenchCommand::Recall { records } => recall::run(context, *records),
         BenchCommand::Concurrent { records } => concurrent::run(context, *records),
+        BenchCommand::Consolidate { records } => consolidate::run(context, *records),
         BenchCommand::List { records } => list::run(context, *records),
         BenchCommand::Faces { records } => faces::run(context, *records),
         BenchCommand::Ingest { events } => ingest::run(context, *events),

@@ -64,7 +64,8 @@ pub(super) fn diary(context: &Context, arguments: &TendArguments) -> anyhow::Res
     ask::<Diary>(context, &arguments.user, Effect::Reads, asked)
 }
 
-fn ask<O: Operation>(
+/// Prints what an operation answers.
+pub(super) fn ask<O: Operation>(
     context: &Context,
     user: &UserId,
     effect: Effect,

@@ -4,10 +4,12 @@
 mod erasure;
 
 use std::io::Write;
+use std::path::Path;
 
-use reprise_operations::Operation;
+use reprise_knowledge::Project;
 use reprise_operations::operations::compact::{self, Compact};
 use reprise_operations::operations::forget::{self, Forget};
+use reprise_operations::{Effect, Operation};
 use reprise_types::RecordId;
 use serde_json::json;
 
@@ -26,6 +28,9 @@ struct Proof {
 }
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
+    if arguments.dry_run {
+        return preview(context, arguments);
+    }
     let file = context.places.file_of(&arguments.user);
     let session = Session::open(context, &arguments.user, Forget::SPEC.effect)?;
     // Others may write, and compact, between any two of these steps.
@@ -50,6 +55,25 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     say(context, arguments, &forgotten, proof.as_ref())?;
     let done = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces == 0);
     Ok(if done { Exit::Success } else { Exit::Refused })
+}
+
+/// Says what would be forgotten.
+fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
+    let session = Session::open(context, &arguments.user, Effect::Reads)?;
+    let would = session.call::<Forget>(body(arguments));
+    session.close();
+    let would = would?.forgotten;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", json!({ "dry_run": true, "forgotten": would }))?;
+    } else {
+        let count = terminal::count(would.len(), "record");
+        writeln!(out, "{count} would be forgotten")?;
+        for id in would {
+            writeln!(out, "{id}")?;
+        }
+    }
+    Ok(Exit::Success)
 }
 
 fn say(
@@ -113,6 +137,16 @@ fn body(arguments: &ForgetArguments) -> forget::Arguments {
         external_id: what.external_id.clone(),
         session: what.session.clone(),
         before: what.before.map(|before| before.to_rfc3339()),
+        tag: what.tag.clone(),
+        project: what.project.as_deref().map(project),
+        dry_run: arguments.dry_run,
         reason: Some(arguments.reason.clone()),
     }
+}
+
+/// The name of a project that is named by one of its folders.
+fn project(named: &str) -> String {
+    let folder = Path::new(named);
+    let found = folder.is_dir().then(|| Project::of(folder)).flatten();
+    found.map_or_else(|| named.to_owned(), |found| found.name().to_owned())
 }

@@ -4,6 +4,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use reprise_knowledge::Project;
 use reprise_operations::HookAnswer;
 use reprise_server::{Call, Client};
 
@@ -46,7 +47,13 @@ async fn ask(context: &Context, arguments: &HookArguments) -> Option<HookAnswer>
         let mut input = String::new();
         let mut stdin = std::io::stdin().lock().take(INPUT_BYTES_MAX);
         stdin.read_to_string(&mut input).ok()?;
-        program.report(event, &input)
+        let mut report = program.report(event, &input)?;
+        // Worktrees, clones and other machines mean the same project.
+        let folder = program.folder(&input);
+        if let Some(project) = folder.as_deref().and_then(Project::of) {
+            project.name().clone_into(&mut report.project);
+        }
+        Some(report)
     });
     let client: Client = daemon::client(context).ok()?;
     let report = read.await.ok()??;

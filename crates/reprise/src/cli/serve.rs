@@ -9,6 +9,7 @@ use std::time::Duration;
 use reprise_agent::{MemoryConfig, OpenEmbedder};
 use reprise_embed::{EmbedderFactory, Variant};
 use reprise_engine::Engine;
+use reprise_knowledge::{carry_out, plan_while};
 use reprise_operations::Catalogue;
 use reprise_server::{Daemon, DaemonOptions, Ended};
 use reprise_store::RealDisk;
@@ -71,6 +72,11 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
     );
     // Without a model whoever writes may bring vectors of any one space.
     config.space = (!context.no_model).then(|| Variant::Int8.space());
+    config.tend = Some(Arc::new(|memory, now, go_on| {
+        let plan = plan_while(memory, now, go_on);
+        let work = move |engine: &mut Engine| carry_out(engine, plan, now).map(drop);
+        Some(Box::new(work))
+    }));
     context.config.apply(&mut config)?;
     Ok(config)
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
+use chrono::{DateTime, Utc};
 use reprise_types::{RecallId, RecordId, UserId};
 
 /// Sessions that are remembered between their events; the one idle for longest goes first.
@@ -19,6 +20,9 @@ pub(crate) struct Sessions(Mutex<BTreeMap<(UserId, String), Session>>);
 pub(super) struct Session {
     /// The last prompt's recall, and what of it was put into the prompt.
     pub(super) recalled: Option<(RecallId, Vec<RecordId>)>,
+    /// The run of its last answer, and when that was finished, where no test judged it: what comes
+    /// next tells how it was taken.
+    pub(super) unjudged: Option<(String, DateTime<Utc>)>,
     /// How the last test since then went.
     pub(super) judged: Option<bool>,
     /// What was put into its prompts: it stands there already.

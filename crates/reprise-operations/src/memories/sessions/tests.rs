@@ -9,6 +9,8 @@ use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_types::{EmbedError, SystemClock, hostile_text, parse_timestamp, quoted_lines};
 
+use chrono::TimeDelta;
+
 use super::*;
 use crate::memories::{prompts, replay};
 use crate::wire::Fate;
@@ -199,5 +201,63 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
         matches!(followed[..], [one] if one.contains("per sum")),
         "{followed:?}"
     );
+    memories.shut_down().await;
+}
+
+#[derive(Debug)]
+struct Told(Mutex<DateTime<Utc>>);
+
+impl reprise_types::Clock for Told {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap()
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_tests_is_judged_by_what_came_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let ada = "ada".parse().unwrap();
+    let begin = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
+    let clock = Arc::new(Told(Mutex::new(begin)));
+    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+    let config = MemoryConfig::new(
+        folder.path().into(),
+        384,
+        open,
+        Arc::new(|| Err(no_model())),
+    );
+    let service = MemoryService::start(config, None).await.unwrap();
+    let memories = Memories::new(service, clock.clone());
+    let memory = memories.of(&ada);
+    let lesson = "the checkout total is wrong with a coupon since the rounding changed";
+    let fact = NewRecord::new(lesson, MemorySource::UserInput, MemoryKind::Finding);
+    memory.keep_one(fact).await.unwrap();
+    for (session, seconds, end, expected) in [
+        ("a", 5, false, 0.6_f32),
+        ("b", 60, false, 0.8),
+        ("c", 600, false, 0.85),
+        ("d", 5, true, 0.85),
+    ] {
+        let hook = |event| memory.hook(event, prompt(session));
+        let given = hook(HookEvent::UserPrompt).await.unwrap().context;
+        assert!(given.contains("rounding"), "{given}");
+        hook(HookEvent::Stop).await.unwrap();
+        *clock.0.lock().unwrap() += TimeDelta::seconds(seconds);
+        if end {
+            hook(HookEvent::SessionEnd).await.unwrap();
+        } else {
+            let key = (ada.clone(), session.to_owned());
+            memory.taken(key, Next::Prompt).await.unwrap();
+        }
+        let last = memory.with_engine(|engine| {
+            let snapshot = engine.snapshot();
+            snapshot
+                .learner()
+                .ended_runs()
+                .next()
+                .map(|run| run.quality)
+        });
+        assert_eq!(last.await.unwrap(), Some(expected), "{session}");
+    }
     memories.shut_down().await;
 }

@@ -1,0 +1,139 @@
+//! How something like this was done before.
+
+use std::borrow::Cow;
+
+use reprise_types::{
+    MemoryFilter, MemoryKind, MemorySource, QuotedMemory, RecallRequest, RecallScope, RecordId,
+    RetrievedMemory, system_entropy,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::catalogue::{Operation, Profile, Spec};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::{instant, whole};
+
+/// Runs that are looked at for the best of them.
+const CANDIDATES: usize = 32;
+const LIMIT_DEFAULT: usize = 3;
+/// Quality from which on a run went well.
+const WELL: f32 = 0.6;
+/// One minus the cosine up to which a run is of the same kind, where no word is shared.
+const NEAR: f32 = 0.5;
+
+/// What is to be done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// The task.
+    pub query: String,
+    /// Runs at most; 3 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+}
+
+/// A run that had a task like it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// The record that it left.
+    pub id: RecordId,
+    /// The host's name for it.
+    pub run_id: String,
+    /// When it ended.
+    pub at: String,
+    /// Its task.
+    pub question: String,
+    /// What was done, in order.
+    pub steps: Vec<String>,
+    /// Records of earlier work that it used.
+    pub used: Vec<RecordId>,
+    /// How it went, 0..1.
+    pub quality: f32,
+    /// How likely it is of the same kind, 0..1.
+    pub likeness: f32,
+}
+
+/// The best runs.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    /// Those that went well first, and of these the likest.
+    pub runs: Vec<Run>,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct How;
+
+impl Operation for How {
+    const SPEC: Spec = Spec::reads(
+        "how",
+        "How a task like this was done before: the runs that went best, with their steps.",
+    )
+    .tool("how", Profile::Full);
+    type Arguments = Arguments;
+    type Answer = Done;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Done, Problem> {
+        let request = RecallRequest {
+            top_k: CANDIDATES,
+            filter: MemoryFilter {
+                kinds: Some(vec![MemoryKind::Strategy]),
+                sources: Some(vec![MemorySource::TrajectoryOutcome]),
+                ..MemoryFilter::default()
+            },
+            ..RecallRequest::new(arguments.query)
+        };
+        let request = request.heard(&memory.calendar());
+        let found = memory.recall(request, None, RecallScope::Local).await?;
+        let mut runs: Vec<Run> = found.results.iter().filter_map(Run::of).collect();
+        // Stable: of one kind the likest stays first.
+        runs.sort_by_key(|run| run.quality < WELL);
+        runs.truncate(arguments.limit.unwrap_or(LIMIT_DEFAULT));
+        Ok(Done { runs })
+    }
+
+    fn text(done: &Done) -> Cow<'_, str> {
+        let mut quoted = QuotedMemory::new(system_entropy());
+        for run in &done.runs {
+            let day = run.at.get(..10).unwrap_or_default();
+            let label = format!("- {day} [{}], quality {:.2}: ", run.id, run.quality);
+            quoted.line(&label, &run.question);
+            for (number, step) in run.steps.iter().enumerate() {
+                quoted.line(&format!("  {}. ", number + 1), step);
+            }
+        }
+        let text = format!("{} runs\n{}", done.runs.len(), quoted.into_text());
+        text.trim_end().to_owned().into()
+    }
+}
+
+impl Run {
+    fn of(found: &RetrievedMemory) -> Option<Self> {
+        let near = found.why.raw_distance.is_some_and(|far| far <= NEAR);
+        if !near && found.why.matched_words.is_empty() {
+            return None;
+        }
+        let record = &found.record;
+        let details = record.details.as_ref()?;
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let list = |name: &str| details[name].as_array().into_iter().flatten();
+        Some(Self {
+            id: record.id,
+            run_id: text(&details["run_id"])?,
+            at: instant(record.timestamp),
+            question: text(&details["question"])?,
+            steps: list("steps").filter_map(text).collect(),
+            used: list("used")
+                .filter_map(|id| id.as_str()?.parse().ok())
+                .collect(),
+            quality: record.quality_score.unwrap_or_default(),
+            likeness: found.score,
+        })
+    }
+}
