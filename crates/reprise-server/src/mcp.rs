@@ -11,7 +11,7 @@ use std::sync::Arc;
 use axum::http::request::Parts;
 use reprise_operations::operations::resource;
 use reprise_operations::{
-    Catalogue, Memories, Operation, Problem, ProblemKind, Profile, ToolAnswer,
+    Catalogue, Effect, Memories, Operation, Problem, ProblemKind, Profile, ToolAnswer,
 };
 use reprise_types::UserId;
 use rmcp::model::{
@@ -23,6 +23,7 @@ use rmcp::model::{
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Call, Client};
@@ -52,9 +53,47 @@ pub struct McpFace {
     /// Over HTTP the request says whose memory it is.
     user: Option<UserId>,
     profile: Profile,
+    /// The project that it keeps to.
+    project: Option<String>,
 }
 
 impl McpFace {
+    /// The same for one project: what is read is read of it alone where a client names none, and
+    /// lessons are its own.
+    #[must_use]
+    pub fn in_project(self, project: Option<String>) -> Self {
+        Self { project, ..self }
+    }
+
+    /// What a client says, within the project that this keeps to.
+    fn scoped(&self, name: &str, mut arguments: Map<String, Value>) -> Map<String, Value> {
+        let (Some(project), Some(entry)) = (&self.project, self.catalogue.tool(name)) else {
+            return arguments;
+        };
+        if entry.spec.name == "learn" {
+            let tag = Value::from(["project:", project].concat());
+            let tags = arguments
+                .entry("tags")
+                .or_insert_with(|| Value::Array(Vec::new()));
+            if let Value::Array(tags) = tags
+                && !tags.contains(&tag)
+            {
+                tags.push(tag);
+            }
+        }
+        let mut generator = SchemaGenerator::default();
+        let takes = entry.arguments_schema(&mut generator);
+        let takes = takes
+            .get("properties")
+            .and_then(|taken| taken.get("project"));
+        if entry.spec.effect == Effect::Reads && takes.is_some() {
+            arguments
+                .entry("project")
+                .or_insert_with(|| Value::from(project.as_str()));
+        }
+        arguments
+    }
+
     /// A thin proxy in front of the daemon.
     #[must_use]
     pub fn proxy(
@@ -68,6 +107,7 @@ impl McpFace {
             catalogue,
             user: Some(user),
             profile,
+            project: None,
         }
     }
 
@@ -84,6 +124,7 @@ impl McpFace {
             catalogue,
             user,
             profile,
+            project: None,
         }
     }
 
@@ -206,7 +247,7 @@ impl ServerHandler for McpFace {
             let said = format!("there is no tool `{name}` in this profile; list the tools first");
             return Err(ErrorData::invalid_params(said, None));
         }
-        let arguments = request.arguments.unwrap_or_default();
+        let arguments = self.scoped(name, request.arguments.unwrap_or_default());
         let answered = tokio::select! {
             answered = self.tool(&context, &user, name, arguments) => answered,
             () = context.ct.cancelled() => {

@@ -38,9 +38,9 @@ pub(crate) use consolidate::{
 };
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
-    CallArguments, ConnectArguments, EditArguments, HookArguments, HostProgram, LearnArguments,
-    LinkArguments, McpArguments, NamedArguments, OpenArguments, RelatedArguments, ServeArguments,
-    TagsArguments, TokenCommand, WhoseArguments,
+    CallArguments, ConnectArguments, ConnectScope, EditArguments, HookArguments, HostProgram,
+    LearnArguments, LinkArguments, McpArguments, NamedArguments, OpenArguments, RelatedArguments,
+    ServeArguments, TagsArguments, TokenCommand, WhoseArguments,
 };
 pub(crate) use global::{
     GlobalCommand, GlobalImportArguments, GlobalServeArguments, GlobalTokenCommand, May,

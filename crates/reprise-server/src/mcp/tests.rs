@@ -15,12 +15,11 @@ type Session = RunningService<RoleClient, ()>;
 
 async fn session(running: &Running, profile: Profile) -> Session {
     let client = Arc::new(Client::new(running.place.clone()));
-    let face = McpFace::proxy(
-        client,
-        Catalogue::default(),
-        "ada".parse().unwrap(),
-        profile,
-    );
+    let user = "ada".parse().unwrap();
+    session_of(McpFace::proxy(client, Catalogue::default(), user, profile)).await
+}
+
+async fn session_of(face: McpFace) -> Session {
     let (near, far) = tokio::io::duplex(1 << 20);
     tokio::spawn(async move {
         let served = face.serve(far).await.unwrap();
@@ -436,4 +435,38 @@ async fn a_slip_of_a_tag_is_doubted_found_and_merged() {
     );
     let tags = call(&session, "tags", json!({})).await.unwrap();
     assert_eq!(tags["tags"].as_array().unwrap().len(), 1, "{tags}");
+}
+
+#[tokio::test]
+async fn a_server_of_one_project_keeps_to_it() {
+    let running = run().await;
+    let client = Arc::new(Client::new(running.place.clone()));
+    let (user, profile) = ("ada".parse().unwrap(), Profile::Default);
+    let face = McpFace::proxy(client, Catalogue::default(), user, profile);
+    let project = Some("github.com/acme/api".to_owned());
+    let own = session_of(face.clone().in_project(project)).await;
+    let all = session_of(face).await;
+    let lesson = |text: &str| json!({"title": text, "text": text, "tags": ["keys"]});
+    call(
+        &own,
+        "learn",
+        lesson("The signing keys of the api are in the vault"),
+    )
+    .await
+    .unwrap();
+    call(
+        &all,
+        "learn",
+        lesson("The signing keys of the shop are in the safe"),
+    )
+    .await
+    .unwrap();
+    for (session, found) in [(&own, 1), (&all, 2)] {
+        let asked = json!({"query": "where are the signing keys"});
+        let answer = call(session, "recall", asked).await.unwrap();
+        let results = answer["results"].as_array().unwrap();
+        assert_eq!(results.len(), found, "{answer}");
+    }
+    drop((own, all));
+    running.end().await;
 }

@@ -76,9 +76,22 @@ pub(crate) struct TagsArguments {
 pub(crate) struct McpArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Which tools the client sees: lean (4), default (9), full (21) or workspace (24)
+    /// Which tools the client sees: lean (4), default (9), full (27) or workspace (24)
     #[arg(long, default_value = "default")]
     pub(crate) profile: Profile,
+    /// All of the user's memory, or the part of the project that it is started in
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) scope: ConnectScope,
+}
+
+/// How much of a memory an agent's program is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum ConnectScope {
+    /// All of it
+    #[default]
+    User,
+    /// What belongs to the project, by git remote and first commit
+    Project,
 }
 
 #[derive(Debug, Args)]
@@ -258,6 +271,9 @@ pub(crate) struct ConnectArguments {
     /// Print what would be written, and write nothing
     #[arg(long)]
     pub(crate) show: bool,
+    /// All of the user's memory, or the part of the project that the program works in
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) scope: ConnectScope,
     /// Take the place of another program's MCP server of our name, until `disconnect`
     #[arg(long)]
     pub(crate) replace: bool,

@@ -20,7 +20,7 @@ use anyhow::Context as _;
 use serde_json::Value;
 
 use super::Context;
-use crate::args::{ConnectArguments, HostProgram};
+use crate::args::{ConnectArguments, ConnectScope, HostProgram};
 use crate::exit::Exit;
 use apply::{Backup, Change};
 use entry::Entry;
@@ -150,6 +150,7 @@ fn entry(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Entr
         program: std::env::current_exe()?.display().to_string(),
         data: context.places.data.display().to_string(),
         user: arguments.whose.user.to_string(),
+        of_project: arguments.scope == ConnectScope::Project,
         replaces: arguments.replace,
     })
 }

@@ -7,23 +7,37 @@ use serde_json::{Value, json};
 /// Our name among a program's MCP servers. It prefixes the tools: `memory.recall` reads well.
 pub(super) const SERVER: &str = "memory";
 
+/// What keeps a server to one project.
+const SCOPE: [&str; 2] = ["--scope", "project"];
+
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) program: String,
     pub(super) data: String,
     pub(super) user: String,
+    /// Whether the program is given the memory of its project alone.
+    pub(super) of_project: bool,
     /// Whether a server of our name that is another program's makes way.
     pub(super) replaces: bool,
 }
 
 impl Entry {
-    pub(super) fn arguments(&self) -> [&str; 5] {
-        ["--data-dir", &self.data, "mcp", "--user", &self.user]
+    pub(super) fn arguments(&self) -> Vec<&str> {
+        let mut arguments = vec!["--data-dir", &self.data, "mcp", "--user", &self.user];
+        if self.of_project {
+            arguments.extend(SCOPE);
+        }
+        arguments
     }
 
     /// Whether these are arguments that an entry gave a server.
     pub(super) fn has_written(arguments: &[&str]) -> bool {
-        matches!(arguments, ["--data-dir", _, "mcp", "--user", _])
+        let [scope, project] = SCOPE;
+        match arguments {
+            ["--data-dir", _, "mcp", "--user", _] => true,
+            ["--data-dir", _, "mcp", "--user", _, one, other] => (*one, *other) == (scope, project),
+            _ => false,
+        }
     }
 
     /// Whether this is a command that an entry gave a hook.

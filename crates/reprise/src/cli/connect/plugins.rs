@@ -28,6 +28,7 @@ fn written(form: HookForm) -> Value {
         program: "reprise".to_owned(),
         data: "D".to_owned(),
         user: "U".to_owned(),
+        of_project: false,
         replaces: false,
     };
     let mut file = Map::new();

@@ -33,6 +33,7 @@ impl Home {
             program: "/opt/reprise".to_owned(),
             data: "/d".to_owned(),
             user: "ada".to_owned(),
+            of_project: false,
             replaces: true,
         };
         connecting(PROGRAM, self.0.path(), &entry).unwrap()
@@ -144,6 +145,7 @@ fn where_one_file_cannot_be_changed_none_is() {
         program: "/opt/reprise".to_owned(),
         data: "/d".to_owned(),
         user: "ada".to_owned(),
+        of_project: false,
         replaces: true,
     };
     assert!(connecting(PROGRAM, home.0.path(), &entry).is_err());

@@ -19,6 +19,7 @@ fn entry() -> Entry {
         program: "/opt/it's here/reprise".to_owned(),
         data: "/home/ada/data".to_owned(),
         user: "ada".to_owned(),
+        of_project: false,
         replaces: false,
     }
 }
@@ -196,6 +197,18 @@ fn a_file_that_is_something_else_is_left_alone() {
     let foreign = "export const Mine = async () => ({})\n";
     assert!(plugin.with(foreign, &entry()).is_err());
     assert_eq!(plugin.without(foreign).unwrap(), foreign);
+}
+
+#[test]
+fn a_server_of_one_project_is_known_as_ours() {
+    let of_project = Entry {
+        of_project: true,
+        ..entry()
+    };
+    let arguments = of_project.arguments();
+    assert_eq!(arguments[5..], ["--scope", "project"]);
+    assert!(Entry::has_written(&arguments) && Entry::has_written(&entry().arguments()));
+    assert!(!Entry::has_written(&[&arguments[..6], &["other"]].concat()));
 }
 
 #[test]
