@@ -135,16 +135,15 @@ fn excludes(a: &str, b: &str) -> bool {
         return false;
     }
     let head = a.get(..before).unwrap_or_default();
-    let Some(verb) = head
-        .iter()
-        .position(|word| TAKES_ONE.contains(&word.as_str()))
-    else {
+    let is_subject = |word: &String| word.len() > 2 && !ARTICLES.contains(&word.as_str());
+    let mut words = head.iter().enumerate();
+    // `The default branch is main`: a verb has its subject before it.
+    let verb = words.position(|(at, word)| {
+        TAKES_ONE.contains(&word.as_str()) && head.iter().take(at).any(is_subject)
+    });
+    let Some(verb) = verb else {
         return false;
     };
-    let is_subject = |word: &String| word.len() > 2 && !ARTICLES.contains(&word.as_str());
-    if !head.iter().take(verb).any(is_subject) {
-        return false;
-    }
     let last = head.last().map_or("", String::as_str);
     let first = |span: &[String]| span.first().cloned().unwrap_or_default();
     let labels = |word: &str| LABELS.contains(&word) || word.starts_with('#');
@@ -161,6 +160,13 @@ fn excludes(a: &str, b: &str) -> bool {
         return false;
     }
     let between = head.get(verb + 1..).unwrap_or_default();
+    // What is enabled for one may be enabled for another.
+    if between
+        .iter()
+        .any(|word| matches!(word.as_str(), "for" | "of"))
+    {
+        return false;
+    }
     let is_event = |word: &String| word.ends_with("ing") && word.len() > 5;
     if between.iter().any(is_event) || spans.iter().any(|span| span.iter().any(is_event)) {
         return false;

@@ -149,6 +149,11 @@ const NEAR_MISSES: &[(&str, &str, &str)] = &[
         "The T reads the mysql database",
     ),
     (
+        "beneficiary",
+        "Caching is enabled for the T",
+        "Caching is enabled for the O",
+    ),
+    (
         "antonym",
         "Caching is enabled for the T",
         "Caching is disabled for the T",

@@ -28,6 +28,7 @@ const BATCH: usize = 2_000;
 /// Records that are asked for before and after.
 const QUESTIONS: usize = 500;
 const TOP: usize = 10;
+const EXAMPLES: usize = 12;
 
 const FIRST: [&str; 40] = [
     "amber", "brisk", "copper", "dapper", "eager", "fallow", "gentle", "hollow", "ivory", "jolly",
@@ -137,8 +138,8 @@ const APART: [(&str, &str); 12] = [
         "The T will depend on the O for logins",
     ),
     (
-        "Restart the T with the O attached",
-        "Restart the T without the O attached",
+        "Deploy the T with the O on Fridays",
+        "Deploy the T with the O on Mondays",
     ),
     (
         "The T must read the O on Mondays",
@@ -202,6 +203,10 @@ struct Figures {
     recall_after: f64,
     plan_s: f64,
     carry_out_s: f64,
+    /// Some of the pairs that were flagged and are no contradictions.
+    alarms: Vec<[String; 2]>,
+    /// Some of the contradictions that were not.
+    missed: Vec<[String; 2]>,
 }
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
@@ -350,7 +355,16 @@ fn measured(records: usize) -> anyhow::Result<Figures> {
         recall_after,
         plan_s,
         carry_out_s,
+        alarms: told(&texts, contrary.difference(&labels.contrary)),
+        missed: told(&texts, labels.contrary.difference(&contrary)),
     })
+}
+
+/// What some pairs say.
+fn told<'a>(texts: &[String], pairs: impl Iterator<Item = &'a (usize, usize)>) -> Vec<[String; 2]> {
+    let text = |place: usize| texts.get(place).cloned().unwrap_or_default();
+    let told = pairs.map(|(one, other)| [text(*one), text(*other)]);
+    told.take(EXAMPLES).collect()
 }
 
 type Pairs = BTreeSet<(usize, usize)>;
