@@ -1,5 +1,5 @@
-//! Tending one memory while nobody asks: what is to be done is found out beside the writer, within a
-//! budget, and done in one visit.
+//! Tending one memory while nobody asks: what is to be done is found out beside the writer, within
+//! a budget, and done in one visit.
 //!
 //! One memory of a process at a time.
 
