@@ -260,7 +260,7 @@ impl House {
     }
 
     /// Every route of the page, as its sources name them.
-    pub(super) fn page_routes(&self) -> Vec<String> {
+    pub(super) fn page_routes() -> Vec<String> {
         let tree = Tree::read().expect("the workspace is readable");
         let page = tree.sources.iter();
         let page = page.filter(|source| source.path.starts_with("crates/reprise-page/src/"));
@@ -314,7 +314,7 @@ fn request(
     body: Option<&Value>,
 ) -> (u16, Vec<u8>) {
     let mut stream = TcpStream::connect(address).expect("it listens");
-    let patience = Some(Duration::from_secs(60));
+    let patience = Some(Duration::from_mins(1));
     stream.set_read_timeout(patience).expect("a timeout");
     let body = body.map(Value::to_string).unwrap_or_default();
     let token = token.map_or_else(String::new, |t| format!("Authorization: Bearer {t}\r\n"));

@@ -8,7 +8,7 @@ const TEXT: &str = "zq7mkvx";
 /// What is tagged as sensitive begins so: not even its owner's export holds it.
 const SENSITIVE: &str = "zq7mkvxq";
 /// The first numbers of the marked vector, the rest fall off.
-const NUMBERS: [f32; 4] = [0.412_345_67, -0.398_765_43, 0.301_928_37, -0.287_654_32];
+const NUMBERS: [f32; 4] = [0.412_345, -0.398_765, 0.301_928, -0.287_654];
 const DIMENSIONS: usize = 384;
 
 /// A vector with the marked numbers, of length 1.
@@ -113,7 +113,9 @@ impl Marks {
 }
 
 fn text_forms(mark: &str) -> Vec<(&'static str, Vec<u8>)> {
-    let hex: String = mark.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let digits = mark.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
+    let hex = digits.filter_map(|digit| char::from_digit(u32::from(digit), 16));
+    let hex: String = hex.collect();
     let backwards: String = mark.chars().rev().collect();
     let mut forms = vec![
         ("a text", mark.as_bytes().to_vec()),
