@@ -17,9 +17,12 @@ mod faces;
 mod global;
 mod home;
 mod import;
+mod knowledge;
+mod lessons;
 #[cfg(target_os = "linux")]
 mod offline;
 mod people;
+mod projections;
 mod requirements;
 mod tending;
 mod tidy;

@@ -176,6 +176,16 @@ impl Snapshot {
         counted.filter(|(_, count)| *count > 0).collect()
     }
 
+    /// The live records that have a tag, in the order in which they were kept.
+    #[must_use]
+    pub fn tagged(&self, tag: &str) -> Vec<RecordId> {
+        let ordinals = self.marks.tagged(tag, None).into_iter();
+        let live = ordinals.filter_map(|ordinal| self.index.doc(ordinal));
+        live.filter(reprise_index::Doc::is_live)
+            .map(|doc| doc.id)
+            .collect()
+    }
+
     /// The links of a live record to others that are live, in the order in which they were made.
     #[must_use]
     pub fn links(&self, id: RecordId) -> Vec<Link> {
@@ -192,11 +202,25 @@ impl Snapshot {
     /// at most `limit`.
     #[must_use]
     pub fn related(&self, id: RecordId, depth: usize, limit: usize) -> Vec<Related> {
+        self.related_by(id, depth, limit, |_, _| true)
+    }
+
+    /// The same over links that `follows` takes, by their relation and whether they lead away.
+    #[must_use]
+    pub fn related_by(
+        &self,
+        id: RecordId,
+        depth: usize,
+        limit: usize,
+        follows: impl Fn(&str, bool) -> bool,
+    ) -> Vec<Related> {
         let Some(ordinal) = self.ordinal(id) else {
             return Vec::new();
         };
         let live = |ordinal: u32| self.index.doc(ordinal).is_some_and(|doc| doc.is_live());
-        let reached = self.marks.reach(ordinal, depth.min(DEPTH_MAX), live);
+        let reached = self
+            .marks
+            .reach(ordinal, depth.min(DEPTH_MAX), live, follows);
         let related = reached.into_iter().filter_map(|reached| {
             Some(Related {
                 link: self.seen_from(reached.via, reached.link)?,
@@ -205,6 +229,16 @@ impl Snapshot {
             })
         });
         related.take(limit).collect()
+    }
+
+    /// Every link between two live records, in the order in which they were made: from, to,
+    /// relation.
+    pub fn all_links(&self) -> impl Iterator<Item = (RecordId, RecordId, &str)> {
+        let live = |ordinal: u32| self.index.doc(ordinal).filter(reprise_index::Doc::is_live);
+        self.marks.all_links().filter_map(move |link| {
+            let (from, to) = (live(link.from)?, live(link.to)?);
+            Some((from.id, to.id, &*link.relation))
+        })
     }
 
     fn seen_from(&self, ordinal: u32, link: &LinkSpan) -> Option<Link> {

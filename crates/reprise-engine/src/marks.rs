@@ -212,12 +212,14 @@ impl Marks {
     }
 
     /// The records that can be reached from one over at most `depth` links, either way, nearest
-    /// first; records that `passable` refuses are neither reached nor passed through.
+    /// first; records that `passable` refuses are neither reached nor passed through, and links
+    /// that `follows` refuses, by relation and whether they lead away, are not taken.
     pub(crate) fn reach(
         &self,
         start: u32,
         depth: usize,
         passable: impl Fn(u32) -> bool,
+        follows: impl Fn(&str, bool) -> bool,
     ) -> Vec<Reached<'_>> {
         let mut seen = BTreeSet::from([start]);
         let mut next = VecDeque::from([(start, 0)]);
@@ -228,7 +230,9 @@ impl Marks {
             }
             for link in self.links(at).filter(|link| !is_reserved(&link.relation)) {
                 let ordinal = if link.from == at { link.to } else { link.from };
-                if passable(ordinal) && seen.insert(ordinal) {
+                let leads_away = link.from == at;
+                let may = passable(ordinal) && follows(&link.relation, leads_away);
+                if may && seen.insert(ordinal) {
                     next.push_back((ordinal, steps + 1));
                     reached.push(Reached {
                         ordinal,
@@ -240,6 +244,12 @@ impl Marks {
             }
         }
         reached
+    }
+
+    /// Every link of a caller's that holds now, in the order in which they were made.
+    pub(crate) fn all_links(&self) -> impl Iterator<Item = &LinkSpan> {
+        let links = self.links.iter();
+        links.filter(|link| link.is_open() && !is_reserved(&link.relation))
     }
 
     fn on(&self, ordinal: u32) -> Option<&Places> {

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use reprise_index::IndexSnapshot;
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
-use reprise_types::{EmbeddingSpace, MemoryRecord, RecordId, VectorStore as _};
+use reprise_types::{EmbeddingSpace, MemoryFilter, MemoryRecord, RecordId, VectorStore as _};
 
 use crate::marks::Marks;
 
@@ -175,6 +175,18 @@ impl Snapshot {
         (0..self.index.len() as u32)
             .filter(|ordinal| self.index.doc(*ordinal).is_some_and(|doc| doc.is_live()))
             .map(|ordinal| self.record(ordinal, None))
+    }
+
+    /// Every record that a question about this instant could have found, oldest first, each with
+    /// the tags that it had.
+    pub fn records_at(
+        &self,
+        at: DateTime<Utc>,
+    ) -> impl Iterator<Item = Result<MemoryRecord, StoreError>> + '_ {
+        let view = self.view(&MemoryFilter::default(), Some(at));
+        (0..self.index.len() as u32)
+            .filter(move |ordinal| view.admits(*ordinal))
+            .map(move |ordinal| self.record(ordinal, Some(at)))
     }
 
     /// Bytes of memory that the index holds.

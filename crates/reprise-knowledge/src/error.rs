@@ -15,6 +15,15 @@ pub enum ExportError {
         what: String,
         why: String,
     },
+    /// A projection would write over it.
+    #[error(
+        "`{}` was written by another program; import it and then let it be adopted, or name \
+         another place", path.display()
+    )]
+    Others {
+        /// The file.
+        path: PathBuf,
+    },
 }
 
 /// An import that cannot be done.

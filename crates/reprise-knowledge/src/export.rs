@@ -1,7 +1,7 @@
 //! The ways out: a whole memory in another system's form, which the reader of that form takes back.
 
-mod ai_lessons;
-mod lines;
+pub(crate) mod ai_lessons;
+pub(crate) mod lines;
 pub(crate) mod notes;
 pub(crate) mod stock;
 mod telling;

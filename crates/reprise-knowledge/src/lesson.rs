@@ -2,12 +2,16 @@
 //!
 //! The one form of a lesson in `details`.
 
+mod fit;
+
 use reprise_types::MemoryRecord;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+pub use fit::Fit;
 
 /// What stands in a lesson's `details`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Lesson {
     /// One line that names it.
@@ -24,6 +28,12 @@ pub struct Lesson {
     /// Where that can be looked up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_notes: Option<String>,
+    /// The experiment of another system that it comes from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived_from_experiment: Option<String>,
+    /// What another system said of it beside this, as it stood there.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
 }
 
 impl Lesson {
@@ -34,7 +44,9 @@ impl Lesson {
         if details.get("type")? != "lesson" {
             return None;
         }
-        serde_json::from_value(details.clone()).ok()
+        let mut lesson: Self = serde_json::from_value(details.clone()).ok()?;
+        lesson.other.remove("type");
+        Some(lesson)
     }
 
     /// As `details` of a record.

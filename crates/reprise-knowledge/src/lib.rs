@@ -8,6 +8,7 @@ mod consolidate;
 mod error;
 mod exact;
 mod export;
+mod graph;
 mod import;
 mod joint;
 mod lesson;
@@ -15,9 +16,11 @@ mod lines;
 mod naming;
 mod observation;
 mod project;
+mod projection;
 #[cfg(test)]
 mod record_for_tests;
 mod referee;
+mod reference;
 mod stamp;
 mod sunwell;
 
@@ -28,15 +31,25 @@ pub use consolidate::{
 };
 pub use error::{ExportError, ImportError};
 pub use export::{ExportKind, Telling, write_out};
+pub use graph::{Cluster, Graph, Step};
 pub use import::{Found, ImportKind, Item, Reading, read, read_archive, recognise, recognise_all};
 pub use joint::Joint;
-pub use lesson::Lesson;
+pub use lesson::{Fit, Lesson};
 pub use lines::Lines;
 pub use naming::hex_id;
-pub use observation::{Observation, ObservationType, frame_of};
+pub use observation::{
+    FramePlan, FrameRules, FrameSummary, Observation, ObservationQuery, ObservationType,
+    Observations, frame_of, frame_tokens, frame_type, is_frame, plan_frames,
+};
 pub use project::Project;
+pub use projection::{ProjectionKind, Rebuilt, compare, rebuild};
 pub use referee::compare_stock;
+pub use reference::{
+    Definition, EVIDENCE_FIELD, evidence_of, meaning_of_confidence, meaning_of_evidence, meant_by,
+    normal_evidence,
+};
 pub use sunwell::{
     Category, Decision, Failure, Intelligence, Learning, LearningQuery, MemoryStats,
-    ProjectLearnings, SunwellMemory, SunwellStats,
+    ProjectLearnings, SCHEMAS, SCOPES, SOURCE_TYPES, SunwellMemory, SunwellStats,
+    learnings_of_session,
 };

@@ -1,7 +1,9 @@
 //! Observations of ralph's knowledge store: seven types with an importance, and the frames in which
 //! they are kept (Story 3.4).
 
+mod compact;
 mod frame;
+mod store;
 
 use reprise_types::{ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord};
 use serde::Serialize;
@@ -9,8 +11,10 @@ use serde_json::{Map, Value, json};
 
 use crate::exact::exact;
 
+pub use compact::{FramePlan, FrameRules, FrameSummary, frame_tokens, plan_frames};
 pub(crate) use frame::frame;
 pub use frame::frame_of;
+pub use store::{ObservationQuery, Observations, frame_type, is_frame};
 
 macro_rules! types {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $importance:literal;)*) => {

@@ -2,6 +2,7 @@
 //!
 //! Their ids, defaults and conversions.
 
+mod contract;
 mod memory;
 mod views;
 
@@ -15,6 +16,7 @@ use serde_json::{Map, Value, json};
 use crate::exact::exact;
 use crate::naming::hex_id;
 
+pub use contract::{SCHEMAS, learnings_of_session};
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
 pub use views::{Intelligence, MemoryStats, ProjectLearnings};
 
@@ -87,6 +89,11 @@ impl Category {
         }
     }
 }
+
+/// Where a learning may come from (S11).
+pub const SOURCE_TYPES: [&str; 4] = ["task", "analysis", "user", "session"];
+/// How far a decision may reach (S15).
+pub const SCOPES: [&str; 3] = ["project", "file", "function"];
 
 /// Something learned (S8). Immutable.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -217,7 +224,9 @@ impl Learning {
             category,
             confidence: record.confidence.map_or(0.8, exact),
             source: said(details, "source"),
-            source_type: said(details, "source_type").unwrap_or_else(|| "task".to_owned()),
+            source_type: said(details, "source_type")
+                .filter(|kind| SOURCE_TYPES.contains(&kind.as_str()))
+                .unwrap_or_else(|| "task".to_owned()),
             created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
             goal: said(details, "goal"),
             metadata: object(details, "metadata"),
@@ -306,7 +315,9 @@ impl Decision {
             id: id_of(record, || hex_id(&["decision", &decision])),
             decision,
             rationale: said(details, "rationale").unwrap_or_default(),
-            scope: said(details, "scope").unwrap_or_else(|| "project".to_owned()),
+            scope: said(details, "scope")
+                .filter(|scope| SCOPES.contains(&scope.as_str()))
+                .unwrap_or_else(|| "project".to_owned()),
             supersedes: said(details, "supersedes"),
             created_at: said(details, "created_at").unwrap_or_else(|| written(record.timestamp)),
             goal: said(details, "goal"),

@@ -20,12 +20,12 @@ pub use digest::sha256_hex;
 pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
     Change, Credited, Doubted, Followed, Given, LeftOut, Lesson, Memories, Memory, Merged, Noted,
-    Parts, Prompt, Quoted, Reach, ReceiptLine, Registered, Replayed, Sharing, TagRules, Workspaces,
-    run_outcome,
+    Parts, Projection, Prompt, Quoted, Reach, ReceiptLine, Registered, Replayed, Sharing, TagRules,
+    Workspaces, differences, run_outcome,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
-    Answer, ExportLine, Fate, Filter, Hit, IngestLine, OutcomeLine, OutcomeReport, QueryLine,
-    WriteReport, external_id_of, fresh_run_id, from_json, hinted, is_sensitive, line_of, record_of,
-    record_of_value,
+    Answer, ExportLine, Fate, Filter, Hit, IngestLine, LessonCard, OutcomeLine, OutcomeReport,
+    QueryLine, WriteReport, external_id_of, fresh_run_id, from_json, hinted, is_sensitive, line_of,
+    record_of, record_of_value,
 };

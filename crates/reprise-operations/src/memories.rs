@@ -1,9 +1,11 @@
 //! The memories of this process: what operations have in common in front of the actors.
 
+mod evidence;
 mod feed;
 mod lessons;
 mod memory;
 mod outcomes;
+mod projecting;
 mod prompts;
 mod publishing;
 mod reading;
@@ -26,11 +28,13 @@ use tokio::sync::broadcast;
 
 use crate::problem::{Problem, ProblemKind};
 
+pub(crate) use evidence::suggestion;
 pub use feed::Change;
 pub use lessons::Lesson;
 pub(crate) use lessons::title_of;
 pub use memory::Memory;
 pub use outcomes::run_outcome;
+pub use projecting::{Projection, differences};
 pub use prompts::{Credited, Followed, Prompt, Quoted, Replayed};
 pub(crate) use prompts::{prompts, replay};
 pub use publishing::ReceiptLine;
@@ -60,6 +64,7 @@ pub struct Memories {
     tag_rules: Arc<TagRules>,
     workspaces: Arc<Workspaces>,
     sharing: Sharing,
+    projections: Arc<[Projection]>,
 }
 
 impl fmt::Debug for Memories {
@@ -82,6 +87,7 @@ impl Memories {
             tag_rules: Arc::default(),
             workspaces: Arc::default(),
             sharing: Sharing::default(),
+            projections: Arc::default(),
         }
     }
 

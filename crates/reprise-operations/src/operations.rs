@@ -1,14 +1,20 @@
 //! Every operation: a file each, and the list of them in the order in which they are shown.
 
+pub mod add_learning;
 pub mod audit;
+pub mod bridges;
 pub mod brief;
 pub mod checkpoint;
+pub mod cluster;
 pub mod compact;
+pub mod compact_observations;
 pub mod consolidate;
+pub mod define_evidence;
 pub mod delete;
 pub mod diary;
 pub mod episode;
 pub mod episodes;
+pub mod evidence;
 pub mod forget;
 pub mod get;
 pub mod growth;
@@ -17,6 +23,7 @@ pub mod hook;
 pub mod host_config;
 pub mod host_stats;
 pub mod how;
+pub mod knowledge;
 pub mod learn;
 pub mod learning;
 pub mod learning_report;
@@ -24,11 +31,16 @@ pub mod link;
 pub mod link_many;
 pub mod list;
 pub mod merge;
+pub mod merge_evidence;
 pub mod merge_tags;
+pub mod observations;
 pub mod observe;
 pub mod outcome;
+pub mod path;
 pub mod prompts;
+pub mod rebuild;
 pub mod recall;
+pub mod record;
 pub mod related;
 pub mod release;
 pub mod replay;
@@ -70,6 +82,18 @@ const ALL: &[Entry] = &[
     Entry::of::<undo::Undo>(),
     Entry::of::<audit::Audit>(),
     Entry::of::<diary::Diary>(),
+    Entry::of::<evidence::Evidence>(),
+    Entry::of::<define_evidence::DefineEvidence>(),
+    Entry::of::<merge_evidence::MergeEvidence>(),
+    Entry::of::<path::Path>(),
+    Entry::of::<cluster::ClusterOf>(),
+    Entry::of::<bridges::BridgesOf>(),
+    Entry::of::<add_learning::AddLearning>(),
+    Entry::of::<knowledge::Knowledge>(),
+    Entry::of::<record::Record>(),
+    Entry::of::<observations::ObservationsOf>(),
+    Entry::of::<compact_observations::CompactObservations>(),
+    Entry::of::<rebuild::Rebuild>(),
     Entry::of::<stats::Stats>(),
     Entry::of::<list::List>(),
     Entry::of::<recall::Recall>(),

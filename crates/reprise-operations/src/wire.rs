@@ -4,6 +4,7 @@
 mod answer;
 mod fields;
 mod filter;
+mod lesson;
 mod outcome;
 mod record;
 
@@ -13,6 +14,7 @@ pub use fields::hinted;
 pub(crate) use fields::meant;
 pub use filter::Filter;
 pub(crate) use filter::{time, whole};
+pub use lesson::LessonCard;
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
 pub use record::{
     ExportLine, Fate, IngestLine, WriteReport, external_id_of, is_sensitive, line_of, record_of,

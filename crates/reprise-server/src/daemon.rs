@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 use crate::http::{self, App, Door, Metrics, NewDoor, PageDoor, Rates};
 use crate::place::Place;
 use crate::tokens::TokenFile;
-use reprise_operations::{Catalogue, Memories, Sharing, TagRules, Workspaces};
+use reprise_operations::{Catalogue, Memories, Projection, Sharing, TagRules, Workspaces};
 use reprise_page::Setting;
 use reprise_types::UserId;
 
@@ -60,6 +60,8 @@ pub struct DaemonOptions {
     pub workspaces: Workspaces,
     /// How its users reach published knowledge.
     pub sharing: Sharing,
+    /// Files that are kept equal to memories.
+    pub projections: Vec<Projection>,
     /// What can be asked of it.
     pub catalogue: Catalogue,
     /// Whose memory it is where a request does not say; `None` for `default`'s.
@@ -91,6 +93,7 @@ impl Daemon {
             tags,
             workspaces,
             sharing,
+            projections,
             catalogue,
             user,
             settings,
@@ -119,7 +122,8 @@ impl Daemon {
             memories: Memories::new(service, clock)
                 .with_tags(tags)
                 .with_workspaces(workspaces)
-                .with_sharing(sharing),
+                .with_sharing(sharing)
+                .with_projections(projections),
             catalogue,
             user,
             life: Arc::new(life),
@@ -170,6 +174,8 @@ impl Daemon {
             let door = Door::Tcp(tcp.local_addr()?);
             listening.spawn(entrance(door).tcp(tcp));
         }
+        let memories = app.memories.clone();
+        let projecting = tokio::spawn(async move { memories.keep_projections().await });
         let ended = loop {
             let ended = tokio::select! {
                 Some((listener, router)) = doors.recv() => {
@@ -187,6 +193,7 @@ impl Daemon {
             break ended;
         };
         life.end();
+        projecting.abort();
         // From here on a new client finds no socket, starts a successor, and that one waits for the
         // lock.
         remove(&life.place.socket())?;

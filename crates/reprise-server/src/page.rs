@@ -186,6 +186,7 @@ impl PageMemory for Paged {
             id: versions.present.id.to_string(),
             depth: Some(DEPTH),
             limit: Some(RELATED_MAX),
+            ..related::Arguments::default()
         };
         let around = run::<related::Related>(&memory, around).await?;
         let since = versions.present.known_at;

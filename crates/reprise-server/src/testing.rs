@@ -51,6 +51,7 @@ pub(crate) fn options(place: &Place) -> DaemonOptions {
         tags: TagRules::default(),
         workspaces: Workspaces::default(),
         sharing: Sharing::default(),
+        projections: Vec::new(),
         catalogue: Catalogue::default(),
         user: None,
         settings: Vec::new(),

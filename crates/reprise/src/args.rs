@@ -15,7 +15,9 @@ mod help;
 mod import;
 mod ingest;
 mod learn;
+mod lesson;
 mod list;
+mod rebuild;
 mod workspace;
 
 use std::num::NonZeroU16;
@@ -38,9 +40,8 @@ pub(crate) use consolidate::{
 };
 pub(crate) use demo::{DemoArguments, DemoCommand, WeekArguments, WorkspaceDemoArguments};
 pub(crate) use faces::{
-    CallArguments, ConnectArguments, ConnectScope, EditArguments, HookArguments, HostProgram,
-    LearnArguments, LinkArguments, McpArguments, NamedArguments, OpenArguments, RelatedArguments,
-    ServeArguments, TagsArguments, TokenCommand, WhoseArguments,
+    CallArguments, ConnectArguments, ConnectScope, HookArguments, HostProgram, McpArguments,
+    NamedArguments, OpenArguments, ServeArguments, TokenCommand, WhoseArguments,
 };
 pub(crate) use global::{
     GlobalCommand, GlobalImportArguments, GlobalServeArguments, GlobalTokenCommand, May,
@@ -50,7 +51,12 @@ pub(crate) use help::{command, for_user, meant, slip_of_learn};
 pub(crate) use import::ImportArguments;
 pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
 pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
+pub(crate) use lesson::{
+    Direction, EditArguments, GraphCommand, LearnArguments, LinkArguments, RelatedArguments,
+    SourcesArguments, TagsArguments,
+};
 pub(crate) use list::ListArguments;
+pub(crate) use rebuild::RebuildArguments;
 pub(crate) use workspace::{
     AgentCommand, AuditArguments, DriverRule, LookCommand, WorkspaceArguments, WorkspaceCommand,
     WriteArguments,
@@ -132,6 +138,11 @@ pub(crate) enum Command {
     Delete(NamedArguments),
     /// List the tags with their counts, find those that may be one, and merge them
     Tags(TagsArguments),
+    /// List the kinds of evidence with their meanings and counts, review, define and merge them
+    Sources(SourcesArguments),
+    /// Look at the links as a whole: ways, clusters, bridges
+    #[command(subcommand)]
+    Graph(GraphCommand),
     /// Print every live record, as JSON or YAML
     Export(ExportArguments),
     /// Tell how a task like this was done before: the runs that went best, with their steps
@@ -192,6 +203,8 @@ pub(crate) enum Command {
     Global(GlobalCommand),
     /// Count what a store holds
     Stats(UserArguments),
+    /// Write anew the files that other programs read: .sunwell, knowledge.db, frames, Markdown
+    Rebuild(RebuildArguments),
     /// Verify every hash and prove that the index equals the log
     Check(CheckArguments),
     /// Rewrite the file without what was forgotten
@@ -247,6 +260,12 @@ pub(crate) struct RecallArguments {
     /// Most results
     #[arg(long, visible_alias = "top-k", default_value_t = TOP_K_DEFAULT)]
     pub(crate) limit: usize,
+    /// Where you are, in your words: lessons say whether they hold there (may be repeated)
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) context: Vec<String>,
+    /// Leave out lessons that do not hold there
+    #[arg(long)]
+    pub(crate) applying: bool,
     /// Print one text for a prompt instead: as much of memory as is useful within this many tokens
     #[arg(
         long, visible_alias = "budget", value_name = "TOKENS",
@@ -266,7 +285,7 @@ pub(crate) struct RecallArguments {
     #[arg(long, value_name = "TIME", value_parser = until)]
     pub(crate) until: Option<DateTime<Utc>>,
     /// Only what has this tag (may be repeated: all of them)
-    #[arg(long)]
+    #[arg(long, visible_alias = "tags", value_delimiter = ',')]
     pub(crate) tag: Vec<String>,
     /// Only this kind (may be repeated): episode, strategy, finding, pattern
     #[arg(long)]

@@ -18,6 +18,7 @@ mod events;
 mod export;
 mod forget;
 mod global;
+mod graph;
 mod hook;
 pub(crate) mod host;
 mod how;
@@ -35,10 +36,13 @@ pub(crate) mod model;
 mod models;
 mod open;
 mod outcome;
+mod rebuild;
 mod recall;
 mod runtime;
+mod said;
 mod serve;
 mod session;
+mod sources;
 mod stats;
 mod status;
 pub(crate) mod store;
@@ -96,6 +100,8 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Edit(arguments) => lesson::edit(&context, &arguments),
         Command::Delete(arguments) => lesson::delete(&context, &arguments),
         Command::Tags(arguments) => lesson::tags(&context, &arguments),
+        Command::Sources(arguments) => sources::run(&context, &arguments),
+        Command::Graph(command) => graph::run(&context, &command),
         Command::Hook(arguments) => Ok(hook::run(&context, &arguments)),
         Command::Connect(arguments) => connect::run(&context, &arguments),
         Command::Disconnect(arguments) => connect::undo(&context, &arguments),
@@ -123,6 +129,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Published(arguments) => global::published(&context, &arguments),
         Command::Global(command) => global::run(&context, &command),
         Command::Stats(arguments) => stats::run(&context, &arguments),
+        Command::Rebuild(arguments) => rebuild::run(&context, &arguments),
         Command::Check(arguments) => check::run(&context, &arguments),
         Command::Compact(arguments) => compact::run(&context, &arguments),
         Command::Inspect(arguments) => inspect::run(&context, &arguments),

@@ -13,7 +13,8 @@ use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
 use reprise_engine::LearnSettings;
 use reprise_global::Caller;
-use reprise_operations::{TagRules, Workspaces};
+use reprise_knowledge::ProjectionKind;
+use reprise_operations::{Projection, TagRules, Workspaces};
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 
@@ -30,6 +31,8 @@ pub(crate) struct Config {
     memory: Memory,
     learning: Learning,
     global: Global,
+    /// Files that other programs read, and where they stand.
+    projections: Vec<ProjectionPlace>,
     /// Governed workspaces by the names that requests to the daemon use.
     pub(crate) workspaces: Workspaces,
 }
@@ -68,6 +71,18 @@ struct Tags {
     aliases: BTreeMap<String, String>,
     /// The tags that a team has agreed on: another one is kept and doubted.
     known: Vec<String>,
+}
+
+/// A file or folder that another program reads.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ProjectionPlace {
+    user: UserId,
+    /// sunwell, ai-lessons, frames or markdown.
+    kind: String,
+    path: PathBuf,
+    /// Only records of this project.
+    project: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -139,12 +154,35 @@ impl Config {
         let wrong = || format!("`{}` is not a configuration; correct it", path.display());
         let config: Self = toml_edit::de::from_str(&text).with_context(wrong)?;
         config.learn_settings().with_context(wrong)?;
+        for place in &config.projections {
+            let kind = place.kind.parse::<ProjectionKind>();
+            kind.map_err(anyhow::Error::msg).with_context(wrong)?;
+        }
         Ok(config)
     }
 
     /// What it says of tags.
     pub(crate) fn tag_rules(&self) -> TagRules {
         TagRules::new(self.tags.aliases.clone(), self.tags.known.clone())
+    }
+
+    /// The projections of one user.
+    pub(crate) fn projections(&self, user: &UserId) -> Vec<Projection> {
+        let all = self.all_projections().into_iter();
+        all.filter(|own| own.user == *user).collect()
+    }
+
+    /// Every projection that the file names.
+    pub(crate) fn all_projections(&self) -> Vec<Projection> {
+        let places = self.projections.iter().filter_map(|place| {
+            Some(Projection {
+                user: place.user.clone(),
+                kind: place.kind.parse().ok()?,
+                path: place.path.clone(),
+                project: place.project.clone(),
+            })
+        });
+        places.collect()
     }
 
     /// The service that this user asks; `None` for the data directory's own store.
@@ -267,6 +305,10 @@ mod tests {
         for (text, word) in [
             ("[tags]\nalias = 1\n", "alias"),
             ("[learning]\nimplicit_weight = 2.0\n", "implicit_weight"),
+            (
+                "[[projections]]\nuser = \"a\"\nkind = \"papyrus\"\npath = \"/x\"\n",
+                "ai-lessons",
+            ),
             ("nonsense", "line 1"),
         ] {
             fs_err::write(&path, text).unwrap();
@@ -289,6 +331,8 @@ mod tests {
         assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
         assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
         let ada: UserId = "ada".parse().unwrap();
+        let own = config.projections(&ada);
+        assert_eq!((own.len(), own[0].project.as_deref()), (1, Some("shop")));
         assert_eq!(config.workspaces.of(&ada), ["app"]);
         let named = ["reprise", "--config", path.to_str().unwrap(), "stats"];
         let user = user_of(named.into_iter().map(OsString::from));

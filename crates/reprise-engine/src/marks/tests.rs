@@ -129,7 +129,7 @@ fn a_walk_takes_the_shortest_way_around_what_may_not_be_passed() {
         marks.say(from, &Annotation::Linked { to, relation }, 1);
     }
     let walk = |depth, closed: u32| -> Vec<(u32, usize, u32)> {
-        let reached = marks.reach(0, depth, |ordinal| ordinal != closed);
+        let reached = marks.reach(0, depth, |ordinal| ordinal != closed, |_, _| true);
         let steps = reached.iter().map(|r| (r.ordinal, r.depth, r.via));
         steps.collect()
     };

@@ -2,15 +2,16 @@
 //! there.
 
 use std::collections::HashMap;
+use std::io::Write;
 use std::path::Path;
 
-use reprise_types::{ConfidenceLevel, Evidence, ExternalId, RecordId};
+use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryRecord, RecordId};
 use rusqlite::{Connection, params};
-use serde_json::Value;
 
 use super::telling::Telling;
 use crate::error::ExportError;
 use crate::lesson::Lesson;
+use crate::reference::{Definition, evidence_of, meaning_of_evidence};
 
 const SCHEMA: &str = "
     CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT);
@@ -18,80 +19,184 @@ const SCHEMA: &str = "
     CREATE TABLE confidence_levels(name TEXT PRIMARY KEY, ordinal INTEGER);
     CREATE TABLE source_types(name TEXT PRIMARY KEY, description TEXT, typical_confidence TEXT);
     CREATE TABLE lessons(id TEXT PRIMARY KEY, title TEXT NOT NULL, content TEXT NOT NULL,
-        confidence TEXT REFERENCES confidence_levels(name), source TEXT, source_notes TEXT,
-        created_at TEXT, updated_at TEXT);
+        confidence TEXT REFERENCES confidence_levels(name),
+        source TEXT REFERENCES source_types(name), source_notes TEXT,
+        created_at TEXT, updated_at TEXT, derived_from_experiment TEXT);
     CREATE TABLE lesson_tags(lesson_id TEXT, tag TEXT, PRIMARY KEY(lesson_id, tag));
     CREATE TABLE lesson_contexts(lesson_id TEXT, context TEXT, applies BOOLEAN DEFAULT TRUE,
-        PRIMARY KEY(lesson_id, context));
+        PRIMARY KEY(lesson_id, context, applies));
     CREATE TABLE edges(id INTEGER PRIMARY KEY, from_id TEXT, from_type TEXT, to_id TEXT,
-        to_type TEXT, relation TEXT, created_at TEXT);";
+        to_type TEXT, relation TEXT, created_at TEXT,
+        UNIQUE(from_id, from_type, to_id, to_type, relation));
+    CREATE TABLE tag_relations(from_tag TEXT, to_tag TEXT, relation TEXT,
+        PRIMARY KEY(from_tag, to_tag, relation));
+    CREATE TABLE lesson_embeddings(lesson_id TEXT PRIMARY KEY, embedding BLOB);";
 
 pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
-    let failed = |error: rusqlite::Error| ExportError::Unwritable {
-        what: path.display().to_string(),
-        why: error.to_string(),
-    };
-    let mut database = Connection::open(path).map_err(failed)?;
-    let transaction = database.transaction().map_err(failed)?;
-    fill(&transaction, told).map_err(failed)?;
-    transaction.commit().map_err(failed)
+    let told: Vec<&Telling> = told.iter().collect();
+    let mut file = fs_err::File::create_new(path)?;
+    file.write_all(&database(&told)?)?;
+    Ok(file.sync_all()?)
 }
 
-fn fill(database: &Connection, told: &[Telling]) -> Result<(), rusqlite::Error> {
+/// The bytes of the database.
+pub(crate) fn database(told: &[&Telling]) -> Result<Vec<u8>, ExportError> {
+    let failed = |error: rusqlite::Error| ExportError::Unwritable {
+        what: "the ai-lessons database".to_owned(),
+        why: error.to_string(),
+    };
+    let file = tempfile::NamedTempFile::new()?;
+    let mut database = Connection::open(file.path()).map_err(failed)?;
+    // It is read back whole, and synced where it goes.
+    database
+        .pragma_update(None, "synchronous", "OFF")
+        .map_err(failed)?;
+    let transaction = database.transaction().map_err(failed)?;
+    fill(&transaction, told).map_err(failed)?;
+    transaction.commit().map_err(failed)?;
+    drop(database);
+    Ok(fs_err::read(file.path())?)
+}
+
+/// Whether two databases hold the same rows.
+pub(crate) fn alike(one: &[u8], other: &[u8]) -> bool {
+    let rows = |bytes: &[u8]| {
+        let file = tempfile::NamedTempFile::new().ok()?;
+        fs_err::write(file.path(), bytes).ok()?;
+        dump(file.path()).ok()
+    };
+    rows(one).is_some_and(|own| Some(own) == rows(other))
+}
+
+fn dump(file: &Path) -> Result<Vec<String>, rusqlite::Error> {
+    let database = Connection::open(file)?;
+    let mut rows = Vec::new();
+    for table in TABLES {
+        let mut query = database.prepare(&format!("SELECT * FROM {table} ORDER BY rowid"))?;
+        let columns = query.column_count();
+        let mut found = query.query([])?;
+        while let Some(row) = found.next()? {
+            let values = (0..columns).map(|at| row.get_ref(at).map(|value| format!("{value:?}")));
+            let values: Vec<String> = values.collect::<Result<_, _>>()?;
+            rows.push(format!("{table} {}", values.join("|")));
+        }
+    }
+    Ok(rows)
+}
+
+const TABLES: [&str; 8] = [
+    "confidence_levels",
+    "source_types",
+    "lessons",
+    "lesson_tags",
+    "lesson_contexts",
+    "edges",
+    "tag_relations",
+    "lesson_embeddings",
+];
+
+fn fill(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error> {
     database.execute_batch(SCHEMA)?;
-    for level in ConfidenceLevel::ALL {
-        let row = params![spelled(*level), level.number()];
-        database.execute("INSERT INTO confidence_levels VALUES(?1, ?2)", row)?;
-    }
-    for evidence in Evidence::ALL {
-        let row = params![evidence.name(), evidence.name()];
-        database.execute("INSERT INTO source_types VALUES(?1, ?2, NULL)", row)?;
-    }
-    let names: HashMap<RecordId, String> = told
-        .iter()
+    references(database, told)?;
+    let lessons = || {
+        told.iter()
+            .filter(|one| Definition::of(&one.record).is_none())
+    };
+    let names: HashMap<RecordId, String> = lessons()
         .map(|one| (one.record.id, one.name(ExternalId::AI_LESSONS)))
         .collect();
-    for one in told {
-        let (record, id) = (&one.record, &names[&one.record.id]);
-        let lesson = Lesson::of(record).unwrap_or_else(|| plain(&record.text));
-        let source = record.evidence.map(Evidence::name);
-        let source = source.or_else(|| record.metadata.get("evidence").and_then(Value::as_str));
-        let at = record.timestamp.format("%Y-%m-%d %H:%M:%S").to_string();
-        database.execute(
-            "INSERT INTO lessons VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)",
-            params![
-                id,
-                lesson.title,
-                lesson.content,
-                record.confidence_level().map(spelled),
-                source,
-                lesson.source_notes,
-                at
-            ],
-        )?;
-        for tag in &record.tags {
-            database.execute("INSERT INTO lesson_tags VALUES(?1, ?2)", params![id, tag])?;
-        }
-        for (contexts, applies) in [(&lesson.contexts, true), (&lesson.anti_contexts, false)] {
-            for context in contexts {
-                let row = params![id, context, applies];
-                let insert = "INSERT OR IGNORE INTO lesson_contexts VALUES(?1, ?2, ?3)";
-                database.execute(insert, row)?;
-            }
-        }
+    for one in lessons() {
+        let id = &names[&one.record.id];
+        lesson(database, one, id)?;
+        let at = written(&one.record);
         for (to, relation) in one
             .links
             .iter()
             .filter_map(|(to, word)| Some((names.get(to)?, word)))
         {
             database.execute(
-                "INSERT INTO edges(from_id, from_type, to_id, to_type, relation, created_at)
+                "INSERT OR IGNORE INTO
+                 edges(from_id, from_type, to_id, to_type, relation, created_at)
                  VALUES(?1, 'lesson', ?2, 'lesson', ?3, ?4)",
                 params![id, to, relation, at],
             )?;
         }
     }
     Ok(())
+}
+
+/// The reference tables: ours, what was defined, and what is in use without a meaning.
+fn references(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error> {
+    for level in ConfidenceLevel::ALL {
+        let row = params![spelled(*level), level.number()];
+        database.execute("INSERT INTO confidence_levels VALUES(?1, ?2)", row)?;
+    }
+    let insert = "INSERT OR REPLACE INTO source_types VALUES(?1, ?2, ?3)";
+    for evidence in Evidence::ALL {
+        let (description, typical) = meaning_of_evidence(*evidence);
+        database.execute(insert, params![evidence.name(), description, typical])?;
+    }
+    let insert = "INSERT OR IGNORE INTO source_types VALUES(?1, ?2, ?3)";
+    let defined = told.iter().filter_map(|one| Definition::of(&one.record));
+    for own in defined.filter(|own| own.alias_of.is_none()) {
+        database.execute(
+            insert,
+            params![own.name, own.description, own.typical_confidence],
+        )?;
+    }
+    for word in told.iter().filter_map(|one| evidence_of(&one.record)) {
+        database.execute(insert, params![word, "", None::<&str>])?;
+    }
+    Ok(())
+}
+
+fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite::Error> {
+    let record = &one.record;
+    let lesson = Lesson::of(record).unwrap_or_else(|| plain(&record.text));
+    let at = written(record);
+    database.execute(
+        "INSERT INTO lessons VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+        params![
+            id,
+            lesson.title,
+            lesson.content,
+            record.confidence_level().map(spelled),
+            evidence_of(record),
+            lesson.source_notes,
+            at,
+            lesson.derived_from_experiment,
+        ],
+    )?;
+    for tag in &record.tags {
+        database.execute("INSERT INTO lesson_tags VALUES(?1, ?2)", params![id, tag])?;
+    }
+    for (contexts, applies) in [(&lesson.contexts, true), (&lesson.anti_contexts, false)] {
+        for context in contexts {
+            let row = params![id, context, applies];
+            database.execute(
+                "INSERT OR IGNORE INTO lesson_contexts VALUES(?1, ?2, ?3)",
+                row,
+            )?;
+        }
+    }
+    if let Some(vector) = &one.vector {
+        let bytes: Vec<u8> = vector
+            .iter()
+            .flat_map(|number| number.to_le_bytes())
+            .collect();
+        database.execute(
+            "INSERT INTO lesson_embeddings VALUES(?1, ?2)",
+            params![id, bytes],
+        )?;
+        let dimensions = vector.len().to_string();
+        let row = params!["embedding_dimensions", dimensions];
+        database.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", row)?;
+    }
+    Ok(())
+}
+
+fn written(record: &MemoryRecord) -> String {
+    record.timestamp.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// ai-lessons writes a dash between the words.

@@ -11,21 +11,30 @@ use serde_json::{Value, json};
 use super::telling::Telling;
 use crate::error::ExportError;
 use crate::observation::frame_of;
-use crate::sunwell::{Category, Decision, Failure, Learning};
+use crate::sunwell::{Decision, Failure, Learning};
 
-fn write<T: Serialize>(file: &Path, lines: &[T]) -> Result<(), ExportError> {
-    let mut out = std::io::BufWriter::new(fs_err::File::create_new(file)?);
+/// An object a line.
+fn lined<T: Serialize>(lines: &[T]) -> Result<Vec<u8>, ExportError> {
+    let mut out = Vec::new();
     for line in lines {
         serde_json::to_writer(&mut out, line).map_err(std::io::Error::from)?;
-        out.write_all(b"\n")?;
+        out.push(b'\n');
     }
-    out.into_inner()
-        .map_err(std::io::IntoInnerError::into_error)?
-        .sync_all()?;
-    Ok(())
+    Ok(out)
+}
+
+fn write(file: &Path, content: &[u8]) -> Result<(), ExportError> {
+    let mut out = fs_err::File::create_new(file)?;
+    out.write_all(content)?;
+    Ok(out.sync_all()?)
 }
 
 pub(super) fn frames(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
+    let told: Vec<&Telling> = told.iter().collect();
+    write(path, &frames_file(&told)?)
+}
+
+pub(crate) fn frames_file(told: &[&Telling]) -> Result<Vec<u8>, ExportError> {
     let names: HashMap<RecordId, String> = told
         .iter()
         .map(|one| (one.record.id, one.name(ExternalId::FRAMES)))
@@ -45,38 +54,34 @@ pub(super) fn frames(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
             frame
         })
         .collect();
-    write(path, &frames)
+    lined(&frames)
 }
 
 /// What is no learning, decision or failure becomes a learning of category `pattern`.
 pub(super) fn sunwell(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
     let folder = path.join(".sunwell/memory");
     fs_err::create_dir_all(&folder)?;
+    let told: Vec<&Telling> = told.iter().collect();
+    for (name, content) in sunwell_files(&told)? {
+        write(&folder.join(name), &content)?;
+    }
+    Ok(())
+}
+
+/// The three files of `.sunwell/memory`, each with its lines.
+pub(crate) fn sunwell_files(
+    told: &[&Telling],
+) -> Result<[(&'static str, Vec<u8>); 3], ExportError> {
     let (mut learnings, mut decisions, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     for one in told {
         decisions.extend(Decision::of(&one.record));
         failures.extend(Failure::of(&one.record));
-        learnings.push(Learning::of(&one.record).unwrap_or_else(|| foreign(one)));
+        let own = Learning::of(&one.record);
+        learnings.push(own.unwrap_or_else(|| Learning::foreign(&one.record)));
     }
-    write(&folder.join("learnings.jsonl"), &learnings)?;
-    write(&folder.join("decisions.jsonl"), &decisions)?;
-    write(&folder.join("failures.jsonl"), &failures)
-}
-
-fn foreign(one: &Telling) -> Learning {
-    let record = &one.record;
-    let mut learning = Learning::new(record.text.clone(), Category::Pattern, record.timestamp);
-    learning.confidence = record
-        .confidence
-        .map_or(learning.confidence, crate::exact::exact);
-    for (name, value) in [
-        ("kind", json!(record.kind)),
-        ("source", json!(record.source)),
-        ("session_id", json!(record.session_id)),
-        ("tags", json!(record.tags)),
-        ("reprise_id", json!(record.id)),
-    ] {
-        learning.metadata.insert(name.to_owned(), value);
-    }
-    learning
+    Ok([
+        ("learnings.jsonl", lined(&learnings)?),
+        ("decisions.jsonl", lined(&decisions)?),
+        ("failures.jsonl", lined(&failures)?),
+    ])
 }

@@ -17,35 +17,41 @@ const NAME_CHARS: usize = 48;
 pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
     fs_err::create_dir(path)?;
     for one in told {
-        let record = &one.record;
-        let mut line = one.line.as_object().cloned().unwrap_or_default();
-        line.remove("archive");
-        line.remove("text");
-        let links = one
-            .links
-            .iter()
-            .map(|(to, relation)| json!({ "to": to, "relation": relation }));
-        let mut front = Map::new();
-        front.insert("title".to_owned(), json!(headline(&record.text)));
-        front.insert("tags".to_owned(), json!(record.tags));
-        front.insert("created".to_owned(), json!(record.timestamp));
-        front.insert(OWN.to_owned(), Value::Object(line));
-        front.insert("links".to_owned(), links.collect());
-        let front = serde_saphyr::to_string(&front).map_err(|error| ExportError::Unwritable {
-            what: record.id.to_string(),
-            why: error.to_string(),
-        })?;
-        let name = normal_tag(headline(&record.text)).unwrap_or_default();
-        let name: String = name
-            .chars()
-            .filter(|c| c.is_alphanumeric() || *c == '-')
-            .collect();
-        let name: String = name.chars().take(NAME_CHARS).collect();
-        let file = path.join(format!("{name}-{}.md", record.id));
-        let end = if front.ends_with('\n') { "" } else { "\n" };
-        fs_err::write(file, format!("---\n{front}{end}---\n{}\n", record.text))?;
+        let (name, content) = note(one)?;
+        fs_err::write(path.join(name), content)?;
     }
     Ok(())
+}
+
+/// The note of a record, and what its file is called.
+pub(crate) fn note(one: &Telling) -> Result<(String, String), ExportError> {
+    let record = &one.record;
+    let mut line = one.line.as_object().cloned().unwrap_or_default();
+    line.remove("archive");
+    line.remove("text");
+    let links = one
+        .links
+        .iter()
+        .map(|(to, relation)| json!({ "to": to, "relation": relation }));
+    let mut front = Map::new();
+    front.insert("title".to_owned(), json!(headline(&record.text)));
+    front.insert("tags".to_owned(), json!(record.tags));
+    front.insert("created".to_owned(), json!(record.timestamp));
+    front.insert(OWN.to_owned(), Value::Object(line));
+    front.insert("links".to_owned(), links.collect());
+    let front = serde_saphyr::to_string(&front).map_err(|error| ExportError::Unwritable {
+        what: record.id.to_string(),
+        why: error.to_string(),
+    })?;
+    let name = normal_tag(headline(&record.text)).unwrap_or_default();
+    let name: String = name
+        .chars()
+        .filter(|c| c.is_alphanumeric() || *c == '-')
+        .collect();
+    let name: String = name.chars().take(NAME_CHARS).collect();
+    let end = if front.ends_with('\n') { "" } else { "\n" };
+    let content = format!("---\n{front}{end}---\n{}\n", record.text);
+    Ok((format!("{name}-{}.md", record.id), content))
 }
 
 fn headline(text: &str) -> &str {

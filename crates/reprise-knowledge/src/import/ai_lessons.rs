@@ -110,6 +110,7 @@ fn thing(
         contexts,
         anti_contexts: anti,
         source_notes: text(row, "source_notes").map(str::to_owned),
+        derived_from_experiment: text(row, "derived_from_experiment").map(str::to_owned),
         ..crate::lesson::Lesson::default()
     };
     record.text = lesson.text();
@@ -128,13 +129,14 @@ fn thing(
 }
 
 /// Columns that have a place of their own in a record.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
     "id",
     "title",
     "content",
     "confidence",
     "source",
     "source_notes",
+    "derived_from_experiment",
     "created_at",
     "updated_at",
 ];

@@ -1,6 +1,6 @@
 //! Observations against the original's table, and frames there and back.
 
-use reprise_types::Zone;
+use reprise_types::{RecordId, Zone};
 
 use super::*;
 use crate::record_for_tests::kept;
@@ -78,4 +78,196 @@ fn every_frame_goes_out_as_it_came() {
         lines += 1;
     }
     assert_eq!(lines, 6);
+}
+
+fn fixture() -> Observations {
+    let file = include_str!("../../tests/fixtures/ralph_memory.jsonl");
+    let frames = file.lines().zip(1..).map(|(line, number)| {
+        let object = serde_json::from_str::<Value>(line).unwrap();
+        kept(
+            frame(object.as_object().unwrap().clone(), Zone::Utc)
+                .unwrap()
+                .0,
+            number,
+        )
+    });
+    Observations::of(frames)
+}
+
+fn named_ids<'a>(records: impl IntoIterator<Item = &'a MemoryRecord>) -> Vec<String> {
+    let mut ids: Vec<String> = records
+        .into_iter()
+        .map(|record| record.external_id(ExternalId::FRAMES).unwrap().to_owned())
+        .collect();
+    ids.sort();
+    ids
+}
+
+fn golden(name: &str) -> Vec<String> {
+    let golden: Value =
+        serde_json::from_str(include_str!("../../tests/fixtures/expected.json")).unwrap();
+    let mut ids: Vec<String> = serde_json::from_value(golden["ralph"][name].clone()).unwrap();
+    ids.sort();
+    ids
+}
+
+#[test]
+fn queries_answer_as_the_fixture_says() {
+    let store = fixture();
+    let at = reprise_types::parse_timestamp("2026-01-10T12:00:00Z").unwrap();
+    let known = store.query(ObservationQuery {
+        known_at: Some(at),
+        ..ObservationQuery::default()
+    });
+    assert_eq!(
+        named_ids(known),
+        golden("knowledge_at_2026-01-10T12:00:00Z_inclusive")
+    );
+    let high = ObservationQuery {
+        min_importance: 7,
+        ..ObservationQuery::default()
+    };
+    assert_eq!(named_ids(store.query(high)), golden("high_importance_min7"));
+    let errors = ObservationQuery {
+        types: &[ObservationType::Error, ObservationType::Decision],
+        ..ObservationQuery::default()
+    };
+    assert_eq!(named_ids(store.query(errors)), golden("preserved_by_type"));
+    let first = store
+        .records()
+        .iter()
+        .find(|record| record.external_id("ralph") == Some("e-1"));
+    let first = first.unwrap();
+    assert_eq!(
+        named_ids(store.related(first, &[])),
+        golden("related_to_e-1")
+    );
+    let other = store
+        .records()
+        .iter()
+        .find(|record| record.external_id("ralph") == Some("l-1"));
+    assert!(named_ids(store.related(other.unwrap(), &[])).contains(&"e-1".to_owned()));
+    assert!(
+        store
+            .records()
+            .is_sorted_by(|a, b| a.timestamp >= b.timestamp),
+        "newest first"
+    );
+    let tag = |all: bool| {
+        let tags = ["error".to_owned(), "learning".to_owned()];
+        let query = ObservationQuery {
+            tags: &tags,
+            match_all_tags: all,
+            ..ObservationQuery::default()
+        };
+        store.query(query).count()
+    };
+    assert!(tag(false) > 0);
+    assert_eq!(tag(true), 0);
+    assert_eq!(store.counts()["error"], 2);
+}
+
+fn long_session() -> Vec<MemoryRecord> {
+    let types = [
+        "context",
+        "iteration_result",
+        "iteration_result",
+        "success",
+        "context",
+        "iteration_result",
+        "learning",
+        "context",
+        "iteration_result",
+        "error",
+        "context",
+        "decision",
+    ];
+    let frames = (0..120_u32).map(|number| {
+        let kind = types[number as usize % types.len()];
+        let mut object = json!({
+            "id": format!("f-{number}"),
+            "content": format!(
+                "Iteration {number} of the importer went on with table {}. It read the rows and \
+                 wrote them again. The cache stayed warm for {number} minutes.", number % 7),
+            "frame_type": kind,
+            "session_id": "s",
+            "timestamp": format!("2026-01-10T{:02}:{:02}:00Z", number / 60, number % 60),
+            "metadata": {},
+            "tags": [kind],
+        });
+        if kind != "iteration_result" {
+            object["metadata"]["observation_type"] = json!(kind);
+        }
+        kept(
+            frame(object.as_object().unwrap().clone(), Zone::Utc)
+                .unwrap()
+                .0,
+            number,
+        )
+    });
+    frames.collect()
+}
+
+#[test]
+fn a_long_session_is_halved_and_what_matters_stays() {
+    let rules = FrameRules::default();
+    let mut records = long_session();
+    let plan = plan_frames(&records, &rules);
+    assert!(
+        plan.reduction_percentage() >= 50.0,
+        "{}",
+        plan.reduction_percentage()
+    );
+    assert_eq!(plan.summaries.len(), 2);
+    let gone: Vec<RecordId> = plan
+        .summaries
+        .iter()
+        .flat_map(|one| one.originals.clone())
+        .collect();
+    assert_eq!(
+        (gone.len(), plan.frames_preserved),
+        (plan.frames_compacted, 120 - gone.len())
+    );
+    let of = |id: &RecordId| records.iter().find(|record| record.id == *id).unwrap();
+    let types: Vec<&str> = gone.iter().map(|id| frame_type(of(id))).collect();
+    assert!(
+        !types.contains(&"error") && !types.contains(&"decision"),
+        "{types:?}"
+    );
+    // What was learned stays in middle age, and is summarised when it is old.
+    let medium: Vec<&str> = plan.summaries[0]
+        .originals
+        .iter()
+        .map(|id| frame_type(of(id)))
+        .collect();
+    assert!(!medium.contains(&"learning"), "{medium:?}");
+    assert!(types.contains(&"learning"));
+    let newest: Vec<RecordId> = records
+        .iter()
+        .rev()
+        .take(10)
+        .map(|record| record.id)
+        .collect();
+    assert!(newest.iter().all(|id| !gone.contains(id)));
+    let said: String = records.iter().map(|record| record.text.as_str()).collect();
+    for line in plan.summaries[1].observation.content.lines().skip(1) {
+        assert!(said.contains(line), "{line}");
+    }
+    // Done once more it does nothing.
+    for (number, one) in (500..).zip(&plan.summaries) {
+        records.retain(|record| !one.originals.contains(&record.id));
+        let mut new = one.observation.record(&one.session);
+        new.timestamp = Some(one.at);
+        records.push(kept(new, number));
+    }
+    let again = plan_frames(
+        &records,
+        &FrameRules {
+            threshold_frames: 1,
+            ..rules.clone()
+        },
+    );
+    assert_eq!(again.summaries, []);
+    // Few frames are left alone, and each session is its own.
+    assert_eq!(plan_frames(&long_session()[..40], &rules).summaries, []);
 }

@@ -51,8 +51,8 @@ pub struct ProjectLearnings {
     /// The same, as TypeScript spells it.
     #[serde(rename = "original_goal")]
     pub goal_alias: String,
-    pub decisions: Vec<String>,
-    pub failures: Vec<String>,
+    pub decisions: Vec<Decision>,
+    pub failures: Vec<Failure>,
     pub completed_tasks: Vec<String>,
     pub pending_tasks: Vec<String>,
 }
@@ -95,18 +95,11 @@ impl SunwellMemory {
     pub fn project_learnings(&self, goal: &str, pending: Vec<String>) -> ProjectLearnings {
         let done = self.learnings().iter();
         let done = done.filter(|learning| learning.category == Category::TaskCompletion);
-        let failures = self.failures().iter();
         ProjectLearnings {
             original_goal: goal.to_owned(),
             goal_alias: goal.to_owned(),
-            decisions: self
-                .decisions()
-                .iter()
-                .map(|one| one.decision.clone())
-                .collect(),
-            failures: failures
-                .map(|one| format!("{} ({})", one.approach, one.fact))
-                .collect(),
+            decisions: self.decisions().to_vec(),
+            failures: self.failures().to_vec(),
             completed_tasks: done
                 .map(|one| one.fact.trim_start_matches("Completed: ").to_owned())
                 .collect(),

@@ -1,15 +1,15 @@
 //! Lessons: records with a title, where they hold and where not, and how sure their author is.
 //!
-//! The one form of a lesson in a record.
+//! Keeping and correcting them.
 
 use reprise_engine::Engine;
+use reprise_knowledge::{EVIDENCE_FIELD, Lesson as Kept};
 use reprise_types::{
-    ConfidenceLevel, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord,
-    RecordId,
+    ConfidenceLevel, ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use super::Memory;
 use crate::problem::Problem;
@@ -41,9 +41,9 @@ pub struct Lesson {
     /// How sure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<ConfidenceLevel>,
-    /// Its ground.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Evidence>,
+    /// documented, tested, observed, inferred, hearsay or own.
+    #[serde(default, alias = "source", skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
     /// Where that can be looked up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
@@ -52,80 +52,41 @@ pub struct Lesson {
     #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub session: Option<String>,
+    /// The experiment that it comes from, as the system that keeps it names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub derived_from_experiment: Option<String>,
+    /// Refuse a kind of evidence that is not there yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("x-rare" = true))]
+    pub strict: bool,
 }
 
-/// What stands in a record's `details`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-struct Details {
-    title: String,
-    content: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    keywords: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    contexts: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    anti_contexts: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source_notes: Option<String>,
-}
-
-impl Details {
-    /// The lesson of a record; `None` where it holds none.
-    fn of(record: &MemoryRecord) -> Option<Self> {
-        let details = record.details.as_ref()?;
-        if details.get("type")? != "lesson" {
-            return None;
-        }
-        serde_json::from_value(details.clone()).ok()
-    }
-
-    fn value(&self) -> Option<Value> {
-        let mut value = serde_json::to_value(self).ok()?;
-        value["type"] = json!("lesson");
-        Some(value)
-    }
-
-    /// What is searched: title and content, and the words that say where it holds.
-    fn text(&self) -> String {
-        let parts = [self.title.trim_end(), self.content.trim_end()];
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        let mut text = parts.join("\n\n");
-        for (head, words) in [
-            ("Applies to", &self.contexts),
-            ("Does not apply to", &self.anti_contexts),
-            ("Keywords", &self.keywords),
-        ] {
-            if !words.is_empty() {
-                text.push_str(&["\n", head, ": ", &words.join("; ")].concat());
+impl Lesson {
+    /// Puts what is new into a lesson that is kept.
+    fn change(self, kept: &mut Kept) {
+        fn put<T>(part: &mut T, new: Option<T>) {
+            if let Some(new) = new {
+                *part = new;
             }
         }
-        text
-    }
-
-    fn change(&mut self, lesson: Lesson) {
-        let Lesson {
-            title,
-            text,
-            keywords,
-            contexts,
-            anti_contexts,
-            source_notes,
-            ..
-        } = lesson;
-        self.title = title.unwrap_or(std::mem::take(&mut self.title));
-        self.content = text.unwrap_or(std::mem::take(&mut self.content));
-        self.keywords = keywords.unwrap_or(std::mem::take(&mut self.keywords));
-        self.contexts = contexts.unwrap_or(std::mem::take(&mut self.contexts));
-        self.anti_contexts = anti_contexts.unwrap_or(std::mem::take(&mut self.anti_contexts));
-        self.source_notes = source_notes.or(self.source_notes.take());
+        put(&mut kept.title, self.title);
+        put(&mut kept.content, self.text);
+        put(&mut kept.keywords, self.keywords);
+        put(&mut kept.contexts, self.contexts);
+        put(&mut kept.anti_contexts, self.anti_contexts);
+        put(&mut kept.source_notes, self.source_notes.map(Some));
+        put(
+            &mut kept.derived_from_experiment,
+            self.derived_from_experiment.map(Some),
+        );
     }
 }
 
 /// The line that names a record: a lesson's title, else the beginning of its text.
 pub(crate) fn title_of(record: &MemoryRecord) -> String {
     const COLUMNS: usize = 80;
-    let title = Details::of(record).map(|lesson| lesson.title);
+    let title = Kept::of(record).map(|lesson| lesson.title);
     let title = title.filter(|title| !title.trim().is_empty());
     let line = title.unwrap_or_else(|| {
         let words: Vec<&str> = record.text.split_whitespace().take(40).collect();
@@ -138,34 +99,45 @@ pub(crate) fn title_of(record: &MemoryRecord) -> String {
 }
 
 impl Memory {
-    /// Keeps a lesson; answers its fate.
-    pub(crate) async fn learn(&self, lesson: Lesson) -> Result<Fate, Problem> {
+    /// Keeps a lesson; answers its fate, and a doubt about its evidence.
+    pub(crate) async fn learn(&self, lesson: Lesson) -> Result<(Fate, Option<String>), Problem> {
         let mut record = NewRecord::new("", MemorySource::WorkerResult, MemoryKind::Finding);
         record.tags = lesson.tags.clone().unwrap_or_default();
         record.confidence = lesson.confidence.map(ConfidenceLevel::centre);
-        record.evidence = lesson.evidence;
         record.session_id = lesson.session.clone().unwrap_or_default();
-        let mut details = Details::default();
-        details.change(lesson);
-        if details.title.trim().is_empty() && details.content.trim().is_empty() {
+        let ground = self.ground(lesson.evidence.as_deref(), lesson.strict);
+        let (word, doubt) = ground.await?;
+        record.evidence = word.as_deref().and_then(|word| word.parse().ok());
+        if let Some(word) = word.filter(|_| record.evidence.is_none()) {
+            record
+                .metadata
+                .insert(EVIDENCE_FIELD.to_owned(), json!(word));
+        }
+        let mut kept = Kept::default();
+        lesson.change(&mut kept);
+        if kept.title.trim().is_empty() && kept.content.trim().is_empty() {
             return Err(Problem::invalid(
                 "the lesson is empty; give it a title and what was learned",
             ));
         }
-        record.text = details.text();
-        record.details = details.value();
+        record.text = kept.text();
+        record.details = Some(kept.details());
         match self.name_of(&record).await? {
             Ok(name) => record.external_ids.push(name),
-            Err(of) => return Ok(Fate::Duplicate { of }),
+            Err(of) => return Ok((Fate::Duplicate { of }, doubt)),
         }
-        self.keep_one(record).await
+        Ok((self.keep_one(record).await?, doubt))
     }
 
     /// A name made of all that a lesson says; or the record that says just that. A lesson that was
     /// forgotten or corrected since may be learned again, under the next name.
     async fn name_of(&self, lesson: &NewRecord) -> Result<Result<ExternalId, RecordId>, Problem> {
         let parts = (&lesson.tags, &lesson.confidence, &lesson.evidence);
-        let said = json!([lesson.details, parts]);
+        let mut said = json!([lesson.details, parts]);
+        if let (Some(own), Some(said)) = (lesson.metadata.get(EVIDENCE_FIELD), said.as_array_mut())
+        {
+            said.push(own.clone());
+        }
         let digest = crate::digest::sha256_hex(said.to_string().as_bytes());
         let name = move |time: u32| {
             let name = format!("lesson {digest}/{time}");
@@ -219,13 +191,16 @@ impl Memory {
         if let Some(level) = lesson.confidence {
             changes.insert("confidence".to_owned(), json!(level.centre()));
         }
-        if let Some(evidence) = lesson.evidence {
-            changes.insert("evidence".to_owned(), json!(evidence));
+        let (evidence, _) = self
+            .ground(lesson.evidence.as_deref(), lesson.strict)
+            .await?;
+        if let Some(evidence) = evidence {
+            changes.insert(EVIDENCE_FIELD.to_owned(), json!(evidence));
         }
-        if let Some(mut details) = Details::of(&old) {
-            details.change(lesson);
-            changes.insert("text".to_owned(), json!(details.text()));
-            changes.insert("details".to_owned(), json!(details.value()));
+        if let Some(mut kept) = Kept::of(&old) {
+            lesson.change(&mut kept);
+            changes.insert("text".to_owned(), json!(kept.text()));
+            changes.insert("details".to_owned(), kept.details());
         } else if let Some(content) = lesson.text {
             changes.insert("text".to_owned(), json!(content));
         }

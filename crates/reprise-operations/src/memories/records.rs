@@ -188,8 +188,13 @@ impl Memory {
             line.remove(field);
         }
         let is_seen_anew = changes.contains_key("visibility");
-        if is_seen_anew && let Some(Value::Object(marks)) = line.get_mut("metadata") {
-            marks.remove("visibility");
+        for field in ["visibility", "evidence"] {
+            // A word of its author's stands among the marks.
+            if changes.contains_key(field)
+                && let Some(Value::Object(marks)) = line.get_mut("metadata")
+            {
+                marks.remove(field);
+            }
         }
         line.extend(changes);
         // Nothing takes a mark away.

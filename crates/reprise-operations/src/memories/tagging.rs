@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reprise_engine::Snapshot;
+use reprise_knowledge::Definition;
 use reprise_types::{normal_tag, normal_tags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,6 +122,8 @@ impl Memory {
             return Ok(Vec::new());
         }
         let mut tags = self.read(Snapshot::tags).await?;
+        // It marks a meaning of ours and says nothing of a record.
+        tags.retain(|(tag, _)| tag != Definition::TAG);
         tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Ok(tags)
     }

@@ -17,13 +17,13 @@ use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
 use crate::wire::{Filter, whole};
-use found::Found;
+use found::{Found, Place};
 
 /// A question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The question or task, in the user's words.
+    /// In the user's words.
     #[serde(alias = "text")]
     pub query: String,
     /// Most results; 5 by default.
@@ -45,6 +45,13 @@ pub struct Arguments {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
     pub scope: Option<RecallScope>,
+    /// Where you are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<String>,
+    /// Leave out lessons that do not hold there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(extend("x-rare" = true))]
+    pub applying: bool,
     /// Whole texts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub full: bool,
@@ -91,7 +98,7 @@ pub struct RecallBriefly;
 impl Operation for RecallBriefly {
     const SPEC: Spec = Spec::reads(
         "brief",
-        "Find what is known about a text. Results are light; `get` gives the whole.",
+        "Find what is known. Results are light; `get` gives the whole.",
     )
     .tool("recall", Profile::Lean)
     .also(&["search"]);
@@ -109,12 +116,18 @@ impl Operation for RecallBriefly {
             filter: arguments.filter,
             as_of: arguments.as_of,
             scope: arguments.scope,
+            context: arguments.context,
+            applying: arguments.applying,
             ..recall::Arguments::default()
         };
         let began = Instant::now();
         let found = recall::found(memory, &asked).await?;
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-        let shown = Found::of(&found, full, max_tokens, system_entropy());
+        let place = Place {
+            here: &asked.context,
+            question: &asked.query,
+        };
+        let shown = Found::of(&found, &place, full, max_tokens, system_entropy());
         Ok(Brief {
             tokens: found::tokens(shown.text.len()),
             text: shown.text,
@@ -139,5 +152,9 @@ impl Operation for RecallBriefly {
 pub(super) fn quoted(results: Vec<reprise_types::RetrievedMemory>, most: Option<usize>) -> String {
     let mut recall = reprise_types::Recall::nothing(RecallId::from_u128(7));
     recall.results = results;
-    Found::of(&recall, most.is_none(), most, 7).text
+    let place = Place {
+        here: &[],
+        question: "",
+    };
+    Found::of(&recall, &place, most.is_none(), most, 7).text
 }

@@ -17,6 +17,7 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// A record's id.
+    #[serde(alias = "lesson_id")]
     pub id: String,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +32,7 @@ pub struct Delete;
 impl Operation for Delete {
     const SPEC: Spec = Spec::destroys(
         "delete",
-        "Forget a record and the versions that it corrected, for good.",
+        "Forget a record and its earlier versions, for good.",
     )
     .at(&[delete("/v1/users/{user}/records/{id}")])
     .tool("delete", Profile::Default);

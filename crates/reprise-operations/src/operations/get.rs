@@ -20,9 +20,9 @@ const RECORDS_MAX: usize = 50;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// A record's id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "lesson_id", skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Several at once.
+    /// Several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
 }

@@ -20,6 +20,9 @@ pub struct Learned {
     pub outcome: Novelty,
     /// Tags that may be slips.
     pub warnings: Vec<String>,
+    /// A kind of evidence that may be a slip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
 }
 
 /// Whether a lesson is new.
@@ -46,7 +49,8 @@ impl Operation for Learn {
     async fn run(memory: &Memory, lesson: Lesson) -> Result<Learned, Problem> {
         let warnings = memory.tag_doubts(lesson.tags.as_deref().unwrap_or_default());
         let warnings = warnings.await?;
-        let (id, outcome) = match memory.learn(lesson).await? {
+        let (fate, evidence) = memory.learn(lesson).await?;
+        let (id, outcome) = match fate {
             Fate::Inserted { id } => (id, Novelty::Inserted),
             Fate::Duplicate { of } => (of, Novelty::Duplicate),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
@@ -55,6 +59,7 @@ impl Operation for Learn {
             id,
             outcome,
             warnings,
+            evidence,
         })
     }
 
@@ -66,6 +71,9 @@ impl Operation for Learn {
         let mut quoted = QuotedMemory::new(system_entropy());
         for warning in &learned.warnings {
             quoted.line("tag ", warning);
+        }
+        if let Some(doubt) = &learned.evidence {
+            quoted.line("evidence ", doubt);
         }
         let text = format!("{outcome} as {}\n{}", learned.id, quoted.into_text());
         text.trim_end().to_owned().into()

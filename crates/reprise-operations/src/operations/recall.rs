@@ -5,8 +5,8 @@ use std::time::Instant;
 use reprise_engine::{TokenCounter, context_block, context_candidates};
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{
-    Calendar, ContextBlock, EmbeddingSpace, RecallRequest, RecallScope, check_unit_vector,
-    system_entropy,
+    Calendar, ContextBlock, EmbeddingSpace, MemoryRecord, RecallRequest, RecallScope,
+    check_unit_vector, system_entropy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Operation, Spec, post};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{Answer, Filter, instant, time, whole};
+use crate::wire::{Answer, Filter, LessonCard, instant, time, whole};
 
 /// A question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,12 @@ pub struct Arguments {
         skip_serializing_if = "Option::is_none"
     )]
     pub max_tokens: Option<usize>,
+    /// Where the asker is, in their words: lessons that hold there, or do not, say so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub context: Vec<String>,
+    /// Leave out lessons that do not hold there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub applying: bool,
     /// The question's unit vector, by callers that embed themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub embedding: Option<Vec<f32>>,
@@ -89,7 +95,13 @@ pub async fn answer(memory: &Memory, asked: &Arguments) -> Result<Answer, Proble
     let began = Instant::now();
     let recall = found(memory, asked).await?;
     let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
-    Ok(Answer::new(None, recall, elapsed_ms))
+    let mut answer = Answer::new(None, recall, elapsed_ms);
+    for hit in &mut answer.results {
+        if let Some(lesson) = &mut hit.lesson {
+            lesson.place(&asked.context, &asked.query);
+        }
+    }
+    Ok(answer)
 }
 
 /// One text for a prompt, at most `most` tokens long.
@@ -127,7 +139,26 @@ pub async fn found(memory: &Memory, asked: &Arguments) -> Result<reprise_types::
         .map_err(Problem::invalid)?;
     let vector = asked.vector().map_err(Problem::invalid)?;
     let scope = asked.scope.unwrap_or(memory.scope());
-    memory.recall(request, vector, scope).await
+    if !asked.applying {
+        return memory.recall(request, vector, scope).await;
+    }
+    // Room for those that are left out.
+    let wanted = request.top_k;
+    let request = RecallRequest {
+        top_k: wanted.saturating_mul(2),
+        ..request
+    };
+    let mut recall = memory.recall(request, vector, scope).await?;
+    let stays = |record: &MemoryRecord| {
+        let card = LessonCard::of(record).map(|mut card| {
+            card.place(&asked.context, &asked.query);
+            card
+        });
+        card.is_none_or(|card| card.applies != Some(false))
+    };
+    recall.results.retain(|found| stays(&found.record));
+    recall.results.truncate(wanted);
+    Ok(recall)
 }
 
 impl Arguments {

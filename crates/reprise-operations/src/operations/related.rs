@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use reprise_types::{QuotedMemory, RecordId, system_entropy};
+use reprise_types::{QuotedMemory, RecordId, normal_tags, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,7 @@ const LIMIT_DEFAULT: usize = 20;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// A record's id.
+    #[serde(alias = "lesson_id")]
     pub id: String,
     /// Links to walk; 2 by default.
     #[serde(
@@ -38,6 +39,27 @@ pub struct Arguments {
     )]
     #[schemars(extend("x-rare" = true))]
     pub limit: Option<usize>,
+    /// Which links to take: `out`, `in` or `both`, the default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-rare" = true))]
+    pub direction: Option<Direction>,
+    /// Only links of these relations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-rare" = true))]
+    pub relations: Vec<String>,
+}
+
+/// Which links of a record are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// Those that lead away from it.
+    Out,
+    /// Those that lead to it.
+    In,
+    /// All.
+    #[default]
+    Both,
 }
 
 /// What was reached.
@@ -78,8 +100,18 @@ impl Operation for Related {
         let id = memory.record(&arguments.id).await?.id;
         let depth = arguments.depth.unwrap_or(DEPTH_DEFAULT);
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
+        let direction = arguments.direction.unwrap_or_default();
+        let relations = normal_tags(&arguments.relations);
+        let follows = move |relation: &str, outgoing: bool| {
+            let way = match direction {
+                Direction::Out => outgoing,
+                Direction::In => !outgoing,
+                Direction::Both => true,
+            };
+            way && (relations.is_empty() || relations.iter().any(|own| own == relation))
+        };
         let related = memory.read(move |memory| {
-            let related = memory.related(id, depth, limit).into_iter();
+            let related = memory.related_by(id, depth, limit, follows).into_iter();
             let named = related.filter_map(|related| {
                 let link = related.link;
                 let record = memory.get(link.record)?.ok()?;

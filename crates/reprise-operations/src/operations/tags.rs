@@ -45,7 +45,7 @@ pub struct Tags;
 
 impl Operation for Tags {
     const SPEC: Spec =
-        Spec::reads("tags", "Every tag with its number of records.").tool("tags", Profile::Default);
+        Spec::reads("tags", "Every tag with its count.").tool("tags", Profile::Default);
     type Arguments = Arguments;
     type Answer = Tagged;
 

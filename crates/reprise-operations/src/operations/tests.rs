@@ -97,6 +97,7 @@ fn no_title_relation_or_tag_leaves_its_frame() {
             id: RecordId::from_u128(1),
             outcome: Novelty::Inserted,
             warnings: vec![format!("`{one}` is new here; is `{two}` meant?")],
+            evidence: None,
         };
         let (said, id) = (Learn::text(&learned), learned.id);
         let lines = framed(&said, &format!("inserted as {id}\n"), "").map(|lines| lines.len());

@@ -15,6 +15,7 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// A record's id.
+    #[serde(alias = "lesson_id")]
     pub id: String,
     /// What is new.
     #[serde(flatten)]

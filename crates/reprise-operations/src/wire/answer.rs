@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::fields::{from_json, refuse_slips};
+use super::lesson::LessonCard;
 use super::record::external_id_of;
 
 /// One line of a queries file.
@@ -107,6 +108,9 @@ pub struct Hit {
     /// Why it is here, in one line for a reader.
     #[serde(default)]
     pub reason: String,
+    /// What it says beside its text, where it is a lesson.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lesson: Option<LessonCard>,
     /// Where the score comes from.
     pub why: Why,
     /// Whose knowledge it is: the user's own, or what somebody published.
@@ -137,6 +141,7 @@ impl From<RetrievedMemory> for Hit {
             author: published.map(|by| by.author.clone()),
             version: published.map(|by| by.version.clone()),
             quality: published.map(|by| by.quality),
+            lesson: LessonCard::of(&record),
             id: record.id,
             external_id,
             session_id: record.session_id,

@@ -35,7 +35,7 @@ pub struct Filter {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub tag: Vec<String>,
-    /// From this time on: 2026-02-16, 7d, yesterday.
+    /// From: 2026-02-16, 7d, yesterday.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// Up to this time, which belongs to it.

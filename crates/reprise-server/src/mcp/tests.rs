@@ -136,6 +136,59 @@ async fn a_lesson_is_learned_found_linked_corrected_and_forgotten() {
 }
 
 #[tokio::test]
+async fn the_jira_lesson_comes_first_among_five_hundred() {
+    let running = run().await;
+    let session = session(&running, Profile::Default).await;
+    let systems = ["Jira", "GitHub", "Linear", "Slack", "Trello"];
+    for number in 0..500 {
+        let system = systems[number % systems.len()];
+        let lesson = json!({
+            "title": format!("{system} workflow {number} answers slowly"),
+            "content": format!("Ask for workflow {number} of {system} once, and keep it."),
+            "tags": [system, "api"],
+        });
+        call(&session, "learn", lesson).await.unwrap();
+    }
+    let lesson = json!({
+        "title": "Jira workflow updates delete missing statuses",
+        "content": "When calling PUT /rest/api/3/workflows, you must include ALL existing statuses \
+                    and transitions. Any omitted items are deleted, not preserved. Always GET the \
+                    workflow first and merge changes.",
+        "tags": ["jira", "api", "gotcha", "destructive"],
+        "contexts": ["updating existing workflows"],
+        "anti_contexts": ["creating new workflows"],
+        "source": "tested",
+        "confidence": "high",
+    });
+    let id = call(&session, "learn", lesson).await.unwrap()["id"].clone();
+    let ask = json!({"query": "jira workflow update", "tags": ["api"]});
+    let (text, found) = both(&session, "recall", ask).await;
+    assert_eq!(found["results"][0]["id"], id);
+    assert_eq!(found["results"][0]["evidence"], "tested");
+    for part in [
+        "high confidence",
+        "holds for: updating existing workflows",
+        "NOT for",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(!text.contains("WARNING"), "{text}");
+    let ask = json!({"query": "jira workflow update", "tags": ["api"],
+        "context": ["creating a new workflow"]});
+    let (text, found) = both(&session, "recall", ask).await;
+    assert_eq!(
+        (&found["results"][0]["id"], &found["results"][0]["applies"]),
+        (&id, &json!(false))
+    );
+    assert!(
+        text.contains("WARNING: does not apply here: creating new workflows"),
+        "{text}"
+    );
+    drop(session);
+    running.end().await;
+}
+
+#[tokio::test]
 async fn a_wrong_call_is_answered_with_what_to_do_and_the_session_goes_on() {
     let running = run().await;
     let session = session(&running, Profile::Lean).await;
@@ -218,7 +271,7 @@ fn what_every_session_pays_for_is_small() {
     for (profile, count, tokens_max) in [
         (Profile::Lean, 4, 800),
         (Profile::Default, 9, 1_200),
-        (Profile::Full, 27, 6_500),
+        (Profile::Full, 32, 7_800),
         (Profile::Workspace, 24, 3_400),
     ] {
         let tools = tools::of(&Catalogue::default(), profile);

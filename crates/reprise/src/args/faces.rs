@@ -4,11 +4,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand, ValueEnum};
-use reprise_operations::{HookEvent, Lesson, Profile};
+use reprise_operations::{HookEvent, Profile};
 use reprise_server::HookProgram;
-use reprise_types::{ConfidenceLevel, Evidence, UserId};
-
-use super::LearnCommand;
+use reprise_types::UserId;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
@@ -61,22 +59,18 @@ pub(crate) struct WhoseArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TagsArguments {
+pub(crate) struct NamedArguments {
+    /// The record's id or external id
+    pub(crate) id: String,
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Name those that may be one: near in spelling, or a plural
-    #[arg(long)]
-    pub(crate) review: bool,
-    /// Give every record that has the first tag the second in its place
-    #[arg(long, num_args = 2, value_names = ["FROM", "INTO"], conflicts_with = "review")]
-    pub(crate) merge: Option<Vec<String>>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct McpArguments {
     #[command(flatten)]
     pub(crate) whose: WhoseArguments,
-    /// Which tools the client sees: lean (4), default (9), full (27) or workspace (24)
+    /// Which tools the client sees: lean (4), default (9), full (32) or workspace (24)
     #[arg(long, default_value = "default")]
     pub(crate) profile: Profile,
     /// All of the user's memory, or the part of the project that it is started in
@@ -92,122 +86,6 @@ pub(crate) enum ConnectScope {
     User,
     /// What belongs to the project, by git remote and first commit
     Project,
-}
-
-#[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub(crate) struct LearnArguments {
-    #[command(subcommand)]
-    pub(crate) command: Option<LearnCommand>,
-    /// What was learned, in a sentence
-    #[arg(conflicts_with = "lesson_text")]
-    pub(crate) text: Vec<String>,
-    #[command(flatten)]
-    pub(crate) whose: WhoseArguments,
-    #[command(flatten)]
-    pub(crate) lesson: LessonArguments,
-}
-
-impl LearnArguments {
-    /// The lesson, in a sentence or in its parts.
-    pub(crate) fn lesson(&self) -> Lesson {
-        let mut lesson = self.lesson.lesson();
-        if !self.text.is_empty() {
-            lesson.text = Some(self.text.join(" "));
-        }
-        lesson
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LessonArguments {
-    /// One line that names it
-    #[arg(long)]
-    title: Option<String>,
-    /// What was learned: one thing
-    #[arg(id = "lesson_text", long = "text", visible_alias = "content")]
-    content: Option<String>,
-    /// A free word (may be repeated, or several with commas)
-    #[arg(long, value_delimiter = ',')]
-    tags: Vec<String>,
-    /// A word that it should be found by (may be repeated)
-    #[arg(long, value_delimiter = ',')]
-    keywords: Vec<String>,
-    /// Where it holds (may be repeated)
-    #[arg(long)]
-    context: Vec<String>,
-    /// Where it does not hold (may be repeated)
-    #[arg(long)]
-    anti_context: Vec<String>,
-    /// very-low, low, medium, high or very-high
-    #[arg(long)]
-    confidence: Option<ConfidenceLevel>,
-    /// documented, tested, observed, inferred or hearsay
-    #[arg(long, value_name = "EVIDENCE")]
-    source: Option<Evidence>,
-    /// Where that can be looked up
-    #[arg(long)]
-    source_notes: Option<String>,
-    /// The session that taught it
-    #[arg(long)]
-    session: Option<String>,
-}
-
-impl LessonArguments {
-    /// What is not given stays.
-    pub(crate) fn lesson(&self) -> Lesson {
-        let given = |list: &Vec<String>| (!list.is_empty()).then(|| list.clone());
-        Lesson {
-            title: self.title.clone(),
-            text: self.content.clone(),
-            tags: given(&self.tags),
-            keywords: given(&self.keywords),
-            contexts: given(&self.context),
-            anti_contexts: given(&self.anti_context),
-            confidence: self.confidence,
-            evidence: self.source,
-            source_notes: self.source_notes.clone(),
-            session: self.session.clone(),
-        }
-    }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct NamedArguments {
-    /// The record's id or external id
-    pub(crate) id: String,
-    #[command(flatten)]
-    pub(crate) whose: WhoseArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct EditArguments {
-    #[command(flatten)]
-    pub(crate) named: NamedArguments,
-    #[command(flatten)]
-    pub(crate) lesson: LessonArguments,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RelatedArguments {
-    #[command(flatten)]
-    pub(crate) named: NamedArguments,
-    /// Links to walk
-    #[arg(long, default_value_t = 2)]
-    pub(crate) depth: usize,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct LinkArguments {
-    /// The record that the link leads from
-    pub(crate) from: String,
-    /// The record that it leads to
-    pub(crate) to: String,
-    /// For example derived_from or contradicts
-    #[arg(long, default_value = "related_to")]
-    pub(crate) relation: String,
-    #[command(flatten)]
-    pub(crate) whose: WhoseArguments,
 }
 
 #[derive(Debug, Args)]

@@ -18,7 +18,9 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Single records",
-        &["show", "edit", "delete", "link", "related", "tags"],
+        &[
+            "show", "edit", "delete", "link", "related", "graph", "tags", "sources",
+        ],
     ),
     (
         "Shared knowledge",
@@ -43,6 +45,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         &[
             "stats",
             "check",
+            "rebuild",
             "compact",
             "consolidate",
             "review",
@@ -61,7 +64,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
 ];
 
 /// Of each command what is typed most.
-const EXAMPLES: [(&str, &[&str]); 17] = [
+const EXAMPLES: [(&str, &[&str]); 19] = [
     ("open", &["reprise open --user ada", "reprise open --print"]),
     (
         "ingest",
@@ -104,6 +107,20 @@ const EXAMPLES: [(&str, &[&str]); 17] = [
         &[
             "reprise tags --review",
             "reprise tags --merge postgresql postgres",
+        ],
+    ),
+    (
+        "sources",
+        &[
+            "reprise sources --review",
+            "reprise sources --merge trial-and-error tested",
+        ],
+    ),
+    (
+        "graph",
+        &[
+            "reprise graph path ticket-17 ticket-9",
+            "reprise graph bridges jira rest",
         ],
     ),
     (

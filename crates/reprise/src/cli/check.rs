@@ -8,6 +8,7 @@ use reprise_store::Verify;
 use serde_json::json;
 
 use super::Context;
+use super::rebuild;
 use super::store::{self, Access};
 use crate::args::CheckArguments;
 use crate::exit::Exit;
@@ -25,6 +26,7 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         engine.rebuild()?;
         engine.checkpoint()?;
     }
+    let projected = rebuild::findings(context, &arguments.user, &engine.snapshot())?;
     let stock = arguments
         .stock
         .then(|| stock(context, arguments, engine))
@@ -35,6 +37,8 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         .iter()
         .map(|f| format!("{}: {}", f.what, f.detail))
         .collect();
+    let is_whole = findings.is_empty() && recovery.missing_records.is_empty();
+    findings.extend(projected);
     for (first, last) in &recovery.missing_records {
         findings.push(format!("records {first}..={last} can no longer be read"));
     }
@@ -78,6 +82,8 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
             "{}",
             if sound {
                 "sound: the index equals the log"
+            } else if is_whole {
+                "the memory itself is sound; `reprise rebuild` writes its projections anew"
             } else {
                 "damaged"
             }

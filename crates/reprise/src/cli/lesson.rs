@@ -1,18 +1,14 @@
 //! `reprise learn`, `related`, `link`, `show`, `edit`, `delete`, `tags`: the tools of an agent,
 //! typed.
 
-use std::io::Write;
-
 use anyhow::bail;
-use reprise_operations::Operation;
 use reprise_operations::operations::{delete, get, learn, link, merge_tags, related, tags, update};
-use reprise_types::unframed;
 
-use super::Context;
-use super::session::Session;
+use super::said::run;
+use super::{Context, sources};
 use crate::args::{
-    self, EditArguments, LearnArguments, LinkArguments, NamedArguments, RelatedArguments,
-    TagsArguments, WhoseArguments,
+    self, Direction, EditArguments, LearnArguments, LinkArguments, NamedArguments,
+    RelatedArguments, TagsArguments,
 };
 use crate::exit::Exit;
 
@@ -25,7 +21,8 @@ pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Re
              keeps the word itself"
         );
     }
-    run::<learn::Learn>(context, &arguments.whose, arguments.lesson())
+    let lesson = sources::asked(context, &arguments.whose, arguments.lesson())?;
+    run::<learn::Learn>(context, &arguments.whose, lesson)
 }
 
 pub(super) fn related(context: &Context, arguments: &RelatedArguments) -> anyhow::Result<Exit> {
@@ -33,6 +30,12 @@ pub(super) fn related(context: &Context, arguments: &RelatedArguments) -> anyhow
         id: arguments.named.id.clone(),
         depth: Some(arguments.depth),
         limit: None,
+        direction: Some(match arguments.direction {
+            Direction::Out => related::Direction::Out,
+            Direction::In => related::Direction::In,
+            Direction::Both => related::Direction::Both,
+        }),
+        relations: arguments.relation.clone(),
     };
     run::<related::Related>(context, &arguments.named.whose, what)
 }
@@ -78,24 +81,4 @@ pub(super) fn tags(context: &Context, arguments: &TagsArguments) -> anyhow::Resu
     }
     let review = arguments.review;
     run::<tags::Tags>(context, whose, tags::Arguments { review })
-}
-
-/// Runs one operation and prints what it answers.
-fn run<O: Operation>(
-    context: &Context,
-    whose: &WhoseArguments,
-    arguments: O::Arguments,
-) -> anyhow::Result<Exit> {
-    let session = Session::open(context, &whose.user, O::SPEC.effect)?;
-    let answer = session.call::<O>(arguments);
-    session.close();
-    let answer = answer?;
-    let mut out = anstream::stdout().lock();
-    if context.json {
-        serde_json::to_writer(&mut out, &answer)?;
-        writeln!(out)?;
-    } else {
-        writeln!(out, "{}", unframed(&O::text(&answer)))?;
-    }
-    Ok(Exit::Success)
 }

@@ -97,6 +97,8 @@ impl Asker<'_> {
             embedding,
             embedding_space,
             scope: self.arguments.scope,
+            context: self.arguments.context.clone(),
+            applying: self.arguments.applying,
             ..recall::Arguments::of(&request(self.arguments, text))
         };
         match self.session.call::<recall::Recall>(asked)? {

@@ -34,6 +34,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         tags: context.config.tag_rules(),
         workspaces: context.config.workspaces.clone(),
         sharing: super::global::sharing(context, false),
+        projections: context.config.all_projections(),
         catalogue: Catalogue::default(),
         user: context.config.user.clone(),
         settings: settings::all(context, arguments),

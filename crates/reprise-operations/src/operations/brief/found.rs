@@ -2,15 +2,24 @@
 //! under a line that says how far they can be trusted and names the recall.
 
 use reprise_engine::excerpt;
+use reprise_knowledge::evidence_of;
 use reprise_types::{QuotedMemory, Recall, RecallScope, RetrievedMemory, Verdict};
 use serde_json::{Value, json};
 
 use crate::excerpt::short;
 use crate::memories::title_of;
-use crate::wire::instant;
+use crate::wire::{LessonCard, instant};
 
 /// Characters that the best memory gets, however few tokens are left for it.
 const LEAST: usize = 60;
+
+/// Where a question is asked.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// In the asker's words.
+    pub(super) here: &'a [String],
+    pub(super) question: &'a str,
+}
 
 /// A recall as text, and the results that stand in it.
 #[derive(Debug)]
@@ -24,7 +33,13 @@ pub(super) struct Found {
 impl Found {
     /// As many of the best as `most` tokens hold; of the best at least a part. `full` is whole
     /// texts; `nonce` is drawn for this answer alone.
-    pub(super) fn of(recall: &Recall, full: bool, most: Option<usize>, nonce: u128) -> Self {
+    pub(super) fn of(
+        recall: &Recall,
+        place: &Place<'_>,
+        full: bool,
+        most: Option<usize>,
+        nonce: u128,
+    ) -> Self {
         let all = &recall.results;
         let fits = |text: &str| most.is_none_or(|most| tokens(text.len()) <= most);
         let render = |shown: &[Value]| {
@@ -40,7 +55,7 @@ impl Found {
         };
         let mut results: Vec<Value> = Vec::with_capacity(all.len());
         for found in all {
-            results.push(light(found, full));
+            results.push(light(found, place, full));
             // What comes later is no better: a gap in the middle would hide that.
             if !fits(&render(&results)) {
                 results.pop();
@@ -120,7 +135,7 @@ fn cut(found: &RetrievedMemory, fits: impl Fn(&Value) -> bool) -> Value {
 }
 
 /// Enough to decide whether to `get` it.
-fn light(found: &RetrievedMemory, full: bool) -> Value {
+fn light(found: &RetrievedMemory, place: &Place<'_>, full: bool) -> Value {
     let record = &found.record;
     let text = if full {
         record.text.clone()
@@ -146,13 +161,24 @@ fn light(found: &RetrievedMemory, full: bool) -> Value {
     if let Some(level) = record.confidence_level() {
         light["confidence"] = json!(level);
     }
-    if let Some(evidence) = record.evidence {
+    if let Some(evidence) = evidence_of(record) {
         light["evidence"] = json!(evidence);
     }
-    for name in ["contexts", "anti_contexts"] {
-        let details = record.details.as_ref();
-        if let Some(words) = details.and_then(|details| details.get(name)) {
-            light[name] = words.clone();
+    if let Some(mut card) = LessonCard::of(record) {
+        card.place(place.here, place.question);
+        for (name, words) in [
+            ("contexts", &card.contexts),
+            ("anti_contexts", &card.anti_contexts),
+        ] {
+            if !words.is_empty() {
+                light[name] = json!(words);
+            }
+        }
+        if let Some(applies) = card.applies {
+            light["applies"] = json!(applies);
+        }
+        if let Some(warning) = card.warning {
+            light["warning"] = json!(warning);
         }
     }
     light
@@ -180,6 +206,9 @@ fn quote(memory: &mut QuotedMemory, light: &Value) {
     };
     let label = format!("- {day} {score:.2}{sure}{by} [{}] ", field("id"));
     memory.line(&label, first);
+    if !field("warning").is_empty() {
+        memory.line("  WARNING: ", field("warning"));
+    }
     if !field("reason").is_empty() {
         memory.line("  why: ", field("reason"));
     }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Local, Utc};
 use reprise_engine::{excerpt, matches};
-use reprise_operations::{Answer, Hit};
+use reprise_operations::{Answer, Hit, LessonCard};
 use reprise_types::{TaughtBy, Verdict};
 
 use crate::terminal::{self, Page};
@@ -97,8 +97,34 @@ fn hit(
     for line in page.wrap_items(&facts(found, now), BETWEEN, INDENT) {
         writeln!(out, "{:INDENT$}{}", "", terminal::faint(line))?;
     }
+    for (said, is_plain) in found.lesson.iter().flat_map(of_lesson) {
+        lines(out, page, INDENT, &said, |line| {
+            if is_plain {
+                line.to_owned()
+            } else {
+                terminal::faint(line)
+            }
+        })?;
+    }
     let reason = format!("why: {}", found.reason);
     lines(out, page, INDENT, &reason, ToOwned::to_owned)
+}
+
+/// Where a lesson holds, and loudly that it does not hold here.
+fn of_lesson(lesson: &LessonCard) -> Vec<(String, bool)> {
+    let mut said = Vec::new();
+    if let Some(warning) = &lesson.warning {
+        said.push((format!("WARNING: {warning}"), true));
+    }
+    for (head, words) in [
+        ("holds for", &lesson.contexts),
+        ("not for", &lesson.anti_contexts),
+    ] {
+        if !words.is_empty() {
+            said.push((format!("{head}: {}", words.join("; ")), false));
+        }
+    }
+    said
 }
 
 /// A short first line that names what follows it, and what follows.
@@ -123,6 +149,15 @@ fn facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
         format!("{} ({at})", terminal::ago(found.timestamp, now)),
         found.kind.to_string(),
     ];
+    if let Some(lesson) = &found.lesson {
+        let word = |word: &str| word.replace('_', "-");
+        facts.extend(
+            lesson
+                .confidence
+                .map(|level| format!("[{}]", word(level.name()))),
+        );
+        facts.extend(lesson.evidence.clone());
+    }
     let project = found
         .tags
         .iter()

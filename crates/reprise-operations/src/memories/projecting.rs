@@ -1,0 +1,150 @@
+//! Files that other programs read, kept equal to a memory: written, compared, and brought up to
+//! date after each change.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use reprise_engine::Snapshot;
+use reprise_knowledge::{ExportError, ProjectionKind, Rebuilt, Telling, compare, rebuild};
+use reprise_types::{UserId, normal_tag};
+use serde_json::Value;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{sleep, timeout};
+
+use super::{Memories, Memory};
+use crate::problem::{Problem, ProblemKind};
+use crate::wire::ExportLine;
+
+/// A projection of one user's memory, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Projection {
+    pub user: UserId,
+    pub kind: ProjectionKind,
+    pub path: PathBuf,
+    /// Only records of this project.
+    pub project: Option<String>,
+}
+
+/// Changes that come within this time are one.
+const TOGETHER: Duration = Duration::from_millis(300);
+/// Of the time that is given to projections and to rest.
+const REST: u32 = 4;
+
+impl Memory {
+    /// Writes what has changed in a projection; `adopt` takes over files of another program.
+    pub(crate) async fn rebuild(
+        &self,
+        projection: &Projection,
+        adopt: bool,
+    ) -> Result<Rebuilt, Problem> {
+        let wanted = projection.clone();
+        let done = self.read(move |memory| {
+            let told = telling(memory, wanted.project.as_deref());
+            rebuild(wanted.kind, &wanted.path, &told, adopt)
+        });
+        done.await?.map_err(|error| refused(&error))
+    }
+
+    /// How a projection differs from memory, a sentence each.
+    pub(crate) async fn differs(&self, projection: &Projection) -> Result<Vec<String>, Problem> {
+        let wanted = projection.clone();
+        let compared = self.read(move |memory| differences(memory, &wanted));
+        compared.await?.map_err(|error| refused(&error))
+    }
+}
+
+/// How a projection differs from a memory as of one moment, a sentence each.
+pub fn differences(memory: &Snapshot, projection: &Projection) -> Result<Vec<String>, ExportError> {
+    let told = telling(memory, projection.project.as_deref());
+    compare(projection.kind, &projection.path, &told)
+}
+
+impl Memories {
+    /// The same with these projections, for [`Self::keep_projections`].
+    #[must_use]
+    pub fn with_projections(self, projections: Vec<Projection>) -> Self {
+        Self {
+            projections: projections.into(),
+            ..self
+        }
+    }
+
+    /// Brings every configured projection up to date, now and after each change, without end. What
+    /// cannot be written is logged, and tried again with the next change.
+    pub async fn keep_projections(&self) {
+        let mut changes = self.listen();
+        let mut due: BTreeSet<UserId> = self
+            .projections
+            .iter()
+            .map(|projection| projection.user.clone())
+            .collect();
+        if due.is_empty() {
+            return;
+        }
+        let all = due.clone();
+        loop {
+            while due.is_empty() {
+                match changes.recv().await {
+                    Ok(change) => due.extend(Some(change.user).filter(|user| all.contains(user))),
+                    Err(RecvError::Lagged(_)) => due.clone_from(&all),
+                    Err(RecvError::Closed) => return,
+                }
+            }
+            sleep(TOGETHER).await;
+            loop {
+                match timeout(Duration::ZERO, changes.recv()).await {
+                    Ok(Ok(change)) => {
+                        due.extend(Some(change.user).filter(|user| all.contains(user)));
+                    }
+                    Ok(Err(RecvError::Lagged(_))) => due.clone_from(&all),
+                    Ok(Err(RecvError::Closed)) => return,
+                    Err(_) => break,
+                }
+            }
+            let began = Instant::now();
+            for user in std::mem::take(&mut due) {
+                self.refresh(&user).await;
+            }
+            sleep(began.elapsed() * REST).await;
+        }
+    }
+
+    async fn refresh(&self, user: &UserId) {
+        let memory = self.of(user);
+        if !memory.exists() {
+            return;
+        }
+        for projection in self.projections.iter().filter(|own| own.user == *user) {
+            if let Err(problem) = memory.rebuild(projection, false).await {
+                let path = projection.path.display();
+                tracing::warn!(%path, %problem, "a projection is not up to date");
+            }
+        }
+    }
+}
+
+fn refused(error: &ExportError) -> Problem {
+    Problem::new(ProblemKind::Conflict, error.to_string())
+}
+
+/// Every live record as a projection is written from it, in the order of the log; of one project
+/// where it is named.
+fn telling(memory: &Snapshot, project: Option<&str>) -> Vec<Telling> {
+    let tag = project.and_then(|project| normal_tag(&["project:", project].concat()));
+    let records = memory.records().filter_map(Result::ok);
+    let own = records.filter(|record| tag.as_ref().is_none_or(|tag| record.tags.contains(tag)));
+    let told = own.map(|record| {
+        let line = serde_json::to_string(&ExportLine::new(&record)).ok();
+        let line = line.and_then(|line| serde_json::from_str(&line).ok());
+        let links = memory.links(record.id).into_iter();
+        let links = links.filter(|link| link.outgoing);
+        Telling {
+            line: line.unwrap_or(Value::Null),
+            links: links.map(|link| (link.record, link.relation)).collect(),
+            vector: memory.vector(record.id),
+            record,
+        }
+    });
+    told.collect()
+}

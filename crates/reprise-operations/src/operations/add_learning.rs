@@ -1,0 +1,182 @@
+//! Keeping a learning, a decision or a failure, as Sunwell's memory does (RFC-065).
+
+use reprise_knowledge::{Category, Decision, Failure, Learning, SCOPES, SOURCE_TYPES};
+use reprise_types::{NewRecord, RecordId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::{Operation, Spec};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::Fate;
+
+/// A learning in its parts, or an event `memory_learning` as it was told.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// What was learned; of a decision what was decided, of a failure what went wrong.
+    #[serde(default, alias = "decision", skip_serializing_if = "Option::is_none")]
+    pub fact: Option<String>,
+    /// `task_completion`, pattern (the default), type, api, fix, decision or failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// 0..1; .8 by default, 1 of a finished task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<f64>,
+    /// A file, a task, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// task (the default), analysis, user or session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_type: Option<String>,
+    /// What was being worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Of a decision: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rationale: Option<String>,
+    /// Of a decision: project (the default), file or function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<String>,
+    /// Of a decision: the id of the one that it takes the place of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supersedes: Option<String>,
+    /// Of a failure: what was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approach: Option<String>,
+    /// Of a failure: whatever else there is to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Whatever else is to be kept.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub metadata: Map<String, Value>,
+    /// The learning of an event, with all its fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning: Option<Value>,
+    /// The session that it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Free words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Added {
+    /// The record that holds it.
+    pub id: RecordId,
+    /// Whether it is new: what was learned before is kept once.
+    pub is_new: bool,
+    /// The learning, with its nine fields.
+    pub learning: Value,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct AddLearning;
+
+impl Operation for AddLearning {
+    const SPEC: Spec = Spec::adds(
+        "add_learning",
+        "Sunwell: keep a learning, a decision or a failure, once.",
+    );
+    type Arguments = Arguments;
+    type Answer = Added;
+
+    async fn run(memory: &Memory, mut arguments: Arguments) -> Result<Added, Problem> {
+        let (session, tags) = (
+            arguments.session.take(),
+            std::mem::take(&mut arguments.tags),
+        );
+        let (mut record, learning) = read(memory, arguments).map_err(Problem::invalid)?;
+        record.session_id = session.unwrap_or_default();
+        record.tags = tags;
+        let (id, is_new) = match memory.keep_one(record).await? {
+            Fate::Inserted { id } => (id, true),
+            Fate::Duplicate { of } => (of, false),
+            Fate::Rejected { why } => return Err(Problem::invalid(why)),
+        };
+        Ok(Added {
+            id,
+            is_new,
+            learning: json!(learning),
+        })
+    }
+}
+
+/// The record and the learning of what was sent; the error is a sentence about it.
+fn read(memory: &Memory, given: Arguments) -> Result<(NewRecord, Learning), String> {
+    let now = memory.now();
+    if given.learning.is_some() {
+        let event = json!(given);
+        let learning = Learning::of_event(&event, None, now);
+        let learning = learning.ok_or("the event's `learning` has no `fact` or `category`")?;
+        return Ok((learning.record(), learning));
+    }
+    let fact = given.fact.filter(|fact| !fact.trim().is_empty());
+    let fact = fact.ok_or("a learning needs its `fact`")?;
+    let confidence = given.confidence;
+    if confidence.is_some_and(|confidence| !(0.0..=1.0).contains(&confidence)) {
+        return Err("`confidence` is a number from 0 to 1".to_owned());
+    }
+    let word = given.category.as_deref().unwrap_or("pattern");
+    let names: Vec<&str> = Category::ALL
+        .iter()
+        .map(|category| category.name())
+        .collect();
+    let category = Category::of(word);
+    let category = category
+        .ok_or_else(|| format!("`{word}` is no category; use one of {}", names.join(", ")))?;
+    Ok(match category {
+        Category::Decision => {
+            let mut decision = Decision::new(fact, &given.rationale.unwrap_or_default(), now);
+            if let Some(scope) = given.scope {
+                if !SCOPES.contains(&scope.as_str()) {
+                    return Err(format!(
+                        "`{scope}` is no scope; use one of {}",
+                        SCOPES.join(", ")
+                    ));
+                }
+                decision.scope = scope;
+            }
+            decision.supersedes = given.supersedes;
+            (decision.goal, decision.metadata) = (given.goal, given.metadata);
+            (decision.record(), decision.to_learning())
+        }
+        Category::Failure => {
+            let approach = given.approach.unwrap_or_else(|| fact.clone());
+            let mut failure = Failure::new(fact, approach, now);
+            failure.context = given.context.unwrap_or_default();
+            (failure.goal, failure.metadata) = (given.goal, given.metadata);
+            (failure.record(), failure.to_learning())
+        }
+        _ => {
+            let mut learning = if category == Category::TaskCompletion {
+                let description = fact.trim_start_matches("Completed: ");
+                Learning::of_task(
+                    given.source.as_deref().unwrap_or_default(),
+                    description,
+                    given.goal,
+                    now,
+                )
+            } else {
+                let mut learning = Learning::new(fact, category, now);
+                learning.goal = given.goal;
+                learning
+            };
+            learning.source = given.source;
+            learning.confidence = confidence.unwrap_or(learning.confidence);
+            if let Some(kind) = given.source_type {
+                if !SOURCE_TYPES.contains(&kind.as_str()) {
+                    let known = SOURCE_TYPES.join(", ");
+                    return Err(format!("`{kind}` is no source type; use one of {known}"));
+                }
+                learning.source_type = kind;
+            }
+            learning.metadata = given.metadata;
+            (learning.record(), learning)
+        }
+    })
+}

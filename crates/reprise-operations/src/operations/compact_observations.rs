@@ -1,0 +1,163 @@
+//! Making a long session's observations fewer (Story 3.8): old ones are put behind a summary of
+//! their own words, errors and decisions stay, and all of it can be taken back.
+
+use reprise_engine::Engine;
+use reprise_knowledge::{FramePlan, FrameRules, plan_frames};
+use reprise_types::RecordId;
+use reprise_types::limits::LIST_ITEMS_MAX;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::catalogue::{Operation, Spec};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::{Fate, whole};
+
+/// How far; the defaults are the original's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Only this session; every one by default, each on its own.
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only say what would be done.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
+    /// Sessions with fewer frames are left alone; 50 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub threshold_frames: Option<usize>,
+    /// The newest frames, which stay; 10 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub recent_count: Option<usize>,
+    /// Those before them, of which what matters stays; 20 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub medium_count: Option<usize>,
+    /// Of one summary; 500 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_summary_tokens: Option<usize>,
+    /// Errors may go, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_errors: bool,
+    /// Decisions may go, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compact_decisions: bool,
+}
+
+/// What was done, or would be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Compaction {
+    /// Nothing was done.
+    pub dry_run: bool,
+    /// Frames that were looked at.
+    pub frames_processed: usize,
+    /// Those that a summary stands for now.
+    pub frames_compacted: usize,
+    /// Those that stayed.
+    pub frames_preserved: usize,
+    /// Summaries that were made.
+    pub summaries_created: usize,
+    /// Of all frames, four characters each.
+    pub tokens_before: usize,
+    /// Of what stays and the summaries.
+    pub tokens_after: usize,
+    /// What that saves, of 100.
+    pub reduction_percentage: f64,
+    /// The summaries.
+    pub summaries: Vec<RecordId>,
+}
+
+/// The operation.
+#[derive(Debug)]
+pub struct CompactObservations;
+
+impl Operation for CompactObservations {
+    const SPEC: Spec = Spec::destroys(
+        "compact_observations",
+        "ralph: put old observations of long sessions behind summaries of their own words.",
+    );
+    type Arguments = Arguments;
+    type Answer = Compaction;
+
+    async fn run(memory: &Memory, asked: Arguments) -> Result<Compaction, Problem> {
+        memory.refuse_missing()?;
+        let default = FrameRules::default();
+        let rules = FrameRules {
+            threshold_frames: asked.threshold_frames.unwrap_or(default.threshold_frames),
+            recent_count: asked.recent_count.unwrap_or(default.recent_count),
+            medium_count: asked.medium_count.unwrap_or(default.medium_count),
+            max_summary_tokens: asked
+                .max_summary_tokens
+                .unwrap_or(default.max_summary_tokens),
+            preserve_errors: !asked.compact_errors,
+            preserve_decisions: !asked.compact_decisions,
+        };
+        let session = asked.session;
+        let plan = memory.read(move |memory| {
+            let records = memory.records().filter_map(Result::ok);
+            let own = records.filter(|one| {
+                session
+                    .as_ref()
+                    .is_none_or(|session| one.session_id == *session)
+            });
+            plan_frames(&own.collect::<Vec<_>>(), &rules)
+        });
+        let plan = plan.await?;
+        let summaries = if asked.dry_run {
+            Vec::new()
+        } else {
+            carry_out(memory, &plan).await?
+        };
+        Ok(Compaction {
+            dry_run: asked.dry_run,
+            frames_processed: plan.frames_processed,
+            frames_compacted: plan.frames_compacted,
+            frames_preserved: plan.frames_preserved,
+            summaries_created: plan.summaries.len(),
+            tokens_before: plan.tokens_before,
+            tokens_after: plan.tokens_after,
+            reduction_percentage: plan.reduction_percentage(),
+            summaries,
+        })
+    }
+}
+
+/// Keeps each summary, and puts what it stands for behind it.
+async fn carry_out(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, Problem> {
+    let mut summaries = Vec::with_capacity(plan.summaries.len());
+    for one in &plan.summaries {
+        let mut record = one.observation.record(&one.session);
+        record.timestamp = Some(one.at);
+        // The whole list stands in its metadata.
+        let originals = one.originals.iter().take(LIST_ITEMS_MAX);
+        record.provenance.source_refs = originals.map(RecordId::to_string).collect();
+        let id = match memory.keep_one(record).await? {
+            Fate::Inserted { id } | Fate::Duplicate { of: id } => id,
+            Fate::Rejected { why } => return Err(Problem::invalid(why)),
+        };
+        let (now, gone) = (memory.now(), one.originals.clone());
+        let put_away = move |engine: &mut Engine| {
+            let pairs: Vec<_> = gone.iter().map(|gone| (*gone, id)).collect();
+            engine.retire(&pairs, now).map(|_| gone)
+        };
+        let gone = memory.with_engine(put_away).await??;
+        memory.tell("updated", gone);
+        summaries.push(id);
+    }
+    Ok(summaries)
+}

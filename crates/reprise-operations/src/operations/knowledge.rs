@@ -1,0 +1,182 @@
+//! What was learned, as Sunwell's programs read it (RFC-065): its views, its queries, its search.
+
+use reprise_engine::Snapshot;
+use reprise_knowledge::{Category, Learning, LearningQuery, SunwellMemory};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::catalogue::{Operation, Spec};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::whole;
+
+/// Results of a search where the caller does not say.
+const LIMIT_DEFAULT: usize = 10;
+/// How sure a learning has to be to be found by a search where the caller does not say.
+const CONFIDENCE_DEFAULT: f64 = 0.5;
+
+/// Which view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum View {
+    /// `get_intelligence`: decisions, failures, learnings and their totals.
+    #[default]
+    Intelligence,
+    /// `get_memory_stats`: memory in numbers.
+    Stats,
+    /// `get_project_learnings`: what was done and learned on the way to a goal.
+    Project,
+    /// The learning with an `id`.
+    Get,
+    /// Learnings by category, goal, source and confidence, the surest first.
+    Query,
+    /// Learnings that share words with a question, with RFC-065's score.
+    Search,
+    /// The lines that an agent gets before it works on a goal.
+    Context,
+    /// `index.json`.
+    Index,
+    /// The event `memory_loaded`; empty where nothing was learned.
+    Loaded,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Which view; `intelligence` by default.
+    #[serde(default)]
+    pub view: View,
+    /// Of `search`: the question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Of `get`: the learning's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Of `query`: only this one; of `project` and `context`: what is worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Of `query`: `task_completion`, pattern, type, api, fix, decision or failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub category: Option<String>,
+    /// Of `query`: only what came from this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// At least as sure, 0..1; of `search` .5 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_confidence: Option<f64>,
+    /// Most results; of `search` 10 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+    /// Of `stats`: the session that it is asked for in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only records of this project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Of `project`: tasks that a plan still names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<String>,
+}
+
+/// A view, in its own words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Shown(pub Map<String, Value>);
+
+/// The operation. It reads every record once.
+#[derive(Debug)]
+pub struct Knowledge;
+
+impl Operation for Knowledge {
+    const SPEC: Spec = Spec::reads(
+        "knowledge",
+        "Sunwell: what was learned, decided and failed, as its programs read it.",
+    );
+    type Arguments = Arguments;
+    type Answer = Shown;
+
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Shown, Problem> {
+        let shown = if memory.exists() {
+            let read = move |memory: &Snapshot| show(&of_project(memory, &arguments), &arguments);
+            memory.read(read).await?
+        } else {
+            show(&SunwellMemory::default(), &arguments)
+        };
+        match shown? {
+            Value::Object(shown) => Ok(Shown(shown)),
+            other => Ok(Shown(Map::from_iter([("value".to_owned(), other)]))),
+        }
+    }
+}
+
+/// The learnings of a memory, or of one project in it, oldest first.
+fn of_project(memory: &Snapshot, asked: &Arguments) -> SunwellMemory {
+    let records = memory.records().filter_map(Result::ok);
+    let own = records.filter(|record| {
+        asked.project.as_ref().is_none_or(|project| {
+            let tag = ["project:", project.as_str()].concat();
+            record.tags.iter().any(|own| own.eq_ignore_ascii_case(&tag))
+        })
+    });
+    let mut own: Vec<_> = own.collect();
+    own.sort_by_key(|record| (record.timestamp, record.id));
+    SunwellMemory::of(&own)
+}
+
+fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
+    let goal = asked.goal.as_deref();
+    let text = |given: &Option<String>, name: &str| {
+        let missing = || Problem::invalid(format!("this view needs `{name}`"));
+        given.clone().ok_or_else(missing)
+    };
+    Ok(match asked.view {
+        View::Intelligence => json!(known.intelligence()),
+        View::Stats => json!(known.memory_stats(asked.session.clone())),
+        View::Project => {
+            json!(known.project_learnings(goal.unwrap_or_default(), asked.pending.clone()))
+        }
+        View::Get => {
+            let id = text(&asked.id, "id")?;
+            let found = known.get(&id);
+            json!(found.ok_or_else(|| {
+                Problem::not_found(format!("there is no learning `{id}`; `query` lists them"))
+            })?)
+        }
+        View::Query => {
+            let word = asked.category.as_deref();
+            let category = word.map(|word| {
+                let unknown = || Problem::invalid(format!("`{word}` is no category of learnings"));
+                Category::of(word).ok_or_else(unknown)
+            });
+            let found = known.query(&LearningQuery {
+                category: category.transpose()?,
+                goal,
+                source: asked.source.as_deref(),
+                min_confidence: asked.min_confidence.unwrap_or_default(),
+                limit: asked.limit,
+            });
+            json!({ "learnings": found })
+        }
+        View::Search => {
+            let query = text(&asked.query, "query")?;
+            let limit = asked.limit.unwrap_or(LIMIT_DEFAULT);
+            let least = asked.min_confidence.unwrap_or(CONFIDENCE_DEFAULT);
+            let found = known.search(&query, limit, least).into_iter();
+            let scored = |(learning, score): (&Learning, f64)| {
+                let mut one = json!({ "learning": learning });
+                one["score"] = json!(score);
+                one
+            };
+            json!({ "results": found.map(scored).collect::<Vec<_>>() })
+        }
+        View::Context => json!({ "lines": known.context(&text(&asked.goal, "goal")?) }),
+        View::Index => known.index(),
+        View::Loaded => known.stats().loaded().unwrap_or_else(|| json!({})),
+    })
+}

@@ -1,0 +1,314 @@
+//! Observations by type, importance, time, tags and words, as ralph's knowledge store answers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use reprise_engine::Snapshot;
+use reprise_knowledge::{
+    ObservationQuery, ObservationType, Observations, frame_of, frame_tokens, is_frame,
+};
+use reprise_types::{Calendar, MemoryRecord, RecallRequest, RecallScope, RecordId, normal_tags};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::record::kind_of;
+use crate::catalogue::{Operation, Spec};
+use crate::memories::Memory;
+use crate::problem::Problem;
+use crate::wire::{time, whole};
+
+const LIMIT_DEFAULT: usize = 50;
+/// Records that a question by meaning looks among.
+const CANDIDATES: usize = 2_000;
+
+/// How a question is understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// By its words: what has most of them first.
+    Keyword,
+    /// By meaning and words, as every recall.
+    Semantic,
+    /// The same.
+    #[default]
+    Hybrid,
+}
+
+/// Which observations; every part that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// Only these types.
+    #[serde(
+        rename = "type",
+        default,
+        alias = "types",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub kinds: Vec<String>,
+    /// A question; `*` or none takes all, the newest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// How the question is understood; `hybrid` by default.
+    #[serde(default)]
+    pub mode: Mode,
+    /// From this time on.
+    #[serde(default, alias = "start_date", skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
+    /// Up to this time; a day belongs to it whole.
+    #[serde(default, alias = "end_date", skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// What was known at this time, which belongs to it.
+    #[serde(
+        default,
+        alias = "point_in_time",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub known_at: Option<String>,
+    /// What belongs with this one, whichever of the two says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub related_to: Option<String>,
+    /// Type times confidence is at least this, 0..10.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub min_importance: Option<usize>,
+    /// Only this session.
+    #[serde(default, alias = "session_id", skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Only what has one of these tags.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Only what has all of them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub match_all_tags: bool,
+    /// Most observations; 50 by default.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub limit: Option<usize>,
+    /// Most tokens of them together.
+    #[serde(
+        default,
+        deserialize_with = "whole",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub max_tokens: Option<usize>,
+}
+
+/// The observations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Observed {
+    /// Each as a frame.
+    pub observations: Vec<Value>,
+    /// The question.
+    pub query: String,
+    /// The time that was asked about.
+    pub point_in_time: Option<DateTime<Utc>>,
+    /// How the question was understood.
+    pub mode: Mode,
+    /// How many there are, those that are not in the answer included.
+    pub total_count: usize,
+    /// More was found than the tokens hold.
+    pub truncated: bool,
+    /// Tokens of the answer, four characters each.
+    pub token_count: usize,
+    /// How long it took, in milliseconds.
+    pub query_time_ms: f64,
+    /// `reprise`, or `degraded` where no model could be asked.
+    pub backend: String,
+    /// Observations of this memory by type.
+    pub by_type: BTreeMap<String, usize>,
+}
+
+/// The operation. It reads every record once.
+#[derive(Debug)]
+pub struct ObservationsOf;
+
+impl Operation for ObservationsOf {
+    const SPEC: Spec = Spec::reads(
+        "observations",
+        "ralph: observations by type, importance, time, tags and words.",
+    );
+    type Arguments = Arguments;
+    type Answer = Observed;
+
+    async fn run(memory: &Memory, asked: Arguments) -> Result<Observed, Problem> {
+        let began = Instant::now();
+        let asked = Asked::read(memory, asked)?;
+        let question = asked.question();
+        let ranked = match (&question, asked.given.mode) {
+            (Some(text), Mode::Semantic | Mode::Hybrid) => Some(ranked(memory, text).await?),
+            _ => None,
+        };
+        let related = match &asked.given.related_to {
+            Some(name) => Some(memory.record(name).await?),
+            None => None,
+        };
+        let mut observed = if memory.exists() {
+            let read = move |memory: &Snapshot| asked.answer(memory, ranked, related);
+            memory.read(read).await?
+        } else {
+            asked.found(Vec::new(), BTreeMap::new(), None)
+        };
+        observed.query_time_ms = began.elapsed().as_secs_f64() * 1e3;
+        Ok(observed)
+    }
+}
+
+/// Records by how well they answer a question, and whether a model was asked.
+type Ranked = (Vec<RecordId>, bool);
+
+/// What came as a frame may be older than its keeping: the whole of memory is asked, at any time.
+async fn ranked(memory: &Memory, text: &str) -> Result<Ranked, Problem> {
+    let request = RecallRequest {
+        top_k: CANDIDATES,
+        ..RecallRequest::new(text)
+    };
+    let recall = memory.recall(request, None, RecallScope::Local).await?;
+    let ids = recall.results.iter().map(|found| found.record.id).collect();
+    Ok((ids, recall.degraded.is_empty()))
+}
+
+/// What is asked for, read.
+struct Asked {
+    given: Arguments,
+    kinds: Vec<ObservationType>,
+    since: Option<DateTime<Utc>>,
+    until: Option<DateTime<Utc>>,
+    known_at: Option<DateTime<Utc>>,
+    tags: Vec<String>,
+}
+
+impl Asked {
+    fn read(memory: &Memory, given: Arguments) -> Result<Self, Problem> {
+        let kinds = given.kinds.iter().map(|word| kind_of(word));
+        let kinds = kinds.collect::<Result<_, _>>()?;
+        let calendar = memory.calendar();
+        let at = |text: &Option<String>, read| {
+            time(&calendar, text.as_deref(), read).map_err(Problem::invalid)
+        };
+        Ok(Self {
+            kinds,
+            since: at(&given.since, Calendar::since)?,
+            until: at(&given.until, Calendar::until)?,
+            known_at: at(&given.known_at, Calendar::until)?,
+            tags: normal_tags(&given.tags),
+            given,
+        })
+    }
+
+    fn question(&self) -> Option<String> {
+        let text = self.given.query.as_deref().map(str::trim);
+        text.filter(|text| !text.is_empty() && *text != "*")
+            .map(str::to_owned)
+    }
+
+    fn answer(
+        &self,
+        memory: &Snapshot,
+        ranked: Option<Ranked>,
+        related: Option<MemoryRecord>,
+    ) -> Observed {
+        let mut known: BTreeMap<RecordId, MemoryRecord> = BTreeMap::new();
+        let live = memory.records().filter_map(Result::ok).filter(is_frame);
+        known.extend(live.map(|record| (record.id, record)));
+        if let Some(at) = self.known_at {
+            let then = memory
+                .records_at(at)
+                .filter_map(Result::ok)
+                .filter(is_frame);
+            known.extend(then.map(|record| (record.id, record)));
+        }
+        let store = Observations::of(known.into_values());
+        let counts = store.counts().into_iter();
+        let counts = counts
+            .map(|(kind, count)| (kind.to_owned(), count))
+            .collect();
+        let query = ObservationQuery {
+            types: &self.kinds,
+            since: self.since,
+            until: self.until,
+            known_at: self.known_at,
+            min_importance: self.given.min_importance.unwrap_or_default().min(10) as u8,
+            session: self.given.session.as_deref(),
+            tags: &self.tags,
+            match_all_tags: self.given.match_all_tags,
+        };
+        let mut found: Vec<&MemoryRecord> = store.query(query).collect();
+        if let Some(to) = related {
+            let linked: Vec<RecordId> =
+                memory.links(to.id).iter().map(|link| link.record).collect();
+            let belongs: BTreeSet<RecordId> = store
+                .related(&to, &linked)
+                .iter()
+                .map(|record| record.id)
+                .collect();
+            found.retain(|record| belongs.contains(&record.id));
+        }
+        let asked_a_model = ranked.as_ref().map(|(_, whole)| *whole);
+        if let Some((order, _)) = ranked {
+            let place = |record: &&MemoryRecord| order.iter().position(|id| *id == record.id);
+            found.retain(|record| place(record).is_some());
+            found.sort_by_cached_key(place);
+        } else if let Some(question) = self.question() {
+            by_words(&mut found, &question);
+        }
+        self.found(found, counts, asked_a_model)
+    }
+
+    fn found(
+        &self,
+        found: Vec<&MemoryRecord>,
+        by_type: BTreeMap<String, usize>,
+        asked_a_model: Option<bool>,
+    ) -> Observed {
+        let total_count = found.len();
+        let limit = self.given.limit.unwrap_or(LIMIT_DEFAULT);
+        let (mut observations, mut token_count, mut truncated) = (Vec::new(), 0, false);
+        for record in found.into_iter().take(limit) {
+            let tokens = frame_tokens(&record.text);
+            let most = self.given.max_tokens.unwrap_or(usize::MAX);
+            if token_count + tokens > most {
+                truncated = true;
+                break;
+            }
+            token_count += tokens;
+            observations.push(frame_of(record));
+        }
+        let backend = match asked_a_model {
+            Some(false) => "degraded",
+            _ => "reprise",
+        };
+        Observed {
+            observations,
+            query: self.question().unwrap_or_else(|| "*".to_owned()),
+            point_in_time: self.known_at,
+            mode: self.given.mode,
+            total_count,
+            truncated,
+            token_count,
+            query_time_ms: 0.0,
+            backend: backend.to_owned(),
+            by_type,
+        }
+    }
+}
+
+/// Those that have words of the question, most of them first, the newest of those.
+fn by_words(found: &mut Vec<&MemoryRecord>, question: &str) {
+    let question = question.to_lowercase();
+    let words: BTreeSet<&str> = question.split_whitespace().collect();
+    let count = |record: &MemoryRecord| {
+        let text = record.text.to_lowercase();
+        words.iter().filter(|word| text.contains(**word)).count()
+    };
+    found.retain(|record| count(record) > 0);
+    found.sort_by_key(|record| std::cmp::Reverse(count(record)));
+}

@@ -1,0 +1,117 @@
+//! `reprise rebuild`: the files that other programs read, written anew from memory; and how `check`
+//! finds those that are not as memory is.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::bail;
+use reprise_engine::Snapshot;
+use reprise_knowledge::ProjectionKind;
+use reprise_operations::operations::rebuild::{self, Wanted};
+use reprise_operations::{Effect, Projection, differences};
+use reprise_types::UserId;
+
+use super::Context;
+use super::session::Session;
+use crate::args::RebuildArguments;
+use crate::exit::Exit;
+
+/// The folder of a user's projections that nobody gave a place.
+const FOLDER: &str = "projections";
+
+pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Result<Exit> {
+    let user = &arguments.user;
+    let wanted = match (&arguments.kind[..], &arguments.to) {
+        ([kind], Some(path)) => vec![Wanted {
+            kind: kind.name().to_owned(),
+            path: std::path::absolute(path)?,
+            project: arguments.project.clone(),
+        }],
+        (_, Some(_)) => bail!("--to is the place of one projection; name which one"),
+        (kinds, None) => {
+            let mut all = places(context, user, kinds.is_empty());
+            if all.is_empty() {
+                all = places(context, user, false);
+            }
+            let chosen = all
+                .into_iter()
+                .filter(|own| kinds.is_empty() || kinds.contains(&own.kind));
+            chosen.map(of).collect()
+        }
+    };
+    let session = Session::open(context, user, Effect::Reads)?;
+    let done = session.call::<rebuild::Rebuild>(rebuild::Arguments {
+        projections: wanted,
+        adopt: arguments.adopt,
+        compare: false,
+    });
+    session.close();
+    let done = done?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        serde_json::to_writer(&mut out, &done)?;
+        writeln!(out)?;
+    } else {
+        for one in &done.projections {
+            let (kind, path) = (&one.kind, one.path.display());
+            writeln!(
+                out,
+                "{kind}: {path}, {} written, {} unchanged, {} removed",
+                one.written, one.unchanged, one.removed
+            )?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn of(projection: Projection) -> Wanted {
+    Wanted {
+        kind: projection.kind.name().to_owned(),
+        path: projection.path,
+        project: projection.project,
+    }
+}
+
+/// Where a user's projections stand: as the configuration says, and those that it does not name
+/// beside the memory; there only those that are there already, where `present` is asked for.
+fn places(context: &Context, user: &UserId, present: bool) -> Vec<Projection> {
+    let mut places = context.config.projections(user);
+    for kind in ProjectionKind::ALL {
+        if places.iter().any(|own| own.kind == *kind) {
+            continue;
+        }
+        let path = beside(context, user).join(kind.place());
+        if !present || path.exists() {
+            places.push(Projection {
+                user: user.clone(),
+                kind: *kind,
+                path,
+                project: None,
+            });
+        }
+    }
+    places
+}
+
+fn beside(context: &Context, user: &UserId) -> PathBuf {
+    let file = context.places.file_of(user);
+    file.with_file_name(FOLDER)
+}
+
+/// How the projections of a user differ from memory, a sentence each.
+pub(super) fn findings(
+    context: &Context,
+    user: &UserId,
+    memory: &Snapshot,
+) -> anyhow::Result<Vec<String>> {
+    let mut findings = Vec::new();
+    for projection in places(context, user, true) {
+        let differing = differences(memory, &projection)?;
+        findings.extend(
+            differing
+                .into_iter()
+                .map(|why| format!("{}: {why}", projection.kind)),
+        );
+    }
+    Ok(findings)
+}

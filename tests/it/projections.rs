@@ -1,0 +1,168 @@
+//! Files that other programs read, beside a memory that many write to.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use reprise_operations::WriteReport;
+use reprise_server::Call;
+use reprise_tests::finish;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::home::Home;
+
+const WRITERS: usize = 100;
+const LESSONS: usize = 10_000;
+/// Records of one request.
+const GROUP: usize = 20;
+
+/// A lesson and a learning by turns.
+fn record(number: usize) -> Value {
+    let text = format!(
+        "Lesson {number} of the importer: keep a key for table {}",
+        number % 97
+    );
+    let details = if number % 2 == 0 {
+        json!({"type": "lesson", "title": format!("Lesson {number}"), "content": text})
+    } else {
+        json!({"type": "learning", "category": "pattern", "source_type": "task"})
+    };
+    json!({
+        "external_id": format!("n-{number}"), "text": text, "kind": "finding",
+        "source": "worker_result", "confidence": 0.7, "tags": ["db"], "details": details,
+    })
+}
+
+/// What stands in a projection at this moment, if it is there: every line whole.
+fn lines(place: &Path) -> Option<usize> {
+    let text = fs::read_to_string(place.join(".sunwell/memory/learnings.jsonl")).ok()?;
+    for line in text.lines() {
+        let line: Value = serde_json::from_str(line).expect("every line is whole");
+        assert!(
+            line["fact"].is_string() && line["created_at"].is_string(),
+            "{line}"
+        );
+    }
+    Some(text.lines().count())
+}
+
+/// The lessons of a database, which is whole.
+fn lessons(file: &Path) -> Option<usize> {
+    let bytes = fs::read(file).ok()?;
+    assert!(bytes.starts_with(b"SQLite format 3\0"), "it is a database");
+    let pages = bytes.get(28..32).map(|size| {
+        size.iter()
+            .fold(0_usize, |size, byte| (size << 8) | usize::from(*byte))
+    });
+    let page = bytes.get(16..18).map(|size| {
+        size.iter()
+            .fold(0_usize, |size, byte| (size << 8) | usize::from(*byte))
+    });
+    assert_eq!(
+        pages.zip(page).map(|(pages, page)| pages * page),
+        Some(bytes.len()),
+        "no page is cut"
+    );
+    Some(bytes.len())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read() {
+    let home = Home::new();
+    let (project, database) = (
+        home.folder().join("project"),
+        home.folder().join("knowledge.db"),
+    );
+    let config = home.folder().join("config.toml");
+    let place = |kind: &str, path: &Path| {
+        let path = path.display();
+        format!("[[projections]]\nuser = \"ada\"\nkind = \"{kind}\"\npath = \"{path}\"\n")
+    };
+    let text = place("sunwell", &project) + &place("ai-lessons", &database);
+    fs::write(&config, text).expect("written");
+    let config = config.to_string_lossy().into_owned();
+    let mut daemon = home.command(&["--config", &config, "serve", "--idle-exit", "120"]);
+    let mut daemon = daemon.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut said = [0; 7];
+    let stderr = daemon.stderr.as_mut().expect("piped");
+    stderr
+        .read_exact(&mut said)
+        .expect("it says that it serves");
+    let client = Arc::new(home.client());
+    client.wake().await.expect("the daemon answers");
+    let (done, reads) = (
+        Arc::new(AtomicBool::new(false)),
+        Arc::new(AtomicUsize::new(0)),
+    );
+    let reader = {
+        let (done, reads) = (Arc::clone(&done), Arc::clone(&reads));
+        let (project, database) = (project.clone(), database.clone());
+        tokio::task::spawn_blocking(move || {
+            while !done.load(Ordering::SeqCst) {
+                if lines(&project).is_some() && lessons(&database).is_some() {
+                    reads.fetch_add(1, Ordering::SeqCst);
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        })
+    };
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        let client = Arc::clone(&client);
+        writers.spawn(async move {
+            let own: Vec<usize> = (0..LESSONS)
+                .filter(|number| number % WRITERS == writer)
+                .collect();
+            for group in own.chunks(GROUP) {
+                let records: Vec<Value> = group.iter().map(|number| record(*number)).collect();
+                let call = Call::post("/v1/users/ada/records", &json!({ "records": records }));
+                let report: WriteReport = client.ask(&call).await.expect("it is kept");
+                assert_eq!(report.inserted as usize, group.len());
+            }
+        });
+    }
+    writers.join_all().await;
+    // What was written last is there soon after.
+    let mut patience = 400;
+    while lines(&project) != Some(LESSONS / 2) && patience > 0 {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        patience -= 1;
+    }
+    done.store(true, Ordering::SeqCst);
+    reader.await.expect("every read was whole");
+    assert_eq!(lines(&project), Some(LESSONS / 2), "none is lost");
+    assert!(reads.load(Ordering::SeqCst) > 0);
+    client.shut_down().await.expect("it is told to end");
+    let _ended = tokio::task::block_in_place(|| daemon.wait()).expect("it ends");
+    let check = |arguments: &[&str]| {
+        let all = [
+            &["--config", &config, "--no-daemon"],
+            arguments,
+            &["--user", "ada"],
+        ]
+        .concat();
+        finish(&mut home.command(&all)).expect("reprise runs")
+    };
+    // The database may be a moment behind the lines.
+    let both = ["rebuild", "sunwell", "ai-lessons"];
+    assert_eq!(check(&both).code, Some(0));
+    let sound = check(&["check"]);
+    assert_eq!(sound.code, Some(0), "{}", sound.stdout);
+    fs::write(project.join(".sunwell/memory/decisions.jsonl"), "{}\n").expect("written");
+    let changed = check(&["check"]);
+    assert_eq!(changed.code, Some(1), "{}", changed.stdout);
+    assert!(
+        changed.stdout.contains("decisions.jsonl"),
+        "{}",
+        changed.stdout
+    );
+    let rebuilt = check(&["--json", "rebuild"]);
+    let rebuilt: Value = serde_json::from_str(&rebuilt.stdout).expect("JSON");
+    assert_eq!(rebuilt["projections"][0]["written"], 1);
+    assert_eq!(check(&["check"]).code, Some(0));
+}
