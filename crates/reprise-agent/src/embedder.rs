@@ -9,6 +9,7 @@ mod shared;
 mod types;
 mod worker;
 
+use reprise_types::Embedding;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,14 +22,14 @@ use queue::{Job, Queue};
 use shared::Shared;
 use worker::Part;
 
-pub use types::{Embedded, OpenEmbedder, PoolError, PoolOptions, PoolStats};
+pub use types::{OpenEmbedder, PoolError, PoolOptions, PoolStats};
 
 #[derive(Debug)]
-pub struct Pending(oneshot::Receiver<Result<Embedded, PoolError>>);
+pub struct Pending(oneshot::Receiver<Result<Embedding, PoolError>>);
 
 impl Pending {
     /// The vector, or why there is none.
-    pub async fn vector(self) -> Result<Embedded, PoolError> {
+    pub async fn vector(self) -> Result<Embedding, PoolError> {
         self.0.await.unwrap_or(Err(PoolError::Closed))
     }
 }
@@ -74,7 +75,7 @@ impl EmbedPool {
 
     /// The vector of a question, which is that of its [`subject`]. Answered before any waiting
     /// document; dropped unembedded when the future is.
-    pub async fn query(&self, question: &str) -> Result<Arc<Embedded>, PoolError> {
+    pub async fn query(&self, question: &str) -> Result<Arc<Embedding>, PoolError> {
         let shared = &self.0.shared;
         let text = subject(question);
         if let Some(known) = shared.cache.get(&text) {

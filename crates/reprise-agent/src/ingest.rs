@@ -27,9 +27,9 @@ pub(crate) async fn collect(vectors: Vectors, records: &mut [NewRecord]) -> u64 
     let mut missing = 0;
     for (index, vector) in vectors {
         match vector.vector().await {
-            Ok(embedded) => {
+            Ok(embedding) => {
                 if let Some(record) = records.get_mut(index) {
-                    record.embedding = Some((embedded.space, embedded.vector));
+                    record.embedding = Some(embedding);
                 }
             }
             Err(PoolError::Failed(error)) => {

@@ -27,7 +27,7 @@ pub use admission::{Admission, Permit};
 pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentState};
 pub use config::{MemoryConfig, OpenEngine, ServiceLimits, Tend, TendWork};
 pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
-pub use embedder::{EmbedPool, Embedded, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
+pub use embedder::{EmbedPool, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;
 pub use job::Reply;
 pub use protocol::{EngineWork, MemoryAgentMsg, Own};

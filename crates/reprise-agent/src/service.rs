@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorId, ActorRef, call_t};
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
-use reprise_types::{MemoryError, NewRecord, QueryVector, UserId, WriteOutcome};
+use reprise_types::{Embedding, MemoryError, NewRecord, UserId, WriteOutcome};
 use serde::Serialize;
 
 use crate::admission::Admission;
@@ -189,12 +189,9 @@ impl MemoryService {
     }
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.
-    pub async fn query_vector(&self, query: &str) -> Option<QueryVector> {
-        let embedded = self.0.pool.query(query).await.ok()?;
-        Some(QueryVector {
-            space: embedded.space.clone(),
-            vector: embedded.vector.clone(),
-        })
+    pub async fn query_vector(&self, query: &str) -> Option<Embedding> {
+        let embedding = self.0.pool.query(query).await.ok()?;
+        Some(Arc::unwrap_or_clone(embedding))
     }
 
     /// Runs work on a user's engine, between commits: checks, links, tags, whatever has no message

@@ -1,34 +1,14 @@
-//! Reads the safetensors file format: an 8-byte header length, a JSON header, raw tensors.
-//!
-//! Every length and offset is checked against the bytes at hand before it is used, so a truncated
-//! or hostile file is an error, never a panic and never a huge allocation. Knows nothing of any
-//! model.
+//! The tensors of a safetensors file, as the model that is built of them wants them: a file of
+//! another model, a truncated or a hostile one is an error, never a panic.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
-/// Longest header that is read, in bytes. `MiniLM`'s is about 11 KB.
-const HEADER_BYTES_MAX: u64 = 1024 * 1024;
+use safetensors::{Dtype, SafeTensors};
 
 /// Why a weights file could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WeightsError {
-    /// Too short for its own header.
-    #[error("the weights file is cut off in its header ({got} bytes); fetch it again")]
-    Truncated {
-        /// Bytes at hand.
-        got: usize,
-    },
-    /// The header says that it is longer than any real one.
-    #[error("the weights file claims a header of {claimed} bytes; it is not a safetensors file")]
-    HeaderTooLong {
-        /// What the first eight bytes say.
-        claimed: u64,
-    },
-    /// The header is not the JSON that it must be.
-    #[error("the weights file's header is not readable ({message}); fetch the file again")]
-    Header {
+    /// Cut off, or not in this format.
+    #[error("the weights file is not readable ({message}); fetch the file again")]
+    Unreadable {
         /// The parser's words.
         message: String,
     },
@@ -42,94 +22,43 @@ pub enum WeightsError {
     #[error("tensor `{tensor}` has shape {got:?}, not {expected:?}; this is another model's file")]
     Shape {
         tensor: String,
-        got: Vec<u64>,
+        got: Vec<usize>,
         expected: Vec<usize>,
     },
-    /// Its bytes are not where the header says.
-    #[error("tensor `{tensor}` points outside of the weights file; fetch the file again")]
-    Bounds { tensor: String },
 }
 
-#[derive(Debug, Deserialize)]
-struct Entry {
-    dtype: String,
-    shape: Vec<u64>,
-    data_offsets: [u64; 2],
-}
-
-/// A parsed safetensors file that borrows its bytes.
+/// A parsed file that borrows its bytes.
 #[derive(Debug)]
-pub(crate) struct Weights<'a> {
-    entries: BTreeMap<String, Entry>,
-    data: &'a [u8],
-}
+pub(crate) struct Weights<'a>(SafeTensors<'a>);
 
 impl<'a> Weights<'a> {
-    /// Parses the header; tensors are checked when they are asked for.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<Self, WeightsError> {
-        let truncated = WeightsError::Truncated { got: bytes.len() };
-        let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
-            return Err(truncated);
-        };
-        let claimed = u64::from_le_bytes(*length);
-        if claimed > HEADER_BYTES_MAX {
-            return Err(WeightsError::HeaderTooLong { claimed });
-        }
-        let Some((header, data)) = rest.split_at_checked(claimed as usize) else {
-            return Err(truncated);
-        };
-        let header_error = |error: serde_json::Error| WeightsError::Header {
+        let parsed = SafeTensors::deserialize(bytes);
+        parsed.map(Self).map_err(|error| WeightsError::Unreadable {
             message: error.to_string(),
-        };
-        let mut values: BTreeMap<String, serde_json::Value> =
-            serde_json::from_slice(header).map_err(header_error)?;
-        // The one key that is not a tensor.
-        values.remove("__metadata__");
-        let entries = values
-            .into_iter()
-            .map(|(name, value)| Ok((name, serde_json::from_value(value).map_err(header_error)?)))
-            .collect::<Result<_, WeightsError>>()?;
-        Ok(Self { entries, data })
+        })
     }
 
     /// The numbers of one F32 tensor of exactly this shape, row-major.
     pub(crate) fn tensor(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, WeightsError> {
-        let entry = self
-            .entries
-            .get(name)
-            .ok_or_else(|| WeightsError::Missing {
-                tensor: name.to_owned(),
-            })?;
-        if entry.dtype != "F32" {
+        let tensor = || name.to_owned();
+        let found = self.0.tensor(name);
+        let found = found.map_err(|_| WeightsError::Missing { tensor: tensor() })?;
+        if found.dtype() != Dtype::F32 {
+            let got = format!("{:?}", found.dtype());
             return Err(WeightsError::Type {
-                tensor: name.to_owned(),
-                got: entry.dtype.clone(),
+                tensor: tensor(),
+                got,
             });
         }
-        if !entry
-            .shape
-            .iter()
-            .copied()
-            .eq(shape.iter().map(|size| *size as u64))
-        {
+        if found.shape() != shape {
             return Err(WeightsError::Shape {
-                tensor: name.to_owned(),
-                got: entry.shape.clone(),
+                tensor: tensor(),
+                got: found.shape().to_vec(),
                 expected: shape.to_vec(),
             });
         }
-        let outside = || WeightsError::Bounds {
-            tensor: name.to_owned(),
-        };
-        let [start, end] = entry.data_offsets;
-        let start = usize::try_from(start).map_err(|_| outside())?;
-        let end = usize::try_from(end).map_err(|_| outside())?;
-        let bytes = self.data.get(start..end).ok_or_else(outside)?;
-        // `shape` is the model's own, so the product cannot overflow.
-        if bytes.len() != shape.iter().product::<usize>() * 4 {
-            return Err(outside());
-        }
-        let (numbers, _) = bytes.as_chunks::<4>();
+        let (numbers, _) = found.data().as_chunks::<4>();
         Ok(numbers
             .iter()
             .map(|four| f32::from_le_bytes(*four))
@@ -180,29 +109,30 @@ mod tests {
                 .and_then(|weights| weights.tensor("a", &[2]))
                 .unwrap_err()
         };
-        assert!(matches!(error("{}"), WeightsError::Missing { .. }));
-        assert!(matches!(error("no json"), WeightsError::Header { .. }));
-        assert!(matches!(error(r#"{"a":3}"#), WeightsError::Header { .. }));
         assert!(matches!(
-            error(r#"{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,8]}}"#),
+            error(r#"{"b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#),
+            WeightsError::Missing { .. }
+        ));
+        assert!(matches!(
+            error(r#"{"a":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}}"#),
             WeightsError::Type { .. }
         ));
         assert!(matches!(
-            error(r#"{"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8]}}"#),
+            error(r#"{"a":{"dtype":"F32","shape":[1,2],"data_offsets":[0,8]}}"#),
             WeightsError::Shape { .. }
         ));
-        for offsets in ["[0,9]", "[8,0]", "[0,4]", "[18446744073709551615,3]"] {
-            let header =
-                format!(r#"{{"a":{{"dtype":"F32","shape":[2],"data_offsets":{offsets}}}}}"#);
-            assert!(
-                matches!(error(&header), WeightsError::Bounds { .. }),
-                "{offsets}"
-            );
+        for broken in [
+            "no json",
+            r#"{"a":3}"#,
+            r#"{"a":{"dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8]}}"#,
+            r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[0,9]}}"#,
+            r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[8,0]}}"#,
+            r#"{"a":{"dtype":"F32","shape":[2],"data_offsets":[18446744073709551615,3]}}"#,
+        ] {
+            let error = error(broken);
+            assert!(matches!(error, WeightsError::Unreadable { .. }), "{broken}");
         }
         let huge = [0xff; 64];
-        assert!(matches!(
-            Weights::parse(&huge).unwrap_err(),
-            WeightsError::HeaderTooLong { .. }
-        ));
+        assert!(Weights::parse(&huge).is_err());
     }
 }

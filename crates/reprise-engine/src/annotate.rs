@@ -50,7 +50,7 @@ impl Engine {
             if snapshot.index.doc(ordinal).is_none_or(|doc| !doc.is_live()) {
                 continue;
             }
-            let mut tags = snapshot.record(ordinal, None)?.tags;
+            let mut tags = snapshot.record(ordinal, None)?.body.tags;
             tags.retain(|tag| *tag != from);
             tags.push(into.clone());
             tags.sort_unstable();

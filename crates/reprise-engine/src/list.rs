@@ -58,10 +58,7 @@ impl Snapshot {
         }
         for (_, _, ordinal) in places {
             match self.record(ordinal, None) {
-                Ok(record) => page.records.push(MemoryRecord {
-                    embedding: Vec::new(),
-                    ..record
-                }),
+                Ok(record) => page.records.push(record.without_vector()),
                 Err(error) => {
                     tracing::warn!(ordinal, %error, "a record could not be read back");
                     page.damaged += 1;

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 use reprise_store::{Commit, Entry};
 use reprise_types::{
-    Annotation, EmbeddingSpace, ExternalId, MemoryRecord, NewRecord, RecordId, RejectReason,
-    WriteOutcome, check_unit_vector,
+    Annotation, Embedding, EmbeddingSpace, ExternalId, MemoryRecord, NewRecord, RecordId,
+    RejectReason, WriteOutcome, check_unit_vector,
 };
 
 use crate::engine::Engine;
@@ -171,7 +171,7 @@ impl Engine {
         let waiting = self.snapshot.index.unembedded(first, limit);
         let read = |ordinal| {
             let record = self.snapshot.reader.record(ordinal).ok()?;
-            Some((ordinal, record.id, record.text))
+            Some((ordinal, record.id, record.body.text))
         };
         waiting.into_iter().filter_map(read).collect()
     }
@@ -200,7 +200,7 @@ impl Engine {
                 why: RejectReason::UnknownSuperseded { id },
             };
         }
-        if let Some((found, _)) = &new.embedding
+        if let Some(Embedding { space: found, .. }) = &new.embedding
             && usize::from(found.dimensions) != self.state.index.dimensions()
             && self
                 .state

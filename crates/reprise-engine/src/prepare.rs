@@ -6,7 +6,7 @@ use reprise_types::limits::{
 };
 use reprise_types::{
     ContentHash, EmbeddingSpace, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
-    RejectReason, check_unit_vector, json_bytes, normal_tags,
+    RejectReason, json_bytes, normal_tags,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_128;
@@ -24,11 +24,9 @@ pub(crate) fn validate(new: &NewRecord) -> Result<(), RejectReason> {
     }
     in_range("quality_score", new.quality_score)?;
     in_range("confidence", new.confidence)?;
-    if let Some((space, vector)) = &new.embedding {
-        check_unit_vector(vector, usize::from(space.dimensions)).map_err(|error| {
-            RejectReason::Vector {
-                message: error.to_string(),
-            }
+    if let Some(embedding) = &new.embedding {
+        embedding.check().map_err(|error| RejectReason::Vector {
+            message: error.to_string(),
         })?;
     }
     short("session_id", new.session_id.len(), IDENTIFIER_BYTES_MAX)?;
@@ -73,43 +71,32 @@ pub(crate) fn build(
     known_at: DateTime<Utc>,
     space: Option<&EmbeddingSpace>,
 ) -> MemoryRecord {
-    let (text, cut_from) = cut(new.text);
-    let mut metadata = new.metadata;
-    if let Some(bytes) = cut_from {
-        metadata.insert(TRUNCATED_KEY.to_owned(), Value::from(bytes));
+    let mut body = new.body;
+    if let Some(bytes) = cut(&mut body.text) {
+        body.metadata
+            .insert(TRUNCATED_KEY.to_owned(), Value::from(bytes));
     }
     // A vector of the whole text stays the vector of the cut one: the model reads far less.
     let (embedding_space, embedding) = match new.embedding {
-        Some((found, vector)) if space.is_none_or(|space| *space == found) => (Some(found), vector),
-        Some((found, _)) => {
-            let name = Value::from(name_of(&found));
-            metadata.insert(FOREIGN_SPACE_KEY.to_owned(), name);
+        Some(found) if space.is_none_or(|space| *space == found.space) => {
+            (Some(found.space), found.vector)
+        }
+        Some(found) => {
+            let name = Value::from(name_of(&found.space));
+            body.metadata.insert(FOREIGN_SPACE_KEY.to_owned(), name);
             (None, Vec::new())
         }
         None => (None, Vec::new()),
     };
+    body.tags = normal_tags(&body.tags);
     MemoryRecord {
         id,
-        content_hash: hash(&text),
-        text,
-        source: new.source,
-        kind: new.kind,
-        quality_score: new.quality_score,
-        session_id: new.session_id,
+        content_hash: hash(&body.text),
         timestamp: new.timestamp.unwrap_or(known_at),
         known_at,
-        metadata,
         embedding,
         embedding_space,
-        external_ids: new.external_ids,
-        tags: normal_tags(&new.tags),
-        confidence: new.confidence,
-        evidence: new.evidence,
-        visibility: new.visibility,
-        retention: new.retention,
-        supersedes: new.supersedes,
-        provenance: new.provenance,
-        details: new.details,
+        body,
     }
 }
 
@@ -134,14 +121,13 @@ pub(crate) fn placeholder(id: RecordId) -> MemoryRecord {
     build(new, id, kept.unwrap_or_default(), None)
 }
 
-/// Cuts at the last character boundary within the limit; says what the length was.
-fn cut(mut text: String) -> (String, Option<usize>) {
-    if text.len() <= TEXT_BYTES_MAX {
-        return (text, None);
-    }
+/// Cuts at the last character boundary within the limit; says what the length was, if longer.
+fn cut(text: &mut String) -> Option<usize> {
     let bytes = text.len();
-    text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
-    (text, Some(bytes))
+    (bytes > TEXT_BYTES_MAX).then(|| {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        bytes
+    })
 }
 
 fn in_range(field: &str, value: Option<f32>) -> Result<(), RejectReason> {
@@ -185,7 +171,7 @@ pub(crate) fn name_of(space: &EmbeddingSpace) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reprise_types::parse_timestamp;
+    use reprise_types::{Embedding, parse_timestamp};
 
     fn new(text: &str) -> NewRecord {
         NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
@@ -227,7 +213,7 @@ mod tests {
             dimensions: 2,
         };
         for vector in [vec![f32::NAN, 0.0], vec![1.0], vec![1.0, 1.0]] {
-            let embedding = Some((space.clone(), vector));
+            let embedding = Some(Embedding::new(space.clone(), vector));
             assert!(!refused(&|r| r.embedding = embedding.clone()).is_empty());
         }
     }
@@ -241,7 +227,7 @@ mod tests {
         };
         let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
         let mut record = new("text");
-        record.embedding = Some((space("a"), vec![1.0, 0.0]));
+        record.embedding = Some(Embedding::new(space("a"), vec![1.0, 0.0]));
         let id = RecordId::from_u128(1);
         let kept = build(record.clone(), id, now, Some(&space("a")));
         assert_eq!(kept.embedding, vec![1.0, 0.0]);

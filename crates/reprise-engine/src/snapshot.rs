@@ -153,7 +153,7 @@ impl Snapshot {
     pub(crate) fn tags_of(&self, ordinal: u32) -> Vec<String> {
         let mut tags = self
             .record(ordinal, None)
-            .map(|record| record.tags)
+            .map(|record| record.body.tags)
             .unwrap_or_default();
         tags.sort_unstable();
         tags

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Duration, Utc};
 use reprise_store::RealDisk;
 use reprise_types::{
-    EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, Recall, RecallId,
+    Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, Recall, RecallId,
     RecallRequest, RecordId, Unlearned, WriteOutcome, normalize, parse_timestamp,
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn record(external: &str, text: &str, axis: usize, session: &str) -> 
     let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
     record.external_ids = vec![ExternalId::new(ExternalId::BATCH, external)];
     record.session_id = session.into();
-    record.embedding = Some((space(), vector(axis, 0.1)));
+    record.embedding = Some(Embedding::new(space(), vector(axis, 0.1)));
     record
 }
 

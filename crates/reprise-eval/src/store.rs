@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 use reprise_engine::{Ablation, Engine, EngineError, Snapshot, subject};
 use reprise_types::{
-    ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned, WriteOutcome,
+    Embedding, ExternalId, NewRecord, Recall, RecallId, RecallRequest, Unlearned, WriteOutcome,
 };
 
 use crate::dataset::{Corpus, Question};
@@ -85,7 +85,10 @@ impl<'a> Store<'a> {
             let embedded = group.iter().map(|record| {
                 let vector = vectors.and_then(|vectors| vectors.of(&record.text));
                 NewRecord {
-                    embedding: space.clone().zip(vector.map(<[f32]>::to_vec)),
+                    embedding: space.clone().zip(vector).map(|(space, vector)| Embedding {
+                        space,
+                        vector: vector.to_vec(),
+                    }),
                     ..record.clone()
                 }
             });

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use reprise_types::{EmbeddingSpace, RecordId, hostile_text, normalize};
+use reprise_types::{Embedding, EmbeddingSpace, RecordId, hostile_text, normalize};
 
 use crate::caller::Caller;
 use crate::error::GlobalError;
@@ -47,7 +47,7 @@ pub fn word_vectors() -> TextVectors {
             }
         }
         normalize(&mut vector);
-        Some((word_space(), vector))
+        Some(Embedding::new(word_space(), vector))
     })
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
-use reprise_types::{Clock, EmbeddingSpace, RecordId, WriteOutcome, check_unit_vector};
+use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, WriteOutcome, check_unit_vector};
 
 use crate::caller::{Caller, Shelf};
 use crate::coordination::CoordinationSettings;
@@ -192,12 +192,12 @@ impl Shared {
     }
 
     /// A vector of the text that this store can keep.
-    fn vector(&self, text: &str) -> Option<(EmbeddingSpace, Vec<f32>)> {
+    fn vector(&self, text: &str) -> Option<Embedding> {
         let made = (self.options.vectors)(text);
-        let fits = |made: &(EmbeddingSpace, Vec<f32>)| {
+        let fits = |made: &Embedding| {
             let own = self.options.space.as_ref();
-            own.is_none_or(|own| *own == made.0)
-                && check_unit_vector(&made.1, usize::from(self.options.dimensions)).is_ok()
+            own.is_none_or(|own| *own == made.space)
+                && check_unit_vector(&made.vector, usize::from(self.options.dimensions)).is_ok()
         };
         made.filter(fits)
     }

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use chrono::{DateTime, Utc};
+use data_encoding::HEXLOWER;
 use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,10 +86,7 @@ impl Publication {
 
 /// SHA-256 in hex.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
-    let digest: [u8; 32] = Sha256::digest(bytes).into();
-    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    let digit = |digit| char::from_digit(u32::from(digit), 16).unwrap_or_default();
-    digits.map(digit).collect()
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// What can be published (M48).

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX};
-use reprise_types::{Degraded, EmbeddingSpace, RecordId, Why};
+use reprise_types::{Degraded, Embedding, RecordId, Why};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ const COUNT_MAX: u32 = 10_000;
 
 /// A text's unit vector with its space; `None` where there is no model. A store makes its own
 /// vectors: none crosses the wall.
-pub type TextVectors = Arc<dyn Fn(&str) -> Option<(EmbeddingSpace, Vec<f32>)> + Send + Sync>;
+pub type TextVectors = Arc<dyn Fn(&str) -> Option<Embedding> + Send + Sync>;
 
 /// A store of published knowledge. Every answer holds what its caller may see and nothing else.
 #[async_trait]

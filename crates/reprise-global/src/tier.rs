@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reprise_types::{
-    ContentHash, Degraded, MemoryFilter, MemoryRecord, MemorySource, Provenance, PublishedBy,
-    Recall, RecallId, RecallRequest, RecordId, Retention, RetrievedMemory, RunEnding, Verdict,
-    Visibility, normal_tags,
+    Degraded, MemoryFilter, MemorySource, PublishedBy, Recall, RecallId, RecallRequest, RecordBody,
+    RecordId, RetrievedMemory, RunEnding, Verdict, Visibility, normal_tags,
 };
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -380,6 +379,12 @@ impl From<GlobalHit> for RetrievedMemory {
         metadata.insert("access_policy".to_owned(), json!(publication.access_policy));
         metadata.insert("licence".to_owned(), json!(publication.licence));
         metadata.insert("checksum".to_owned(), json!(record.checksum));
+        let kind = publication.content_type.kind();
+        let mut body = RecordBody::new(publication.search_text(), SOURCE, kind);
+        body.quality_score = Some(record.quality_metrics.avg_trajectory_score);
+        body.metadata = metadata;
+        body.tags.clone_from(&publication.tags);
+        body.visibility = Visibility::Published;
         Self {
             score: hit.score,
             sona_score: hit.sona_score,
@@ -389,29 +394,7 @@ impl From<GlobalHit> for RetrievedMemory {
                 version: record.version.to_string(),
                 quality: record.quality_metrics.quality(),
             }),
-            record: MemoryRecord {
-                id: record.id,
-                text: publication.search_text(),
-                source: SOURCE,
-                kind: publication.content_type.kind(),
-                quality_score: Some(record.quality_metrics.avg_trajectory_score),
-                session_id: String::new(),
-                timestamp: record.published_at,
-                known_at: record.published_at,
-                metadata,
-                embedding: Vec::new(),
-                embedding_space: None,
-                external_ids: Vec::new(),
-                content_hash: ContentHash::default(),
-                tags: record.publication.tags,
-                confidence: None,
-                evidence: None,
-                visibility: Visibility::Published,
-                retention: Retention::Normal,
-                supersedes: None,
-                provenance: Provenance::default(),
-                details: None,
-            },
+            record: body.kept(record.id, record.published_at),
         }
     }
 }

@@ -110,10 +110,11 @@ fn held_back(told: &[Said], stays: &dyn Fn(&MemoryRecord) -> bool) -> BTreeSet<R
                 MemoryRecord::clone(record)
             }
             Said::Tagged { record, tags, .. } => match held.get(record) {
-                Some(kept) => MemoryRecord {
-                    tags: tags.clone(),
-                    ..MemoryRecord::clone(kept)
-                },
+                Some(kept) => {
+                    let mut tagged = MemoryRecord::clone(kept);
+                    tagged.tags.clone_from(tags);
+                    tagged
+                }
                 None => continue,
             },
             _ => continue,

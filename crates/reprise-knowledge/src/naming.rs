@@ -1,5 +1,6 @@
 //! Identifiers that are made from what a thing says.
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 /// The first sixteen hex digits of the SHA-256 of the parts, joined by colons: how RFC-065 names
@@ -7,11 +8,5 @@ use sha2::{Digest, Sha256};
 #[must_use]
 pub fn hex_id(parts: &[&str]) -> String {
     let digest = Sha256::digest(parts.join(":").as_bytes());
-    let mut name = String::with_capacity(16);
-    for byte in digest.iter().take(8) {
-        for half in [byte >> 4, byte & 15] {
-            name.extend(char::from_digit(u32::from(half), 16));
-        }
-    }
-    name
+    HEXLOWER.encode(&digest[..8])
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use chrono::DateTime;
 use reprise_learn::{Learner, Learning, Premises};
 use reprise_types::{
-    Credit, EmbeddingSpace, LearningEngine, QueryVector, RecordId, RunBeginning, RunEnding,
+    Credit, Embedding, EmbeddingSpace, LearningEngine, RecordId, RunBeginning, RunEnding,
     RunOutcome, normalize,
 };
 
@@ -95,7 +95,7 @@ impl World {
         RunOutcome {
             begin: RunBeginning {
                 run_id: format!("run-{run}"),
-                query: Some(QueryVector {
+                query: Some(Embedding {
                     space: self.space.clone(),
                     vector: self.dice.near(&self.topics[topic], 0.1),
                 }),

@@ -8,7 +8,7 @@ mod plan;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{EndedRun, LearningEvent, QueryVector, Receipt, RecordId};
+use reprise_types::{Embedding, EndedRun, LearningEvent, Receipt, RecordId};
 
 use crate::adapter::dot;
 use crate::learner::Learner;
@@ -169,7 +169,7 @@ impl Learning {
     /// The newest receipt of a recall that asked just this, not long before `at`: for hosts that do
     /// not say which recall a run works with.
     #[must_use]
-    pub fn recalled_for(&self, query: &QueryVector, at: DateTime<Utc>) -> Option<&Receipt> {
+    pub fn recalled_for(&self, query: &Embedding, at: DateTime<Utc>) -> Option<&Receipt> {
         let receipts = self.trajectories.receipts();
         receipts.rev().find(|receipt| {
             let age = at.signed_duration_since(receipt.at);
@@ -206,7 +206,7 @@ impl Learning {
             .query
             .as_ref()
             .or(begun.as_ref().and_then(|run| run.query.as_ref()))
-            .map(|query: &QueryVector| query.vector.as_slice())
+            .map(|query: &Embedding| query.vector.as_slice())
             .filter(|query| query.len() == self.learner.dimensions);
         let mut ended = ended.clone();
         ended.used.retain(|record| live(*record));

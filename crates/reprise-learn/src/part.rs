@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use chrono::DateTime;
 use reprise_types::{
-    AdapterWeights, EmbeddingSpace, QueryVector, RecallId, Receipt, RecordId, Revision,
+    AdapterWeights, Embedding, EmbeddingSpace, RecallId, Receipt, RecordId, Revision,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -251,8 +251,8 @@ fn read_open(r: &mut Reader<'_>) -> Option<OpenRun> {
     })
 }
 
-fn put_query(out: &mut Writer, query: Option<&QueryVector>) {
-    let Some(QueryVector { space, vector }) = query else {
+fn put_query(out: &mut Writer, query: Option<&Embedding>) {
+    let Some(Embedding { space, vector }) = query else {
         return out.u8(0);
     };
     out.u8(1);
@@ -268,7 +268,7 @@ fn put_query(out: &mut Writer, query: Option<&QueryVector>) {
     clippy::option_option,
     reason = "absent and damaged are two things, and `?` tells them apart"
 )]
-fn read_query(r: &mut Reader<'_>) -> Option<Option<QueryVector>> {
+fn read_query(r: &mut Reader<'_>) -> Option<Option<Embedding>> {
     if r.u8()? == 0 {
         return Some(None);
     }
@@ -281,7 +281,7 @@ fn read_query(r: &mut Reader<'_>) -> Option<Option<QueryVector>> {
         version,
         dimensions: u16::try_from(vector.len()).ok()?,
     };
-    Some(Some(QueryVector { space, vector }))
+    Some(Some(Embedding { space, vector }))
 }
 
 fn put_records(out: &mut Writer, records: &[RecordId]) {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{QueryVector, RecallId, Receipt, RecordId};
+use reprise_types::{Embedding, RecallId, Receipt, RecordId};
 
 /// Runs kept track of at the same time; one more gives up the one silent for longest.
 pub const OPEN_RUNS_MAX: usize = 1_024;
@@ -19,7 +19,7 @@ pub const STALE_AFTER: TimeDelta = TimeDelta::hours(24);
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct OpenRun {
     pub(crate) last: DateTime<Utc>,
-    pub(crate) query: Option<QueryVector>,
+    pub(crate) query: Option<Embedding>,
     pub(crate) recall_id: Option<RecallId>,
     pub(crate) steps: usize,
     pub(crate) used: Vec<RecordId>,

@@ -11,7 +11,7 @@ mod record;
 pub use answer::{Answer, Hit, QueryLine};
 pub use fields::from_json;
 pub use fields::hinted;
-pub(crate) use fields::meant;
+pub(crate) use fields::{embedding_of, meant};
 pub use filter::Filter;
 pub(crate) use filter::{time, whole};
 pub use lesson::LessonCard;

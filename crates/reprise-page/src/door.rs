@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{UserId, system_entropy};
+use reprise_types::{UserId, secret};
 use sha2::{Digest, Sha256};
 
 use crate::undo::Undo;
@@ -75,8 +75,8 @@ impl Door {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn link(&self, grant: Grant, now: DateTime<Utc>) -> Link {
-        let secret = secret();
+    pub(crate) fn link(&self, grant: Grant, now: DateTime<Utc>) -> std::io::Result<Link> {
+        let secret = secret()?;
         let links = &mut self.held().links;
         make_room(links);
         links.push(Pending {
@@ -84,10 +84,10 @@ impl Door {
             grant,
             made: now,
         });
-        Link {
+        Ok(Link {
             path: format!("/enter/{secret}"),
             seconds: LINK_SECONDS,
-        }
+        })
     }
 
     /// Follows a link, once: answers the secret of a new session.
@@ -99,12 +99,12 @@ impl Door {
         if now - link.made > TimeDelta::seconds(LINK_SECONDS.into()) {
             return None;
         }
-        let secret = secret();
+        let (secret, form_token) = (secret().ok()?, secret().ok()?);
         make_room(&mut held.sessions);
         held.sessions.push(Session {
             hash: hash(&secret),
             grant: link.grant,
-            form_token: self::secret(),
+            form_token,
             seen: now,
             undo: Undo::default(),
         });
@@ -147,10 +147,6 @@ fn make_room<T>(list: &mut Vec<T>) {
     }
 }
 
-fn secret() -> String {
-    format!("{:032x}{:032x}", system_entropy(), system_entropy())
-}
-
 fn hash(secret: &str) -> Hash {
     Sha256::digest(secret.as_bytes()).into()
 }
@@ -173,11 +169,11 @@ mod tests {
     #[test]
     fn a_link_lets_in_once_and_not_for_long() {
         let (door, now) = (Door::default(), DateTime::UNIX_EPOCH);
-        let link = door.link(grant(), now);
+        let link = door.link(grant(), now).unwrap();
         let session = door.enter(secret_of(&link), now).unwrap();
         assert_eq!(door.visit(&session, now).unwrap().user.as_str(), "ada");
         assert_eq!(door.enter(secret_of(&link), now), None, "followed twice");
-        let late = door.link(grant(), now);
+        let late = door.link(grant(), now).unwrap();
         let later = now + TimeDelta::seconds(i64::from(LINK_SECONDS) + 1);
         assert_eq!(door.enter(secret_of(&late), later), None, "followed late");
         assert_eq!(door.enter("guess", now), None);
@@ -187,7 +183,7 @@ mod tests {
     fn a_session_ends_when_it_is_left_or_forgotten() {
         let (door, now) = (Door::default(), DateTime::UNIX_EPOCH);
         let enter = || {
-            door.enter(secret_of(&door.link(grant(), now)), now)
+            door.enter(secret_of(&door.link(grant(), now).unwrap()), now)
                 .unwrap()
         };
         let (left, kept) = (enter(), enter());
@@ -204,9 +200,9 @@ mod tests {
     fn there_are_never_more_than_fit() {
         let (door, now) = (Door::default(), DateTime::UNIX_EPOCH);
         for _ in 0..HELD_MAX * 2 {
-            let link = door.link(grant(), now);
+            let link = door.link(grant(), now).unwrap();
             door.enter(secret_of(&link), now).unwrap();
-            door.link(grant(), now);
+            door.link(grant(), now).unwrap();
         }
         let held = door.held();
         assert_eq!(held.sessions.len(), HELD_MAX);

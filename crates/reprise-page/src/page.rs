@@ -63,8 +63,7 @@ impl Page {
     }
 
     /// A link that signs a browser in once.
-    #[must_use]
-    pub fn link(&self, user: UserId, read_only: bool) -> Link {
+    pub fn link(&self, user: UserId, read_only: bool) -> std::io::Result<Link> {
         let grant = Grant { user, read_only };
         self.0.door.link(grant, self.0.memory.now())
     }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use reprise_types::NewRecord;
+use reprise_types::RecordBody;
 use serde_json::{Map, Value};
 
 use crate::rules::Rules;
@@ -79,7 +79,7 @@ impl Redactor {
 
     /// Every text of a record that was written by somebody else. External ids stay: they are the
     /// key of deduplication. Returns how many secrets were replaced.
-    pub fn redact_record(&self, record: &mut NewRecord) -> u32 {
+    pub fn redact_record(&self, record: &mut RecordBody) -> u32 {
         let mut count = 0;
         let texts = std::iter::once(&mut record.text)
             .chain(record.tags.iter_mut())

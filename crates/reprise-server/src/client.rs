@@ -6,7 +6,7 @@
 mod operation;
 mod start;
 
-use std::fmt::Write;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::io::ErrorKind;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
@@ -156,17 +156,12 @@ impl Call {
 
 /// Percent-encodes what may not stand in a part of a path.
 fn encoded(part: &str) -> String {
-    let mut text = String::with_capacity(part.len());
-    for byte in part.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                text.push(char::from(byte));
-            }
-            // Writing to a string cannot fail.
-            _ => drop(write!(text, "%{byte:02X}").ok()),
-        }
-    }
-    text
+    const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+    utf8_percent_encode(part, UNRESERVED).to_string()
 }
 
 impl Client {

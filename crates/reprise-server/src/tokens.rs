@@ -13,7 +13,7 @@ use chrono::{DateTime, Utc};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use reprise_global::AuditLine;
 use reprise_operations::sha256_hex;
-use reprise_types::UserId;
+use reprise_types::{UserId, secret};
 use serde::{Deserialize, Serialize};
 
 /// Begins every token, so that scanners for leaked secrets know it.
@@ -22,8 +22,6 @@ const PREFIX: &str = "rpr_";
 const AUDIT_EXTENSION: &str = "audit.jsonl";
 /// Most tokens of one file.
 const TOKENS_MAX: usize = 1_000;
-/// Random bytes of a token.
-const TOKEN_BYTES: usize = 32;
 /// How long a change waits for those of other processes.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Between two looks at the lock.
@@ -120,7 +118,7 @@ pub enum TokenError {
     },
     /// No random bytes.
     #[error("the system gave no random bytes for a token ({0}); try again")]
-    Random(getrandom::Error),
+    Random(std::io::Error),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -209,7 +207,7 @@ impl TokenFile {
         if name.is_empty() || name.len() > 64 || !name.chars().all(|c| c.is_ascii_graphic()) {
             return Err(TokenError::Name);
         }
-        let token = fresh_token()?;
+        let token = format!("{PREFIX}{}", secret().map_err(TokenError::Random)?);
         self.change(|entries| {
             if entries.iter().any(|entry| entry.name == name) {
                 return Err(TokenError::Taken {
@@ -233,7 +231,7 @@ impl TokenFile {
 
     /// Replaces a token by a new one of the same scope; the old one opens nothing any more.
     pub fn rotate(&self, name: &str, now: DateTime<Utc>) -> Result<String, TokenError> {
-        let token = fresh_token()?;
+        let token = format!("{PREFIX}{}", secret().map_err(TokenError::Random)?);
         self.change(|entries| {
             let entry = entries.iter_mut().find(|entry| entry.name == name);
             let entry = entry.ok_or_else(|| unknown(name))?;
@@ -358,21 +356,8 @@ fn unknown(name: &str) -> TokenError {
     }
 }
 
-/// A token of 256 bits from the operating system's generator.
-fn fresh_token() -> Result<String, TokenError> {
-    let mut random = [0; TOKEN_BYTES];
-    getrandom::fill(&mut random).map_err(TokenError::Random)?;
-    Ok(format!("{PREFIX}{}", hex(random)))
-}
-
 fn hash(token: &str) -> String {
     sha256_hex(token.as_bytes())
-}
-
-fn hex(bytes: [u8; 32]) -> String {
-    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
-    let digit = |digit| char::from_digit(u32::from(digit), 16).unwrap_or_default();
-    digits.map(digit).collect()
 }
 
 #[cfg(test)]

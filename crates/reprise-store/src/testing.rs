@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Annotation, ContentHash, EmbeddingSpace, ExternalId, LearningEvent, MemoryKind, MemoryRecord,
-    MemorySource, Provenance, QueryVector, RecordId, Retention, VectorStore, Visibility, normalize,
+    Annotation, ContentHash, Embedding, EmbeddingSpace, ExternalId, LearningEvent, MemoryKind,
+    MemoryRecord, MemorySource, RecordBody, RecordId, VectorStore, normalize,
 };
 
 use crate::disk::Disk;
@@ -86,36 +86,26 @@ pub fn unit_vector(seed: u64, dimensions: u16) -> Vec<f32> {
 #[must_use]
 pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryRecord {
     let random = mix(seed);
-    let mut metadata = serde_json::Map::new();
+    let mut body = RecordBody::new(text, MemorySource::WorkerResult, MemoryKind::Episode);
     if random.is_multiple_of(3) {
-        metadata.insert("tool".to_owned(), (random % 100).into());
+        body.metadata
+            .insert("tool".to_owned(), (random % 100).into());
     }
+    body.quality_score = random.is_multiple_of(5).then_some(0.8);
+    body.session_id = format!("session-{}", seed % 7);
+    body.external_ids = vec![ExternalId::new(ExternalId::EVENT, format!("event-{seed}"))];
     MemoryRecord {
         id: RecordId::from_parts(1_771_234_567_000 + seed, u128::from(random)),
-        text: text.to_owned(),
-        source: MemorySource::WorkerResult,
-        kind: MemoryKind::Episode,
-        quality_score: random.is_multiple_of(5).then_some(0.8),
-        session_id: format!("session-{}", seed % 7),
         timestamp: instant(seed.cast_signed()),
         known_at: instant(seed.cast_signed() + 1),
-        metadata,
         embedding: if embedded {
             unit_vector(seed, dimensions)
         } else {
             Vec::new()
         },
         embedding_space: embedded.then(|| space(dimensions, "1")),
-        external_ids: vec![ExternalId::new(ExternalId::EVENT, format!("event-{seed}"))],
         content_hash: ContentHash(xxhash_rust::xxh3::xxh3_128(text.as_bytes())),
-        tags: Vec::new(),
-        confidence: None,
-        evidence: None,
-        visibility: Visibility::Private,
-        retention: Retention::Normal,
-        supersedes: None,
-        provenance: Provenance::default(),
-        details: None,
+        body,
     }
 }
 
@@ -194,7 +184,7 @@ fn learning_entry(dice: u64) -> Entry {
         LearningEvent::Begun {
             run_id,
             at,
-            query: Some(QueryVector {
+            query: Some(Embedding {
                 space: space(DIMENSIONS, "1"),
                 vector: unit_vector(dice, DIMENSIONS),
             }),

@@ -18,6 +18,31 @@ pub struct EmbeddingSpace {
     pub dimensions: u16,
 }
 
+/// A vector with its space.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Embedding {
+    pub space: EmbeddingSpace,
+    /// A unit vector of `space.dimensions` numbers.
+    pub vector: Vec<f32>,
+}
+
+impl Embedding {
+    #[must_use]
+    pub fn new(space: EmbeddingSpace, vector: Vec<f32>) -> Self {
+        Self { space, vector }
+    }
+
+    /// Refuses a vector that [`check_unit_vector`] refuses.
+    pub fn check(&self) -> Result<(), VectorError> {
+        check_unit_vector(&self.vector, usize::from(self.space.dimensions))
+    }
+
+    #[must_use]
+    pub fn parts(&self) -> (&EmbeddingSpace, &[f32]) {
+        (&self.space, &self.vector)
+    }
+}
+
 /// Why a vector was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum VectorError {

@@ -3,12 +3,21 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
+use data_encoding::HEXLOWER;
+
 /// 128 fresh bits from the standard library's per-thread random keys: for ids and file names, never
 /// for cryptography.
 #[must_use]
 pub fn system_entropy() -> u128 {
     let half = || RandomState::new().build_hasher().finish();
     (u128::from(half()) << 64) | u128::from(half())
+}
+
+/// 256 bits of the operating system's generator in hexadecimal: for what must not be guessed.
+pub fn secret() -> std::io::Result<String> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(std::io::Error::other)?;
+    Ok(HEXLOWER.encode(&random))
 }
 
 #[cfg(test)]

@@ -32,8 +32,8 @@ mod write;
 pub use annotation::{Annotation, Link, Related, normal_tag, normal_tags};
 pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
-pub use embedding::{EmbeddingSpace, VectorError, check_unit_vector, normalize};
-pub use entropy::system_entropy;
+pub use embedding::{Embedding, EmbeddingSpace, VectorError, check_unit_vector, normalize};
+pub use entropy::{secret, system_entropy};
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;
 #[doc(hidden)]
@@ -55,11 +55,12 @@ pub use recall::{
     Degraded, LearnedMove, MatchedIdentifier, PublishedBy, RankSignal, Recall, RecallRequest,
     RecallScope, RetrievedMemory, SearchTier, TaughtBy, Verdict, Why, Worked,
 };
-pub use record::{ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, json_bytes};
+pub use record::{
+    ContentHash, ExternalId, MemoryRecord, NewRecord, Provenance, RecordBody, json_bytes,
+};
 pub use restart::RestartBudget;
 pub use run::{
-    AdapterWeights, EndedRun, Expected, LearningEvent, QueryVector, Receipt, RunBeginning,
-    RunEnding, RunOutcome,
+    AdapterWeights, EndedRun, Expected, LearningEvent, Receipt, RunBeginning, RunEnding, RunOutcome,
 };
 pub use spoken::Spoken;
 pub use time::{SystemClock, TimestampError, parse_timestamp};

@@ -1,20 +1,20 @@
 //! The memory record: the seed's fields (M27), extended and never changed.
 
+use std::ops::{Deref, DerefMut};
+
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::embedding::EmbeddingSpace;
+use crate::embedding::{Embedding, EmbeddingSpace};
 use crate::id::RecordId;
 use crate::kind::{ConfidenceLevel, Evidence, MemoryKind, MemorySource, Retention, Visibility};
 
-/// One thing that memory keeps. Immutable once kept: a change is a later log entry.
+/// What a record says, handed in and kept alike.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct MemoryRecord {
-    /// Assigned when the record was kept.
-    pub id: RecordId,
-    /// What a person reads.
+pub struct RecordBody {
+    /// What a person reads. Cut at [`crate::limits::TEXT_BYTES_MAX`].
     pub text: String,
     /// Who it came from.
     pub source: MemorySource,
@@ -24,23 +24,11 @@ pub struct MemoryRecord {
     pub quality_score: Option<f32>,
     /// The session, or an empty string where the source names none.
     pub session_id: String,
-    /// When it happened.
-    pub timestamp: DateTime<Utc>,
-    /// When this store learned of it; within a file it goes backwards only where a clock that was
-    /// far ahead was set right.
-    pub known_at: DateTime<Utc>,
     /// Whatever else the source said: a JSON object.
     pub metadata: Map<String, Value>,
-    /// The unit vector of `text`, or empty while it is not yet embedded.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub embedding: Vec<f32>,
-    /// The space of `embedding`; `None` while it is not yet embedded.
-    pub embedding_space: Option<EmbeddingSpace>,
-    /// The ids under which other systems know it; also the key of deduplication.
+    /// The ids under which other systems know it; a second record with one of them is a duplicate
+    /// (C5).
     pub external_ids: Vec<ExternalId>,
-    /// Hash of the text as kept.
-    #[schemars(with = "String")]
-    pub content_hash: ContentHash,
     /// Free words.
     pub tags: Vec<String>,
     /// How sure its author was, 0..1.
@@ -60,37 +48,47 @@ pub struct MemoryRecord {
     pub details: Option<Value>,
 }
 
-impl MemoryRecord {
+impl RecordBody {
+    /// A private, normal record with nothing but its text, source and kind.
+    #[must_use]
+    pub fn new(text: impl Into<String>, source: MemorySource, kind: MemoryKind) -> Self {
+        Self {
+            text: text.into(),
+            source,
+            kind,
+            quality_score: None,
+            session_id: String::new(),
+            metadata: Map::new(),
+            external_ids: Vec::new(),
+            tags: Vec::new(),
+            confidence: None,
+            evidence: None,
+            visibility: Visibility::Private,
+            retention: Retention::Normal,
+            supersedes: None,
+            provenance: Provenance::default(),
+            details: None,
+        }
+    }
+
+    /// As a record that happened and became known `at` an instant; without vector and hash.
+    #[must_use]
+    pub fn kept(self, id: RecordId, at: DateTime<Utc>) -> MemoryRecord {
+        MemoryRecord {
+            id,
+            body: self,
+            timestamp: at,
+            known_at: at,
+            embedding: Vec::new(),
+            embedding_space: None,
+            content_hash: ContentHash::default(),
+        }
+    }
+
     /// The word for `confidence`, where there is one.
     #[must_use]
     pub fn confidence_level(&self) -> Option<ConfidenceLevel> {
         self.confidence.map(ConfidenceLevel::from_confidence)
-    }
-
-    /// The same as one handed in: without its id, its hash and the time at which it was kept.
-    #[must_use]
-    pub fn into_new(self) -> NewRecord {
-        let vector = self.embedding;
-        let space = self.embedding_space.filter(|_| !vector.is_empty());
-        NewRecord {
-            text: self.text,
-            source: self.source,
-            kind: self.kind,
-            quality_score: self.quality_score,
-            session_id: self.session_id,
-            timestamp: Some(self.timestamp),
-            metadata: self.metadata,
-            embedding: space.map(|space| (space, vector)),
-            external_ids: self.external_ids,
-            tags: self.tags,
-            confidence: self.confidence,
-            evidence: self.evidence,
-            visibility: self.visibility,
-            retention: self.retention,
-            supersedes: self.supersedes,
-            provenance: self.provenance,
-            details: self.details,
-        }
     }
 
     /// The id under which the batch contract's caller knows this record.
@@ -103,43 +101,87 @@ impl MemoryRecord {
     }
 }
 
+/// One thing that memory keeps. Immutable once kept: a change is a later log entry.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryRecord {
+    /// Assigned when the record was kept.
+    pub id: RecordId,
+    #[serde(flatten)]
+    pub body: RecordBody,
+    /// When it happened.
+    pub timestamp: DateTime<Utc>,
+    /// When this store learned of it; within a file it goes backwards only where a clock that was
+    /// far ahead was set right.
+    pub known_at: DateTime<Utc>,
+    /// The unit vector of `text`; empty while there is none and where an answer leaves it out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub embedding: Vec<f32>,
+    /// The space of its vector; `None` while it is not yet embedded.
+    pub embedding_space: Option<EmbeddingSpace>,
+    /// Hash of the text as kept.
+    #[schemars(with = "String")]
+    pub content_hash: ContentHash,
+}
+
+impl MemoryRecord {
+    /// The same as one handed in: without its id, its hash and the time at which it was kept.
+    #[must_use]
+    pub fn into_new(self) -> NewRecord {
+        let vector = self.embedding;
+        let space = self.embedding_space.filter(|_| !vector.is_empty());
+        NewRecord {
+            body: self.body,
+            timestamp: Some(self.timestamp),
+            embedding: space.map(|space| Embedding { space, vector }),
+        }
+    }
+
+    /// The same without its vector, as answers give it.
+    #[must_use]
+    pub fn without_vector(self) -> Self {
+        Self {
+            embedding: Vec::new(),
+            ..self
+        }
+    }
+}
+
+impl Deref for MemoryRecord {
+    type Target = RecordBody;
+
+    fn deref(&self) -> &RecordBody {
+        &self.body
+    }
+}
+
+impl DerefMut for MemoryRecord {
+    fn deref_mut(&mut self) -> &mut RecordBody {
+        &mut self.body
+    }
+}
+
 /// What a caller hands in; the engine adds id, `known_at` and hash.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRecord {
-    /// What a person reads. Cut at [`crate::limits::TEXT_BYTES_MAX`].
-    pub text: String,
-    /// Who it came from.
-    pub source: MemorySource,
-    /// What it is.
-    pub kind: MemoryKind,
-    /// 0..1, or `None` where nothing is known yet.
-    pub quality_score: Option<f32>,
-    /// The session, or empty.
-    pub session_id: String,
+    pub body: RecordBody,
     /// When it happened; `None` means now.
     pub timestamp: Option<DateTime<Utc>>,
-    /// A JSON object.
-    pub metadata: Map<String, Value>,
-    /// The unit vector with its space; `None` is kept as "not yet embedded".
-    pub embedding: Option<(EmbeddingSpace, Vec<f32>)>,
-    /// A second record with one of these is a duplicate (C5).
-    pub external_ids: Vec<ExternalId>,
-    /// Free words.
-    pub tags: Vec<String>,
-    /// 0..1.
-    pub confidence: Option<f32>,
-    /// What it rests on.
-    pub evidence: Option<Evidence>,
-    /// How far it may travel.
-    pub visibility: Visibility,
-    /// How long it stays.
-    pub retention: Retention,
-    /// The record that this one corrects.
-    pub supersedes: Option<RecordId>,
-    /// Where it came from.
-    pub provenance: Provenance,
-    /// Typed knowledge.
-    pub details: Option<Value>,
+    /// The vector of `text`; `None` is kept as "not yet embedded".
+    pub embedding: Option<Embedding>,
+}
+
+impl Deref for NewRecord {
+    type Target = RecordBody;
+
+    fn deref(&self) -> &RecordBody {
+        &self.body
+    }
+}
+
+impl DerefMut for NewRecord {
+    fn deref_mut(&mut self) -> &mut RecordBody {
+        &mut self.body
+    }
 }
 
 impl NewRecord {
@@ -147,23 +189,9 @@ impl NewRecord {
     #[must_use]
     pub fn new(text: impl Into<String>, source: MemorySource, kind: MemoryKind) -> Self {
         Self {
-            text: text.into(),
-            source,
-            kind,
-            quality_score: None,
-            session_id: String::new(),
+            body: RecordBody::new(text, source, kind),
             timestamp: None,
-            metadata: Map::new(),
             embedding: None,
-            external_ids: Vec::new(),
-            tags: Vec::new(),
-            confidence: None,
-            evidence: None,
-            visibility: Visibility::Private,
-            retention: Retention::Normal,
-            supersedes: None,
-            provenance: Provenance::default(),
-            details: None,
         }
     }
 
@@ -177,7 +205,6 @@ impl NewRecord {
             .map(|e| e.namespace.len() + e.id.len());
         let lists = self.tags.iter().chain(&self.provenance.source_refs);
         let runs = [&self.provenance.run_id, &self.provenance.actor_id];
-        let vector = self.embedding.as_ref();
         self.text.len()
             + self.session_id.len()
             + external.sum::<usize>()
@@ -185,7 +212,7 @@ impl NewRecord {
             + runs.into_iter().flatten().map(String::len).sum::<usize>()
             + json_bytes(&self.metadata)
             + self.details.as_ref().map_or(0, json_bytes)
-            + vector.map_or(0, |(_, numbers)| 4 * numbers.len())
+            + self.embedding.as_ref().map_or(0, |e| 4 * e.vector.len())
     }
 }
 

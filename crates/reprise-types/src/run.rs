@@ -5,17 +5,9 @@
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::embedding::EmbeddingSpace;
+use crate::embedding::Embedding;
 use crate::id::{RecallId, RecordId};
 use crate::kind::{Credit, FailKind, Revision};
-
-/// The vector of a run's question, with its space.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct QueryVector {
-    pub space: EmbeddingSpace,
-    /// A unit vector of `space.dimensions` numbers.
-    pub vector: Vec<f32>,
-}
 
 /// Which records a recall returned: credit for it may go to these only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,7 +16,7 @@ pub struct Receipt {
     /// When it was answered.
     pub at: DateTime<Utc>,
     /// Its question; `None` where there was no model.
-    pub query: Option<QueryVector>,
+    pub query: Option<Embedding>,
     /// What it returned, best first.
     pub records: Vec<RecordId>,
 }
@@ -50,7 +42,7 @@ pub struct EndedRun {
     /// The recall whose answer it worked with.
     pub recall_id: Option<RecallId>,
     /// Its question, where its beginning did not say.
-    pub query: Option<QueryVector>,
+    pub query: Option<Embedding>,
     pub used: Vec<RecordId>,
     /// Who says that it used them.
     pub credit: Credit,
@@ -89,7 +81,7 @@ pub enum LearningEvent {
         run_id: String,
         /// When.
         at: DateTime<Utc>,
-        query: Option<QueryVector>,
+        query: Option<Embedding>,
         /// The recall whose answer it works with.
         recall_id: Option<RecallId>,
     },
@@ -139,7 +131,7 @@ pub struct RunBeginning {
     /// The host's name for it, 1 to 512 bytes.
     pub run_id: String,
     /// Its question; where it is missing and the recall is known, the recall's.
-    pub query: Option<QueryVector>,
+    pub query: Option<Embedding>,
     /// The recall whose answer it works with.
     pub recall_id: Option<RecallId>,
 }

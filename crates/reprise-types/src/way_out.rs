@@ -72,34 +72,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{
-        ContentHash, MemoryKind, MemorySource, Provenance, RecordId, Retention, Visibility,
-    };
+    use crate::{MemoryKind, MemorySource, RecordBody, RecordId, Visibility};
 
     fn record() -> MemoryRecord {
-        MemoryRecord {
-            id: RecordId::from_parts(1, 1),
-            text: "a".to_owned(),
-            source: MemorySource::UserInput,
-            kind: MemoryKind::Finding,
-            quality_score: None,
-            session_id: String::new(),
-            timestamp: DateTime::UNIX_EPOCH,
-            known_at: DateTime::UNIX_EPOCH,
-            metadata: serde_json::Map::new(),
-            embedding: Vec::new(),
-            embedding_space: None,
-            external_ids: Vec::new(),
-            content_hash: ContentHash::default(),
-            tags: Vec::new(),
-            confidence: None,
-            evidence: None,
-            visibility: Visibility::Private,
-            retention: Retention::Normal,
-            supersedes: None,
-            provenance: Provenance::default(),
-            details: None,
-        }
+        RecordBody::new("a", MemorySource::UserInput, MemoryKind::Finding)
+            .kept(RecordId::from_parts(1, 1), DateTime::UNIX_EPOCH)
     }
 
     const WAYS: [WayOut; 4] = [

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use sha2::{Digest, Sha256};
 
@@ -90,18 +91,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 
 /// The SHA-256 of bytes, in hexadecimal.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        for nibble in [byte >> 4, byte & 15] {
-            text.extend(char::from_digit(u32::from(nibble), 16));
-        }
-    }
-    text
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// What identifies one state of a file: any write by anybody changes it.

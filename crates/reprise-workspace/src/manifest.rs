@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use data_encoding::HEXLOWER;
 use reprise_types::{EmbeddingSpace, MemoryRecord, UserId};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::actor::Actor;
 use crate::error::Result;
-use crate::files;
 use crate::path::RepoPath;
 use crate::transaction::Receipt;
 use crate::workspace::{Workspace, WriteRequest};
@@ -75,7 +75,7 @@ impl Spaces {
                     "model_version": space.version,
                     "dimensions": space.dimensions,
                     "count": found.count,
-                    "sha256": files::hex(&found.digest.clone().finalize()),
+                    "sha256": HEXLOWER.encode(&found.digest.clone().finalize()),
                 });
                 if place > 0 {
                     entry["re_embed"] = json!(true);

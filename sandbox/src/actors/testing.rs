@@ -7,10 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use ractor::{Actor, ActorRef, call_t};
 use reprise_types::{
-    ContentHash, ContextBlock, MemoryError, MemoryKind, MemoryProvider, MemoryRecord, MemorySource,
-    Provenance, Recall, RecallId, RecallRequest, RecordId, Retention, RetrievedMemory,
-    RunBeginning, RunEnding, SearchTier, SystemClock, UserId, Verdict, Visibility, Why,
-    parse_timestamp,
+    ContentHash, ContextBlock, MemoryError, MemoryKind, MemoryProvider, MemorySource, Recall,
+    RecallId, RecallRequest, RecordBody, RecordId, RetrievedMemory, RunBeginning, RunEnding,
+    SearchTier, SystemClock, UserId, Verdict, Why, parse_timestamp,
 };
 use serde_json::json;
 
@@ -159,30 +158,13 @@ impl MemoryProvider for Fake {
 pub(crate) fn lesson(number: u128, text: &str, status: &str, score: f32) -> RetrievedMemory {
     let metadata = json!({ "status": status, "worker_role": "terminal" });
     let at = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
+    let mut body = RecordBody::new(text, MemorySource::WorkerResult, MemoryKind::Finding);
+    "s".clone_into(&mut body.session_id);
+    body.metadata = metadata.as_object().unwrap().clone();
+    let mut record = body.kept(RecordId::from_u128(number + 1), at);
+    record.content_hash = ContentHash(number);
     RetrievedMemory {
-        record: MemoryRecord {
-            id: RecordId::from_u128(number + 1),
-            text: text.to_owned(),
-            source: MemorySource::WorkerResult,
-            kind: MemoryKind::Finding,
-            quality_score: None,
-            session_id: "s".to_owned(),
-            timestamp: at,
-            known_at: at,
-            metadata: metadata.as_object().unwrap().clone(),
-            embedding: Vec::new(),
-            embedding_space: None,
-            external_ids: Vec::new(),
-            content_hash: ContentHash(number),
-            tags: Vec::new(),
-            confidence: None,
-            evidence: None,
-            visibility: Visibility::Private,
-            retention: Retention::Normal,
-            supersedes: None,
-            provenance: Provenance::default(),
-            details: None,
-        },
+        record,
         score,
         sona_score: score,
         why: Why::default(),

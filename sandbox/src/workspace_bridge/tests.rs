@@ -160,7 +160,7 @@ async fn remembered(memory: &MemoryBridge, part: &str) -> Vec<String> {
             && let Ok(snapshot) = service.snapshot(&ada()).await
         {
             let records = snapshot.records().map(Result::unwrap);
-            let texts: Vec<String> = records.map(|record| record.text).collect();
+            let texts: Vec<String> = records.map(|record| record.body.text).collect();
             if texts.iter().any(|text| text.contains(part)) {
                 return texts;
             }

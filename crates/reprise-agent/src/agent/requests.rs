@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use reprise_engine::{Snapshot, judged, with_wordings};
 use reprise_types::{
-    Calendar, Degraded, EmbeddingSpace, LearningEngine, MemoryError, NewRecord, Recall, RecallId,
+    Calendar, Degraded, Embedding, LearningEngine, MemoryError, NewRecord, Recall, RecallId,
     RecallRequest, Receipt, WriteOutcome, system_entropy,
 };
 use tokio::sync::oneshot;
@@ -16,7 +16,7 @@ use tokio::time::{timeout, timeout_at};
 
 use crate::admission::Permit;
 use crate::config::MemoryConfig;
-use crate::embedder::{EmbedPool, Embedded, PoolError};
+use crate::embedder::{EmbedPool, PoolError};
 use crate::handle::AgentHandle;
 use crate::ingest::{collect, copies, submit};
 use crate::job::{Job, Observe};
@@ -38,16 +38,16 @@ pub(super) struct Requests {
 }
 
 /// The vector of a question, or why it has none.
-enum QueryVector {
-    Here(Arc<Embedded>),
+enum Question {
+    Here(Arc<Embedding>),
     None,
     Late,
 }
 
-impl QueryVector {
-    fn of(&self) -> Option<(&EmbeddingSpace, &[f32])> {
+impl Question {
+    fn of(&self) -> Option<&Embedding> {
         match self {
-            Self::Here(embedded) => Some((&embedded.space, embedded.vector.as_slice())),
+            Self::Here(embedding) => Some(embedding),
             Self::None | Self::Late => None,
         }
     }
@@ -92,18 +92,18 @@ impl Requests {
         outcomes.unwrap_or_else(|_| Err(self.handle.unavailable()))
     }
 
-    async fn query_vector(&self, query: &str, patience: Duration) -> QueryVector {
+    async fn query_vector(&self, query: &str, patience: Duration) -> Question {
         if query.trim().is_empty() {
-            return QueryVector::None;
+            return Question::None;
         }
         let began = Instant::now();
         let vector = timeout(patience, self.pool.query(query)).await;
         self.stages.embed.record(began.elapsed());
         match vector {
-            Ok(Ok(embedded)) => QueryVector::Here(embedded),
-            Ok(Err(PoolError::Full { .. })) | Err(_) => QueryVector::Late,
+            Ok(Ok(embedded)) => Question::Here(embedded),
+            Ok(Err(PoolError::Full { .. })) | Err(_) => Question::Late,
             Ok(Err(PoolError::Unavailable(_) | PoolError::Failed(_) | PoolError::Closed)) => {
-                QueryVector::None
+                Question::None
             }
         }
     }
@@ -172,8 +172,8 @@ fn search(
     config: &MemoryConfig,
     snapshot: &Snapshot,
     request: &RecallRequest,
-    vector: &QueryVector,
-    others: Vec<(String, QueryVector)>,
+    vector: &Question,
+    others: Vec<(String, Question)>,
 ) -> Recall {
     let learning: &dyn LearningEngine = match &config.learning {
         Some(learning) => learning.as_ref(),
@@ -183,9 +183,9 @@ fn search(
         u64::try_from(config.clock.now().timestamp_millis()).unwrap_or_default(),
         system_entropy() >> 48,
     );
-    let ask = |request: &RecallRequest, vector: &QueryVector| {
-        let mut recall = snapshot.recall(request, vector.of(), id, learning);
-        if matches!(vector, QueryVector::Late) {
+    let ask = |request: &RecallRequest, vector: &Question| {
+        let mut recall = snapshot.recall(request, vector.of().map(Embedding::parts), id, learning);
+        if matches!(vector, Question::Late) {
             for part in &mut recall.degraded {
                 if *part == Degraded::NoQueryVector {
                     *part = Degraded::EmbedderLate;
@@ -210,18 +210,11 @@ fn search(
 }
 
 /// What a later outcome may give credit to.
-fn receipt_of(
-    recall: &Recall,
-    query: Option<(&EmbeddingSpace, &[f32])>,
-    at: DateTime<Utc>,
-) -> Receipt {
+fn receipt_of(recall: &Recall, query: Option<&Embedding>, at: DateTime<Utc>) -> Receipt {
     Receipt {
         recall_id: recall.recall_id,
         at,
-        query: query.map(|(space, vector)| reprise_types::QueryVector {
-            space: space.clone(),
-            vector: vector.to_vec(),
-        }),
+        query: query.cloned(),
         records: recall.results.iter().map(|found| found.record.id).collect(),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use reprise_engine::{Engine, EngineStats};
-use reprise_types::{EmbeddingSpace, NewRecord, WriteOutcome};
+use reprise_types::{Embedding, EmbeddingSpace, NewRecord, WriteOutcome};
 
 use crate::MemoryService;
 use crate::testing::{Bench, DIMENSIONS, ada, note, until};
@@ -22,7 +22,7 @@ fn foreign_note(text: &str) -> NewRecord {
     let mut vector = vec![0.0; usize::from(DIMENSIONS)];
     vector[3] = 1.0;
     let mut record = note(text);
-    record.embedding = Some((foreign(), vector));
+    record.embedding = Some(Embedding::new(foreign(), vector));
     record
 }
 

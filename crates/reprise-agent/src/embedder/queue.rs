@@ -6,17 +6,17 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use reprise_types::EmbedError;
+use reprise_types::{EmbedError, Embedding};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use super::types::{Embedded, PoolError, PoolStats};
+use super::types::{PoolError, PoolStats};
 
 /// One text on its way.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) text: String,
     pub(super) since: Instant,
-    pub(super) reply: oneshot::Sender<Result<Embedded, PoolError>>,
+    pub(super) reply: oneshot::Sender<Result<Embedding, PoolError>>,
     /// A document's place among those waiting, given back when a thread takes it.
     pub(super) room: Option<OwnedSemaphorePermit>,
 }

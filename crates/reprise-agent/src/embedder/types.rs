@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
+use reprise_types::{EmbedError, Embedder};
 
 /// Opens one single-threaded embedder; called once per thread, and again after a failure.
 pub type OpenEmbedder =
@@ -43,14 +43,6 @@ impl Default for PoolOptions {
             helpers_sleep_after: Duration::from_secs(30),
         }
     }
-}
-
-/// A vector with its space.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Embedded {
-    pub space: EmbeddingSpace,
-    /// Finite, of length 1, as wide as its space says.
-    pub vector: Vec<f32>,
 }
 
 /// Why there is no vector.

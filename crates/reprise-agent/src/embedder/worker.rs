@@ -6,12 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use reprise_types::{EmbedError, Embedder, check_unit_vector};
+use reprise_types::{EmbedError, Embedder, Embedding, check_unit_vector};
 use tokio::sync::watch;
 
 use super::queue::{Next, Taker};
 use super::shared::Shared;
-use super::types::{Embedded, PoolError, PoolOptions};
+use super::types::{PoolError, PoolOptions};
 
 /// How long a helper without a model leaves a backlog to the first thread.
 const HELP_AGAIN: Duration = Duration::from_millis(100);
@@ -143,7 +143,7 @@ fn embed(
     shared: &Shared,
     slot: &mut Option<Box<dyn Embedder>>,
     text: &str,
-) -> Result<Embedded, PoolError> {
+) -> Result<Embedding, PoolError> {
     let mut embedder = match slot.take() {
         Some(embedder) => embedder,
         None => open(shared).map_err(PoolError::Unavailable)?,
@@ -171,7 +171,7 @@ fn embed(
             message: error.to_string(),
         })
     })?;
-    Ok(Embedded { space, vector })
+    Ok(Embedding { space, vector })
 }
 
 /// An embedder has been given back, or is not trusted any more.

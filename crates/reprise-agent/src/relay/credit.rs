@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, Snapshot, subject};
 use reprise_types::{
-    Credit, MemorySource, NewRecord, QueryVector, RecordId, Revision, RunBeginning, RunEnding,
+    Credit, Embedding, MemorySource, NewRecord, RecordId, Revision, RunBeginning, RunEnding,
 };
 
 use super::runs::{self, RunSignal, RunTurn};
@@ -43,16 +43,13 @@ impl OwnRuns {
 }
 
 /// The vector of the question that a record holds: the one that a recall of the same words has.
-async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<QueryVector> {
-    let (space, vector) = record.embedding.clone()?;
+async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<Embedding> {
+    let own = record.embedding.as_ref()?;
     if let Cow::Borrowed(_) = subject(&record.text) {
-        return Some(QueryVector { space, vector });
+        return Some(own.clone());
     }
     let asked = pool.query(&record.text).await.ok()?;
-    Some(QueryVector {
-        space: asked.space.clone(),
-        vector: asked.vector.clone(),
-    })
+    Some(Arc::unwrap_or_clone(asked))
 }
 
 /// What one parcel's events say of runs, ready for the engine.
@@ -67,7 +64,7 @@ pub(super) struct Credits {
 #[derive(Clone)]
 struct Credited {
     signal: RunSignal,
-    question: Option<QueryVector>,
+    question: Option<Embedding>,
     now: DateTime<Utc>,
 }
 

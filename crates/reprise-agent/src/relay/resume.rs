@@ -91,7 +91,10 @@ async fn rewritten(
         let MapOutcome::Mapped(mapped) = arguments.mapper.map(&event) else {
             return None;
         };
-        let ids = mapped.records.into_iter().map(|record| record.external_ids);
+        let ids = mapped
+            .records
+            .into_iter()
+            .map(|record| record.body.external_ids);
         Some((seq, ids.collect::<Vec<_>>()))
     });
     let ids: Vec<_> = ids.filter(|(_, ids)| !ids.is_empty()).collect();

@@ -36,7 +36,7 @@ fn records(event_type: &str, payload: Value) -> Vec<reprise_types::NewRecord> {
 }
 
 fn text(event_type: &str, payload: Value) -> String {
-    records(event_type, payload).remove(0).text
+    records(event_type, payload).remove(0).body.text
 }
 
 #[test]
@@ -384,8 +384,8 @@ fn run_and_session_follow_the_order_of_the_contract() {
         };
         let record = mapped.records.remove(0);
         (
-            record.provenance.run_id.unwrap_or_default(),
-            record.session_id,
+            record.body.provenance.run_id.unwrap_or_default(),
+            record.body.session_id,
         )
     };
     let all = json!({"text": "t", "run_id": "r1", "data": {"run_id": "r2"}, "record": {"run_id": "r3", "session_id": "s3"},

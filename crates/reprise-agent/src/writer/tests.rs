@@ -15,7 +15,7 @@ use crate::testing::{Bench, ada, note};
 
 async fn texts(service: &MemoryService) -> Vec<String> {
     let snapshot = service.snapshot(&ada()).await.unwrap();
-    let texts = snapshot.records().map(|record| record.unwrap().text);
+    let texts = snapshot.records().map(|record| record.unwrap().body.text);
     texts.collect()
 }
 

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::error::ProvisionError;
@@ -13,7 +14,7 @@ const CHUNK_BYTES: usize = 256 * 1024;
 
 /// The sha256 of some bytes, in lower-case hex.
 pub(super) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// The sha256 of a file, in lower-case hex.
@@ -24,19 +25,10 @@ pub(super) fn sha256_file(path: &Path) -> std::io::Result<String> {
     loop {
         let count = file.read(&mut chunk)?;
         if count == 0 {
-            return Ok(hex(&hasher.finalize()));
+            return Ok(HEXLOWER.encode(&hasher.finalize()));
         }
         hasher.update(&chunk[..count]);
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 0xf])
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
 }
 
 /// Writes a file so that a reader, and a power cut, sees the old one or the new one whole.

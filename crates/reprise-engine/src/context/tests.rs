@@ -2,39 +2,18 @@
 
 use proptest::prelude::*;
 use reprise_types::{
-    MemoryKind, MemoryRecord, MemorySource, Provenance, Recall, RecallId, RecordId, Retention,
-    RetrievedMemory, SearchTier, Verdict, Visibility, Why, hostile_text, parse_timestamp,
-    quoted_lines,
+    MemoryKind, MemorySource, Recall, RecallId, RecordBody, RecordId, RetrievedMemory, SearchTier,
+    Verdict, Why, hostile_text, parse_timestamp, quoted_lines,
 };
 
 use super::*;
 
 fn memory(number: u128, session: &str, at: &str, text: &str, score: f32) -> RetrievedMemory {
     let at = parse_timestamp(at).unwrap();
+    let mut body = RecordBody::new(text, MemorySource::UserInput, MemoryKind::Episode);
+    session.clone_into(&mut body.session_id);
     RetrievedMemory {
-        record: MemoryRecord {
-            id: RecordId::from_u128(number),
-            text: text.to_owned(),
-            source: MemorySource::UserInput,
-            kind: MemoryKind::Episode,
-            quality_score: None,
-            session_id: session.to_owned(),
-            timestamp: at,
-            known_at: at,
-            metadata: serde_json::Map::new(),
-            embedding: Vec::new(),
-            embedding_space: None,
-            external_ids: Vec::new(),
-            content_hash: reprise_types::ContentHash::default(),
-            tags: Vec::new(),
-            confidence: None,
-            evidence: None,
-            visibility: Visibility::Private,
-            retention: Retention::Normal,
-            supersedes: None,
-            provenance: Provenance::default(),
-            details: None,
-        },
+        record: body.kept(RecordId::from_u128(number), at),
         score,
         sona_score: score,
         why: Why::default(),

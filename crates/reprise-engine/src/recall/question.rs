@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use reprise_types::limits::QUERY_BYTES_MAX;
-use reprise_types::{EmbedError, Embedder, QueryVector};
+use reprise_types::{EmbedError, Embedder, Embedding};
 
 /// A question is left as it is where less would remain than so many words ...
 const WORDS_MIN: usize = 2;
@@ -67,11 +67,8 @@ pub fn subject(query: &str) -> Cow<'_, str> {
 
 /// The vector of a question: of its [`subject`]. Whoever asks and whoever tells how it went must
 /// come by the same one, or an outcome teaches about another question.
-pub fn question_vector(
-    embedder: &mut dyn Embedder,
-    query: &str,
-) -> Result<QueryVector, EmbedError> {
-    Ok(QueryVector {
+pub fn question_vector(embedder: &mut dyn Embedder, query: &str) -> Result<Embedding, EmbedError> {
+    Ok(Embedding {
         space: embedder.space().clone(),
         vector: embedder.embed(&subject(query))?,
     })

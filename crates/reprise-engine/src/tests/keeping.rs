@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ForgetSelector;
-use reprise_types::{Degraded, MemoryFilter, RejectReason};
+use reprise_types::{Degraded, Embedding, MemoryFilter, RejectReason};
 
 #[test]
 fn what_resonates_comes_first_and_says_why() {
@@ -119,9 +119,9 @@ fn a_second_copy_is_a_duplicate_and_changes_nothing() {
 fn a_bad_record_is_refused_alone() {
     let mut bench = Bench::new();
     let mut bad = record("bad", "text", 0, "s");
-    bad.embedding = Some((space(), vec![f32::NAN; DIMENSIONS]));
+    bad.embedding = Some(Embedding::new(space(), vec![f32::NAN; DIMENSIONS]));
     let mut wide = record("wide", "text", 0, "s");
-    wide.embedding = Some((
+    wide.embedding = Some(Embedding::new(
         EmbeddingSpace {
             dimensions: 3,
             ..space()
@@ -368,10 +368,9 @@ fn a_reason_is_one_plain_line_of_what_speaks_for_a_record() {
         "fri",
     ));
     // A neighbour explains a record where it is another voice's.
-    told.push(NewRecord {
-        source: MemorySource::WorkerResult,
-        ..record("answer", "jemalloc, it works on musl", 3, "fri")
-    });
+    let mut answer = record("answer", "jemalloc, it works on musl", 3, "fri");
+    answer.source = MemorySource::WorkerResult;
+    told.push(answer);
     inserted(&bench.keep(told));
     let request = RecallRequest {
         top_k: 9,

@@ -7,11 +7,11 @@ use super::*;
 use crate::{EngineError, ForgetSelector};
 use reprise_store::{Crash, SimDisk, Verify};
 use reprise_types::{
-    Credit, LearningEngine, QueryVector, Receipt, Revision, RunBeginning, RunEnding, RunOutcome,
+    Credit, Embedding, LearningEngine, Receipt, Revision, RunBeginning, RunEnding, RunOutcome,
 };
 
-fn query(axis: usize, nudge: f32) -> QueryVector {
-    QueryVector {
+fn query(axis: usize, nudge: f32) -> Embedding {
+    Embedding {
         space: space(),
         vector: vector(axis, nudge),
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{ForgetSelector, IndexOrigin};
+use reprise_types::Embedding;
 
 fn foreign() -> EmbeddingSpace {
     EmbeddingSpace {
@@ -12,7 +13,7 @@ fn foreign() -> EmbeddingSpace {
 
 fn foreign_record(external: &str, axis: usize) -> NewRecord {
     let mut new = record(external, &format!("a text about {external}"), axis, "s");
-    new.embedding = Some((foreign(), vector(axis, 0.1)));
+    new.embedding = Some(Embedding::new(foreign(), vector(axis, 0.1)));
     new
 }
 
@@ -52,7 +53,7 @@ fn a_foreign_vector_on_an_empty_store_is_left_out_and_said() {
     };
     let mut long = vec![0.0; 16];
     long[3] = 1.0;
-    wide.embedding = Some((wider, long));
+    wide.embedding = Some(Embedding::new(wider, long));
     let ids = inserted(&bench.keep(vec![foreign_record("one", 1), wide]));
     let kept = bench.engine().snapshot().get(ids[0]).unwrap().unwrap();
     assert_eq!(kept.metadata["embedding_space_left_out"], "other/1");

@@ -4,7 +4,7 @@
 use chrono::{DateTime, TimeDelta};
 use reprise_learn::{Learner, Learning, Premises, Shipped};
 use reprise_types::{
-    Credit, LearningEngine, QueryVector, RecordId, RunBeginning, RunEnding, RunOutcome,
+    Credit, Embedding, LearningEngine, RecordId, RunBeginning, RunEnding, RunOutcome,
 };
 
 use super::world::{World, id, memory_of};
@@ -31,7 +31,7 @@ impl<'a> Student<'a> {
         let outcome = RunOutcome {
             begin: RunBeginning {
                 run_id: run_id.clone(),
-                query: Some(QueryVector {
+                query: Some(Embedding {
                     space: world.space.clone(),
                     vector: world.questions[question].clone(),
                 }),

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, Snapshot};
 use reprise_types::limits::{PAGE_MAX, TOP_K_MAX};
 use reprise_types::{
-    EmbeddingSpace, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, RecallId,
+    Embedding, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, RecallId,
     RecallRequest, RecordId, Retention, Unlearned, Visibility, normal_tag,
 };
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ impl Making<'_> {
     pub(super) fn record(
         &self,
         mut publication: Publication,
-        embedding: Option<(EmbeddingSpace, Vec<f32>)>,
+        embedding: Option<Embedding>,
     ) -> Result<NewRecord, GlobalError> {
         let checksum = publication.checksum();
         let text = publication.search_text();
@@ -150,10 +150,10 @@ impl Reader {
         Self { snapshot, ..self }
     }
 
-    fn found(&self, record: MemoryRecord) -> Result<Found, GlobalError> {
-        let details: Option<Details> = record
-            .details
-            .and_then(|details| serde_json::from_value(details).ok());
+    fn found(&self, mut record: MemoryRecord) -> Result<Found, GlobalError> {
+        let details = record.details.take();
+        let details: Option<Details> =
+            details.and_then(|details| serde_json::from_value(details).ok());
         let details = details.ok_or_else(|| GlobalError::Storage {
             message: format!(
                 "record {} of the global store is not a published thing; run `reprise check`",
@@ -280,7 +280,7 @@ impl Reader {
         &self,
         caller: &Caller,
         query: &GlobalQuery,
-        vector: Option<&(EmbeddingSpace, Vec<f32>)>,
+        vector: Option<&Embedding>,
     ) -> Result<GlobalAnswer, GlobalError> {
         let as_of = match &query.snapshot {
             None => None,
@@ -295,7 +295,7 @@ impl Reader {
         };
         let mut answer = GlobalAnswer::default();
         let mut found_all = Vec::new();
-        let vector = vector.map(|(space, vector)| (space, vector.as_slice()));
+        let vector = vector.map(Embedding::parts);
         for shelf in caller.shelves() {
             for narrowed in &types {
                 let mut tags = vec![shelf_tag(&shelf)];
@@ -347,7 +347,7 @@ impl Reader {
         &self,
         caller: &Caller,
         publication: &Publication,
-        vector: Option<&(EmbeddingSpace, Vec<f32>)>,
+        vector: Option<&Embedding>,
         own: Option<RecordId>,
     ) -> Result<Vec<Overlap>, GlobalError> {
         if vector.is_none() {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{RecordId, UserId, system_entropy};
+use reprise_types::{RecordId, UserId};
 use serde::{Deserialize, Serialize};
 
 use crate::coordination::{Coordination, CoordinationSettings, Standings};
@@ -255,7 +255,7 @@ fn salt(folder: &Path) -> Result<String, GlobalError> {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
         _ => {}
     }
-    let salt = format!("{:032x}{:032x}", system_entropy(), system_entropy());
+    let salt = reprise_types::secret().map_err(io)?;
     let mut options = fs_err::OpenOptions::new();
     options.create(true).write(true).truncate(true).mode(0o600);
     let mut file = options.open(&path).map_err(io)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{Object, Pool, Transaction};
-use reprise_types::{RecordId, check_unit_vector, system_entropy};
+use reprise_types::{Embedding, RecordId, check_unit_vector, system_entropy};
 use tokio_postgres::IsolationLevel;
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ impl Node {
     pub(super) async fn vector(&self, text: String) -> Option<Vec<f32>> {
         let make = Arc::clone(&self.options.vectors);
         let made = tokio::task::spawn_blocking(move || make(&text)).await;
-        let (space, vector) = made.ok().flatten()?;
+        let Embedding { space, vector } = made.ok().flatten()?;
         let own = self.options.space.as_ref();
         let fits = own.is_none_or(|own| *own == space)
             && check_unit_vector(&vector, usize::from(self.options.dimensions)).is_ok();

@@ -5,9 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use reprise_types::{
-    Credit, Degraded, FailKind, MemoryRecord, RetrievedMemory, SearchTier, UserId, Why,
-};
+use reprise_types::{Credit, Degraded, FailKind, RetrievedMemory, SearchTier, UserId, Why};
 use tokio::time::timeout;
 
 use super::*;
@@ -29,12 +27,11 @@ struct Own {
 }
 
 fn found(number: u128, score: f32) -> RetrievedMemory {
+    let mut record = RetrievedMemory::from(hit(number, score)).record;
+    record.id = RecordId::from_parts(1, number);
+    record.text = format!("What I know, part {number}.");
     RetrievedMemory {
-        record: MemoryRecord {
-            id: RecordId::from_parts(1, number),
-            text: format!("What I know, part {number}."),
-            ..RetrievedMemory::from(hit(number, score)).record
-        },
+        record,
         score,
         sona_score: score,
         why: Why::default(),

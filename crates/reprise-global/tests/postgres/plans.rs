@@ -176,6 +176,9 @@ fn seeded_vectors() -> reprise_global::TextVectors {
             .map(|_| part(&mut topic) + 0.8 * part(&mut own))
             .collect();
         reprise_types::normalize(&mut vector);
-        Some((reprise_global::conformance::word_space(), vector))
+        Some(reprise_types::Embedding::new(
+            reprise_global::conformance::word_space(),
+            vector,
+        ))
     })
 }

@@ -172,7 +172,7 @@ fn recurring(memory: &Snapshot, merged: &[Merge], entries: &[Entry]) -> Vec<Dist
                 let record = memory.version(*before)?.ok()?;
                 said.push(Source {
                     id: record.id,
-                    session: record.session_id,
+                    session: record.body.session_id,
                     at: record.timestamp,
                 });
             }
@@ -281,7 +281,7 @@ fn entry_of(record: MemoryRecord) -> Entry {
             + usize::from(record.confidence.is_some())
             + record.tags.len(),
         hash: record.content_hash.0,
-        text: record.text,
+        text: record.body.text,
     }
 }
 

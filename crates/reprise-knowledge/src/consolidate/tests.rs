@@ -398,7 +398,7 @@ fn what_recurs_in_sessions_is_told_once_and_taken_back_with_its_action() {
     assert!(record.text.starts_with("The deploy script"), "{record:?}");
     assert!(record.text.contains("said 3 times in 3 sessions"));
     assert_eq!(record.kind, MemoryKind::Pattern);
-    let sources = record.details.unwrap()["from"].clone();
+    let sources = record.body.details.unwrap()["from"].clone();
     assert_eq!(sources, json!(ids[..3]));
     assert_eq!(bench.engine.snapshot().sources(made).len(), 3);
     assert!(bench.tend().distilled.is_empty());

@@ -6,8 +6,8 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
 use reprise_types::{
-    EmbeddingSpace, EndedRun, LearningEvent, QueryVector, RecallId, RecordId, Revision,
-    RunBeginning, RunEnding, RunOutcome, VectorError, check_unit_vector,
+    Embedding, EmbeddingSpace, EndedRun, LearningEvent, RecallId, RecordId, Revision, RunBeginning,
+    RunEnding, RunOutcome, VectorError, check_unit_vector,
 };
 
 use super::Learning;
@@ -286,7 +286,7 @@ impl Learning {
         &self,
         beginning: &RunBeginning,
         premises: Premises<'_>,
-    ) -> Result<Option<QueryVector>, LearnError> {
+    ) -> Result<Option<Embedding>, LearnError> {
         let run_id = &beginning.run_id;
         let receipt = match beginning.recall_id {
             Some(recall_id) => Some(self.trajectories.receipt(recall_id).ok_or(

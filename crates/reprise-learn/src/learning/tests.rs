@@ -4,8 +4,8 @@ mod holding;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{
-    Credit, EmbeddingSpace, FailKind, LearningEngine, LearningEvent, QueryVector, RecallId,
-    Receipt, RecordId, Revision, RunBeginning, RunEnding, RunOutcome, normalize,
+    Credit, Embedding, EmbeddingSpace, FailKind, LearningEngine, LearningEvent, RecallId, Receipt,
+    RecordId, Revision, RunBeginning, RunEnding, RunOutcome, normalize,
 };
 
 use super::*;
@@ -37,12 +37,12 @@ fn live(record: RecordId) -> bool {
 }
 
 /// A unit vector near axis `topic`, wobbling with `turn`.
-fn question(topic: usize, turn: usize) -> QueryVector {
+fn question(topic: usize, turn: usize) -> Embedding {
     let mut vector = vec![0.02; usize::from(SIDE)];
     vector[topic] = 1.0;
     vector[(topic + 1 + turn % 5) % usize::from(SIDE)] += 0.3;
     normalize(&mut vector);
-    QueryVector {
+    Embedding {
         space: space(),
         vector,
     }
@@ -57,14 +57,14 @@ fn with<T>(seconds: i64, say: impl FnOnce(Premises<'_>) -> T) -> T {
     })
 }
 
-fn outcome(run: &str, query: QueryVector, used: &[u128], quality: f32) -> RunOutcome {
+fn outcome(run: &str, query: Embedding, used: &[u128], quality: f32) -> RunOutcome {
     RunOutcome {
         begin: beginning(run, Some(query)),
         end: ending(run, used, Some(quality)),
     }
 }
 
-fn beginning(run: &str, query: Option<QueryVector>) -> RunBeginning {
+fn beginning(run: &str, query: Option<Embedding>) -> RunBeginning {
     RunBeginning {
         run_id: run.to_owned(),
         query,
@@ -88,7 +88,7 @@ fn take(learning: &mut Learning, events: Result<Vec<LearningEvent>, LearnError>)
     }
 }
 
-fn begin(learning: &mut Learning, run: &str, query: QueryVector, seconds: i64) {
+fn begin(learning: &mut Learning, run: &str, query: Embedding, seconds: i64) {
     let events = with(seconds, |p| learning.begin(&beginning(run, Some(query)), p));
     take(learning, events);
 }

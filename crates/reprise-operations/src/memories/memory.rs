@@ -5,9 +5,7 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
-use reprise_types::{
-    Calendar, EmbeddingSpace, QueryVector, Recall, RecallRequest, RecallScope, RecordId, UserId,
-};
+use reprise_types::{Calendar, Embedding, Recall, RecallRequest, RecallScope, RecordId, UserId};
 
 use super::Memories;
 use crate::problem::{Problem, ProblemKind};
@@ -184,7 +182,7 @@ impl Memory {
     pub(crate) async fn recall(
         &self,
         request: RecallRequest,
-        vector: Option<(EmbeddingSpace, Vec<f32>)>,
+        vector: Option<Embedding>,
         scope: RecallScope,
     ) -> Result<Recall, Problem> {
         let local = |request| self.all.recall(&self.user, request, vector);
@@ -202,7 +200,7 @@ impl Memory {
     }
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.
-    pub(crate) async fn query_vector(&self, query: &str) -> Option<QueryVector> {
+    pub(crate) async fn query_vector(&self, query: &str) -> Option<Embedding> {
         self.all.service.query_vector(query).await
     }
 

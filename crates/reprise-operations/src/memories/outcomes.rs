@@ -2,7 +2,7 @@
 
 use reprise_engine::Engine;
 use reprise_redact::Redactor;
-use reprise_types::{Credit, FailKind, QueryVector, RecordId, RunBeginning, RunEnding, RunOutcome};
+use reprise_types::{Credit, FailKind, Embedding, RecordId, RunBeginning, RunEnding, RunOutcome};
 
 use super::{Memories, Memory, resolve};
 use crate::problem::Problem;
@@ -71,7 +71,7 @@ impl Memory {
 pub fn run_outcome(
     engine: &Engine,
     line: OutcomeLine,
-    query: Option<QueryVector>,
+    query: Option<Embedding>,
     fallback: impl FnOnce() -> String,
 ) -> Result<RunOutcome, Problem> {
     let receipt = line.recall_id.and_then(|id| engine.learning().receipt(id));

@@ -181,7 +181,7 @@ pub(crate) fn replay(memory: &Snapshot, record: &MemoryRecord) -> Replayed {
         let current = || memory.current(noted.id).and_then(|id| memory.get(id)?.ok());
         let title = held.as_ref().map(title_of);
         let title = title.or_else(|| current().as_ref().map(title_of));
-        let text = held.map(|record| record.text).unwrap_or_default();
+        let text = held.map(|record| record.body.text).unwrap_or_default();
         Quoted {
             noted: *noted,
             title,

@@ -38,7 +38,7 @@ impl Memories {
         let (service, runtime) = (self.service.clone(), Handle::current());
         Arc::new(move |text| {
             let made = runtime.block_on(service.query_vector(text))?;
-            Some((made.space, made.vector))
+            Some(made)
         })
     }
 }

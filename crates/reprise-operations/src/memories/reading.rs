@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reprise_engine::Snapshot;
-use reprise_types::{EmbeddingSpace, MemoryProvider, Recall, RecallId, RecallRequest, UserId};
+use reprise_types::{Embedding, MemoryProvider, Recall, RecallId, RecallRequest, UserId};
 use tokio::sync::mpsc;
 use tracing::Instrument;
 
@@ -22,16 +22,16 @@ impl Memories {
         &self,
         user: &UserId,
         request: RecallRequest,
-        vector: Option<(EmbeddingSpace, Vec<f32>)>,
+        vector: Option<Embedding>,
     ) -> Result<Recall, Problem> {
         let found = async {
-            let Some((space, vector)) = vector else {
+            let Some(vector) = vector else {
                 return Ok(self.service.provider(user).recall_request(request).await?);
             };
             let id = self.recall_id();
             self.read(user, move |memory| {
                 let learner = memory.learner();
-                memory.recall(&request, Some((&space, &vector)), id, learner.as_ref())
+                memory.recall(&request, Some(vector.parts()), id, learner.as_ref())
             })
             .await
         };

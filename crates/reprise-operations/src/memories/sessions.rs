@@ -234,7 +234,7 @@ impl Memory {
                 .filter(|record| session.is_empty() || record.session_id != session);
             of_it
                 .take(INJECTED_MAX)
-                .map(|record| (record.timestamp, record.id, record.text))
+                .map(|record| (record.timestamp, record.id, record.body.text))
                 .collect()
         });
         let found = found.await?;

@@ -81,7 +81,7 @@ impl Names<'_> {
     /// The beginning of a text, on one line.
     fn text(&self, id: RecordId) -> String {
         let record = self.0.version(id).and_then(Result::ok);
-        let text = record.map(|record| record.text).unwrap_or_default();
+        let text = record.map(|record| record.body.text).unwrap_or_default();
         let words: Vec<&str> = text.split_whitespace().collect();
         words.join(" ").chars().take(SHOWN_CHARS).collect()
     }

@@ -43,12 +43,7 @@ impl Operation for Episode {
         let read = memory.read(move |memory| {
             let records = memory.records().filter_map(Result::ok);
             let of_it = records.filter(|record| name_of(record) == wanted);
-            of_it
-                .map(|record| MemoryRecord {
-                    embedding: Vec::new(),
-                    ..record
-                })
-                .collect::<Vec<_>>()
+            of_it.map(MemoryRecord::without_vector).collect::<Vec<_>>()
         });
         let records = read.await?;
         if records.is_empty() {

@@ -38,10 +38,7 @@ impl Operation for History {
         let present = memory.record(&arguments.id).await?;
         let id = present.id;
         let versions = memory.read(move |memory| memory.versions(id)).await?;
-        let plain = |record| MemoryRecord {
-            embedding: Vec::new(),
-            ..record
-        };
+        let plain = MemoryRecord::without_vector;
         Ok(Versions {
             present: plain(present),
             earlier: versions.into_iter().skip(1).map(plain).collect(),

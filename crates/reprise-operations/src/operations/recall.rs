@@ -5,8 +5,8 @@ use std::time::Instant;
 use reprise_engine::{TokenCounter, context_block, context_candidates};
 use reprise_types::limits::TOP_K_DEFAULT;
 use reprise_types::{
-    Calendar, ContextBlock, EmbeddingSpace, MemoryRecord, RecallRequest, RecallScope,
-    check_unit_vector, system_entropy,
+    Calendar, ContextBlock, Embedding, EmbeddingSpace, MemoryRecord, RecallRequest, RecallScope,
+    system_entropy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Operation, Spec, post};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{Answer, Filter, LessonCard, instant, time, whole};
+use crate::wire::{Answer, Filter, LessonCard, embedding_of, instant, time, whole};
 
 /// A question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -189,15 +189,11 @@ impl Arguments {
     }
 
     /// The vector handed over with the question; the error is a sentence about it.
-    fn vector(&self) -> Result<Option<(EmbeddingSpace, Vec<f32>)>, String> {
-        match (&self.embedding_space, &self.embedding) {
-            (Some(space), Some(vector)) => {
-                check_unit_vector(vector, usize::from(space.dimensions))
-                    .map_err(|error| error.to_string())?;
-                Ok(Some((space.clone(), vector.clone())))
-            }
-            (None, Some(_)) => Err("an embedding needs its embedding_space".to_owned()),
-            (_, None) => Ok(None),
+    fn vector(&self) -> Result<Option<Embedding>, String> {
+        let handed = embedding_of(self.embedding_space.clone(), self.embedding.clone())?;
+        if let Some(handed) = &handed {
+            handed.check().map_err(|error| error.to_string())?;
         }
+        Ok(handed)
     }
 }

@@ -41,9 +41,7 @@ impl Operation for Revise {
     type Answer = MemoryRecord;
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<MemoryRecord, Problem> {
-        Ok(MemoryRecord {
-            embedding: Vec::new(),
-            ..memory.revise(&arguments.id, arguments.changes).await?
-        })
+        let revised = memory.revise(&arguments.id, arguments.changes).await?;
+        Ok(revised.without_vector())
     }
 }

@@ -28,9 +28,6 @@ impl Operation for Show {
     type Answer = MemoryRecord;
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<MemoryRecord, Problem> {
-        Ok(MemoryRecord {
-            embedding: Vec::new(),
-            ..memory.record(&arguments.id).await?
-        })
+        Ok(memory.record(&arguments.id).await?.without_vector())
     }
 }

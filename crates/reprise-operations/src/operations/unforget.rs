@@ -1,6 +1,6 @@
 //! Keeping again what was forgotten, by whoever still has it.
 
-use reprise_types::{MemoryRecord, NewRecord, RecordId};
+use reprise_types::{MemoryRecord, RecordId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -39,20 +39,10 @@ impl Operation for Unforget {
 
     /// Its external ids stay spent: whatever brought it must not bring it twice.
     async fn run(memory: &Memory, Arguments { record }: Arguments) -> Result<Kept, Problem> {
-        let new = NewRecord {
-            quality_score: record.quality_score,
-            session_id: record.session_id,
-            timestamp: Some(record.timestamp),
-            metadata: record.metadata,
-            tags: record.tags,
-            confidence: record.confidence,
-            evidence: record.evidence,
-            visibility: record.visibility,
-            retention: record.retention,
-            provenance: record.provenance,
-            details: record.details,
-            ..NewRecord::new(record.text, record.source, record.kind)
-        };
+        let mut new = record.into_new();
+        new.external_ids.clear();
+        new.supersedes = None;
+        new.embedding = None;
         match memory.verbatim()?.keep_one(new).await? {
             Fate::Inserted { id } | Fate::Duplicate { of: id } => Ok(Kept { id }),
             Fate::Rejected { why } => Err(Problem::invalid(why)),

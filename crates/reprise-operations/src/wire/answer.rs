@@ -2,14 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Degraded, EmbeddingSpace, MemoryKind, MemorySource, PublishedBy, Recall, RecallId, RecallScope,
-    RecordId, RetrievedMemory, SearchTier, UserId, Verdict, Why, check_unit_vector,
+    Degraded, Embedding, EmbeddingSpace, MemoryKind, MemorySource, PublishedBy, Recall, RecallId,
+    RecallScope, RecordId, RetrievedMemory, SearchTier, UserId, Verdict, Why,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::fields::{from_json, refuse_slips};
+use super::fields::{embedding_of, from_json, refuse_slips};
 use super::lesson::LessonCard;
 use super::record::external_id_of;
 
@@ -39,16 +39,12 @@ impl QueryLine {
 
     /// The vector handed over with the question, by callers that embed themselves; the error is a
     /// sentence about it.
-    pub fn vector(&self) -> Result<Option<(EmbeddingSpace, Vec<f32>)>, String> {
-        match (&self.embedding_space, &self.embedding) {
-            (Some(space), Some(vector)) => {
-                check_unit_vector(vector, usize::from(space.dimensions))
-                    .map_err(|error| error.to_string())?;
-                Ok(Some((space.clone(), vector.clone())))
-            }
-            (None, Some(_)) => Err("an embedding needs its embedding_space".to_owned()),
-            (_, None) => Ok(None),
+    pub fn vector(&self) -> Result<Option<Embedding>, String> {
+        let handed = embedding_of(self.embedding_space.clone(), self.embedding.clone())?;
+        if let Some(handed) = &handed {
+            handed.check().map_err(|error| error.to_string())?;
         }
+        Ok(handed)
     }
 }
 
@@ -130,7 +126,9 @@ pub struct Hit {
 impl From<RetrievedMemory> for Hit {
     fn from(mut found: RetrievedMemory) -> Self {
         let external_id = external_id_of(&found.record);
-        let record = found.record;
+        let lesson = LessonCard::of(&found.record);
+        let (id, timestamp) = (found.record.id, found.record.timestamp);
+        let record = found.record.body;
         let published = found.published.as_ref();
         Self {
             scope: Some(if published.is_some() {
@@ -141,8 +139,8 @@ impl From<RetrievedMemory> for Hit {
             author: published.map(|by| by.author.clone()),
             version: published.map(|by| by.version.clone()),
             quality: published.map(|by| by.quality),
-            lesson: LessonCard::of(&record),
-            id: record.id,
+            lesson,
+            id,
             external_id,
             session_id: record.session_id,
             text: record.text,
@@ -150,7 +148,7 @@ impl From<RetrievedMemory> for Hit {
             sona_score: found.sona_score,
             kind: record.kind,
             source: record.source,
-            timestamp: record.timestamp,
+            timestamp,
             tags: record.tags,
             reason: reason(published, &mut found.why),
             why: found.why,

@@ -1,5 +1,6 @@
 //! Names of fields that are nearly right: refused with the name that was meant, never dropped.
 
+use reprise_types::{Embedding, EmbeddingSpace};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -50,6 +51,18 @@ pub fn hinted(said: String) -> String {
 /// Reads JSON; the error is a sentence about it.
 pub fn from_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, String> {
     serde_json::from_slice(text).map_err(|error| hinted(error.to_string()))
+}
+
+/// The vector that came with its space; the error is a sentence about it.
+pub(crate) fn embedding_of(
+    space: Option<EmbeddingSpace>,
+    vector: Option<Vec<f32>>,
+) -> Result<Option<Embedding>, String> {
+    match (space, vector) {
+        (Some(space), Some(vector)) => Ok(Some(Embedding { space, vector })),
+        (_, None) => Ok(None),
+        (None, Some(_)) => Err("an embedding needs its embedding_space".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::fields::refuse_slips;
+use super::fields::{embedding_of, refuse_slips};
 
 /// A record as it is sent: one line of an ingest file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -156,11 +156,7 @@ fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     let source = line.source.parse().map_err(unknown)?;
     let kind = line.kind.parse().map_err(unknown)?;
     let timestamp = line.timestamp.as_deref().map(parse_timestamp).transpose();
-    let embedding = match (line.embedding, line.embedding_space) {
-        (Some(vector), Some(space)) => Some((space, vector)),
-        (None, _) => None,
-        (Some(_), None) => return Err("an embedding needs its embedding_space".to_owned()),
-    };
+    let embedding = embedding_of(line.embedding_space, line.embedding)?;
     let mut record = NewRecord::new(line.text, source, kind);
     record.session_id = line.session_id;
     record.timestamp = timestamp.map_err(|error| error.to_string())?;
@@ -210,7 +206,7 @@ pub fn line_of(record: &NewRecord) -> String {
         "provenance": record.provenance,
         "retention": record.retention,
     });
-    let (space, vector) = record.embedding.clone().unzip();
+    let embedding = record.embedding.as_ref();
     for (name, value) in [
         ("timestamp", json!(record.timestamp)),
         ("quality_score", json!(record.quality_score)),
@@ -218,8 +214,8 @@ pub fn line_of(record: &NewRecord) -> String {
         ("evidence", json!(record.evidence)),
         ("details", json!(record.details)),
         ("visibility", json!(workspace(record.visibility))),
-        ("embedding", json!(vector)),
-        ("embedding_space", json!(space)),
+        ("embedding", json!(embedding.map(|e| &e.vector))),
+        ("embedding_space", json!(embedding.map(|e| &e.space))),
     ] {
         if !value.is_null() {
             line[name] = value;

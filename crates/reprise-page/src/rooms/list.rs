@@ -1,6 +1,7 @@
 //! Records one below the other, as every room lists them.
 
 use maud::{Markup, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reprise_types::{Calendar, MemoryRecord, Retention};
 
 use crate::text;
@@ -90,20 +91,13 @@ pub(crate) fn class(category: &str) -> String {
 }
 
 /// A text as part of a path or a query.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.extend(['%', digit(byte >> 4), digit(byte & 15)]);
-        }
-    }
-    out
-}
-
-fn digit(half: u8) -> char {
-    char::from_digit(half.into(), 16).map_or('0', |digit| digit.to_ascii_uppercase())
+pub(crate) fn encoded(text: &str) -> PercentEncode<'_> {
+    const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC
+        .remove(b'-')
+        .remove(b'.')
+        .remove(b'_')
+        .remove(b'~');
+    utf8_percent_encode(text, UNRESERVED)
 }
 
 #[cfg(test)]
@@ -133,6 +127,9 @@ mod tests {
 
     #[test]
     fn any_text_stands_in_an_address() {
-        assert_eq!(encoded("a b&c=\u{fc}/?#"), "a%20b%26c%3D%C3%BC%2F%3F%23");
+        assert_eq!(
+            encoded("a b&c=\u{fc}/?#").to_string(),
+            "a%20b%26c%3D%C3%BC%2F%3F%23"
+        );
     }
 }

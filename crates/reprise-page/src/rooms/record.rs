@@ -242,7 +242,7 @@ pub(crate) async fn tag(
     memory.tag(user, record.id, tags).await?;
     let act = Act::Tagged {
         record: record.id,
-        before: record.tags,
+        before: record.body.tags,
     };
     Ok(undo::did(&page, &posted.visit, act))
 }

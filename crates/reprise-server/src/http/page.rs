@@ -40,7 +40,10 @@ pub(super) async fn open(
         .into());
     }
     let (address, page) = app.page.opened(&app.memories, &app.life).await?;
-    let link = page.link(user, read_only);
+    let link = page.link(user, read_only).map_err(|error| {
+        let why = format!("the system gave no random bytes for a link ({error}); try again");
+        Problem::new(ProblemKind::Internal, why)
+    })?;
     Ok(Json(Opened {
         url: format!("http://{address}{}", link.path),
         seconds: link.seconds,

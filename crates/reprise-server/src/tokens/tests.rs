@@ -23,8 +23,8 @@ fn a_token_opens_until_it_is_replaced_and_stands_nowhere() {
     let command = TokenFile::new(path.clone());
     let ada = Scope::User("ada".parse().unwrap());
     let first = command.add("laptop", ada.clone(), now()).unwrap();
-    assert_eq!(first.len(), PREFIX.len() + 2 * TOKEN_BYTES);
-    let halves = first[PREFIX.len()..].split_at(TOKEN_BYTES);
+    assert_eq!(first.len(), PREFIX.len() + 64);
+    let halves = first[PREFIX.len()..].split_at(32);
     assert_ne!(halves.0, halves.1, "256 bits, not 128 of them twice");
     assert_eq!(opens(&daemon, &first), Some(ada.clone()));
     let entry = daemon.recognise(&first).unwrap();

@@ -4,7 +4,7 @@
 //! no place in `VEC_SEG`.
 
 use reprise_types::{
-    AdapterWeights, Credit, EndedRun, Expected, FailKind, LearningEvent, QueryVector, RecallId,
+    AdapterWeights, Credit, Embedding, EndedRun, Expected, FailKind, LearningEvent, RecallId,
     Receipt, RecordId, Revision,
 };
 
@@ -194,7 +194,7 @@ fn ended(r: &mut ByteReader<'_>) -> Option<EndedRun> {
     })
 }
 
-fn put_query(out: &mut Vec<u8>, query: Option<&QueryVector>) {
+fn put_query(out: &mut Vec<u8>, query: Option<&Embedding>) {
     out.push(u8::from(query.is_some()));
     if let Some(query) = query {
         put_space(out, &query.space);
@@ -206,12 +206,12 @@ fn put_query(out: &mut Vec<u8>, query: Option<&QueryVector>) {
     clippy::option_option,
     reason = "absent and malformed are two things, and `?` tells them apart"
 )]
-fn query(r: &mut ByteReader<'_>) -> Option<Option<QueryVector>> {
+fn query(r: &mut ByteReader<'_>) -> Option<Option<Embedding>> {
     if r.u8()? == 0 {
         return Some(None);
     }
     let (space, vector) = (space(r)?, numbers(r)?);
-    Some(Some(QueryVector { space, vector }))
+    Some(Some(Embedding { space, vector }))
 }
 
 fn put_recall(out: &mut Vec<u8>, recall_id: Option<RecallId>) {

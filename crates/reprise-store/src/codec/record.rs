@@ -4,7 +4,7 @@
 
 use reprise_types::{
     ContentHash, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,
-    RecordId, Retention, Visibility,
+    RecordBody, RecordId, Retention, Visibility,
 };
 
 use super::fields::{Outline, VectorMark, instant, mark as read_mark, put_instant, put_mark};
@@ -189,19 +189,13 @@ pub(super) fn decode(body: &[u8]) -> Option<MemoryRecord> {
         ContentHash(r.u128()?)
     };
     let external_ids = list(r, |r| Some(ExternalId::new(r.string()?, r.string()?)))?;
-    Some(MemoryRecord {
-        id,
+    let body = RecordBody {
         text,
         source,
         kind,
-        timestamp,
-        known_at,
         external_ids,
-        content_hash,
         visibility,
         retention,
-        embedding: Vec::new(),
-        embedding_space: None,
         // The fields below are read in the order of their flags, which is the order here.
         quality_score: when(has(QUALITY), || r.f32())?,
         confidence: when(has(CONFIDENCE), || r.f32())?,
@@ -217,6 +211,15 @@ pub(super) fn decode(body: &[u8]) -> Option<MemoryRecord> {
             source_refs: when(has(REFS), || list(r, ByteReader::string))?.unwrap_or_default(),
         },
         tags: when(has(TAGS), || list(r, ByteReader::string))?.unwrap_or_default(),
+    };
+    Some(MemoryRecord {
+        id,
+        body,
+        timestamp,
+        known_at,
+        embedding: Vec::new(),
+        embedding_space: None,
+        content_hash,
     })
 }
 

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use reprise_types::{
     ContentHash, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
-    Provenance, RecordId, Retention, Visibility,
+    Provenance, RecordBody, RecordId, Retention, Visibility,
 };
 use serde_json::json;
 
@@ -57,29 +57,31 @@ prop_compose! {
             } else {
                 hash
             }),
-            text,
-            source: MemorySource::from_number(source).unwrap(),
-            kind: MemoryKind::from_number(kind).unwrap(),
-            quality_score,
-            session_id,
             timestamp,
             known_at,
-            metadata: if with_metadata {
-                object.as_object().cloned().unwrap()
-            } else {
-                serde_json::Map::new()
-            },
             embedding: if space.is_some() { vec![0.0, 0.6, -0.8] } else { Vec::new() },
             embedding_space: space,
-            external_ids: ids.into_iter().map(|(n, i)| ExternalId::new(n, i)).collect(),
-            tags,
-            confidence,
-            evidence: evidence.and_then(Evidence::from_number),
-            visibility: Visibility::from_number(visibility).unwrap(),
-            retention,
-            supersedes: supersedes.map(RecordId::from_u128),
-            provenance: Provenance { run_id, actor_id, source_refs },
-            details: with_details.then_some(object),
+            body: RecordBody {
+                text,
+                source: MemorySource::from_number(source).unwrap(),
+                kind: MemoryKind::from_number(kind).unwrap(),
+                quality_score,
+                session_id,
+                metadata: if with_metadata {
+                    object.as_object().cloned().unwrap()
+                } else {
+                    serde_json::Map::new()
+                },
+                external_ids: ids.into_iter().map(|(n, i)| ExternalId::new(n, i)).collect(),
+                tags,
+                confidence,
+                evidence: evidence.and_then(Evidence::from_number),
+                visibility: Visibility::from_number(visibility).unwrap(),
+                retention,
+                supersedes: supersedes.map(RecordId::from_u128),
+                provenance: Provenance { run_id, actor_id, source_refs },
+                details: with_details.then_some(object),
+            },
         }
     }
 }

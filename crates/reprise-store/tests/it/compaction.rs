@@ -211,7 +211,7 @@ fn readers_on_other_threads_see_whole_records_all_the_while() {
             scope.spawn(move || {
                 for turn in 0..2_000 {
                     let ordinal = (thread + turn) * 7 % 200;
-                    let text = reader.record(ordinal).unwrap().text;
+                    let text = reader.record(ordinal).unwrap().body.text;
                     assert_eq!(text, format!("text {ordinal}"));
                 }
             });

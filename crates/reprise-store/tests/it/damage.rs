@@ -96,7 +96,7 @@ fn flip_everywhere(closed: bool) {
             drop(opened);
             for verify in [Verify::Tail, Verify::Everything] {
                 let opened = open(&disk, verify);
-                let text = opened.log.reader().record(before).unwrap().text;
+                let text = opened.log.reader().record(before).unwrap().body.text;
                 assert_eq!(text, "after the damage", "{place}");
             }
         }
@@ -211,7 +211,7 @@ fn a_damaged_vector_costs_the_vector_not_the_record() {
     assert_eq!(served, [true, false, true]);
     let record = reader.record(1).unwrap();
     assert_eq!(
-        (record.text.as_str(), record.embedding_space),
+        (record.body.text.as_str(), record.embedding_space),
         ("text 1", None)
     );
 }

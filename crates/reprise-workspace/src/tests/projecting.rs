@@ -3,8 +3,7 @@
 use std::fs;
 
 use reprise_types::{
-    ContentHash, MemoryKind, MemoryRecord, MemorySource, Provenance, RecordId, Retention,
-    Visibility, parse_timestamp,
+    MemoryKind, MemoryRecord, MemorySource, RecordBody, RecordId, Visibility, parse_timestamp,
 };
 
 use super::{assert_at_rest, git, workspace};
@@ -16,29 +15,10 @@ pub(super) fn record(
     visibility: Visibility,
 ) -> MemoryRecord {
     let at = parse_timestamp("2026-02-16T09:46:08Z").unwrap();
-    MemoryRecord {
-        id: RecordId::from_parts(1, number),
-        text: text.to_owned(),
-        source: MemorySource::WorkerResult,
-        kind: MemoryKind::Finding,
-        quality_score: None,
-        session_id: String::new(),
-        timestamp: at,
-        known_at: at,
-        metadata: serde_json::Map::new(),
-        embedding: Vec::new(),
-        embedding_space: None,
-        external_ids: Vec::new(),
-        content_hash: ContentHash::default(),
-        tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
-        confidence: None,
-        evidence: None,
-        visibility,
-        retention: Retention::Normal,
-        supersedes: None,
-        provenance: Provenance::default(),
-        details: None,
-    }
+    let mut body = RecordBody::new(text, MemorySource::WorkerResult, MemoryKind::Finding);
+    body.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+    body.visibility = visibility;
+    body.kept(RecordId::from_parts(1, number), at)
 }
 
 #[test]

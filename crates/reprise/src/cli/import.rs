@@ -108,7 +108,7 @@ fn look(
                     } else {
                         report.inserted += 1;
                     }
-                    seen.extend(record.external_ids);
+                    seen.extend(record.body.external_ids);
                 }
                 Found::Link(_) => report.links += 1,
                 Found::Repeated => report.duplicate += 1,

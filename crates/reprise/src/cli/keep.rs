@@ -13,7 +13,7 @@ use reprise_operations::operations::link_many::{
 };
 use reprise_operations::{Fate, WriteReport, line_of};
 use reprise_server::Call;
-use reprise_types::{Clock, ExternalId, NewRecord, SystemClock, UserId};
+use reprise_types::{Clock, Embedding, ExternalId, NewRecord, SystemClock, UserId};
 
 use super::daemon::Daemon;
 use super::{Context, model, store};
@@ -224,7 +224,7 @@ impl Embedders {
             .collect();
         let texts = wanted.iter().map(|record| record.text.clone()).collect();
         for (record, vector) in wanted.iter_mut().zip(self.vectors(texts)?) {
-            record.embedding = Some((self.space.clone(), vector));
+            record.embedding = Some(Embedding::new(self.space.clone(), vector));
         }
         Ok(())
     }

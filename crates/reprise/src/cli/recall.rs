@@ -8,7 +8,7 @@ use std::path::Path;
 use reprise_operations::operations::recall::{self, Recalled};
 use reprise_operations::{Answer, Effect, QueryLine};
 use reprise_types::{
-    Clock, ContextBlock, EmbeddingSpace, MemoryFilter, RecallRequest, RecallScope, SystemClock,
+    Clock, ContextBlock, Embedding, MemoryFilter, RecallRequest, RecallScope, SystemClock,
 };
 
 use super::session::Session;
@@ -90,9 +90,9 @@ impl Asker<'_> {
         &self,
         query_id: Option<String>,
         text: &str,
-        handed: Option<(EmbeddingSpace, Vec<f32>)>,
+        handed: Option<Embedding>,
     ) -> anyhow::Result<Answer> {
-        let (embedding_space, embedding) = handed.unzip();
+        let (embedding_space, embedding) = handed.map(|e| (e.space, e.vector)).unzip();
         let asked = recall::Arguments {
             embedding,
             embedding_space,

@@ -138,7 +138,7 @@ impl Receipts {
         loop {
             let page = memory.list(&request);
             for record in page.records {
-                let said = record.details.and_then(|mut details| {
+                let said = record.body.details.and_then(|mut details| {
                     let said = details.get_mut("receipt")?.take();
                     serde_json::from_value::<Vec<ReceiptLine>>(said).ok()
                 });

@@ -9,8 +9,8 @@ fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_234_567 + seconds, 890).unwrap()
 }
 
-fn query() -> QueryVector {
-    QueryVector {
+fn query() -> Embedding {
+    Embedding {
         space: EmbeddingSpace {
             model: "m".to_owned(),
             version: "1".to_owned(),
@@ -20,7 +20,7 @@ fn query() -> QueryVector {
     }
 }
 
-fn ended(query: Option<QueryVector>) -> LearningEvent {
+fn ended(query: Option<Embedding>) -> LearningEvent {
     LearningEvent::Ended(Box::new(EndedRun {
         run_id: "run".to_owned(),
         at: at(2),

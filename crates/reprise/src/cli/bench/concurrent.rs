@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use reprise_embed::Variant;
 use reprise_engine::{Engine, Snapshot};
-use reprise_types::{Clock, Embedder, RecallId, RecallRequest, SystemClock, Unlearned};
+use reprise_types::{Clock, Embedder, Embedding, RecallId, RecallRequest, SystemClock, Unlearned};
 use serde_json::json;
 
 use super::corpus::{self, Dice};
@@ -133,7 +133,8 @@ fn write(
     let mut number = 10_000_000;
     while !done.load(Ordering::Acquire) {
         let mut record = corpus::record(&mut dice, number, &space);
-        record.embedding = Some((space.clone(), embedder.embed(&record.text)?));
+        let vector = embedder.embed(&record.text)?;
+        record.embedding = Some(Embedding::new(space.clone(), vector));
         engine.observe(vec![record], None, SystemClock.now())?;
         kept.fetch_add(1, Ordering::AcqRel);
         number += 1;

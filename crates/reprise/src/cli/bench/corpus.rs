@@ -8,7 +8,8 @@ use reprise_embed::Variant;
 use reprise_engine::{Engine, EngineOptions};
 use reprise_store::{RealDisk, Verify};
 use reprise_types::{
-    Clock, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, SystemClock, normalize,
+    Clock, Embedding, EmbeddingSpace, ExternalId, MemoryKind, MemorySource, NewRecord, SystemClock,
+    normalize,
 };
 
 use crate::cli::store::DIMENSIONS;
@@ -137,7 +138,7 @@ pub(super) fn record(dice: &mut Dice, number: usize, space: &EmbeddingSpace) -> 
     record.session_id = format!("session-{}", number / 25);
     record.external_ids = vec![ExternalId::new(ExternalId::BATCH, number.to_string())];
     let vector = vector(dice, topic, usize::from(space.dimensions));
-    record.embedding = Some((space.clone(), vector));
+    record.embedding = Some(Embedding::new(space.clone(), vector));
     record
 }
 

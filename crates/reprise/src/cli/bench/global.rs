@@ -13,7 +13,7 @@ use reprise_global::{
     AccessPolicy, Caller, GlobalContentType, GlobalQuery, GlobalStore, GlobalTier, Hold,
     PostgresOptions, PostgresStore, Publication, TextVectors, TierOptions,
 };
-use reprise_types::{RecallId, RecallRequest, SystemClock, Unlearned};
+use reprise_types::{Embedding, RecallId, RecallRequest, SystemClock, Unlearned};
 use serde_json::{Value, json};
 
 use super::corpus::{self, Dice};
@@ -42,7 +42,7 @@ fn vectors() -> TextVectors {
         });
         let topic = digits.parse().unwrap_or_default();
         let vector = corpus::vector(&mut Dice(seed), topic, usize::from(DIMENSIONS));
-        Some((Variant::Int8.space(), vector))
+        Some(Embedding::new(Variant::Int8.space(), vector))
     })
 }
 
@@ -243,9 +243,7 @@ async fn crossing(
 fn own_recall(own: &Snapshot, text: &str) -> reprise_types::Recall {
     let request = RecallRequest::new(text);
     let made = vectors()(text);
-    let vector = made
-        .as_ref()
-        .map(|(space, vector)| (space, vector.as_slice()));
+    let vector = made.as_ref().map(Embedding::parts);
     own.recall(&request, vector, RecallId::from_u128(1), &Unlearned)
 }
 

@@ -16,7 +16,7 @@ use reprise_global::{
 use reprise_operations::{Reach, Sharing};
 use reprise_sandbox::Before;
 use reprise_store::RealDisk;
-use reprise_types::{Clock, Embedder, RecallScope, SystemClock, UserId};
+use reprise_types::{Clock, Embedder, Embedding, RecallScope, SystemClock, UserId};
 
 use super::remote::RemoteStore;
 use crate::cli::store::DIMENSIONS;
@@ -149,7 +149,7 @@ pub(super) fn vectors(context: &Context) -> TextVectors {
         let embedder = opened.get_or_init(open).as_ref()?;
         let mut embedder = embedder.lock().unwrap_or_else(PoisonError::into_inner);
         let vector = embedder.embed(text).ok()?;
-        Some((embedder.space().clone(), vector))
+        Some(Embedding::new(embedder.space().clone(), vector))
     })
 }
 

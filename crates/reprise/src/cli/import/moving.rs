@@ -48,16 +48,11 @@ pub(super) fn take_in(
 }
 
 fn redact(archive: &mut Archive) {
-    let clean = |record: &mut MemoryRecord| {
-        let mut new = record.clone().into_new();
-        Redactor::new().redact_record(&mut new);
-        (record.text, record.metadata, record.details) = (new.text, new.metadata, new.details);
-        (record.tags, record.session_id) = (new.tags, new.session_id);
-        record.provenance = new.provenance;
-    };
     for said in &mut archive.told {
         match said {
-            Said::Kept(record) => clean(record),
+            Said::Kept(record) => {
+                Redactor::new().redact_record(record);
+            }
             Said::Tagged { tags, .. } => {
                 for tag in tags {
                     *tag = Redactor::new().redact_text(tag).text;
@@ -66,7 +61,9 @@ fn redact(archive: &mut Archive) {
             _ => {}
         }
     }
-    archive.present.iter_mut().for_each(clean);
+    for record in &mut archive.present {
+        Redactor::new().redact_record(record);
+    }
 }
 
 /// Keeps what is new here, and links it as it was linked there.

@@ -88,9 +88,10 @@ async fn a_run_that_quotes_what_was_recalled_gives_it_half_a_credit_and_an_appro
                 "guard the session token with one mutex per user",
                 "guard the session token against the weather",
             ]
-            .map(|text| reprise_types::NewRecord {
-                source: reprise_types::MemorySource::WorkerResult,
-                ..crate::testing::note(text)
+            .map(|text| {
+                let mut note = crate::testing::note(text);
+                note.source = reprise_types::MemorySource::WorkerResult;
+                note
             })
             .into(),
         )
