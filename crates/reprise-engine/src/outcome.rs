@@ -46,7 +46,9 @@ impl Engine {
             .take(STEPS)
             .collect();
         let mut record = told(run_id, &asked, &steps, &run);
-        record.session_id = own.first().map_or("", |first| &first.session_id).to_owned();
+        own.first()
+            .map_or("", |first| &first.session_id)
+            .clone_into(&mut record.session_id);
         let name = ExternalId::new(NAMESPACE, format!("{TYPE} of {run_id}"));
         let known = self.duplicate_of(&name);
         match known.and_then(|id| self.snapshot.current(id)) {

@@ -65,8 +65,7 @@ fn the_suite_holds_what_it_says() {
     assert!(forms().iter().flatten().all(|form| form.contains('\u{ab}')));
 }
 
-/// Each rule earns its place: without it a form stays that it alone finds, or a line is touched that
-/// it alone keeps.
+/// Without it, a form stays that it alone finds, or a line is touched that it alone keeps.
 #[test]
 fn no_rule_can_be_taken_away_unnoticed() {
     let page: toml_edit::DocumentMut = include_str!("../src/rules.toml").parse().unwrap();
@@ -87,7 +86,7 @@ fn no_rule_can_be_taken_away_unnoticed() {
             let rules = Rules::from_toml(&without.to_string()).unwrap();
             let missed = found.iter().any(|labelled| !is_clean(&rules, labelled));
             let touched = || untouched.iter().any(|line| rules.redact(line).count > 0);
-            if !missed && !(table == "name" && touched()) {
+            if !missed && (table != "name" || !touched()) {
                 unnoticed.push(format!("[[{table}]]\n{rule}"));
             }
         }

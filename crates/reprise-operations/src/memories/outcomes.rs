@@ -2,7 +2,7 @@
 
 use reprise_engine::Engine;
 use reprise_redact::Redactor;
-use reprise_types::{Credit, FailKind, Embedding, RecordId, RunBeginning, RunEnding, RunOutcome};
+use reprise_types::{Credit, Embedding, FailKind, RecordId, RunBeginning, RunEnding, RunOutcome};
 
 use super::{Memories, Memory, resolve};
 use crate::problem::Problem;

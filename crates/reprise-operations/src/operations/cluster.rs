@@ -161,7 +161,7 @@ fn cluster(
 ) -> Cluster {
     let mut tags: BTreeMap<String, usize> = BTreeMap::new();
     for record in records.iter().filter_map(|id| memory.get(*id)?.ok()) {
-        for tag in record.tags {
+        for tag in record.body.tags {
             *tags.entry(tag).or_default() += 1;
         }
     }

@@ -28,7 +28,9 @@ pub(super) fn hit(
             }
             (list::head(record, calendar))
             @if let Some(by) = &hit.published {
-                p class="faint" { (s::published_as_by(by.author.as_str(), &by.version, by.quality)) }
+                p class="faint" {
+                    (s::published_as_by(by.author.as_str(), &by.version, by.quality))
+                }
             }
             p {
                 a class="title" href=(path) {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::preview;
-use crate::catalogue::{Operation, Profile, Spec, post};
+use crate::catalogue::{Operation, Spec, post};
 use crate::memories::Memory;
 use crate::problem::Problem;
 
@@ -29,7 +29,7 @@ pub struct Done {
     pub receipt: Option<RecordId>,
 }
 
-/// The operation.
+/// The operation. No tool of MCP: the yes is a person's (ADR 0023).
 #[derive(Debug)]
 pub struct Publish;
 
@@ -38,8 +38,7 @@ impl Operation for Publish {
         "publish",
         "Let others find records, as `publish_preview` showed them and their owner agreed.",
     )
-    .at(&[post("/v1/users/{user}/publish")])
-    .tool("publish", Profile::Full);
+    .at(&[post("/v1/users/{user}/publish")]);
     type Arguments = Arguments;
     type Answer = Done;
 
