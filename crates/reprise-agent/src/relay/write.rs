@@ -98,21 +98,43 @@ async fn visit(
     })
 }
 
-/// Keeps what finished runs leave, now that their records are there.
+/// Keeps what finished runs leave, now that their records are there, with their vectors where there
+/// is a model: embedded later, they would change the file once more.
 async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments) {
     if runs.is_empty() {
         return;
     }
-    let now = arguments.clock.now();
-    let (job, done) = Job::run(move |engine: &mut Engine| {
+    let (now, user) = (arguments.clock.now(), &arguments.binding.user);
+    let (job, left) = Job::run(move |engine: &mut Engine| {
+        let mut ids = Vec::new();
         for run in runs {
-            if let Err(error) = engine.leave_outcome(&run, None, now) {
-                tracing::warn!(%run, %error, "what a run leaves could not be kept");
+            match engine.leave_outcome(&run, None, now) {
+                Ok(id) => ids.extend(id),
+                Err(error) => tracing::warn!(%run, %error, "what a run leaves was not kept"),
             }
         }
+        let memory = engine.snapshot();
+        let texts = ids.into_iter().filter_map(|id| {
+            let record = memory.get(id)?.ok()?;
+            Some((id, record.text))
+        });
+        texts.collect::<Vec<_>>()
     });
-    arguments.directory.work(&arguments.binding.user, job).await;
-    let _ended = done.await.is_err();
+    arguments.directory.work(user, job).await;
+    let Ok(Ok(texts)) = left.await else {
+        return;
+    };
+    let mut vectors = Vec::with_capacity(texts.len());
+    for (id, text) in texts {
+        if let Ok(embedded) = arguments.pool.document(&text).await.vector().await {
+            vectors.push((id, embedded.space, embedded.vector));
+        }
+    }
+    let (job, kept) = Job::run(move |engine: &mut Engine| engine.embed_late(vectors));
+    arguments.directory.work(user, job).await;
+    if let Ok(Ok(Err(error))) = kept.await {
+        tracing::warn!(%error, "the vector of what a run leaves was not kept");
+    }
 }
 
 /// Waits before trying again; `None` where the relay was stopped meanwhile.
