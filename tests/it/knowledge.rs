@@ -41,8 +41,8 @@ fn refused(home: &Home, operation: &str, arguments: &Value) -> String {
     finished.stderr
 }
 
-fn view(home: &Home, asked: Value) -> Value {
-    call(home, "knowledge", &asked)
+fn view(home: &Home, asked: &Value) -> Value {
+    call(home, "knowledge", asked)
 }
 
 fn golden() -> Value {
@@ -54,7 +54,7 @@ fn golden() -> Value {
 fn what_was_learned_is_kept_once_and_scored_as_the_original_does() {
     let home = Home::new();
     let golden = golden();
-    assert_eq!(view(&home, json!({"view": "loaded"})), json!({}));
+    assert_eq!(view(&home, &json!({"view": "loaded"})), json!({}));
     for (fact, category, confidence) in [
         ("User model has email field", "type", 0.9),
         ("API uses REST authentication", "api", 0.8),
@@ -69,7 +69,7 @@ fn what_was_learned_is_kept_once_and_scored_as_the_original_does() {
     assert_eq!(call(&home, "add_learning", &again)["is_new"], false);
     let found = view(
         &home,
-        json!({"view": "search", "query": "user authentication"}),
+        &json!({"view": "search", "query": "user authentication"}),
     );
     let expected = golden["search_user_authentication"]
         .as_array()
@@ -128,27 +128,27 @@ fn each_view_of_what_was_learned_has_its_readers_words() {
         "an event is known"
     );
 
-    let all = view(&home, json!({}));
+    let all = view(&home, &json!({}));
     assert_eq!(
         (&all["totalLearnings"], &all["totalDecisions"]),
         (&json!(3), &json!(1))
     );
     assert_eq!(all["deadEnds"][0]["approach"], "Unbounded cache");
-    let stats = view(&home, json!({"view": "stats", "session": "s"}));
+    let stats = view(&home, &json!({"view": "stats", "session": "s"}));
     assert_eq!(
         (&stats["sessionId"], &stats["byCategory"]["failure"]),
         (&json!("s"), &json!(1))
     );
-    let project = view(&home, json!({"view": "project", "goal": "forum"}));
+    let project = view(&home, &json!({"view": "project", "goal": "forum"}));
     assert_eq!(project["completedTasks"], json!(["Create model"]));
     assert_eq!(project["decisions"][0]["rationale"], "It is there");
-    let context = view(&home, json!({"view": "context", "goal": "persistence"}));
+    let context = view(&home, &json!({"view": "context", "goal": "persistence"}));
     let lines = context["lines"].as_array().expect("lines");
     assert!(
         lines.contains(&json!("Avoid: Unbounded cache (Memory leak under load)")),
         "{lines:?}"
     );
-    let loaded = view(&home, json!({"view": "loaded"}));
+    let loaded = view(&home, &json!({"view": "loaded"}));
     assert_eq!(
         (&loaded["total"], &loaded["by_category"]["decision"]),
         (&json!(3), &json!(1))

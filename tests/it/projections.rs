@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use reprise_operations::WriteReport;
-use reprise_server::Call;
+use reprise_server::{Call, Client};
 use reprise_tests::finish;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -27,7 +27,7 @@ fn record(number: usize) -> Value {
         "Lesson {number} of the importer: keep a key for table {}",
         number % 97
     );
-    let details = if number % 2 == 0 {
+    let details = if number.is_multiple_of(2) {
         json!({"type": "lesson", "title": format!("Lesson {number}"), "content": text})
     } else {
         json!({"type": "learning", "category": "pattern", "source_type": "task"})
@@ -71,6 +71,26 @@ fn lessons(file: &Path) -> Option<usize> {
     Some(bytes.len())
 }
 
+/// Every record, by so many writers at once.
+async fn write_all(client: &Arc<Client>) {
+    let mut writers = JoinSet::new();
+    for writer in 0..WRITERS {
+        let client = Arc::clone(client);
+        writers.spawn(async move {
+            let own: Vec<usize> = (0..LESSONS)
+                .filter(|number| number % WRITERS == writer)
+                .collect();
+            for group in own.chunks(GROUP) {
+                let records: Vec<Value> = group.iter().map(|number| record(*number)).collect();
+                let call = Call::post("/v1/users/ada/records", &json!({ "records": records }));
+                let report: WriteReport = client.ask(&call).await.expect("it is kept");
+                assert_eq!(report.inserted as usize, group.len());
+            }
+        });
+    }
+    writers.join_all().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read() {
     let home = Home::new();
@@ -111,22 +131,7 @@ async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read(
             }
         })
     };
-    let mut writers = JoinSet::new();
-    for writer in 0..WRITERS {
-        let client = Arc::clone(&client);
-        writers.spawn(async move {
-            let own: Vec<usize> = (0..LESSONS)
-                .filter(|number| number % WRITERS == writer)
-                .collect();
-            for group in own.chunks(GROUP) {
-                let records: Vec<Value> = group.iter().map(|number| record(*number)).collect();
-                let call = Call::post("/v1/users/ada/records", &json!({ "records": records }));
-                let report: WriteReport = client.ask(&call).await.expect("it is kept");
-                assert_eq!(report.inserted as usize, group.len());
-            }
-        });
-    }
-    writers.join_all().await;
+    write_all(&client).await;
     // What was written last is there soon after.
     let mut patience = 400;
     while lines(&project) != Some(LESSONS / 2) && patience > 0 {

@@ -116,7 +116,7 @@ async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments
         let memory = engine.snapshot();
         let texts = ids.into_iter().filter_map(|id| {
             let record = memory.get(id)?.ok()?;
-            Some((id, record.text))
+            Some((id, record.body.text))
         });
         texts.collect::<Vec<_>>()
     });
