@@ -99,6 +99,19 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("backup", Memory),
     ("changes", Nothing),
     ("tool", Memory),
+    ("add_learning", Memory),
+    ("bridges", Memory),
+    ("cluster", Memory),
+    ("compact_observations", Nothing),
+    ("define_evidence", Memory),
+    ("evidence", Memory),
+    ("how", Memory),
+    ("knowledge", Memory),
+    ("merge_evidence", Memory),
+    ("observations", Memory),
+    ("path", Memory),
+    ("rebuild", Nothing),
+    ("record", Memory),
 ];
 
 /// The tools that stand in no row above by their own operation's name.
