@@ -8,6 +8,7 @@ mod distil;
 mod facts;
 mod judge;
 mod plan;
+mod runs;
 mod score;
 
 use std::collections::BTreeMap;

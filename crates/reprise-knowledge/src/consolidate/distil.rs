@@ -70,6 +70,24 @@ impl Distillate {
         })
     }
 
+    /// Of the records of runs that went the same way.
+    pub(super) fn of_runs(
+        text: String,
+        runs: impl IntoIterator<Item = RecordId>,
+        tags: &BTreeSet<String>,
+        at: DateTime<Utc>,
+    ) -> Self {
+        let mut sources: Vec<RecordId> = runs.into_iter().collect();
+        sources.sort_unstable();
+        sources.truncate(SOURCES_MAX);
+        Self {
+            text,
+            sources,
+            tags: tags.iter().cloned().collect(),
+            at,
+        }
+    }
+
     /// What it is called before it is kept.
     #[must_use]
     pub fn name(&self) -> String {
@@ -100,6 +118,27 @@ impl Distillate {
 pub(super) fn is_distilled(record: &MemoryRecord) -> bool {
     let details = record.details.as_ref();
     details.is_some_and(|details| details["type"] == TYPE)
+}
+
+/// The records that others were made of, also those that were withdrawn since.
+pub(super) fn cited(memory: &Snapshot) -> BTreeSet<RecordId> {
+    let filter = MemoryFilter {
+        kinds: Some(vec![MemoryKind::Pattern]),
+        ..MemoryFilter::default()
+    };
+    let retired = memory.ever_retired().into_iter();
+    let withdrawn = retired.filter_map(|one| memory.version(one.gone)?.ok());
+    let all = memory.matching(&filter).into_iter().chain(withdrawn);
+    let mut cited = BTreeSet::new();
+    for record in all.filter(is_distilled) {
+        let from = record
+            .details
+            .as_ref()
+            .and_then(|details| details["from"].as_array());
+        let ids = from.into_iter().flatten();
+        cited.extend(ids.filter_map(|id| id.as_str()?.parse::<RecordId>().ok()));
+    }
+    cited
 }
 
 /// The records that were made of others and answer, with the instant of each.

@@ -12,6 +12,7 @@ use super::candidates::{number, pairs};
 use super::distil::{Distillate, Source, is_distilled};
 use super::facts::Facts;
 use super::judge::{Judgement, judge};
+use super::runs::{self, WellDone};
 
 /// Longest text that is compared word by word; longer ones are the same only where every byte is.
 const COMPARED_BYTES_MAX: usize = 2_000;
@@ -89,6 +90,7 @@ const AT_A_TIME: usize = 256;
 pub fn plan_while(memory: &Snapshot, now: DateTime<Utc>, go_on: &dyn Fn() -> bool) -> Plan {
     let mut plan = Plan::default();
     let mut entries: Vec<Entry> = Vec::new();
+    let mut well_done: Vec<WellDone> = Vec::new();
     for (number, record) in memory.records().flatten().enumerate() {
         if number % AT_A_TIME == 0 && !go_on() {
             plan.cut = true;
@@ -102,6 +104,7 @@ pub fn plan_while(memory: &Snapshot, now: DateTime<Utc>, go_on: &dyn Fn() -> boo
                 continue;
             }
         }
+        well_done.extend(WellDone::of(&record));
         if !is_event(&record) {
             entries.push(entry_of(record));
         }
@@ -134,6 +137,7 @@ pub fn plan_while(memory: &Snapshot, now: DateTime<Utc>, go_on: &dyn Fn() -> boo
     }
     plan.merged = groups.merges(&entries);
     plan.distilled = recurring(memory, &plan.merged, &entries);
+    plan.distilled.extend(runs::recurring(memory, well_done));
     let gone = plan.merged.iter().flat_map(|merge| merge.gone.clone());
     let gone: BTreeSet<RecordId> = gone.collect();
     let stays = |pair: &Pair| pair.pair.iter().all(|id| !gone.contains(id));
