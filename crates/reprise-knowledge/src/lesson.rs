@@ -36,6 +36,30 @@ pub struct Lesson {
     pub other: Map<String, Value>,
 }
 
+/// Contexts in one spelling: without spaces around or doubled within them, each once, whatever its
+/// case.
+#[must_use]
+pub fn normal_contexts(contexts: &[String]) -> Vec<String> {
+    let mut normal: Vec<String> = Vec::with_capacity(contexts.len());
+    for context in contexts {
+        let words: Vec<&str> = context.split_whitespace().collect();
+        let context = words.join(" ");
+        let lower = context.to_lowercase();
+        if !context.is_empty() && normal.iter().all(|own| own.to_lowercase() != lower) {
+            normal.push(context);
+        }
+    }
+    normal
+}
+
+/// The title of what has none: how its first line begins (C37).
+#[must_use]
+pub(crate) fn derived_title(text: &str) -> String {
+    const CHARS: usize = 80;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    line.unwrap_or_default().chars().take(CHARS).collect()
+}
+
 impl Lesson {
     /// The lesson of a record; `None` where it holds none.
     #[must_use]

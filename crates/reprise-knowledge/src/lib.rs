@@ -23,6 +23,7 @@ mod referee;
 mod reference;
 mod stamp;
 mod sunwell;
+mod yaml;
 
 pub use archive::{Archive, Beside, tell};
 pub use consolidate::{
@@ -34,7 +35,7 @@ pub use export::{ExportKind, Telling, write_out};
 pub use graph::{Cluster, Graph, Step};
 pub use import::{Found, ImportKind, Item, Reading, read, read_archive, recognise, recognise_all};
 pub use joint::Joint;
-pub use lesson::{Fit, Lesson};
+pub use lesson::{Fit, Lesson, normal_contexts};
 pub use lines::Lines;
 pub use naming::hex_id;
 pub use observation::{
@@ -53,3 +54,4 @@ pub use sunwell::{
     ProjectLearnings, SCHEMAS, SCOPES, SOURCE_TYPES, SunwellMemory, SunwellStats,
     learnings_of_session,
 };
+pub use yaml::read_yaml;

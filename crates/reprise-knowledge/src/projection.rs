@@ -15,7 +15,7 @@ use crate::export::{Telling, ai_lessons, lines, notes};
 use crate::lesson::Lesson;
 use crate::observation::is_frame;
 use crate::reference::Definition;
-use crate::sunwell::{Learning, SunwellMemory};
+use crate::sunwell::{Learning, SunwellMemory, artifacts};
 
 use place::Place;
 
@@ -96,6 +96,12 @@ impl ProjectionKind {
                 let index = serde_json::to_vec_pretty(&memory.index());
                 let index = index.map_err(std::io::Error::from)?;
                 files.insert(PathBuf::from("index.json"), index);
+                let told = told.iter().map(|one| &one.record);
+                let may_leave = told.filter(|record| record.may_leave(WayOut::Export).is_ok());
+                for (name, goal) in artifacts(may_leave) {
+                    let goal = serde_json::to_vec_pretty(&goal).map_err(std::io::Error::from)?;
+                    files.insert(Path::new("artifacts").join(name), goal);
+                }
             }
             Self::AiLessons => {
                 files.insert(PathBuf::new(), ai_lessons::database(&own)?);

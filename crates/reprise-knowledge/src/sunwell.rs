@@ -2,13 +2,15 @@
 //!
 //! Their ids, defaults and conversions.
 
+mod artifacts;
 mod contract;
+mod extract;
 mod memory;
 mod views;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use reprise_types::{
-    ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, parse_timestamp,
+    ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordBody, parse_timestamp,
 };
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -16,7 +18,9 @@ use serde_json::{Map, Value, json};
 use crate::exact::exact;
 use crate::naming::hex_id;
 
-pub use contract::{SCHEMAS, learnings_of_session};
+pub(crate) use artifacts::artifacts;
+pub use contract::SCHEMAS;
+pub use extract::learnings_of_session;
 pub use memory::{LearningQuery, SunwellMemory, SunwellStats};
 pub use views::{Intelligence, MemoryStats, ProjectLearnings};
 
@@ -205,6 +209,14 @@ impl Learning {
         };
         record.timestamp = parse_timestamp(&self.created_at).ok();
         record
+    }
+
+    /// Whether a record holds a learning, a decision or a failure, without reading it whole.
+    #[must_use]
+    pub fn is_in(record: &RecordBody) -> bool {
+        ["learning", "decision", "failure"]
+            .iter()
+            .any(|name| typed(record, name).is_some())
     }
 
     /// The learning of a record: its own, or the one that stands for its decision or failure.
@@ -403,7 +415,7 @@ fn record(id: &str, text: String, category: Category, details: Value) -> NewReco
     record
 }
 
-fn typed<'a>(record: &'a MemoryRecord, name: &str) -> Option<&'a Map<String, Value>> {
+fn typed<'a>(record: &'a RecordBody, name: &str) -> Option<&'a Map<String, Value>> {
     let details = record.details.as_ref()?.as_object()?;
     (details.get("type")? == name).then_some(details)
 }

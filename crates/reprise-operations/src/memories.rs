@@ -2,6 +2,7 @@
 
 mod evidence;
 mod feed;
+mod learnings;
 mod lessons;
 mod memory;
 mod outcomes;
@@ -24,17 +25,20 @@ use std::time::Duration;
 use reprise_agent::{MemoryService, ServiceStats};
 use reprise_engine::{Engine, EngineError, Snapshot};
 use reprise_types::{Calendar, Clock, ExternalId, RecordId, UserId, system_entropy};
+use serde_json::Map;
 use tokio::sync::broadcast;
 
 use crate::problem::{Problem, ProblemKind};
 
 pub(crate) use evidence::suggestion;
 pub use feed::Change;
+pub use learnings::Extracted;
+pub(crate) use learnings::learnings_of;
 pub use lessons::Lesson;
-pub(crate) use lessons::title_of;
+pub(crate) use lessons::{own_title, title_of};
 pub use memory::Memory;
 pub use outcomes::run_outcome;
-pub use projecting::{Projection, differences};
+pub use projecting::{Projection, bring_up_to_date, differences};
 pub use prompts::{Credited, Followed, Prompt, Quoted, Replayed};
 pub(crate) use prompts::{prompts, replay};
 pub use publishing::ReceiptLine;
@@ -155,9 +159,22 @@ impl Memories {
     }
 
     fn tell(&self, user: &UserId, what: &'static str, ids: Vec<RecordId>) {
-        let user = user.clone();
+        self.send(Change {
+            user: user.clone(),
+            what,
+            ids,
+            event: Map::new(),
+        });
+    }
+
+    fn send(&self, change: Change) {
         // Nobody may be listening.
-        let _heard = self.changes.send(Change { user, what, ids }).is_ok();
+        let _heard = self.changes.send(change).is_ok();
+    }
+
+    /// Whether somebody listens.
+    fn is_heard(&self) -> bool {
+        self.changes.receiver_count() > 0
     }
 
     /// A slip in a user's name makes no memory: only what is kept does.

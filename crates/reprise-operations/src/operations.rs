@@ -15,6 +15,7 @@ pub mod diary;
 pub mod episode;
 pub mod episodes;
 pub mod evidence;
+pub mod extract_learnings;
 pub mod forget;
 pub mod get;
 pub mod growth;
@@ -89,6 +90,7 @@ const ALL: &[Entry] = &[
     Entry::of::<cluster::ClusterOf>(),
     Entry::of::<bridges::BridgesOf>(),
     Entry::of::<add_learning::AddLearning>(),
+    Entry::of::<extract_learnings::ExtractLearnings>(),
     Entry::of::<knowledge::Knowledge>(),
     Entry::of::<record::Record>(),
     Entry::of::<observations::ObservationsOf>(),

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 
 use super::telling::Telling;
 use crate::error::ExportError;
-use crate::lesson::Lesson;
+use crate::lesson::{Lesson, derived_title};
 use crate::reference::{Definition, evidence_of, meaning_of_evidence};
 
 const SCHEMA: &str = "
@@ -152,7 +152,10 @@ fn references(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::
 
 fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite::Error> {
     let record = &one.record;
-    let lesson = Lesson::of(record).unwrap_or_else(|| plain(&record.text));
+    let mut lesson = Lesson::of(record).unwrap_or_else(|| plain(&record.text));
+    if lesson.title.trim().is_empty() {
+        lesson.title = derived_title(&lesson.content);
+    }
     let at = written(record);
     database.execute(
         "INSERT INTO lessons VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
@@ -204,11 +207,9 @@ fn spelled(level: ConfidenceLevel) -> String {
     level.name().replace('_', "-")
 }
 
-/// A record that is no lesson: its first line, and all of it.
+/// A record that is no lesson: all of it.
 fn plain(text: &str) -> Lesson {
-    let title = text.lines().next().unwrap_or_default();
     Lesson {
-        title: title[..title.floor_char_boundary(120)].to_owned(),
         content: text.to_owned(),
         ..Lesson::default()
     }

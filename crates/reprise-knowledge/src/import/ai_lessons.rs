@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::give::Giver;
 use super::sqlite::Database;
 use crate::error::ImportError;
+use crate::lesson::derived_title;
 use crate::lines::text;
 use crate::stamp;
 
@@ -48,7 +49,26 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
             |row| thing(&database, giver, row, (table, kind, tags), contexts),
         )?;
     }
-    edges(&database, giver)
+    edges(&database, giver)?;
+    tag_relations(&database, giver)
+}
+
+/// Tags are related by the configuration here, which an import does not write.
+fn tag_relations(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+    if !database.has("tag_relations")? {
+        return Ok(());
+    }
+    database.rows("SELECT * FROM tag_relations ORDER BY rowid", [], |row| {
+        let part = |name: &str| text(row, name).unwrap_or_default();
+        let (from, to, relation) = (part("from_tag"), part("to_tag"), part("relation"));
+        let why = match relation {
+            "alias_of" => format!(
+                "an alias stands in the configuration: put `\"{from}\" = \"{to}\"` under [tags] aliases"
+            ),
+            _ => format!("tags have no relation `{relation}` here; give records both tags"),
+        };
+        giver.refuse(&format!("tag_relations {from} {to}"), why)
+    })
 }
 
 fn name(id: &str) -> ExternalId {
@@ -67,7 +87,9 @@ fn thing(
     };
     let place = format!("{table} {id}");
     let said = text(row, "content").or_else(|| text(row, "summary"));
-    let title = text(row, "title").unwrap_or_default();
+    // A title that was made of the content is not taken for one that somebody gave it.
+    let own = |title: &&str| said.is_none_or(|said| derived_title(said) != *title);
+    let title = text(row, "title").filter(own).unwrap_or_default();
     let Some(content) = said.or_else(|| text(row, "title")) else {
         return giver.refuse(&place, "it has neither title nor content");
     };

@@ -10,6 +10,7 @@ use super::rvf;
 use crate::archive::{Archive, named};
 use crate::error::ImportError;
 use crate::lines::Lines;
+use crate::yaml::read_yaml;
 
 pub(super) fn is_yaml(path: &Path) -> Result<bool, ImportError> {
     let first = Lines::open(path)?
@@ -68,8 +69,7 @@ fn yaml(text: &str) -> Result<Vec<Value>, String> {
         .split("\n---\n")
         .map(|text| text.trim_start_matches("---\n"));
     let values = documents.enumerate().map(|(index, document)| {
-        let told = |error: serde_saphyr::Error| format!("document {}: {error}", index + 1);
-        serde_saphyr::from_str(document).map_err(told)
+        read_yaml(document).map_err(|why| format!("document {}: {why}", index + 1))
     });
     values.collect()
 }

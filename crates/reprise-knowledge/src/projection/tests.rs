@@ -8,6 +8,16 @@ use crate::observation::{Observation, ObservationType};
 use crate::record_for_tests::kept;
 use crate::sunwell::{Category, Decision, Failure, SCHEMAS};
 
+fn telling(new: NewRecord, number: u32) -> Telling {
+    let record = kept(new, number);
+    Telling {
+        line: json!({"id": record.id, "text": record.text}),
+        links: Vec::new(),
+        vector: (number == 1).then(|| vec![0.6, 0.8]),
+        record,
+    }
+}
+
 fn told(more: &[&str]) -> Vec<Telling> {
     let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
     let lesson = |title: &str| {
@@ -39,15 +49,8 @@ fn told(more: &[&str]) -> Vec<Telling> {
         NewRecord::new("Just said", MemorySource::UserInput, MemoryKind::Episode),
     ];
     records.extend(more.iter().map(|title| lesson(title)));
-    let told = (1..).zip(records).map(|(number, new)| {
-        let record = kept(new, number);
-        Telling {
-            line: json!({"id": record.id, "text": record.text}),
-            links: Vec::new(),
-            vector: (number == 1).then(|| vec![0.6, 0.8]),
-            record,
-        }
-    });
+    let told = (1..).zip(records);
+    let told = told.map(|(number, new)| telling(new, number));
     told.collect()
 }
 
@@ -185,4 +188,75 @@ fn the_database_has_its_reference_tables_vectors_and_both_sides_of_a_context() {
             .ok(),
         None
     );
+}
+
+#[test]
+fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
+    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let task = |id: &str, said: &str| {
+        Learning::of_task(id, said, Some("Build a forum".to_owned()), at).record()
+    };
+    let mut plan = NewRecord::new("Plan", MemorySource::ConductorPlan, MemoryKind::Strategy);
+    plan.details = Some(json!({"type": "plan", "plan": {
+        "goal": "Build a forum",
+        "goal_hash": "../../elsewhere",
+        "tasks": ["Create model", {"id": "t2", "description": "Add routes"},
+            {"id": "t3", "description": "Write tests"}],
+        "artifacts": ["models.py"],
+    }}));
+    let mut secret = Learning::of_task("s", "Buy a gift", Some("Surprise".to_owned()), at).record();
+    secret.tags = vec!["sensitive".to_owned()];
+    let records = [
+        plan,
+        task("t1", "Create model"),
+        task("t2", "Routes"),
+        secret,
+    ];
+    let told: Vec<Telling> = (1..).zip(records).map(|(n, new)| telling(new, n)).collect();
+    let folder = tempfile::tempdir().unwrap();
+    // What Sunwell keeps beside it is nobody's to touch (S5, S7).
+    let others = [
+        "plans/a.json",
+        "sessions/s.json",
+        "codebase/graph.pickle",
+        "memory/nodes.json",
+    ];
+    for name in others {
+        let path = folder.path().join(".sunwell").join(name);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, name).unwrap();
+    }
+    rebuild(ProjectionKind::Sunwell, folder.path(), &told, false).unwrap();
+    let artifacts = folder.path().join(".sunwell/memory/artifacts");
+    let files: Vec<_> = fs_err::read_dir(&artifacts)
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let [file] = &files[..] else {
+        panic!("{files:?}");
+    };
+    let goal: Value = serde_json::from_slice(&fs_err::read(file.path()).unwrap()).unwrap();
+    assert_eq!(goal["goal"], "Build a forum");
+    let hash = goal["goal_hash"].as_str().unwrap();
+    assert_eq!(file.file_name().to_str(), Some(&*format!("{hash}.json")));
+    let done = goal["completed"].as_array().unwrap().iter();
+    let done: Vec<&Value> = done.map(|one| &one["description"]).collect();
+    assert_eq!(done, ["Create model", "Routes"]);
+    assert_eq!(
+        goal["pending"],
+        json!([{"id": "t3", "description": "Write tests"}])
+    );
+    assert_eq!(goal["artifacts"], json!(["models.py"]));
+    for name in others {
+        let path = folder.path().join(".sunwell").join(name);
+        assert_eq!(fs_err::read_to_string(path).unwrap(), name);
+    }
+    // A goal that nothing names any more has no file.
+    let again = rebuild(ProjectionKind::Sunwell, folder.path(), &told[3..], false).unwrap();
+    assert_eq!(
+        (again.removed, artifacts.join(file.file_name()).exists()),
+        (1, false)
+    );
+    let moved = crate::import::recognise(folder.path()).unwrap();
+    assert_eq!(moved, crate::import::ImportKind::Sunwell);
 }

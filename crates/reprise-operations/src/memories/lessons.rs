@@ -3,7 +3,7 @@
 //! Keeping and correcting them.
 
 use reprise_engine::Engine;
-use reprise_knowledge::{EVIDENCE_FIELD, Lesson as Kept};
+use reprise_knowledge::{EVIDENCE_FIELD, Lesson as Kept, normal_contexts};
 use reprise_types::{
     ConfidenceLevel, ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
 };
@@ -73,8 +73,9 @@ impl Lesson {
         put(&mut kept.title, self.title);
         put(&mut kept.content, self.text);
         put(&mut kept.keywords, self.keywords);
-        put(&mut kept.contexts, self.contexts);
-        put(&mut kept.anti_contexts, self.anti_contexts);
+        let normal = |contexts: Option<Vec<String>>| contexts.map(|own| normal_contexts(&own));
+        put(&mut kept.contexts, normal(self.contexts));
+        put(&mut kept.anti_contexts, normal(self.anti_contexts));
         put(&mut kept.source_notes, self.source_notes.map(Some));
         put(
             &mut kept.derived_from_experiment,
@@ -83,12 +84,16 @@ impl Lesson {
     }
 }
 
+/// The title that a lesson was given.
+pub(crate) fn own_title(record: &MemoryRecord) -> Option<String> {
+    let title = Kept::of(record).map(|lesson| lesson.title);
+    title.filter(|title| !title.trim().is_empty())
+}
+
 /// The line that names a record: a lesson's title, else the beginning of its text.
 pub(crate) fn title_of(record: &MemoryRecord) -> String {
     const COLUMNS: usize = 80;
-    let title = Kept::of(record).map(|lesson| lesson.title);
-    let title = title.filter(|title| !title.trim().is_empty());
-    let line = title.unwrap_or_else(|| {
+    let line = own_title(record).unwrap_or_else(|| {
         let words: Vec<&str> = record.text.split_whitespace().take(40).collect();
         words.join(" ")
     });

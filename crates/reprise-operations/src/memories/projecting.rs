@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
 
-use super::{Memories, Memory};
+use super::{Change, Memories, Memory};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::ExportLine;
 
@@ -60,7 +60,27 @@ pub fn differences(memory: &Snapshot, projection: &Projection) -> Result<Vec<Str
     compare(projection.kind, &projection.path, &told)
 }
 
+/// Brings projections up to date with a memory as of one moment; a sentence for each that cannot be
+/// written.
+pub fn bring_up_to_date(memory: &Snapshot, projections: &[Projection]) -> Vec<String> {
+    let failed = projections.iter().filter_map(|own| {
+        let told = telling(memory, own.project.as_deref());
+        let done = rebuild(own.kind, &own.path, &told, false);
+        done.err().map(|error| error.to_string())
+    });
+    failed.collect()
+}
+
 impl Memories {
+    /// Brings every projection up to date once, for a process that ends with its command.
+    pub async fn refresh_projections(&self) {
+        let users = self.projections.iter().map(|own| own.user.clone());
+        let users: BTreeSet<UserId> = users.collect();
+        for user in users {
+            self.refresh(&user).await;
+        }
+    }
+
     /// The same with these projections, for [`Self::keep_projections`].
     #[must_use]
     pub fn with_projections(self, projections: Vec<Projection>) -> Self {
@@ -83,10 +103,14 @@ impl Memories {
             return;
         }
         let all = due.clone();
+        let concerned = |change: Change| {
+            let concerns = all.contains(&change.user) && change.changes_records();
+            concerns.then_some(change.user)
+        };
         loop {
             while due.is_empty() {
                 match changes.recv().await {
-                    Ok(change) => due.extend(Some(change.user).filter(|user| all.contains(user))),
+                    Ok(change) => due.extend(concerned(change)),
                     Err(RecvError::Lagged(_)) => due.clone_from(&all),
                     Err(RecvError::Closed) => return,
                 }
@@ -94,9 +118,7 @@ impl Memories {
             sleep(TOGETHER).await;
             loop {
                 match timeout(Duration::ZERO, changes.recv()).await {
-                    Ok(Ok(change)) => {
-                        due.extend(Some(change.user).filter(|user| all.contains(user)));
-                    }
+                    Ok(Ok(change)) => due.extend(concerned(change)),
                     Ok(Err(RecvError::Lagged(_))) => due.clone_from(&all),
                     Ok(Err(RecvError::Closed)) => return,
                     Err(_) => break,

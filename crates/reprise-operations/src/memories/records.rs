@@ -1,6 +1,7 @@
 //! Keeping, showing, correcting and forgetting records.
 
 use reprise_engine::Engine;
+use reprise_knowledge::Learning;
 use reprise_redact::Redactor;
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome};
 use serde_json::{Map, Value};
@@ -75,6 +76,7 @@ impl Memory {
                 Err(why) => fates.push(Some(Fate::Rejected { why })),
             }
         }
+        let teaches = good.iter().any(|record| Learning::is_in(record));
         let named: Vec<Named> = match self.key() {
             Some(_) => good.iter().filter_map(named).collect(),
             None => Vec::new(),
@@ -110,7 +112,10 @@ impl Memory {
         });
         let ids: Vec<RecordId> = inserted.collect();
         if !ids.is_empty() {
-            self.tell("inserted", ids);
+            self.tell("inserted", ids.clone());
+        }
+        if teaches && !ids.is_empty() {
+            self.tell_learnings(&ids).await;
         }
         Ok(report)
     }

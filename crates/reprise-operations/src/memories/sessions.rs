@@ -60,7 +60,15 @@ impl Memory {
     ) -> Result<HookAnswer, Problem> {
         let key = (self.user.clone(), report.session.clone());
         match event {
-            HookEvent::SessionStart => return self.latest(key, &report.project).await,
+            HookEvent::SessionStart => {
+                let (memory, project) = (self.clone(), report.project.clone());
+                // Nor does the session wait for those who are told of it.
+                tokio::spawn(async move {
+                    let own = Some(project).filter(|project| !project.is_empty());
+                    memory.tell_loaded(own).await;
+                });
+                return self.latest(key, &report.project).await;
+            }
             HookEvent::UserPrompt => {
                 let (memory, session) = (self.clone(), key.clone());
                 // The prompt does not wait for it.
@@ -90,12 +98,23 @@ impl Memory {
                 }
                 let broken_off = report.succeeded == Some(false);
                 self.stopped(key.clone(), broken_off).await?;
-                if event == HookEvent::SessionEnd && !broken_off {
-                    self.taken(key, Next::End).await?;
+                if event == HookEvent::SessionEnd {
+                    if !broken_off {
+                        self.taken(key, Next::End).await?;
+                    }
+                    self.taught(&report.session).await?;
                 }
             }
         }
         Ok(HookAnswer::default())
+    }
+
+    /// A session that is over leaves what was learned in it.
+    async fn taught(&self, session: &str) -> Result<(), Problem> {
+        if session.is_empty() {
+            return Ok(());
+        }
+        self.extract(session, false).await.map(drop)
     }
 
     /// The agent's words are kept where they say something.

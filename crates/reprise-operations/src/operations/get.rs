@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, title_of};
+use crate::memories::{Memory, own_title, title_of};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::ExportLine;
 
@@ -30,7 +30,7 @@ pub struct Arguments {
 /// The records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Got {
-    /// Each in its export form, with `title` and `links`.
+    /// Each in its export form, with `title` and `links`; `title_derived` where nobody gave it one.
     pub records: Vec<Value>,
 }
 
@@ -65,6 +65,9 @@ impl Operation for Get {
             let links = memory.read(move |memory| memory.links(id)).await?;
             let mut line = json!(ExportLine::new(&record));
             line["title"] = json!(title_of(&record));
+            if own_title(&record).is_none() {
+                line["title_derived"] = json!(true);
+            }
             line["links"] = json!(links);
             records.push(line);
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::catalogue::{Operation, Spec};
-use crate::memories::Memory;
+use crate::memories::{Memory, learnings_of};
 use crate::problem::Problem;
 use crate::wire::whole;
 
@@ -102,31 +102,27 @@ impl Operation for Knowledge {
     type Answer = Shown;
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Shown, Problem> {
-        let shown = if memory.exists() {
-            let read = move |memory: &Snapshot| show(&of_project(memory, &arguments), &arguments);
+        // An agent that loads what is known goes to work with it.
+        let loads = matches!(arguments.view, View::Context | View::Loaded);
+        let (shown, stats) = if memory.exists() {
+            let read = move |memory: &Snapshot| {
+                let known = learnings_of(memory, arguments.project.as_deref());
+                (show(&known, &arguments), known.stats())
+            };
             memory.read(read).await?
         } else {
-            show(&SunwellMemory::default(), &arguments)
+            let none = SunwellMemory::default();
+            (show(&none, &arguments), none.stats())
         };
-        match shown? {
+        let shown = shown?;
+        if loads {
+            memory.tell_stats(&stats);
+        }
+        match shown {
             Value::Object(shown) => Ok(Shown(shown)),
             other => Ok(Shown(Map::from_iter([("value".to_owned(), other)]))),
         }
     }
-}
-
-/// The learnings of a memory, or of one project in it, oldest first.
-fn of_project(memory: &Snapshot, asked: &Arguments) -> SunwellMemory {
-    let records = memory.records().filter_map(Result::ok);
-    let own = records.filter(|record| {
-        asked.project.as_ref().is_none_or(|project| {
-            let tag = ["project:", project.as_str()].concat();
-            record.tags.iter().any(|own| own.eq_ignore_ascii_case(&tag))
-        })
-    });
-    let mut own: Vec<_> = own.collect();
-    own.sort_by_key(|record| (record.timestamp, record.id));
-    SunwellMemory::of(&own)
 }
 
 fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
@@ -177,6 +173,6 @@ fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
         }
         View::Context => json!({ "lines": known.context(&text(&asked.goal, "goal")?) }),
         View::Index => known.index(),
-        View::Loaded => known.stats().loaded().unwrap_or_else(|| json!({})),
+        View::Loaded => json!(known.stats().loaded().unwrap_or_default()),
     })
 }

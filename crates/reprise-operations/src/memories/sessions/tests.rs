@@ -12,7 +12,9 @@ use reprise_types::{EmbedError, SystemClock, hostile_text, parse_timestamp, quot
 use chrono::TimeDelta;
 
 use super::*;
-use crate::memories::{prompts, replay};
+use crate::Operation;
+use crate::memories::{Change, prompts, replay};
+use crate::operations::forget::{Arguments, Forget};
 use crate::wire::Fate;
 
 async fn memories(folder: &Path, model: OpenEmbedder) -> Memories {
@@ -261,5 +263,97 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
         });
         assert_eq!(last.await.unwrap(), Some(expected), "{session}");
     }
+    memories.shut_down().await;
+}
+
+#[tokio::test]
+async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.of(&"ada".parse().unwrap());
+    let said = |session: &str, text: &str| HookReport {
+        session: session.to_owned(),
+        project: "shop".to_owned(),
+        text: text.to_owned(),
+        ..HookReport::default()
+    };
+    let taught = "We decided to keep the cart in Redis because two shops share it.";
+    let text = format!("I have looked at both stores. {taught} The rest is as it was before.");
+    let mut changes = memories.listen();
+    memory
+        .hook(HookEvent::Stop, said("one", &text))
+        .await
+        .unwrap();
+    let heard = |changes: &mut tokio::sync::broadcast::Receiver<Change>| {
+        std::iter::from_fn(|| changes.try_recv().ok()).collect::<Vec<_>>()
+    };
+    assert!(
+        heard(&mut changes)
+            .iter()
+            .all(|change| change.what == "inserted")
+    );
+    for (end, expected) in [(true, 1), (false, 0)] {
+        memory
+            .hook(HookEvent::SessionEnd, said("one", ""))
+            .await
+            .unwrap();
+        let told = heard(&mut changes);
+        let told: Vec<_> = told
+            .iter()
+            .filter(|one| one.what == "memory_learning")
+            .collect();
+        assert_eq!(told.len(), expected, "{end}");
+        if let [change] = told[..] {
+            assert_eq!(change.event["fact"], taught);
+            let learning = &change.event["learning"];
+            assert_eq!(learning.as_object().map(serde_json::Map::len), Some(9));
+            assert_eq!(
+                (&learning["category"], &learning["source"]),
+                (&"decision".into(), &"one".into())
+            );
+            let kept = memory.record(&change.ids[0].to_string()).await.unwrap();
+            assert_eq!(
+                (kept.text.as_str(), kept.session_id.as_str()),
+                (taught, "one")
+            );
+            assert_eq!(kept.tags, ["project:shop"]);
+        }
+    }
+    // Another session goes to work with it.
+    memory
+        .hook(HookEvent::SessionStart, said("two", ""))
+        .await
+        .unwrap();
+    let loaded = timeout(Duration::from_secs(60), async {
+        loop {
+            let change = changes.recv().await.unwrap();
+            if change.what == "memory_loaded" {
+                return change;
+            }
+        }
+    });
+    let loaded = loaded.await.unwrap();
+    assert_eq!(
+        (
+            &loaded.event["total"],
+            &loaded.event["by_category"]["decision"]
+        ),
+        (&1.into(), &1.into())
+    );
+    // What was said is forgotten, and what was taken out of it with it.
+    let source = memory.read(|snapshot| {
+        let records = snapshot.records().filter_map(Result::ok);
+        records
+            .filter(|record| record.text.contains("both stores"))
+            .map(|one| one.id)
+            .next()
+    });
+    let source = source.await.unwrap().unwrap();
+    let forget = Arguments {
+        id: Some(source),
+        ..Arguments::default()
+    };
+    let forgotten = Forget::run(&memory, forget).await.unwrap();
+    assert_eq!(forgotten.forgotten.len(), 2, "{forgotten:?}");
     memories.shut_down().await;
 }

@@ -1,0 +1,138 @@
+//! Learnings: taken out of a finished session, and told to whoever listens as Sunwell tells them.
+
+use reprise_engine::{Engine, Snapshot};
+use reprise_knowledge::{Learning, SunwellMemory, SunwellStats, learnings_of_session};
+use reprise_types::{MemoryFilter, MemoryRecord, RecordId, WayOut, normal_tag};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Change, Memory};
+use crate::problem::Problem;
+
+/// Learnings that are told one by one; of more at once listeners hear what there is.
+const TOLD_MAX: usize = 64;
+
+/// What a session taught.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Extracted {
+    /// The learnings, in the order of the session, each with its nine fields.
+    pub learnings: Vec<Value>,
+    /// The records that were made for those that are new.
+    pub ids: Vec<RecordId>,
+}
+
+/// The learnings of a memory, or of one project in it, oldest first.
+pub(crate) fn learnings_of(memory: &Snapshot, project: Option<&str>) -> SunwellMemory {
+    let tag = project.and_then(|project| normal_tag(&["project:", project].concat()));
+    let records = memory.records().filter_map(Result::ok);
+    let own = records.filter(|record| {
+        let of_project = |tag: &String| record.tags.iter().any(|own| own.eq_ignore_ascii_case(tag));
+        Learning::is_in(record) && tag.as_ref().is_none_or(of_project)
+    });
+    let mut own: Vec<MemoryRecord> = own.collect();
+    own.sort_by_key(|record| (record.timestamp, record.id));
+    SunwellMemory::of(&own)
+}
+
+impl Memory {
+    /// Keeps the sentences of a session that say what was learned in it, each once, with the record
+    /// that it stands in: forgetting that forgets it too.
+    pub(crate) async fn extract(&self, session: &str, dry_run: bool) -> Result<Extracted, Problem> {
+        if session.is_empty() {
+            return Err(Problem::invalid(
+                "name the session that is to be learned from",
+            ));
+        }
+        if !self.exists() {
+            return Ok(Extracted::default());
+        }
+        let of_session = MemoryFilter {
+            session_id: Some(session.to_owned()),
+            ..MemoryFilter::default()
+        };
+        let found = self.read(move |memory| {
+            let mut said = memory.matching(&of_session);
+            said.sort_by_key(|record| (record.timestamp, record.id));
+            let found = learnings_of_session(&said).into_iter();
+            found.map(|(from, new)| (from.id, new)).collect::<Vec<_>>()
+        });
+        let found = found.await?;
+        let learnings = found.iter().map(|(_, new)| {
+            let record = new.body.clone().kept(RecordId::from_u128(0), self.now());
+            json!(Learning::of(&record))
+        });
+        let learnings = learnings.collect();
+        if dry_run || found.is_empty() {
+            return Ok(Extracted {
+                learnings,
+                ids: Vec::new(),
+            });
+        }
+        let now = self.now();
+        let keep = move |engine: &mut Engine| -> Result<Vec<RecordId>, Problem> {
+            let mut ids = Vec::new();
+            for (from, new) in found {
+                ids.extend(engine.distil(new, &[from], now)?);
+            }
+            Ok(ids)
+        };
+        let ids = self.with_engine(keep).await??;
+        if !ids.is_empty() {
+            self.tell("inserted", ids.clone());
+            self.tell_learnings(&ids).await;
+        }
+        Ok(Extracted { learnings, ids })
+    }
+
+    /// Tells listeners what was learned with some new records (S54), or what there is where that is
+    /// too much to tell one by one. What is sensitive is not told.
+    pub(crate) async fn tell_learnings(&self, ids: &[RecordId]) {
+        if !self.all.is_heard() {
+            return;
+        }
+        if ids.len() > TOLD_MAX {
+            return self.tell_loaded(None).await;
+        }
+        let wanted = ids.to_vec();
+        let read = self.read(move |memory| {
+            let records = wanted.iter().filter_map(|id| memory.get(*id)?.ok());
+            let told = records.filter(|record| record.may_leave(WayOut::Export).is_ok());
+            let told = told.filter_map(|record| Some((record.id, Learning::of(&record)?)));
+            told.collect::<Vec<_>>()
+        });
+        // A listener that hears nothing of it reads it with its next question.
+        for (id, learning) in read.await.unwrap_or_default() {
+            self.all.send(Change {
+                user: self.user.clone(),
+                what: "memory_learning",
+                ids: vec![id],
+                event: learning.event(),
+            });
+        }
+    }
+
+    /// Tells listeners what there is to know, in one project or in all: somebody goes to work with
+    /// it (S55).
+    pub(crate) async fn tell_loaded(&self, project: Option<String>) {
+        if !self.all.is_heard() || !self.exists() {
+            return;
+        }
+        let read = self.read(move |memory| learnings_of(memory, project.as_deref()).stats());
+        if let Ok(stats) = read.await {
+            self.tell_stats(&stats);
+        }
+    }
+
+    /// The same of what was just read.
+    pub(crate) fn tell_stats(&self, stats: &SunwellStats) {
+        if let Some(event) = stats.loaded() {
+            self.all.send(Change {
+                user: self.user.clone(),
+                what: "memory_loaded",
+                ids: Vec::new(),
+                event,
+            });
+        }
+    }
+}
