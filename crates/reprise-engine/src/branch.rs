@@ -68,6 +68,10 @@ impl Engine {
         if branch.log.records() > 0 {
             return Err(EngineError::BranchNotEmpty);
         }
+        if branch.state.configured.is_none() {
+            branch.state.configured.clone_from(&self.state.configured);
+            branch.state.be_in(self.state.space.clone());
+        }
         let mut copy = Copying {
             parent: &self.snapshot,
             branch,
@@ -93,12 +97,7 @@ impl Engine {
         copy.flush();
         let failed = copy.failed.take();
         failed.map_or(Ok(()), Err)?;
-        branch.state.space = branch.state.space.take().or(self.state.space.clone());
-        branch.state.configured = branch
-            .state
-            .configured
-            .take()
-            .or(self.state.configured.clone());
+        branch.state.read_others(&branch.log.reader());
         if branch.state.unplaced {
             branch.state.place_all(&branch.log.reader());
         }

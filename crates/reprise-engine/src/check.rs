@@ -74,8 +74,7 @@ impl Engine {
         let dimensions = self.state.index.dimensions();
         let settings = self.state.learning.settings();
         let configured = self.state.configured.clone();
-        let rebuilt = State::empty(dimensions, settings, configured);
-        let mut rebuilt = rebuilt.replay(&self.log, CommitSeq(0))?;
+        let mut rebuilt = State::of_log(dimensions, settings, configured, &self.log)?;
         // The clock goes on while nothing is written; it is no fold of the log.
         rebuilt.known_at = self.state.known_at;
         // Both in their canonical form: one lexical segment, nothing of the forgotten. A graph is
@@ -124,8 +123,7 @@ impl Engine {
         let dimensions = self.state.index.dimensions();
         let settings = self.state.learning.settings();
         let configured = self.state.configured.clone();
-        let fresh = State::empty(dimensions, settings, configured);
-        let mut fresh = fresh.replay(&self.log, CommitSeq(0))?;
+        let mut fresh = State::of_log(dimensions, settings, configured, &self.log)?;
         fresh.index.set_graph_from(self.state.index.graph_from());
         fresh.space = fresh.space.or(self.state.space.take());
         fresh.known_at = self.state.known_at;

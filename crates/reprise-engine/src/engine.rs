@@ -18,6 +18,9 @@ use crate::state::State;
 /// A quiet memory is checkpointed for one new entry in so many records.
 const TAIL_ONE_IN: u64 = 64;
 
+/// Records on their way into another space from which on the graph is left alone.
+const WAITING_MAX: u32 = 1_000;
+
 /// The whole memory of one user.
 #[derive(Debug)]
 pub struct Engine {
@@ -78,6 +81,10 @@ impl Engine {
     /// how many records are still to come. The first call reads what opening left in the file.
     pub fn advance_graph(&mut self, budget: usize) -> Result<usize, EngineError> {
         self.load()?;
+        if self.state.others.len() > WAITING_MAX {
+            // Vectors come by the thousand: the graph grows once they are there.
+            return Ok(0);
+        }
         let Ok((before, left)) = self.state.index.advance_graph(budget) else {
             return Ok(0);
         };
@@ -175,6 +182,7 @@ impl Engine {
             index: self.state.index.publish(),
             reader: self.log.reader(),
             space: self.state.space.clone(),
+            others: self.state.others.clone(),
             learner: self.state.learning.learner(),
             marks: self.state.marks.clone(),
         });

@@ -143,7 +143,7 @@ impl Engine {
     /// The adapter's next fit, once enough runs have ended since the last one.
     #[must_use]
     pub fn start_consolidation(&self) -> Option<ConsolidationJob> {
-        let due = self.snapshot.learner.needs_consolidation();
+        let due = self.state.learning.needs_consolidation();
         due.then(|| ConsolidationJob(self.snapshot()))
     }
 

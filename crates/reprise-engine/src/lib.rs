@@ -24,6 +24,7 @@ mod names;
 mod narrow;
 mod observe;
 mod open;
+mod others;
 mod outcome;
 mod prepare;
 mod recall;
@@ -56,4 +57,4 @@ pub use reprise_index::{
 pub use reprise_learn::LearnSettings;
 pub use retire::Retired;
 pub use snapshot::Snapshot;
-pub use stats::EngineStats;
+pub use stats::{EngineStats, OtherSpace};

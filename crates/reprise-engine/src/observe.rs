@@ -112,12 +112,9 @@ impl Engine {
             let Some(ordinal) = self.state.index.find(id) else {
                 continue;
             };
-            let waiting = self
-                .snapshot
-                .index
-                .doc(ordinal)
-                .is_some_and(|doc| doc.is_live())
-                && !self.snapshot.index.has_vector(ordinal);
+            let doc = self.snapshot.index.doc(ordinal);
+            let answers = doc.is_some_and(|doc| doc.is_live()) || self.state.others.has(ordinal);
+            let waiting = answers && !self.snapshot.index.has_vector(ordinal);
             let fits = space.as_ref().is_none_or(|space| *space == found)
                 && check_unit_vector(&vector, self.state.index.dimensions()).is_ok();
             if waiting && fits {
@@ -155,7 +152,8 @@ impl Engine {
         self.rebuild()
     }
 
-    /// Up to `limit` live records without a vector, oldest first, with their texts.
+    /// Up to `limit` records that wait for a vector, oldest first, with their texts: live ones
+    /// without, and all that have one of another space.
     #[must_use]
     pub fn unembedded(&self, limit: usize) -> Vec<(RecordId, String)> {
         let waiting = self.unembedded_from(0, limit);
@@ -168,7 +166,13 @@ impl Engine {
     /// The same from a place in the log on, with the place of each.
     #[must_use]
     pub fn unembedded_from(&self, first: u32, limit: usize) -> Vec<(u32, RecordId, String)> {
-        let waiting = self.snapshot.index.unembedded(first, limit);
+        let mut waiting = self.snapshot.index.unembedded(first, limit);
+        if !self.state.others.is_empty() {
+            waiting.extend(self.state.others.from(first, limit));
+            waiting.sort_unstable();
+            waiting.dedup();
+            waiting.truncate(limit);
+        }
         let read = |ordinal| {
             let record = self.snapshot.reader.record(ordinal).ok()?;
             Some((ordinal, record.id, record.body.text))

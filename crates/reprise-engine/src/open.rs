@@ -34,8 +34,8 @@ const LEFT: [u8; 6] = [
 pub struct EngineOptions {
     /// Length of every vector in the file.
     pub dimensions: u16,
-    /// The space of the model in use: vectors of others are left out, as if their records waited
-    /// for it. `None` takes the file's.
+    /// The space of the model in use: records that have their vector in another wait for it, and
+    /// are searched in the space they have meanwhile. `None` takes the file's.
     pub space: Option<EmbeddingSpace>,
     /// Random bits: they name a new file and make ids.
     pub entropy: u128,
@@ -121,8 +121,7 @@ impl Engine {
             (state, covers, IndexOrigin::Checkpoint)
         } else {
             let space = options.space.clone();
-            let state = State::empty(dimensions, options.learn, space);
-            let state = state.replay(&log, CommitSeq(0))?;
+            let state = State::of_log(dimensions, options.learn, space, &log)?;
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.index.set_graph_from(options.graph_from);
@@ -130,6 +129,7 @@ impl Engine {
             index: state.index.publish(),
             reader: log.reader(),
             space: state.space.clone(),
+            others: state.others.clone(),
             learner: state.learning.learner(),
             marks: state.marks.clone(),
         });

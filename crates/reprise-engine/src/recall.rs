@@ -71,6 +71,20 @@ impl Snapshot {
         self.recall_with(request, query_vector, recall_id, learning, &all)
     }
 
+    /// The same with the question's vector in several spaces: while vectors are made anew, what
+    /// still has one of [`Self::other_spaces`] is compared there, and nowhere else.
+    #[must_use]
+    pub fn recall_in(
+        &self,
+        request: &RecallRequest,
+        query_vectors: &[(&EmbeddingSpace, &[f32])],
+        recall_id: RecallId,
+        learning: &dyn LearningEngine,
+    ) -> Recall {
+        let all = Ablation::default();
+        self.answer(request, query_vectors, recall_id, learning, &all)
+    }
+
     /// As [`Self::recall`], with some signals left out.
     #[must_use]
     pub fn recall_with(
@@ -81,7 +95,19 @@ impl Snapshot {
         learning: &dyn LearningEngine,
         ablation: &Ablation,
     ) -> Recall {
-        let plan = Plan::new(self, request, query_vector).moved(self, learning);
+        let vectors = query_vector.as_slice();
+        self.answer(request, vectors, recall_id, learning, ablation)
+    }
+
+    fn answer(
+        &self,
+        request: &RecallRequest,
+        query_vectors: &[(&EmbeddingSpace, &[f32])],
+        recall_id: RecallId,
+        learning: &dyn LearningEngine,
+        ablation: &Ablation,
+    ) -> Recall {
+        let plan = Plan::new(self, request, query_vectors).moved(self, learning);
         SCRATCH.with_borrow_mut(|scratch| {
             let Scratch {
                 search,
@@ -104,7 +130,7 @@ impl Snapshot {
             lookup.raise(ranked);
             let (results, damaged) = explain::run(self, &scene, &fusion, ranked, &lookup, learning);
             let mut degraded = plan.degraded.clone();
-            let unembedded = plan.vector.is_some() && looked_at.iter().any(|c| !c.traits.embedded);
+            let unembedded = plan.asks_meaning() && looked_at.iter().any(|c| !c.compared);
             if unembedded {
                 degraded.push(Degraded::UnembeddedRecords);
             }

@@ -9,6 +9,7 @@ use reprise_store::{LogReader, StoreError};
 use reprise_types::{EmbeddingSpace, MemoryFilter, MemoryRecord, RecordId, VectorStore as _};
 
 use crate::marks::Marks;
+use crate::others::Others;
 
 /// One moment of one user's memory. Later writes, and even a compaction, leave it as it is.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub struct Snapshot {
     pub(crate) index: Arc<IndexSnapshot>,
     pub(crate) reader: LogReader,
     pub(crate) space: Option<EmbeddingSpace>,
+    pub(crate) others: Others,
     pub(crate) learner: Arc<Learner>,
     pub(crate) marks: Marks,
 }
@@ -25,6 +27,21 @@ impl Snapshot {
     #[must_use]
     pub fn space(&self) -> Option<&EmbeddingSpace> {
         self.space.as_ref()
+    }
+
+    /// The other spaces that records still have their vector in: a question is asked in each.
+    pub fn other_spaces(&self) -> impl Iterator<Item = &EmbeddingSpace> {
+        self.others.iter().map(|other| &other.space)
+    }
+
+    /// The cosine of two records in the one space that both have their vector in; 0 where there is
+    /// none.
+    pub(crate) fn likeness(&self, one: u32, other: u32) -> f32 {
+        if self.index.has_vector(one) && self.index.has_vector(other) {
+            self.index.likeness(one, other)
+        } else {
+            self.others.likeness(one, other)
+        }
     }
 
     /// What past runs teach, as of this moment: the learner that a recall is meant to use.

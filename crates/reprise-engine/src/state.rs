@@ -15,6 +15,7 @@ use crate::head::Head;
 use crate::keys::{KEYS_TAG, Keys, key_of};
 use crate::marks::{MARKS_TAG, Marks, puts_away};
 use crate::names::names_of;
+use crate::others::{Others, space_of_most};
 
 /// Tag of the checkpoint's part that holds what was learned.
 pub(crate) const LEARNING_TAG: u8 = 0x45;
@@ -28,8 +29,11 @@ pub(crate) struct State {
     pub(crate) known_at: DateTime<Utc>,
     /// The one space whose vectors are in use.
     pub(crate) space: Option<EmbeddingSpace>,
-    /// The space of the model in use, where it is known: vectors of others are left out.
+    /// The space of the model in use, where it is known: vectors of others are left out of the
+    /// index.
     pub(crate) configured: Option<EmbeddingSpace>,
+    /// The vectors of other spaces whose records still wait for that model.
+    pub(crate) others: Others,
     pub(crate) learning: Learning,
     pub(crate) marks: Marks,
     /// Records forgotten in this fold: an older run of a compacted log may still name them.
@@ -53,14 +57,44 @@ impl State {
             keys: Keys::default(),
             known_at: DateTime::<Utc>::MIN_UTC,
             space: configured.clone(),
+            learning: {
+                let mut learning = Learning::with_settings(dimensions, learn);
+                learning.keep_to(configured.as_ref());
+                learning
+            },
             configured,
-            learning: Learning::with_settings(dimensions, learn),
+            others: Others::default(),
             marks: Marks::default(),
             gone: HashSet::new(),
             unplaced: false,
             applied: 0,
             saved: 0,
         }
+    }
+
+    /// Folds a whole log. Where nobody says which model is in use, the space of most vectors is.
+    pub(crate) fn of_log(
+        dimensions: usize,
+        learn: LearnSettings,
+        configured: Option<EmbeddingSpace>,
+        log: &Log,
+    ) -> Result<Self, EngineError> {
+        let mut state = Self::empty(dimensions, learn, configured);
+        if state.space.is_none() {
+            state.be_in(space_of_most(&log.reader()));
+        }
+        state.replay(log, CommitSeq(0))
+    }
+
+    /// Puts a space in force that nobody has configured.
+    pub(crate) fn be_in(&mut self, space: Option<EmbeddingSpace>) {
+        self.learning.keep_to(space.as_ref());
+        self.space = space;
+    }
+
+    /// Reads what other models made from the log, whose fold is done.
+    pub(crate) fn read_others(&mut self, reader: &LogReader) {
+        self.others = Others::read(&self.index.publish(), reader, self.space.as_ref());
     }
 
     /// The state at a checkpoint; `None` where a part is missing or unreadable, or holds vectors
@@ -76,7 +110,7 @@ impl State {
         let keys = left.iter().find(|part| part.0 == KEYS_TAG)?;
         let (keys, head) = Keys::from_part(keys.1.clone())?;
         let learning = set.parts.iter().find(|part| part.0 == LEARNING_TAG)?;
-        let learning = Learning::from_part(dimensions, learn, &learning.1)?;
+        let mut learning = Learning::from_part(dimensions, learn, &learning.1)?;
         let marks = set.parts.iter().find(|part| part.0 == MARKS_TAG)?;
         let marks = Marks::from_part(&marks.1)?;
         let mut index = IndexWriter::from_left_parts(dimensions, &left).ok()?;
@@ -89,12 +123,21 @@ impl State {
             return None;
         }
         let configured = configured.cloned().or(head.space);
+        let space = configured.clone().or_else(|| space_of_most(log));
+        if configured.is_none()
+            && let Some(space) = &space
+            && holds_others(&index.publish(), log, space)
+        {
+            return None;
+        }
+        learning.keep_to(space.as_ref());
         Some(Self {
             index,
             keys,
             known_at,
-            space: configured.clone(),
+            space,
             configured,
+            others: Others::default(),
             learning,
             marks,
             gone: HashSet::new(),
@@ -134,9 +177,7 @@ impl State {
                 log: logged,
             });
         }
-        if self.space.is_none() {
-            self.space = self.index_space(log);
-        }
+        self.read_others(&log.reader());
         if self.unplaced {
             self.place_all(&log.reader());
         }
@@ -174,9 +215,13 @@ impl State {
                 vector,
                 space,
             } => {
+                self.others.remove(*ordinal);
                 if let Some(vector) = self.own_vector(Some(space), vector) {
                     self.index.set_vector(*ordinal, vector);
                     self.unplaced |= self.learning.has_weights();
+                } else {
+                    // The log has the newest alone, and this is not one to compare with.
+                    self.index.drop_vector(*ordinal);
                 }
             }
             Entry::Forgotten {
@@ -194,6 +239,7 @@ impl State {
                 }
                 self.give_out(*at);
                 self.index.forget(*ordinal, *at);
+                self.others.remove(*ordinal);
                 self.learning.forget(*id);
                 self.marks.forget(*ordinal);
                 self.gone.insert(*id);
@@ -256,25 +302,11 @@ impl State {
         space: Option<&EmbeddingSpace>,
         vector: &'v [f32],
     ) -> Option<&'v [f32]> {
-        let own = match &self.configured {
-            Some(configured) => space == Some(configured),
-            None => space.is_some(),
-        };
-        if own {
-            self.space = space.cloned();
+        if self.space.is_none() && space.is_some() {
+            self.be_in(space.cloned());
         }
+        let own = space.is_some() && space == self.space.as_ref();
         (own && !vector.is_empty()).then_some(vector)
-    }
-
-    /// The space of the newest vector, asked of the log: the index stores numbers only.
-    fn index_space(&mut self, log: &Log) -> Option<EmbeddingSpace> {
-        let (index, reader) = (self.index.publish(), log.reader());
-        let embedded = (0..index.len() as u32)
-            .rev()
-            .filter(|o| index.has_vector(*o));
-        embedded
-            .filter_map(|o| reader.record(o).ok())
-            .find_map(|record| record.embedding_space)
     }
 
     fn fill_holes(&mut self, until: u32) {

@@ -7,8 +7,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
+use crate::others::{Other, percent};
 use crate::prepare::name_of;
 use crate::recall::dialogue;
+
+/// A space whose vectors are on their way into another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherSpace {
+    /// As `model/version`.
+    pub space: String,
+    /// Records that have their vector in it, corrected ones included.
+    pub records: u32,
+}
 
 /// One store in numbers.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -21,8 +31,14 @@ pub struct EngineStats {
     pub superseded: u32,
     /// Live records still without a vector of the space in use.
     pub unembedded: u32,
-    /// Of those, the ones that have a vector of another space.
+    /// Of those, the ones that have a vector of another space, in which they are searched.
     pub foreign_vectors: u32,
+    /// Live records that have a vector of the space in use.
+    #[serde(default)]
+    pub embedded: u32,
+    /// The other spaces, while vectors are made anew.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_spaces: Vec<OtherSpace>,
     /// Distinct sessions.
     pub sessions: u32,
     /// Mean share of a live record's neighbours with whom it is in a dialogue, 0..1: how far
@@ -55,6 +71,24 @@ pub struct EngineStats {
     pub index_bytes: usize,
 }
 
+impl OtherSpace {
+    fn of(other: &Other) -> Self {
+        Self {
+            space: name_of(&other.space),
+            records: other.vectors.len(),
+        }
+    }
+}
+
+impl EngineStats {
+    /// How much of the vectors has been made anew, 0..=100; `None` while none are.
+    #[must_use]
+    pub fn re_embedded_percent(&self) -> Option<u32> {
+        let left: u32 = self.other_spaces.iter().map(|other| other.records).sum();
+        percent(self.embedded, left)
+    }
+}
+
 impl Engine {
     /// How many records claim to have been kept after `now`, and until when: the clock was wrong
     /// then, or it is now.
@@ -82,7 +116,7 @@ impl Engine {
         let unembedded = index.unembedded(0, usize::MAX);
         let foreign = |ordinal: &&u32| self.snapshot.reader.space(**ordinal).is_some();
         let view = self.snapshot.view(&MemoryFilter::default(), None);
-        let (mut live, mut in_dialogue, mut words) = (0, 0.0, 0.0);
+        let (mut live, mut embedded, mut in_dialogue, mut words) = (0, 0, 0.0, 0.0);
         for traits in view
             .ordinals()
             .filter_map(|ordinal| index.traits(ordinal, &view))
@@ -90,6 +124,7 @@ impl Engine {
             live += 1;
             in_dialogue += f64::from(dialogue(&traits));
             words += f64::from(traits.terms);
+            embedded += u32::from(traits.embedded);
         }
         let mean = |sum: f64| (sum / f64::from(live.max(1))) as f32;
         EngineStats {
@@ -98,6 +133,8 @@ impl Engine {
             superseded: docs().filter(|doc| doc.superseded_at.is_some()).count() as u32,
             unembedded: unembedded.len() as u32,
             foreign_vectors: unembedded.iter().filter(foreign).count() as u32,
+            embedded,
+            other_spaces: self.state.others.iter().map(OtherSpace::of).collect(),
             sessions: index.sessions(),
             dialogue: mean(in_dialogue),
             words_mean: mean(words),
@@ -110,7 +147,7 @@ impl Engine {
             compacted_to,
             compacting: self.log.is_compacting(),
             compaction_due: self.is_compaction_due(),
-            index_bytes: index.memory_bytes(),
+            index_bytes: index.memory_bytes() + self.state.others.memory_bytes(),
         }
     }
 }

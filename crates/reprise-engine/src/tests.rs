@@ -10,6 +10,7 @@ mod learning;
 mod listing;
 mod lookups;
 mod past;
+mod reembedding;
 mod restarts;
 mod retiring;
 mod spaces;

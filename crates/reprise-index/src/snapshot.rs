@@ -301,6 +301,12 @@ impl IndexSnapshot {
         self.vectors.has(ordinal)
     }
 
+    /// Documents that have a vector, whether they may answer or not.
+    #[must_use]
+    pub fn embedded(&self) -> u32 {
+        self.vectors.held()
+    }
+
     /// Up to `limit` living documents without a vector, from ordinal `first` on.
     #[must_use]
     pub fn unembedded(&self, first: u32, limit: usize) -> Vec<u32> {

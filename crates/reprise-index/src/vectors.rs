@@ -162,6 +162,12 @@ impl Vectors {
         chunk.is_some_and(|chunk| chunk.present[place / 64] >> (place % 64) & 1 == 1)
     }
 
+    /// How many have one.
+    pub(crate) fn held(&self) -> u32 {
+        let words = self.chunks.iter().flat_map(|chunk| chunk.present);
+        words.map(u64::count_ones).sum()
+    }
+
     /// Codes and scale of one document, zeros where it has no vector; `None` where they are damaged
     /// in their file.
     fn row(&self, ordinal: u32) -> Option<(&[i8], f32)> {

@@ -175,6 +175,14 @@ impl IndexWriter {
         }
     }
 
+    /// Takes a document's vector away: its newest is one that this index is not for.
+    pub fn drop_vector(&mut self, ordinal: u32) {
+        if self.vectors.has(ordinal) {
+            self.vectors.set(ordinal, None);
+            self.graph.moved(ordinal);
+        }
+    }
+
     /// Forgets a document from `at` on; a second time changes nothing. Its words and codes stay
     /// until [`Self::purge`], so that answers about the past do not depend on when segments merge.
     pub fn forget(&mut self, ordinal: u32, at: DateTime<Utc>) {

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 /// Steps of a vector's largest number. Two vectors' dot product stays below `4096 * 511^2 < 2^31`.
 const STEPS_MAX: f32 = 511.0;
+/// The scale of what has no numbers here; those of vectors are never below zero.
+const FOREIGN: f32 = -1.0;
 /// Cosine from which on two questions have anything to do with each other.
 const KERNEL_FLOOR: f32 = 0.3;
 
@@ -33,6 +35,19 @@ impl Code {
             scale: largest / STEPS_MAX,
             numbers: vector.iter().map(|x| (x * steps).round() as i16).collect(),
         }
+    }
+
+    /// Stands for a question of another space: it is like none, and tells that it was one.
+    pub(crate) fn foreign(dimensions: usize) -> Self {
+        Self {
+            scale: FOREIGN,
+            numbers: vec![0; dimensions].into(),
+        }
+    }
+
+    /// Whether it is [`Self::foreign`].
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.scale < 0.0
     }
 
     pub(crate) fn from_parts(scale: f32, numbers: Vec<i16>) -> Self {

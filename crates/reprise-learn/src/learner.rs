@@ -85,8 +85,8 @@ impl Learner {
         expected
     }
 
-    /// Takes a finished run in; answers its number.
-    pub fn learn(&mut self, ended: &EndedRun, query: Option<&[f32]>) -> u64 {
+    /// Takes a finished run in, with its question as it can be compared here; answers its number.
+    pub(crate) fn learn(&mut self, ended: &EndedRun, query: Code) -> u64 {
         let credit = match ended.credit {
             Credit::Explicit => 1.0,
             Credit::Implicit => self.settings.implicit_weight(),
@@ -95,11 +95,10 @@ impl Learner {
             Some(kind) if kind.is_exogenous() => self.settings.exogenous_weight(),
             _ => 1.0,
         };
-        let zeros = vec![0.0; self.dimensions];
         let run = Run {
             id: ended.run_id.clone(),
             at_ms: ended.at.timestamp_millis(),
-            query: Code::of(query.unwrap_or(&zeros)),
+            query,
             used: ended.used.clone(),
             quality: ended.quality,
             scored: ended.scored,

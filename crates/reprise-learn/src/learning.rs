@@ -8,9 +8,10 @@ mod plan;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{Embedding, EndedRun, LearningEvent, Receipt, RecordId};
+use reprise_types::{Embedding, EmbeddingSpace, EndedRun, LearningEvent, Receipt, RecordId};
 
 use crate::adapter::dot;
+use crate::code::Code;
 use crate::learner::Learner;
 use crate::settings::LearnSettings;
 use crate::trajectories::{OpenRun, Trajectories};
@@ -27,6 +28,8 @@ const RECALLED_WITHIN: TimeDelta = TimeDelta::minutes(10);
 pub struct Learning {
     pub(crate) learner: Arc<Learner>,
     pub(crate) trajectories: Trajectories,
+    /// The space of the questions that are compared; `None` compares them all.
+    space: Option<EmbeddingSpace>,
 }
 
 impl Learning {
@@ -42,7 +45,35 @@ impl Learning {
         Self {
             learner: Learner::new(dimensions, settings).into(),
             trajectories: Trajectories::default(),
+            space: None,
         }
+    }
+
+    /// Has it compare questions of this space alone, from now on: runs that asked in another one
+    /// count, and are like none.
+    pub fn keep_to(&mut self, space: Option<&EmbeddingSpace>) {
+        self.space = space.cloned();
+    }
+
+    /// A question that can be compared here.
+    fn own<'q>(&self, query: Option<&'q Embedding>) -> Option<&'q [f32]> {
+        let own = |query: &&Embedding| self.space.as_ref().is_none_or(|own| *own == query.space);
+        let query = query.filter(own)?.vector.as_slice();
+        (query.len() == self.learner.dimensions).then_some(query)
+    }
+
+    /// Whether a fit of the adapter is due, and would be one of this space: the log says of which
+    /// weights are by the run before them.
+    #[must_use]
+    pub fn needs_consolidation(&self) -> bool {
+        !self.follows_a_foreign_run() && self.learner.needs_consolidation()
+    }
+
+    /// Whether the last run that had a question asked it in another space.
+    fn follows_a_foreign_run(&self) -> bool {
+        let mut runs = self.learner.journal.runs.iter().rev();
+        let asked = runs.find(|run| run.query.scale() != 0.0);
+        asked.is_some_and(|run| run.query.is_foreign())
     }
 
     /// The learner as of now, for readers: cheap to take, never changes.
@@ -103,7 +134,10 @@ impl Learning {
                 self.trajectories.open.remove(run_id);
             }
             LearningEvent::Consolidated(weights) => {
-                Arc::make_mut(&mut self.learner).adopt(weights.as_ref().clone());
+                // Weights speak of the vectors that they were fitted to.
+                if !self.follows_a_foreign_run() {
+                    Arc::make_mut(&mut self.learner).adopt(weights.as_ref().clone());
+                }
             }
             LearningEvent::Switched { on, .. } => Arc::make_mut(&mut self.learner).on = *on,
             LearningEvent::Reset { .. } => {
@@ -202,12 +236,16 @@ impl Learning {
 
     fn fold_end(&mut self, ended: &EndedRun, live: &dyn Fn(RecordId) -> bool) {
         let begun = self.trajectories.open.remove(&ended.run_id);
-        let query = ended
+        let asked = ended
             .query
             .as_ref()
-            .or(begun.as_ref().and_then(|run| run.query.as_ref()))
-            .map(|query: &Embedding| query.vector.as_slice())
-            .filter(|query| query.len() == self.learner.dimensions);
+            .or(begun.as_ref().and_then(|run| run.query.as_ref()));
+        let dimensions = self.learner.dimensions;
+        let query = match (asked, self.own(asked)) {
+            (_, Some(query)) => Code::of(query),
+            (Some(_), None) => Code::foreign(dimensions),
+            (None, None) => Code::of(&vec![0.0; dimensions]),
+        };
         let mut ended = ended.clone();
         ended.used.retain(|record| live(*record));
         let learner = Arc::make_mut(&mut self.learner);

@@ -55,9 +55,10 @@ pub(super) fn run<'a>(
         .index
         .lexical(&plan.query, &plan.view, each, lexical);
     ordinals.clear();
-    let mut tier = match plan.codes {
-        Some(_) => SearchTier::Scan,
-        None => SearchTier::None,
+    let mut tier = if plan.asks_meaning() {
+        SearchTier::Scan
+    } else {
+        SearchTier::None
     };
     if plan.ranked == 0 {
         return Found {
@@ -95,6 +96,9 @@ pub(super) fn run<'a>(
     if let Some(codes) = &plan.codes {
         take(snapshot.index.candidates(codes, each, &plan.view, vectors));
         tier = vectors.tier();
+    }
+    for (held, codes) in &plan.others {
+        take(held.candidates(codes, each, &plan.view, vectors));
     }
     ordinals.extend_from_slice(kept);
     ordinals.sort_unstable();

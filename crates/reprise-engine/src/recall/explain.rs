@@ -144,13 +144,12 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, 
         let value = if share > 0.0 { share } else { 1.0 };
         part("named", value, lift / value)
     }));
-    let codes = scene.plan.codes.as_ref();
-    let cosine = codes.and_then(|codes| scene.index.cosine(codes, scored.ordinal));
+    let nearness = scene.nearness(scored.ordinal);
     let traits = scene.index.traits(scored.ordinal, &scene.plan.view);
     Why {
         dialogue: traits.map_or(0.0, |traits| dialogue(&traits)),
         signals,
-        raw_distance: cosine.map(|cosine| 1.0 - cosine),
+        raw_distance: nearness.map(|near| 1.0 - near.cosine),
         matched_words: scene
             .lexical
             .matched_words(scored.ordinal, &scene.plan.query),

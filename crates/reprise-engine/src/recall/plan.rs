@@ -1,7 +1,7 @@
 //! Plan: what is asked, of which records, and with what.
 
 use chrono::{DateTime, Utc};
-use reprise_index::{Query, QueryCodes, View};
+use reprise_index::{OtherVectors, Query, QueryCodes, View};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{Degraded, EmbeddingSpace, LearningEngine, RecallRequest, check_unit_vector};
 
@@ -24,6 +24,9 @@ pub(super) struct Plan<'a> {
     /// The query's vector, if it can be compared with this store's ...
     pub(super) vector: Option<&'a [f32]>,
     pub(super) codes: Option<QueryCodes>,
+    /// What other models made of records that wait for this one, each with the question's codes in
+    /// that space.
+    pub(super) others: Vec<(&'a OtherVectors, QueryCodes)>,
     /// The codes of the question moved towards what has helped, once that is proved (M61).
     pub(super) adjusted: Option<QueryCodes>,
     /// The instant that is asked about, where it is not now.
@@ -48,24 +51,36 @@ impl<'a> Plan<'a> {
         }
     }
 
+    /// Whether meaning is compared at all.
+    pub(super) fn asks_meaning(&self) -> bool {
+        self.vector.is_some() || !self.others.is_empty()
+    }
+
     pub(super) fn new(
-        snapshot: &Snapshot,
+        snapshot: &'a Snapshot,
         request: &RecallRequest,
-        query_vector: Option<(&EmbeddingSpace, &'a [f32])>,
+        query_vectors: &[(&EmbeddingSpace, &'a [f32])],
     ) -> Self {
-        let comparable = query_vector.filter(|(space, vector)| {
-            let own = snapshot.space.as_ref().is_none_or(|own| own == *space);
-            own && check_unit_vector(vector, usize::from(space.dimensions)).is_ok()
+        let usable = || query_vectors.iter().filter(|one| is_usable(one));
+        let own =
+            usable().find(|(space, _)| snapshot.space.as_ref().is_none_or(|own| own == *space));
+        let vector = own.map(|(_, vector)| *vector);
+        let others = snapshot.others.iter().filter_map(|other| {
+            let (_, vector) = usable().find(|(space, _)| **space == other.space)?;
+            Some((&other.vectors, other.vectors.encode(vector)?))
         });
-        let vector = comparable.map(|(_, vector)| vector);
+        let others: Vec<_> = others.collect();
         let top_k = request.top_k.min(TOP_K_MAX);
-        let missing = vector.is_none() && !request.query.trim().is_empty();
+        // Where the model in use is missing, the one before it answers for what it made.
+        let answered = vector.is_some() || (!others.is_empty() && snapshot.index.embedded() == 0);
+        let missing = !answered && !request.query.trim().is_empty();
         Self {
             query: snapshot.index.analyse_query(&subject(&request.query)),
             asked: Asked::of(&request.query),
             view: snapshot.view(&request.filter, request.as_of),
             codes: vector.and_then(|vector| snapshot.index.encode(vector)),
             vector,
+            others,
             adjusted: None,
             as_of: request.as_of,
             top_k,
@@ -80,4 +95,9 @@ impl<'a> Plan<'a> {
             },
         }
     }
+}
+
+/// Whether it is the unit vector that its space says it is.
+fn is_usable((space, vector): &(&EmbeddingSpace, &[f32])) -> bool {
+    check_unit_vector(vector, usize::from(space.dimensions)).is_ok()
 }

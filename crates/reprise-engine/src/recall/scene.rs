@@ -1,6 +1,6 @@
 //! The scene of one question: everything that its signals are computed from.
 
-use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals};
+use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals, Sample};
 
 use super::candidates::Found;
 use super::plan::Plan;
@@ -18,6 +18,7 @@ const SPEAKERS: usize = 3;
 #[derive(Debug)]
 pub(super) struct Scene<'a> {
     pub(super) index: &'a IndexSnapshot,
+    pub(super) snapshot: &'a Snapshot,
     pub(super) plan: &'a Plan<'a>,
     pub(super) lexical: LexicalSignals<'a>,
     /// The user's words stand among those of others.
@@ -25,8 +26,17 @@ pub(super) struct Scene<'a> {
     /// The question names somebody who speaks in one of the candidates.
     pub(super) named: bool,
     cosines: Scale,
+    /// The same of each of the plan's other spaces: every model spreads its cosines in its own way.
+    other_cosines: Vec<Scale>,
     words: Scale,
     session_words: Scale,
+}
+
+/// A cosine, and how far it stands out among those of its space.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Nearness {
+    pub(super) cosine: f32,
+    pub(super) standard: f32,
 }
 
 /// One candidate as every signal sees it.
@@ -34,6 +44,8 @@ pub(super) struct Scene<'a> {
 pub(super) struct Candidate {
     pub(super) ordinal: u32,
     pub(super) traits: DocTraits,
+    /// It has a vector in a space in which the question has one too.
+    pub(super) compared: bool,
     /// Standard scores of its cosine and of its words.
     pub(super) meaning: f32,
     pub(super) words: f32,
@@ -88,15 +100,20 @@ impl<'a> Scene<'a> {
             .codes
             .as_ref()
             .map(|codes| snapshot.index.sample(codes, looked_at, &plan.view));
-        let sample = sample.unwrap_or_default();
+        let cosines =
+            |sample: Sample| Scale::new(COSINES, sample.mean, sample.deviation, sample.count);
+        let others = plan.others.iter();
+        let others = others.map(|(held, codes)| held.sample(codes, looked_at, &plan.view));
         let (words, session) = (lexical.words, lexical.session_words);
         Self {
             index: &snapshot.index,
+            snapshot,
             plan,
             lexical,
             mixed: plan.view.is_mixed(),
             named: false,
-            cosines: Scale::new(COSINES, sample.mean, sample.deviation, sample.count),
+            cosines: cosines(sample.unwrap_or_default()),
+            other_cosines: others.map(cosines).collect(),
             words: Scale::new(BM25, words.mean, words.deviation, live),
             session_words: Scale::new(BM25, session.mean, session.deviation, live),
         }
@@ -107,12 +124,14 @@ impl<'a> Scene<'a> {
         out.clear();
         out.extend(ordinals.iter().filter_map(|&ordinal| {
             let traits = self.index.traits(ordinal, &self.plan.view)?;
-            let cosine = self.cosine_of(ordinal);
+            let nearness = self.nearness(ordinal);
+            let own = traits.embedded && self.plan.codes.is_some();
             Some(Candidate {
                 ordinal,
                 traits,
-                meaning: self.standard_cosine(cosine),
-                evidence: self.evidence(ordinal, cosine),
+                compared: own || nearness.is_some(),
+                meaning: nearness.map_or(0.0, |near| near.standard),
+                evidence: self.evidence(ordinal, nearness.map(|near| near.cosine)),
                 words: self.words_of(ordinal),
                 session_meaning: 0.0,
                 brevity: 1.0 / (1.0 + traits.terms as f32 / BREVITY_TERMS),
@@ -128,16 +147,25 @@ impl<'a> Scene<'a> {
     /// Standard score of a record's cosine; 0, which is the mean, where one of the two has no
     /// vector: it speaks neither for nor against.
     pub(super) fn meaning_of(&self, ordinal: u32) -> f32 {
-        self.standard_cosine(self.cosine_of(ordinal))
+        self.nearness(ordinal).map_or(0.0, |near| near.standard)
     }
 
-    fn cosine_of(&self, ordinal: u32) -> Option<f32> {
-        let codes = self.plan.codes.as_ref()?;
-        self.index.cosine(codes, ordinal)
-    }
-
-    fn standard_cosine(&self, cosine: Option<f32>) -> f32 {
-        cosine.map_or(0.0, |cosine| self.cosines.standard(cosine))
+    /// How near a record is to the question, in the one space that it has its vector in; `None`
+    /// where one of the two has none there.
+    pub(super) fn nearness(&self, ordinal: u32) -> Option<Nearness> {
+        let own = self.plan.codes.as_ref();
+        if let Some(cosine) = own.and_then(|codes| self.index.cosine(codes, ordinal)) {
+            let standard = self.cosines.standard(cosine);
+            return Some(Nearness { cosine, standard });
+        }
+        let others = self.plan.others.iter().zip(&self.other_cosines);
+        others
+            .map(|((held, codes), scale)| (held.cosine(codes, ordinal), scale))
+            .find_map(|(cosine, scale)| {
+                let cosine = cosine?;
+                let standard = scale.standard(cosine);
+                Some(Nearness { cosine, standard })
+            })
     }
 
     /// How well one record's meaning and words together answer, 0..1: near 0 unless both do. Where

@@ -19,9 +19,14 @@ fn foreign_record(external: &str, axis: usize) -> NewRecord {
 
 /// Opens the bench's file with a model configured.
 fn configured(bench: &mut Bench) -> IndexOrigin {
+    opened_as(bench, space())
+}
+
+/// Opens the bench's file, dropped as it is, with a model that reads this space.
+pub(super) fn opened_as(bench: &mut Bench, space: EmbeddingSpace) -> IndexOrigin {
     drop(bench.engine.take());
     let mut options = EngineOptions::new(DIMENSIONS as u16, 42, bench.now);
-    options.space = Some(space());
+    options.space = Some(space);
     let opened = Engine::open(Arc::new(RealDisk), &bench.path(), &options);
     let (engine, report) = opened.unwrap();
     bench.engine = Some(engine);

@@ -213,10 +213,8 @@ impl Learning {
             new
         });
         self.check_used(run_id, beginning.recall_id, &used, premises)?;
-        let query = beginning
-            .query
-            .as_ref()
-            .map(|query| query.vector.as_slice());
+        // What was begun under another model asked in its space.
+        let query = self.own(beginning.query.as_ref());
         let related = match query {
             Some(query) if ending.fail.is_none() && quality >= COMPLETED => {
                 self.related(query, premises.now)
@@ -300,7 +298,8 @@ impl Learning {
         let query = beginning
             .query
             .as_ref()
-            .or(receipt.and_then(|receipt| receipt.query.as_ref()));
+            .or(receipt.and_then(|receipt| receipt.query.as_ref()))
+            .filter(|query| beginning.query.is_some() || self.own(Some(*query)).is_some());
         let Some(query) = query else {
             return Ok(None);
         };
