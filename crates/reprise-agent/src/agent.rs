@@ -33,6 +33,7 @@ use compaction::{CompactionByRule, compact};
 use consolidation::Consolidation;
 use growth::GraphGrowth;
 use late::LateEmbedding;
+pub(crate) use late::embed_some;
 use requests::Requests;
 use tending::Tending;
 
@@ -93,7 +94,7 @@ impl std::fmt::Debug for MemoryAgentState {
 impl MemoryAgentState {
     fn keep_house(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
         let idle = self.handle.idle();
-        if idle >= self.config.limits.passivate_after {
+        if idle >= self.config.limits.passivate_after && !self.late.is_running() {
             // The writer's last act is a checkpoint; the next question opens the file again.
             tracing::debug!(user = %self.handle.user(), "idle for long; put to sleep");
             let _already = myself.drain().is_err();

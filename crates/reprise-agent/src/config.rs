@@ -15,6 +15,7 @@ use reprise_types::{
 };
 
 use crate::embedder::{OpenEmbedder, PoolOptions};
+use crate::others::OtherModels;
 
 /// Opens one user's file. The caller chooses the disk.
 pub type OpenEngine = Arc<
@@ -50,6 +51,8 @@ pub struct MemoryConfig {
     /// The space of its vectors, where that is known before it is opened; else the first of them
     /// that a memory waits for says it.
     pub space: Option<EmbeddingSpace>,
+    /// Models before that one; without, what they made is found by words until it is made anew.
+    pub others: Option<OtherModels>,
     pub pool: PoolOptions,
     /// What adjusts scores; `None` is each memory's own learner, fed by its runs.
     pub learning: Option<Arc<dyn LearningEngine>>,
@@ -152,6 +155,7 @@ impl MemoryConfig {
             open_engine,
             open_embedder,
             space: None,
+            others: None,
             pool: PoolOptions::default(),
             learning: None,
             learn: LearnSettings::default(),

@@ -40,6 +40,10 @@ struct Inner {
     used: Mutex<Instant>,
     /// Held while the file is rewritten.
     compactions: Arc<tokio::sync::Mutex<()>>,
+    /// Held while a batch of waiting texts is embedded. Every text before this place was tried,
+    /// once in the life of an agent: those that still have no vector are such that the model cannot
+    /// take.
+    embedding: tokio::sync::Mutex<u32>,
 }
 
 impl fmt::Debug for AgentHandle {
@@ -64,6 +68,7 @@ impl AgentHandle {
             born: Instant::now(),
             used: Mutex::new(Instant::now()),
             compactions: Arc::default(),
+            embedding: tokio::sync::Mutex::default(),
         };
         (Self(Arc::new(inner)), receiver)
     }
@@ -114,6 +119,11 @@ impl AgentHandle {
     /// Whose turn it is to rewrite the file.
     pub(crate) fn compactions(&self) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(&self.0.compactions)
+    }
+
+    /// Whose turn it is to embed what waits, and from which place on.
+    pub(crate) fn embedding(&self) -> &tokio::sync::Mutex<u32> {
+        &self.0.embedding
     }
 
     /// Waits until the file is open.

@@ -10,6 +10,7 @@ mod embedder;
 mod handle;
 mod ingest;
 mod job;
+mod others;
 mod protocol;
 mod provider;
 mod relay;
@@ -30,6 +31,7 @@ pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_sn
 pub use embedder::{EmbedPool, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;
 pub use job::Reply;
+pub use others::OtherModels;
 pub use protocol::{EngineWork, MemoryAgentMsg, Own};
 pub use provider::ActorMemoryProvider;
 pub use relay::{

@@ -9,6 +9,7 @@ use reprise_types::{Embedding, MemoryError, NewRecord, UserId, WriteOutcome};
 use serde::Serialize;
 
 use crate::admission::Admission;
+use crate::agent::embed_some;
 use crate::config::MemoryConfig;
 use crate::embedder::{EmbedPool, PoolStats};
 use crate::job::Job;
@@ -208,6 +209,14 @@ impl MemoryService {
         self.provider(user).call(work).await
     }
 
+    /// Embeds some of what waits for the model in a user's memory; whether it is worth going on. An
+    /// agent does the same by itself while it is open.
+    pub async fn embed_waiting(&self, user: &UserId) -> Result<bool, MemoryError> {
+        self.0.admission.refuse_if_closing(user)?;
+        let handle = self.0.directory.agent(user).await?;
+        embed_some(&handle, &self.0.pool).await
+    }
+
     /// Rewrites a user's file without what was forgotten; others write meanwhile. It comes to its
     /// end also where nobody waits for that any more.
     pub async fn compact(&self, user: &UserId) -> Result<CompactionOutcome, MemoryError> {
@@ -271,7 +280,8 @@ impl MemoryService {
             config,
             ..
         } = &*self.0;
-        shutdown::run(admission, directory, pool, config.limits.shutdown_step).await
+        let pools = (pool, config.others.as_ref());
+        shutdown::run(admission, directory, pools, config.limits.shutdown_step).await
     }
 }
 

@@ -10,6 +10,7 @@ use ractor::{ActorCell, call_t};
 
 use crate::admission::Admission;
 use crate::embedder::EmbedPool;
+use crate::others::OtherModels;
 use crate::supervisor::{Children, Directory, MemorySupervisorMsg};
 
 /// How long the supervisor may take to name its children.
@@ -49,7 +50,7 @@ impl ShutdownReport {
 pub(crate) async fn run(
     admission: &Admission,
     directory: &Directory,
-    pool: &EmbedPool,
+    (pool, others): (&EmbedPool, Option<&OtherModels>),
     patience: Duration,
 ) -> ShutdownReport {
     let mut steps = Vec::new();
@@ -62,7 +63,11 @@ pub(crate) async fn run(
     let supervisor = directory.supervisor();
     let Children { relays, .. } = children(directory).await;
     note(ShutdownStep::Relays, drain(relays, patience).await);
-    note(ShutdownStep::Pool, pool.drain(patience).await);
+    let mut ended = pool.drain(patience).await;
+    if let Some(others) = others {
+        ended &= others.drain(patience).await;
+    }
+    note(ShutdownStep::Pool, ended);
     // Asked again: a relay may have woken a sleeping memory.
     let Children { agents, .. } = children(directory).await;
     note(ShutdownStep::Agents, drain(agents, patience).await);

@@ -41,6 +41,11 @@ impl Controls {
     }
 
     pub(crate) fn opener(self: &Arc<Self>) -> OpenEmbedder {
+        self.opener_of(1)
+    }
+
+    /// Opens the embedder of this version: what one makes is like nothing that another makes.
+    pub(crate) fn opener_of(self: &Arc<Self>, version: u64) -> OpenEmbedder {
         let controls = Arc::clone(self);
         Arc::new(move || {
             if controls.missing.load(Ordering::SeqCst) {
@@ -48,22 +53,28 @@ impl Controls {
                     message: "no model file".into(),
                 });
             }
-            let space = EmbeddingSpace {
-                model: "test-words".into(),
-                version: "1".into(),
-                dimensions: DIMENSIONS,
-            };
             Ok(Box::new(WordEmbedder {
-                space,
+                space: space_of(version),
+                seed: 6 + version,
                 controls: Arc::clone(&controls),
             }))
         })
     }
 }
 
+/// The space of a version.
+pub(crate) fn space_of(version: u64) -> EmbeddingSpace {
+    EmbeddingSpace {
+        model: "test-words".into(),
+        version: version.to_string(),
+        dimensions: DIMENSIONS,
+    }
+}
+
 /// Adds up a direction per word. `PANIC` panics, `NAN` gives rubbish.
 struct WordEmbedder {
     space: EmbeddingSpace,
+    seed: u64,
     controls: Arc<Controls>,
 }
 
@@ -91,9 +102,9 @@ impl Embedder for WordEmbedder {
         }
         let mut vector = vec![0.01; usize::from(DIMENSIONS)];
         for word in text.split_whitespace() {
-            let hash = word
-                .bytes()
-                .fold(7_u64, |h, b| h.wrapping_mul(31).wrapping_add(u64::from(b)));
+            let hash = word.bytes().fold(self.seed, |h, b| {
+                h.wrapping_mul(31).wrapping_add(u64::from(b))
+            });
             vector[(hash % u64::from(DIMENSIONS)) as usize] += 1.0;
         }
         normalize(&mut vector);

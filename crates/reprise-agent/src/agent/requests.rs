@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use reprise_engine::{Snapshot, judged, with_wordings};
 use reprise_types::{
-    Calendar, Degraded, Embedding, LearningEngine, MemoryError, NewRecord, Recall, RecallId,
-    RecallRequest, Receipt, WriteOutcome, system_entropy,
+    Calendar, Degraded, Embedding, EmbeddingSpace, LearningEngine, MemoryError, NewRecord, Recall,
+    RecallId, RecallRequest, Receipt, WriteOutcome, system_entropy,
 };
 use tokio::sync::oneshot;
 use tokio::time::{timeout, timeout_at};
@@ -50,6 +50,20 @@ impl Question {
             Self::Here(embedding) => Some(embedding),
             Self::None | Self::Late => None,
         }
+    }
+}
+
+/// A question in the space in use, and in those that records still have their vectors in.
+struct Asked {
+    own: Question,
+    others: Vec<Arc<Embedding>>,
+}
+
+impl Asked {
+    fn parts(&self) -> Vec<(&EmbeddingSpace, &[f32])> {
+        let others = self.others.iter().map(AsRef::as_ref);
+        let all = self.own.of().into_iter().chain(others);
+        all.map(Embedding::parts).collect()
     }
 }
 
@@ -108,6 +122,28 @@ impl Requests {
         }
     }
 
+    /// The vectors of a question in the spaces that there are at this moment.
+    async fn asked(&self, query: &str, patience: Duration) -> Asked {
+        let (own, others) = tokio::join!(
+            self.query_vector(query, patience),
+            timeout(patience, self.other_vectors(query)),
+        );
+        let others = others.unwrap_or_default();
+        Asked { own, others }
+    }
+
+    async fn other_vectors(&self, query: &str) -> Vec<Arc<Embedding>> {
+        let mut vectors = Vec::new();
+        if let (Some(models), Some(memory)) = (&self.config.others, self.handle.newest())
+            && !query.trim().is_empty()
+        {
+            for space in memory.other_spaces() {
+                vectors.extend(models.query(space, query).await);
+            }
+        }
+        vectors
+    }
+
     async fn answer(
         &self,
         request: RecallRequest,
@@ -122,14 +158,14 @@ impl Requests {
         let left = || deadline.saturating_duration_since(Instant::now());
         let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
         let (vector, wordings) = tokio::join!(
-            self.query_vector(&request.query, patience),
+            self.asked(&request.query, patience),
             second::wordings(config, &request.query, patience),
         );
         let expanded = wordings.is_some();
         let mut others = Vec::new();
         for wording in wordings.unwrap_or_default() {
             let patience = left() * EMBED_SHARE.0 / EMBED_SHARE.1;
-            let vector = self.query_vector(&wording, patience).await;
+            let vector = self.asked(&wording, patience).await;
             others.push((wording, vector));
         }
         let (query, top_k) = (request.query.clone(), request.top_k);
@@ -162,7 +198,7 @@ impl Requests {
             recall.results.truncate(top_k);
         }
         self.handle
-            .remember(receipt_of(&recall, vector.of(), config.clock.now()));
+            .remember(receipt_of(&recall, vector.own.of(), config.clock.now()));
         Ok(recall)
     }
 }
@@ -172,8 +208,8 @@ fn search(
     config: &MemoryConfig,
     snapshot: &Snapshot,
     request: &RecallRequest,
-    vector: &Question,
-    others: Vec<(String, Question)>,
+    vector: &Asked,
+    others: Vec<(String, Asked)>,
 ) -> Recall {
     let learning: &dyn LearningEngine = match &config.learning {
         Some(learning) => learning.as_ref(),
@@ -183,9 +219,9 @@ fn search(
         u64::try_from(config.clock.now().timestamp_millis()).unwrap_or_default(),
         system_entropy() >> 48,
     );
-    let ask = |request: &RecallRequest, vector: &Question| {
-        let mut recall = snapshot.recall(request, vector.of().map(Embedding::parts), id, learning);
-        if matches!(vector, Question::Late) {
+    let ask = |request: &RecallRequest, vector: &Asked| {
+        let mut recall = snapshot.recall_in(request, &vector.parts(), id, learning);
+        if matches!(vector.own, Question::Late) {
             for part in &mut recall.degraded {
                 if *part == Degraded::NoQueryVector {
                     *part = Degraded::EmbedderLate;

@@ -19,6 +19,11 @@ impl Drop for Turn {
 }
 
 impl SingleFlight {
+    /// Whether a task runs.
+    pub(super) fn is_running(&self) -> bool {
+        self.running.load(Ordering::Acquire)
+    }
+
     /// Starts what `task` makes, unless one runs.
     pub(super) fn start<F>(&self, task: impl FnOnce() -> F)
     where

@@ -1,0 +1,85 @@
+//! Models that are not in use any more, for questions about what they made: while a memory's
+//! vectors are made anew, what waits is compared with the question in its own space.
+//!
+//! A pool of one thread for each, started when a memory first asks for it.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reprise_types::{Embedding, EmbeddingSpace};
+
+use crate::embedder::{EmbedPool, OpenEmbedder, PoolOptions};
+
+/// How long a model that is not there is done without.
+const RETRY: Duration = Duration::from_mins(1);
+
+/// Knows how the model of a space is opened; `None` for one that it does not know.
+type FindModel = dyn Fn(&EmbeddingSpace) -> Option<OpenEmbedder> + Send + Sync;
+
+/// The models before the one in use. Cheap to clone.
+#[derive(Clone)]
+pub struct OtherModels(Arc<Inner>);
+
+struct Inner {
+    find: Box<FindModel>,
+    pools: Mutex<Vec<(EmbeddingSpace, Option<EmbedPool>)>>,
+}
+
+impl fmt::Debug for OtherModels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OtherModels").finish_non_exhaustive()
+    }
+}
+
+impl OtherModels {
+    /// The models that `find` knows. None is opened yet, and none should be fetched for this.
+    #[must_use]
+    pub fn new(
+        find: impl Fn(&EmbeddingSpace) -> Option<OpenEmbedder> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(Inner {
+            find: Box::new(find),
+            pools: Mutex::default(),
+        }))
+    }
+
+    /// The vector of a question in a space; `None` where there is no model for it.
+    pub(crate) async fn query(
+        &self,
+        space: &EmbeddingSpace,
+        question: &str,
+    ) -> Option<Arc<Embedding>> {
+        let embedded = self.pool(space)?.query(question).await.ok()?;
+        // A model that was replaced under its name makes vectors of another space.
+        (embedded.space == *space).then_some(embedded)
+    }
+
+    fn pool(&self, space: &EmbeddingSpace) -> Option<EmbedPool> {
+        let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, pool)) = pools.iter().find(|(known, _)| known == space) {
+            return pool.clone();
+        }
+        let options = PoolOptions {
+            threads: 1,
+            retry: RETRY,
+            ..PoolOptions::default()
+        };
+        let pool = (self.0.find)(space).map(|open| EmbedPool::start(options, open));
+        pools.push((space.clone(), pool.clone()));
+        pool
+    }
+
+    /// Ends the threads; `false` where some did not end in time.
+    pub(crate) async fn drain(&self, patience: Duration) -> bool {
+        let pools: Vec<_> = {
+            let mut pools = self.0.pools.lock().unwrap_or_else(PoisonError::into_inner);
+            pools.drain(..).filter_map(|(_, pool)| pool).collect()
+        };
+        let mut in_time = true;
+        for pool in pools {
+            in_time &= pool.drain(patience).await;
+        }
+        in_time
+    }
+}
