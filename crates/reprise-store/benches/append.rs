@@ -1,10 +1,8 @@
-//! What a durable append costs as the log grows, what a record weighs, and how fast a file opens;
-//! beside
-//! `RvfStore::ingest_batch`, one vector a call.
+//! The cost of a durable append as the log grows, the bytes per record, and the time to open a
+//! file, compared with `RvfStore::ingest_batch` (one vector a call).
 //!
-//! `cargo bench -p reprise-store --bench append [records]`. Times are of this machine while it did
-//! whatever else it did: read the ratios, which come from one run. No assertion here depends on
-//! time.
+//! `cargo bench -p reprise-store --bench append [records]`. Absolute times depend on the machine's
+//! load: compare the ratios, which come from one run. No assertion depends on time.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -102,7 +100,7 @@ fn first_and_last(name: &str, times: &[Duration], span: usize) {
     );
 }
 
-/// Time this thread was on a core: what a busy machine does not change (Linux only).
+/// CPU time of this thread, which does not depend on the machine's load (Linux only).
 fn on_core() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|n| n.parse().ok());
@@ -204,7 +202,7 @@ fn main() {
         bytes as f64 / records as f64
     );
 
-    // What the index will hand over: codes of 390 bytes a record and words of 90, incompressible.
+    // As the index does: codes of 390 bytes a record and words of 90, incompressible.
     let blob =
         |size: u64| -> Vec<u8> { (0..size / 8).flat_map(|i| mix(i).to_le_bytes()).collect() };
     let derived = vec![(0x41, blob(390 * records)), (0x44, blob(90 * records))];

@@ -10,13 +10,13 @@ use std::io;
 
 use crate::bytes::{ByteReader, put_varint};
 use crate::codec::RawEntry;
-use crate::squeeze::{Squeezer, Unsqueezer};
+use crate::compress::{Compressor, Decompressor};
 
 /// Bytes in front of a block's content.
 pub(crate) const BLOCK_HEAD: usize = 20;
 /// A block is closed at this many entries: one random read unpacks them all.
 pub(crate) const BLOCK_ENTRIES_MAX: usize = 32;
-/// Or at this many bytes.
+/// A block is also closed at this many bytes.
 const BLOCK_RAW_TARGET: usize = 16 * 1024;
 /// No block of ours unpacks to more; a larger claim is damage.
 const BLOCK_RAW_MAX: usize = 64 * 1024 * 1024;
@@ -33,7 +33,7 @@ pub(crate) struct BlockPlace {
 pub(crate) fn put_blocks(
     out: &mut Vec<u8>,
     entries: &[RawEntry],
-    squeezer: &mut Squeezer,
+    compressor: &mut Compressor,
 ) -> io::Result<Vec<BlockPlace>> {
     let mut places = Vec::new();
     let mut raw = Vec::new();
@@ -45,7 +45,7 @@ pub(crate) fn put_blocks(
         count += 1;
         let full = usize::from(count) == BLOCK_ENTRIES_MAX || raw.len() >= BLOCK_RAW_TARGET;
         if full || index + 1 == entries.len() {
-            places.push(put_block(out, &raw, count, squeezer)?);
+            places.push(put_block(out, &raw, count, compressor)?);
             raw.clear();
             count = 0;
         }
@@ -57,9 +57,9 @@ fn put_block(
     out: &mut Vec<u8>,
     raw: &[u8],
     entries: u16,
-    squeezer: &mut Squeezer,
+    compressor: &mut Compressor,
 ) -> io::Result<BlockPlace> {
-    let (encoding, stored) = squeezer.squeeze(raw)?;
+    let (encoding, stored) = compressor.compress(raw)?;
     let start = out.len();
     out.extend_from_slice(&[0; 8]);
     out.extend_from_slice(&(stored.len() as u32).to_le_bytes());
@@ -99,8 +99,8 @@ pub(crate) fn block_places(bytes: &[u8]) -> Option<Vec<BlockPlace>> {
     Some(places)
 }
 
-/// The unpacked bytes of a block that is whole.
-pub(crate) fn unpack(block: &[u8], file_id: u128, tool: &Unsqueezer) -> Option<Vec<u8>> {
+/// The unpacked bytes of a block; `None` where its checksum or length does not hold.
+pub(crate) fn unpack(block: &[u8], file_id: u128, tool: &Decompressor) -> Option<Vec<u8>> {
     let mut reader = ByteReader::new(block);
     let check = reader.u64()?;
     if check != xxhash_rust::xxh3::xxh3_64(block.get(8..)?) {
@@ -114,7 +114,7 @@ pub(crate) fn unpack(block: &[u8], file_id: u128, tool: &Unsqueezer) -> Option<V
     if raw_size > BLOCK_RAW_MAX || reader.remaining() != stored_size {
         return None;
     }
-    tool.unsqueeze(encoding, reader.take(stored_size)?, raw_size, file_id)
+    tool.decompress(encoding, reader.take(stored_size)?, raw_size, file_id)
 }
 
 /// The entries of an unpacked block.
@@ -142,7 +142,7 @@ pub(crate) fn entry(raw: &[u8], index: u16) -> Option<(u8, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::squeeze::LEVEL_PACK;
+    use crate::compress::LEVEL_PACK;
 
     fn some_entries(count: u8) -> Vec<RawEntry> {
         (0..count)
@@ -155,11 +155,11 @@ mod tests {
 
     #[test]
     fn entries_come_back_in_order_over_several_blocks() {
-        let mut squeezer = Squeezer::new(LEVEL_PACK, 7).unwrap();
-        let tool = Unsqueezer::default();
+        let mut compressor = Compressor::new(LEVEL_PACK, 7).unwrap();
+        let tool = Decompressor::default();
         let entries_in = some_entries(70);
         let mut out = Vec::new();
-        let places = put_blocks(&mut out, &entries_in, &mut squeezer).unwrap();
+        let places = put_blocks(&mut out, &entries_in, &mut compressor).unwrap();
         assert_eq!(block_places(&out), Some(places.clone()));
         assert_eq!(
             places.iter().map(|p| p.entries).collect::<Vec<_>>(),
@@ -177,13 +177,13 @@ mod tests {
 
     #[test]
     fn any_changed_byte_is_noticed() {
-        let mut squeezer = Squeezer::new(LEVEL_PACK, 7).unwrap();
+        let mut compressor = Compressor::new(LEVEL_PACK, 7).unwrap();
         let mut out = Vec::new();
-        put_blocks(&mut out, &some_entries(3), &mut squeezer).unwrap();
+        put_blocks(&mut out, &some_entries(3), &mut compressor).unwrap();
         for at in 0..out.len() {
             let mut bad = out.clone();
             bad[at] ^= 1;
-            assert_eq!(unpack(&bad, 7, &Unsqueezer::default()), None, "byte {at}");
+            assert_eq!(unpack(&bad, 7, &Decompressor::default()), None, "byte {at}");
         }
     }
 }

@@ -1,6 +1,4 @@
-//! Little-endian bytes: appending to a `Vec<u8>` and reading from a slice that may lie.
-//!
-//! Fixed-width numbers, varints, strings.
+//! Little-endian bytes: appending to a `Vec<u8>` and reading from an untrusted slice.
 
 /// Appends the low 7 bits first, the high bit of each byte saying that more follow.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {

@@ -12,6 +12,7 @@ use rvf_types::FileIdentity;
 
 use crate::bytes::ByteReader;
 use crate::commit::FileFacts;
+use crate::compress::{Decompressor, uncompressed};
 use crate::directory::Directory;
 use crate::disk::DiskFile;
 use crate::frame::{
@@ -19,7 +20,6 @@ use crate::frame::{
     TYPE_VECTORS, header_bytes, is_derived, padding, parse_header, put_segment, segment_size,
 };
 use crate::options::{Damage, DerivedPart, DerivedSet};
-use crate::squeeze::{Unsqueezer, unpacked};
 
 /// In a directory's encoding: its long lists stand in chunks.
 const IN_CHUNKS: u8 = 4;
@@ -153,7 +153,7 @@ pub(crate) fn write(
 fn directory_payload(facts: &FileFacts, directory: &Directory) -> Vec<u8> {
     let raw = directory.encode(facts.stride());
     let raw_size = raw.len() as u64;
-    let (encoding, stored) = unpacked(raw, facts.file_id);
+    let (encoding, stored) = uncompressed(raw, facts.file_id);
     let preamble = facts.preamble(TYPE_DIRECTORY, 0, directory.seq).bytes();
     let mut payload = Vec::with_capacity(stored.len() + PREAMBLE_SIZE + 9);
     payload.extend_from_slice(&preamble);
@@ -230,7 +230,7 @@ fn read_payload(
     Ok((hasher.digest128().to_le_bytes() == header.hash).then_some(payload))
 }
 
-/// A derived blob that is not to be read: only that it is there, and this checkpoint's.
+/// Checks that a derived blob exists and belongs to this checkpoint, without reading it.
 fn leave_part(
     file: &Arc<dyn DiskFile>,
     part: &Part,
@@ -252,7 +252,7 @@ fn leave_part(
     }))
 }
 
-/// The seal at `offset` and the directory it vouches for, with the seal already taken note of.
+/// The seal at `offset` and the directory that it covers, already updated with the seal.
 pub(crate) fn load(
     file: &dyn DiskFile,
     facts: &FileFacts,
@@ -288,9 +288,9 @@ fn parse_directory(payload: Vec<u8>, facts: &FileFacts, seq: u64) -> Option<Dire
         (reader.remaining() == raw_size).then_some(())?;
         Directory::decode(payload, stored, facts.stride())
     } else {
-        let tool = Unsqueezer::default();
+        let tool = Decompressor::default();
         let stored = payload.get(stored..)?;
-        let raw = tool.unsqueeze(encoding & !IN_CHUNKS, stored, raw_size, facts.file_id)?;
+        let raw = tool.decompress(encoding & !IN_CHUNKS, stored, raw_size, facts.file_id)?;
         if encoding & IN_CHUNKS == 0 {
             Directory::decode_run(&raw, facts.stride())
         } else {
@@ -300,8 +300,8 @@ fn parse_directory(payload: Vec<u8>, facts: &FileFacts, seq: u64) -> Option<Dire
     directory.filter(|directory| directory.seq == seq)
 }
 
-/// The derived blobs of a checkpoint, those with a tag in `leave` left where they are;
-/// `Err(damage)` inside where one of them is not whole.
+/// The derived blobs of a checkpoint; those whose tag is in `leave` are not read. The inner `Err`
+/// is the damage of the first blob that is not whole.
 pub(crate) fn load_derived(
     file: &Arc<dyn DiskFile>,
     facts: &FileFacts,

@@ -1,7 +1,5 @@
 //! A growing list that can be snapshotted in constant time: chunks behind `Arc`, copied on write,
 //! and read out of their saved form when they are first asked for.
-//!
-//! The container.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -9,8 +7,8 @@ use std::sync::{Arc, OnceLock};
 /// Items per chunk: what one write copies at most while a snapshot is alive.
 pub(crate) const CHUNK: usize = 256;
 
-/// Reads the items of the chunk of this number, which are so many; what makes no sense is replaced,
-/// so that every other item keeps its place.
+/// Reads a chunk: its number and its count of items. Items that cannot be decoded are replaced by a
+/// placeholder, so that every other item keeps its index.
 pub(crate) type ReadChunk<T> = Arc<dyn Fn(usize, usize) -> Vec<T> + Send + Sync>;
 
 /// Cloning is two words; a write copies the chunk it touches if a clone still shows it.
@@ -24,7 +22,7 @@ pub struct Chunked<T> {
     len: usize,
 }
 
-/// One chunk, as items or as the way to them.
+/// One chunk: its items, or how to read them.
 struct Chunk<T> {
     items: OnceLock<Vec<T>>,
     saved: Option<Saved<T>>,
@@ -88,7 +86,7 @@ impl<T> Default for Chunked<T> {
 }
 
 impl<T: Clone> Chunked<T> {
-    /// `len` items that `read` has.
+    /// `len` items, read by `read` when first asked for.
     pub(crate) fn saved(len: usize, read: &ReadChunk<T>) -> Self {
         let chunk = |number: usize| {
             Arc::new(Chunk {
@@ -110,12 +108,10 @@ impl<T: Clone> Chunked<T> {
         self.len
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The item at a place.
     pub fn get(&self, index: usize) -> Option<&T> {
         let chunk = self
             .chunks
@@ -124,7 +120,7 @@ impl<T: Clone> Chunked<T> {
         chunk.items().get(index % CHUNK)
     }
 
-    /// The item at a place, to be changed; its chunk is copied where a clone shows it.
+    /// The item for writing; its chunk is copied where a clone shares it.
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
         if index >= self.len {
             return None;
@@ -133,7 +129,6 @@ impl<T: Clone> Chunked<T> {
         Arc::make_mut(chunk).items_mut()?.get_mut(index % CHUNK)
     }
 
-    /// Puts an item at the end.
     pub fn push(&mut self, item: T) {
         let chunks = Arc::make_mut(&mut self.chunks);
         let last = chunks
@@ -149,19 +144,17 @@ impl<T: Clone> Chunked<T> {
         self.len += 1;
     }
 
-    /// The items, from the first on.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.items().iter())
     }
 
-    /// The items, chunk by chunk.
     pub(crate) fn chunks(&self) -> impl Iterator<Item = &[T]> {
         self.chunks.iter().map(|chunk| chunk.items().as_slice())
     }
 }
 
 impl<T> FromIterator<T> for Chunked<T> {
-    /// Chunk by chunk: pushing one by one would ask for each whether its chunk is shared.
+    /// Chunk by chunk: pushing one by one would check for each item whether its chunk is shared.
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut items = items.into_iter();
         let mut chunks = Vec::new();

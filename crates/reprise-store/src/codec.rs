@@ -1,7 +1,6 @@
 //! The bytes of an entry (format 1): kind numbers, field order, flags. `docs/FORMAT.md` draws them.
 //!
-//! `Entry` to bytes and back, and the outline that the directory needs of each entry. A number in
-//! this file never changes its meaning.
+//! A number in this file never changes its meaning.
 
 mod annotation;
 mod fields;
@@ -46,7 +45,6 @@ pub(crate) fn vector_from_bytes(bytes: &[u8]) -> Vec<f32> {
     numbers.iter().map(|n| f32::from_le_bytes(*n)).collect()
 }
 
-/// An entry's bytes, its outline and its vector's bytes.
 pub(crate) struct Encoded {
     pub(crate) raw: RawEntry,
     pub(crate) outline: Outline,

@@ -1,17 +1,15 @@
-//! A commit in bytes: a `VEC_SEG` in rvf-runtime's dialect, where there are vectors, then the
-//! commit segment that makes it count.
-//!
-//! The fixed part of a commit segment and the layout of `VEC_SEG`.
+//! A commit in bytes: a `VEC_SEG` as rvf-runtime writes it, where there are vectors, then the
+//! commit segment that makes it valid.
 
 use std::io;
 
 use crate::block::{self, BlockPlace, put_blocks};
 use crate::bytes::ByteReader;
 use crate::codec::{Encoded, Outline, RawEntry};
+use crate::compress::{Compressor, Decompressor};
 use crate::frame::{
     HEADER_SIZE, PREAMBLE_SIZE, Preamble, TYPE_COMMIT, TYPE_VECTORS, put_segment, segment_size,
 };
-use crate::squeeze::{Squeezer, Unsqueezer};
 
 /// Set on the commits that compaction writes: they all carry the sequence number of the last commit
 /// that went into them.
@@ -21,7 +19,7 @@ pub(crate) const FIXED_SIZE: usize = PREAMBLE_SIZE + 48;
 /// Bytes before the first vector of a `VEC_SEG` payload: dimensions u16, count u32.
 const VECTORS_HEAD: u64 = 6;
 
-/// What stays the same in every segment of one file.
+/// The facts that every segment of one file repeats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileFacts {
     pub(crate) file_id: u128,
@@ -115,14 +113,13 @@ impl CommitHead {
     }
 }
 
-/// One entry of a commit, as the directory takes it in.
+/// One entry of a commit, as the directory reads it.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) outline: Outline,
     /// File offset of its block.
     pub(crate) block: u64,
     pub(crate) block_size: u32,
-    /// Its position within the block.
     pub(crate) index: u16,
 }
 
@@ -136,15 +133,15 @@ pub(crate) struct Built {
     pub(crate) placed: Vec<Placed>,
 }
 
-/// Lays out a commit at `base`. `head` brings all but the counts and sizes; `vectors` are the rvf
-/// ids and bytes, in the order of the entries that own them.
+/// Lays out a commit at `base`. Counts and sizes in `head` are filled in; `vectors` are the rvf ids
+/// and bytes, in the order of the entries that own them.
 pub(crate) fn build(
     mut head: CommitHead,
     facts: &FileFacts,
     base: u64,
     entries: Vec<Encoded>,
     ids: &[u64],
-    squeezer: &mut Squeezer,
+    compressor: &mut Compressor,
 ) -> io::Result<Built> {
     let mut bytes = Vec::new();
     let vectors: Vec<&[u8]> = entries.iter().filter_map(|e| e.vector.as_deref()).collect();
@@ -155,7 +152,7 @@ pub(crate) fn build(
     head.vectors_size = bytes.len() as u64;
     let raw: Vec<RawEntry> = entries.iter().map(|e| e.raw.clone()).collect();
     let mut blocks = Vec::new();
-    let places = put_blocks(&mut blocks, &raw, squeezer)?;
+    let places = put_blocks(&mut blocks, &raw, compressor)?;
     head.entries = entries.len() as u32;
     head.blocks = places.len() as u32;
     let mut payload = Vec::with_capacity(FIXED_SIZE + blocks.len());
@@ -204,13 +201,12 @@ fn vectors_payload(facts: &FileFacts, ids: &[u64], vectors: &[&[u8]]) -> Vec<u8>
     payload
 }
 
-/// A commit as it was read back: its segment hash held.
+/// A commit read from the file, its segment hash verified.
 #[derive(Debug)]
 pub(crate) struct ReadCommit {
     /// Where the commit segment begins.
     pub(crate) offset: u64,
     pub(crate) head: CommitHead,
-    /// The whole payload.
     pub(crate) payload: Vec<u8>,
 }
 
@@ -220,8 +216,8 @@ impl ReadCommit {
         self.offset.saturating_sub(self.head.vectors_size)
     }
 
-    /// Every entry; `None` where a block or a known entry makes no sense.
-    pub(crate) fn raw_entries(&self, file_id: u128, tool: &Unsqueezer) -> Option<Vec<RawEntry>> {
+    /// Every entry; `None` where a block or an entry of a known kind cannot be decoded.
+    pub(crate) fn raw_entries(&self, file_id: u128, tool: &Decompressor) -> Option<Vec<RawEntry>> {
         let body = self.payload.get(FIXED_SIZE..)?;
         let mut all = Vec::with_capacity(self.head.entries.min(65_536) as usize);
         for place in block::block_places(body)? {
@@ -231,8 +227,8 @@ impl ReadCommit {
         (all.len() == self.head.entries as usize).then_some(all)
     }
 
-    /// What the directory takes in.
-    pub(crate) fn placed(&self, file_id: u128, tool: &Unsqueezer) -> Option<Vec<Placed>> {
+    /// The commit's entries for the directory.
+    pub(crate) fn placed(&self, file_id: u128, tool: &Decompressor) -> Option<Vec<Placed>> {
         let entries = self.raw_entries(file_id, tool)?;
         let outlines: Vec<Outline> = entries
             .iter()

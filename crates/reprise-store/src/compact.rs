@@ -1,7 +1,7 @@
 //! Compaction: a new file beside the old one, with what is live and nothing else.
 //!
-//! Starting, running and finishing. Until the rename at the very end the old file is the memory; a
-//! compaction that fails or is killed before changes nothing.
+//! Until the rename at the very end the old file is the memory; a compaction that fails or is
+//! killed before then changes nothing.
 
 mod pack;
 
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::checkpoint;
 use crate::commit::{CommitHead, FIXED_SIZE, FileFacts, ReadCommit};
+use crate::compress::Decompressor;
 use crate::directory::{Directory, Folding};
 use crate::disk::{Disk, DiskFile, DiskLock, LockAttempt};
 use crate::entry::CommitSeq;
@@ -21,9 +22,8 @@ use crate::log::{Log, SUFFIX_COMPACT, beside, check_tags};
 use crate::options::CompactionReport;
 use crate::reader::{LogReader, ReadTools};
 use crate::scan::{Found, Scan};
-use crate::squeeze::Unsqueezer;
 
-/// Frees the log for the next compaction when this one is done or dropped.
+/// Permits the next compaction when dropped.
 #[derive(Debug)]
 struct Turn(Arc<AtomicBool>);
 
@@ -65,13 +65,13 @@ pub struct Compacted {
 }
 
 impl Log {
-    /// Whether one is prepared, running or waiting to be finished.
+    /// Whether a compaction is prepared, running or waiting to be finished.
     pub fn is_compacting(&self) -> bool {
         self.compacting.load(Ordering::Acquire)
     }
 
     /// Prepares a compaction of everything up to the last commit, with the caller's blobs as of
-    /// that; costs next to nothing.
+    /// that commit. Cheap: no data is copied yet.
     pub fn start_compaction(
         &mut self,
         derived: Vec<(u8, Vec<u8>)>,
@@ -125,8 +125,8 @@ impl Log {
         }
     }
 
-    /// Adds to the new file what was committed meanwhile, and puts it in the old one's place.
-    /// Readers taken before go on with the old file.
+    /// Appends to the new file what was committed meanwhile, and renames it over the old one.
+    /// Existing readers go on with the old file.
     pub fn finish_compaction(&mut self, done: Compacted) -> Result<CompactionReport, StoreError> {
         let temporary = done.temporary.clone();
         let finished = self.try_finish(done);
@@ -156,7 +156,7 @@ impl Log {
         let end = done.end;
         let lock = lock_new(&*self.disk, &done.temporary).map_err(&io)?;
         if lock.identity().map_err(&io)? != done.file.identity().map_err(&io)? {
-            // A compaction of a log that was closed meanwhile has taken the name.
+            // A compaction of an earlier handle to this log already uses the temporary name.
             let path = path.clone();
             return Err(StoreError::StaleCompaction { path });
         }
@@ -178,8 +178,8 @@ impl Log {
 }
 
 impl Compacted {
-    /// Copies what was committed up to a snapshot of the same log, so that less is left to do when
-    /// it is finished. Any thread will do.
+    /// Copies what was committed up to a snapshot of the same log, so that `finish_compaction` has
+    /// less to do. May run on any thread.
     pub fn catch_up(&mut self, to: &LogReader) -> Result<(), StoreError> {
         let snapshot = &*to.snapshot;
         if Arc::ptr_eq(&snapshot.file, &self.source) {
@@ -188,22 +188,21 @@ impl Compacted {
         Ok(())
     }
 
-    /// The commit up to which its checkpoint covers the log.
     pub fn covers(&self) -> CommitSeq {
         CommitSeq(self.checkpoint.0)
     }
 
-    /// Bytes of the log, up to a snapshot of it, that are not in the new file yet.
+    /// Bytes of the log, up to a snapshot of it, not yet copied to the new file.
     pub fn behind(&self, to: &LogReader) -> u64 {
         to.snapshot.end.saturating_sub(self.source_end)
     }
 
-    /// Copies the commits up to `end`, with their places corrected.
+    /// Copies the commits up to `end`, with their offsets rewritten.
     fn copy_until(&mut self, end: u64, path: &Path) -> Result<(), StoreError> {
         let io = StoreError::io("compact", path);
         let (source, facts) = (Arc::clone(&self.source), self.facts);
         let mut scan = Scan::new(source, self.source_end, end, facts.file_id);
-        let tool = Unsqueezer::default();
+        let tool = Decompressor::default();
         while let Some(found) = scan.next().map_err(&io)? {
             match found {
                 Found::Commit(commit, true) => {
@@ -232,7 +231,7 @@ fn copy_commit(
     done: &mut Compacted,
     facts: &FileFacts,
     commit: &ReadCommit,
-    tool: &Unsqueezer,
+    tool: &Decompressor,
 ) -> io::Result<()> {
     let mut bytes = Vec::new();
     if commit.head.vectors_size > 0 {
@@ -277,7 +276,7 @@ fn copy_commit(
     Ok(())
 }
 
-/// The writer's lock on the new file, held before its name is known to anybody.
+/// The writer's lock on the new file, taken before the file gets its public name.
 fn lock_new(disk: &dyn Disk, temporary: &Path) -> io::Result<Box<dyn DiskLock>> {
     match disk.lock(temporary)? {
         LockAttempt::Held(lock) => Ok(lock),

@@ -1,6 +1,4 @@
 //! The directory: where every record and vector stands, folded from the log, one slot an ordinal.
-//!
-//! The fold of commits into slots.
 
 mod codec;
 
@@ -15,7 +13,6 @@ use crate::codec::{Outline, Tombstone, VectorMark};
 use crate::commit::{FileFacts, Placed};
 use crate::frame::segment_size;
 
-/// What an ordinal stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SlotState {
     Live,
@@ -29,7 +26,6 @@ pub(crate) struct Slot {
     /// Live: file offset of the block. Forgotten: index of the tombstone.
     pub(crate) place: u64,
     pub(crate) block_size: u32,
-    /// Position within the block.
     pub(crate) index: u16,
     /// 0: no vector; else one more than the index of its space.
     pub(crate) space: u16,
@@ -59,20 +55,19 @@ pub(crate) struct VectorSegment {
     pub(crate) payload_size: u64,
 }
 
-/// Everything that is known of the log without reading it. Cheap to clone.
+/// The state of the log in memory: enough to find any record without scanning. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Directory {
-    /// The last commit.
     pub(crate) seq: u64,
-    /// The last commit that compaction merged; 0 where there was none.
+    /// The last commit merged by a compaction; 0 for none.
     pub(crate) horizon: u64,
     /// Offset of the last commit segment; 0 where there is none.
     pub(crate) last_commit: u64,
     /// Offset of the newest seal; 0 where there is none.
     pub(crate) seal: u64,
-    /// Bytes of the newest checkpoint, which the next one makes superfluous.
+    /// Bytes of the newest checkpoint, dead once the next one is written.
     pub(crate) checkpoint_bytes: u64,
-    /// Bytes that nothing needs any more.
+    /// Bytes that a compaction would drop.
     pub(crate) dead_bytes: u64,
     pub(crate) forgotten: u32,
     pub(crate) lost: u32,
@@ -83,7 +78,7 @@ pub(crate) struct Directory {
     pub(crate) cursors: BTreeMap<String, u64>,
 }
 
-/// A commit to be folded in, already known to continue the log.
+/// A commit to be applied, already checked to continue the log.
 #[derive(Debug)]
 pub(crate) struct Folding<'a> {
     pub(crate) seq: u64,
@@ -210,8 +205,8 @@ impl Directory {
         })
     }
 
-    /// How many entries the block has in which `ordinal` is the one of this index: up to the last
-    /// forgotten record of it that is known by its index.
+    /// A lower bound for the entries of the block in which `ordinal` has this index: up to the last
+    /// forgotten record in it whose index is known.
     fn entries_about(&self, ordinal: u32, index: u16) -> u64 {
         let mut last = index;
         for next in ordinal.saturating_add(1).. {
@@ -259,8 +254,8 @@ impl Directory {
         u16::try_from(index + 1).unwrap_or(0)
     }
 
-    /// Takes over what a later directory knows of commits that are gone: their records are lost,
-    /// but what they forgot stays forgotten.
+    /// Takes over from a later directory what missing commits did: their records are lost, but what
+    /// they forgot stays forgotten.
     pub(crate) fn adopt(&mut self, known: &Self) {
         for (ordinal, slot) in known.slots.iter().enumerate() {
             if ordinal == self.slots.len() {
@@ -281,14 +276,14 @@ impl Directory {
         self.seq = known.seq;
     }
 
-    /// Takes note of a checkpoint that is whole: everything from `start` to the end of its seal.
+    /// Records a complete checkpoint, from `start` to the end of its seal.
     pub(crate) fn sealed(&mut self, seal: u64, start: u64, end: u64) {
         self.dead_bytes += self.checkpoint_bytes;
         self.checkpoint_bytes = end - start;
         self.seal = seal;
     }
 
-    /// Ids of vectors that stand in a listed `VEC_SEG` but must not be found any more.
+    /// Ids of vectors in a listed `VEC_SEG` that are deleted.
     pub(crate) fn deleted_ids(&self) -> Vec<u64> {
         let forgotten =
             |(_, slot): &(usize, &Slot)| slot.state == SlotState::Forgotten && slot.vector != 0;
@@ -299,7 +294,7 @@ impl Directory {
             .collect()
     }
 
-    /// About the bytes that compaction gives back, but for what it writes itself.
+    /// Approximate bytes that a compaction frees, not counting what it writes.
     pub(crate) fn reclaimable(&self) -> u64 {
         let framing = segment_size(0) * (self.vectors.len() as u64).saturating_sub(1);
         self.dead_bytes + framing

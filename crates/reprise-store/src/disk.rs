@@ -1,7 +1,5 @@
-//! The one seam to the operating system: files that can be read at an offset, written, cut, synced,
-//! renamed and locked.
-//!
-//! The `Disk` traits.
+//! The crate's only interface to the file system: read at an offset, write, truncate, sync, rename,
+//! lock.
 
 mod real;
 mod sim;
@@ -14,14 +12,14 @@ use std::sync::Arc;
 pub use real::RealDisk;
 pub use sim::{Crash, SimDisk};
 
-/// Which file a name or a handle stands for: device and inode.
+/// Identity of a file: device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
     pub device: u64,
     pub inode: u64,
 }
 
-/// A place that holds files.
+/// A file system: the real one or a simulated one.
 pub trait Disk: Debug + Send + Sync {
     /// Opens an existing file for reading, and for writing where `writable`.
     fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>>;
@@ -32,27 +30,26 @@ pub trait Disk: Debug + Send + Sync {
     /// Takes the writer's lock on an existing file, through a handle of its own.
     fn lock(&self, path: &Path) -> io::Result<LockAttempt>;
 
-    /// What `path` names now, `None` where there is nothing.
+    /// The file that `path` names now; `None` for none.
     fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>>;
 
-    /// Makes `to` name what `from` names, replacing what it named before, in one step.
+    /// Renames atomically, replacing what `to` named before.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Lets `to` name what `from` names, too; where it names something, `AlreadyExists`.
+    /// A hard link; `AlreadyExists` where `to` names something.
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Makes the folder of `path` where it is missing, closed to other users.
+    /// Makes the parent folder of `path` where it is missing, accessible to its owner only.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
 
-    /// Removes a name; fine where there is none.
+    /// Removes a name; not an error where there is none.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
-    /// Makes creations, renames and removals within the folder of `path` durable.
+    /// Syncs the parent folder of `path`: makes creations, renames and removals durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
 }
 
 pub trait DiskFile: Debug + Send + Sync {
-    /// Bytes in it.
     fn size(&self) -> io::Result<u64>;
 
     /// Fills `out` from `offset`; fails with `UnexpectedEof` where the file ends earlier.
@@ -61,7 +58,7 @@ pub trait DiskFile: Debug + Send + Sync {
     /// Writes all of `bytes` at `offset`.
     fn write_all_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file to `size` bytes, or extends it with zeros.
+    /// Truncates the file to `size` bytes, or extends it with zeros.
     fn set_size(&self, size: u64) -> io::Result<()>;
 
     /// Returns once content and size are on stable storage.
@@ -69,21 +66,21 @@ pub trait DiskFile: Debug + Send + Sync {
 
     fn identity(&self) -> io::Result<FileIdentity>;
 
-    /// How many names it has; 0 once it is removed.
+    /// Number of hard links; 0 once it is removed.
     fn links(&self) -> io::Result<u64>;
 }
 
-/// What came of asking for the lock.
+/// Result of trying to take the lock.
 #[derive(Debug)]
 pub enum LockAttempt {
     /// Ours until the value is dropped.
     Held(Box<dyn DiskLock>),
-    /// Another writer has it: who, where the system tells.
+    /// Another writer holds it; names the process where the system reports it.
     Refused(Option<String>),
 }
 
 /// The writer's lock; dropping it releases the file.
 pub trait DiskLock: Debug + Send + Sync {
-    /// The file that is locked, which may no longer be the one its name stands for.
+    /// The locked file, which may no longer be the one its path names.
     fn identity(&self) -> io::Result<FileIdentity>;
 }

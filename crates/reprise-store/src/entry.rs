@@ -1,6 +1,4 @@
-//! What the log is made of: entries, commits, and the sequence that orders them.
-//!
-//! The caller's view of one entry.
+//! The entries of the log, commits, and their sequence numbers.
 
 use std::fmt;
 
@@ -19,7 +17,7 @@ impl fmt::Display for CommitSeq {
     }
 }
 
-/// One thing the log says. A later minor version may add kinds, which this one keeps and skips.
+/// One entry of the log. A later minor version may add kinds; this one preserves and skips them.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Entry {
@@ -39,7 +37,6 @@ pub enum Entry {
         ordinal: u32,
         /// Its id, which the stub keeps.
         id: RecordId,
-        /// When.
         at: DateTime<Utc>,
         reason: String,
         /// Hash of the forgotten text, which the stub keeps.
@@ -48,28 +45,23 @@ pub enum Entry {
         /// bring the record back. (Asked for by the engine; at most `LIST_ITEMS_MAX`.)
         keys: Vec<u128>,
     },
-    /// How far a stream has been consumed; the last one of each stream counts.
+    /// The position up to which a stream was consumed; the last entry of each stream is in force.
     Cursor {
         stream: String,
         /// The last sequence number that was taken from it.
         seq: u64,
     },
-    /// Something is said of a record that is there. Compaction leaves out what is said of the
-    /// forgotten.
+    /// An annotation of an existing record. Compaction drops annotations of forgotten records.
     Annotated {
         ordinal: u32,
-        /// When.
         at: DateTime<Utc>,
         annotation: Annotation,
     },
-    /// One thing said of a run, or of learning itself. The engine checks it; the log keeps it.
+    /// An event of a run or of the learner. The engine checks it; the log only stores it.
     Learning(Box<LearningEvent>),
     /// An ordinal whose record is damaged beyond reading. Made by `replay` only, so that ordinals
     /// stay dense; `append` refuses it.
-    Lost {
-        /// Which ordinal.
-        ordinal: u32,
-    },
+    Lost { ordinal: u32 },
 }
 
 /// The receipt of an acknowledged commit: whole and on disk.

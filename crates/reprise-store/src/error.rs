@@ -1,6 +1,4 @@
-//! Every way the store can refuse, each a sentence that says what to do next.
-//!
-//! `StoreError` and who must act on it.
+//! Errors of the store. Each message says what to do next.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,18 +12,14 @@ use reprise_types::ErrorKind;
 pub enum StoreError {
     #[error("cannot {action} {}: {cause}; {}", .path.display(), advice(.cause))]
     Io {
-        /// What was tried, as a verb.
+        /// The operation, as a verb phrase.
         action: &'static str,
         path: PathBuf,
-        /// The system's answer.
         cause: io::Error,
     },
     /// No file there and `create` was not asked for.
     #[error("there is no memory at {}; check the path or create it first", .path.display())]
-    Missing {
-        /// Where it was looked for.
-        path: PathBuf,
-    },
+    Missing { path: PathBuf },
     /// Something else lives under this name; it was not touched.
     #[error(
         "{} is not a Reprise memory ({why}); move it away or choose another directory",
@@ -41,7 +35,6 @@ pub enum StoreError {
     NewerFormat {
         path: PathBuf,
         found: u16,
-        /// The newest this build reads.
         supported: u16,
     },
     /// The file holds vectors of another length than asked for.
@@ -52,7 +45,6 @@ pub enum StoreError {
     WrongDimensions {
         path: PathBuf,
         got: u16,
-        /// What the caller asked for.
         expected: u16,
     },
     #[error("{} is in use by {holder}; end that one first (a daemon: `reprise stop`)", .path.display())]
@@ -61,35 +53,22 @@ pub enum StoreError {
         /// A process id where the system tells, else "another process".
         holder: String,
     },
-    /// Opened for reading only.
     #[error("{} was opened read-only; open it for writing", .path.display())]
     ReadOnly { path: PathBuf },
-    /// An earlier write or sync failed, and the disk does not let us take back what it left.
+    /// An earlier write or sync failed, and what it left in the file could not be cut off.
     #[error(
         "an earlier write to {} failed ({cause}) and cannot be taken back yet; check the disk, \
          what was acknowledged is safe",
         .path.display()
     )]
-    Poisoned {
-        path: PathBuf,
-        /// The first failure's sentence.
-        cause: String,
-    },
+    Poisoned { path: PathBuf, cause: String },
     /// The path does not name the file in use any more. The write was not kept.
     #[error("{} was {what}", .path.display())]
     Displaced { path: PathBuf, what: Displacement },
-    /// A record that was never written.
     #[error("there is no record {ordinal}, the log has {records}; use an ordinal it returned")]
-    NoRecord {
-        /// The ordinal asked for.
-        ordinal: u32,
-        /// How many ordinals the log has given out.
-        records: u32,
-    },
-    /// A record that was forgotten.
+    NoRecord { ordinal: u32, records: u32 },
     #[error("record {ordinal} was forgotten at {at} ({reason}); its content is gone")]
     Forgotten {
-        /// The ordinal asked for.
         ordinal: u32,
         /// When.
         at: DateTime<Utc>,
@@ -98,9 +77,8 @@ pub enum StoreError {
     /// A record whose bytes are damaged or were skipped by recovery. Never served.
     #[error("record {ordinal} is damaged on disk (offset {offset}); restore it from a backup")]
     DamagedRecord {
-        /// The ordinal asked for.
         ordinal: u32,
-        /// Where its block should be; 0 where even that is unknown.
+        /// File offset of its block; 0 where unknown.
         offset: u64,
     },
     /// Something in the file is damaged beyond what recovery can step over.
@@ -120,21 +98,16 @@ pub enum StoreError {
     /// A commit larger than one commit may be.
     #[error("the commit has {got} {what}, at most {limit} fit; split it into several commits")]
     CommitTooLarge {
-        /// Entries or bytes.
+        /// The unit: entries or bytes.
         what: &'static str,
         got: usize,
         limit: usize,
     },
-    /// No ordinals left.
     #[error("the log holds {records} records, which is all one file can; start a new file")]
     Full { records: u32 },
     /// The commits asked for were merged by compaction.
     #[error("commits up to {horizon} were merged, so replay after {after} is not possible; use 0")]
-    Compacted {
-        after: u64,
-        /// The last merged commit.
-        horizon: u64,
-    },
+    Compacted { after: u64, horizon: u64 },
     /// Only one compaction at a time.
     #[error("a compaction of {} is under way; wait for it to finish", .path.display())]
     CompactionUnderWay { path: PathBuf },
@@ -143,7 +116,7 @@ pub enum StoreError {
     StaleCompaction { path: PathBuf },
 }
 
-/// What became of a file in use, behind the back of its writer.
+/// How another process displaced a file in use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Displacement {
     /// Removed, and not put back yet.
@@ -181,7 +154,6 @@ fn kept_at(rescued: Option<&std::path::Path>) -> String {
 }
 
 impl StoreError {
-    /// Who must act.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -211,7 +183,7 @@ impl StoreError {
         }
     }
 
-    /// Wraps the system's answer to `action` on `path`.
+    /// Wraps an I/O error of `action` on `path`.
     pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl Fn(io::Error) -> Self {
         move |cause| Self::Io {
             action,

@@ -1,8 +1,6 @@
 //! Segment framing: RVF's 64-byte header, 64-byte alignment and XXH3-128, plus the preamble that
 //! every segment of our own carries inside its hashed payload.
 //!
-//! Type numbers, header, preamble.
-//!
 //! RVF's hash does not cover its header, so we accept a header only if it is, byte for byte, the
 //! one we would write: segment id = offset / 64 + 1, flags 0, timestamp 0. And type and file id
 //! stand in the preamble, which is hashed.
@@ -14,7 +12,7 @@ use rvf_wire::reader::read_segment_header;
 use crate::bytes::ByteReader;
 
 pub(crate) const HEADER_SIZE: u64 = SEGMENT_HEADER_SIZE as u64;
-/// RVF's own types, in rvf-runtime's dialect.
+/// RVF's own segment types, as rvf-runtime numbers them.
 pub(crate) const TYPE_VECTORS: u8 = 0x01;
 pub(crate) const TYPE_MANIFEST: u8 = 0x05;
 pub(crate) const TYPE_COMMIT: u8 = 0x40;
@@ -29,7 +27,6 @@ pub(crate) const TYPE_FILE: u8 = 0x4a;
 /// XXH3-128, RVF's default.
 const CHECKSUM_ALGO: u8 = 1;
 const ALIGNMENT: u64 = SEGMENT_ALIGNMENT as u64;
-/// Bytes of the preamble.
 pub(crate) const PREAMBLE_SIZE: usize = 32;
 /// Layout version inside the preamble.
 const LAYOUT: u8 = 1;
@@ -40,9 +37,9 @@ pub(crate) struct Header {
     pub(crate) kind: u8,
     pub(crate) payload_size: u64,
     pub(crate) hash: [u8; 16],
-    /// Exactly the bytes that we would write at that offset.
+    /// The header is, byte for byte, what we would write at that offset.
     pub(crate) strict: bool,
-    /// Numbered by its place, as only we do.
+    /// The segment id follows from its offset, as only our files do.
     pub(crate) placed: bool,
 }
 
@@ -85,7 +82,7 @@ pub(crate) fn header_bytes(kind: u8, offset: u64, payload_size: u64, hash: [u8; 
     bytes
 }
 
-/// The header at `offset`, where RVF would see one.
+/// The header at `offset`; `None` where RVF would not accept one.
 pub(crate) fn parse_header(bytes: &[u8], offset: u64) -> Option<Header> {
     let header = read_segment_header(bytes).ok()?;
     let expected = header_bytes(
@@ -118,8 +115,8 @@ pub(crate) fn padding(payload_size: u64) -> usize {
     (segment_size(payload_size) - HEADER_SIZE - payload_size) as usize
 }
 
-/// What every segment of ours says about itself, at the front of its payload (derived segments: at
-/// its end, so that a large blob is read without being moved).
+/// The preamble of each of our segments, at the front of its payload (derived segments: at its end,
+/// so that a large blob is read without being moved).
 ///
 /// ```text
 /// type u8 | layout u8 | dimensions u16 | flags u32 | commit seq u64 | file id u128
@@ -167,7 +164,6 @@ pub(crate) fn is_derived(kind: u8) -> bool {
     (TYPE_DERIVED_FIRST..=TYPE_DERIVED_LAST).contains(&kind) || kind == TYPE_DERIVED_MARKS
 }
 
-/// A segment type's name, for people.
 pub(crate) fn type_name(kind: u8) -> &'static str {
     match kind {
         TYPE_VECTORS => "vectors",

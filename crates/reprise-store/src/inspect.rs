@@ -1,6 +1,4 @@
-//! Looking into a file: what stands where, and whether it is whole.
-//!
-//! Listing, verifying, scrubbing.
+//! Inspection of a file: its segments, and whether each is whole.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +13,7 @@ use crate::reader::LogReader;
 use crate::recover::{read_facts, recover};
 use crate::scan::{Found, Scan};
 
-/// One segment of a file, or a stretch that is none.
+/// One segment of a file, or a damaged stretch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentInfo {
     pub offset: u64,
@@ -23,7 +21,7 @@ pub struct SegmentInfo {
     /// The RVF segment type; 0 for a damaged stretch.
     pub segment_type: u8,
     pub name: &'static str,
-    /// What it holds, in a few words.
+    /// A short description of the content.
     pub holds: String,
     pub whole: bool,
 }
@@ -52,14 +50,14 @@ impl SegmentInfo {
     }
 }
 
-/// Every segment of the file at `path`, whose lock is not needed.
+/// Every segment of the file at `path`. Takes no lock.
 pub fn inspect(disk: &dyn Disk, path: &Path) -> Result<Vec<SegmentInfo>, StoreError> {
     let (file, size) = open(disk, path)?;
     let (facts, _) = read_facts(&file, path, size)?;
     list(&file, size, facts.file_id).map_err(StoreError::io("read", path))
 }
 
-/// Hashes every segment of the file at `path` and says what is wrong; needs no lock, never writes.
+/// Verifies the hash of every segment of the file at `path`. Takes no lock and never writes.
 pub fn verify(disk: &dyn Disk, path: &Path) -> Result<RecoveryReport, StoreError> {
     let (file, size) = open(disk, path)?;
     let (facts, damage) = read_facts(&file, path, size)?;
@@ -152,8 +150,8 @@ fn tail(scan: &Scan, end: u64) -> Damage {
     }
 }
 
-/// How far a scrub has come. Begins with the first [`LogReader::scrub`] it is given to, and stays
-/// with that snapshot's file.
+/// Progress of a scrub. Bound to the file of the first snapshot that [`LogReader::scrub`] uses it
+/// with.
 #[derive(Debug, Default)]
 pub struct Scrub {
     scan: Option<Scan>,
@@ -176,8 +174,8 @@ impl Scrub {
 }
 
 impl LogReader {
-    /// Hashes on where `scrub` stands, about `budget_bytes` further, and returns what it found
-    /// damaged on the way. Call until [`Scrub::is_done`].
+    /// Continues a scrub by about `budget_bytes` and returns the damage found. Call until
+    /// [`Scrub::is_done`].
     pub fn scrub(&self, scrub: &mut Scrub, budget_bytes: u64) -> Result<Vec<Damage>, StoreError> {
         let snapshot = &*self.snapshot;
         let scan = scrub.scan.get_or_insert_with(|| {

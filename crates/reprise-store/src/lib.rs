@@ -1,6 +1,4 @@
 //! The log of one memory: a single append-only `.rvf` file, checksummed, recoverable, compactable.
-//!
-//! The file format and everything that touches the disk.
 
 mod block;
 mod bytes;
@@ -9,6 +7,7 @@ mod chunked;
 mod codec;
 mod commit;
 mod compact;
+mod compress;
 mod directory;
 mod disk;
 mod entry;
@@ -22,7 +21,6 @@ mod reader;
 mod recover;
 mod replay;
 mod scan;
-mod squeeze;
 mod swap;
 #[doc(hidden)]
 pub mod testing;

@@ -1,6 +1,4 @@
 //! The writer's handle: append, checkpoint, and the state that readers get snapshots of.
-//!
-//! The commit protocol, and how it goes on after a failed write.
 
 mod open;
 mod place;
@@ -16,6 +14,7 @@ use reprise_types::EmbeddingSpace;
 use crate::checkpoint;
 use crate::codec::{Encoded, encode};
 use crate::commit::{self, CommitHead, FileFacts};
+use crate::compress::Compressor;
 use crate::directory::{Directory, Folding};
 use crate::disk::{Disk, DiskFile, DiskLock};
 use crate::entry::{Commit, CommitSeq, Entry};
@@ -24,23 +23,22 @@ use crate::frame::is_derived;
 use crate::options::{DerivedSet, LogStats, RecoveryReport, ReplayReport};
 use crate::reader::{LogReader, ReadTools, Snapshot};
 use crate::replay;
-use crate::squeeze::Squeezer;
 
 use validate::{COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Checks, PART_BYTES_MAX, too_large};
 
 pub(crate) use open::{SUFFIX_COMPACT, beside};
 
-/// An open log with what was found on the way.
+/// An open log and the result of its recovery.
 #[derive(Debug)]
 pub struct Opened {
     pub log: Log,
-    /// What the caller handed to the newest checkpoint, where all of it is whole.
+    /// The derived blobs of the newest checkpoint; `None` where one of them is damaged.
     pub derived: Option<DerivedSet>,
     pub report: RecoveryReport,
 }
 
-/// An open log: one writer, any number of readers. Dropping it releases the lock; it does not write
-/// a checkpoint, so a caller that closes in peace calls [`Log::checkpoint`] first.
+/// An open log: one writer, any number of readers. Dropping it releases the lock without writing a
+/// checkpoint; for a fast next open call [`Log::checkpoint`] first.
 #[derive(Debug)]
 pub struct Log {
     pub(crate) disk: Arc<dyn Disk>,
@@ -50,17 +48,16 @@ pub struct Log {
     /// `None` where opened read-only.
     pub(crate) lock: Option<Box<dyn DiskLock>>,
     pub(crate) directory: Directory,
-    /// Where the next segment goes.
+    /// File offset of the next segment.
     pub(crate) end: u64,
     /// Sequence and end of the newest checkpoint.
     pub(crate) checkpoint: Option<(u64, u64)>,
-    /// Why the last write failed; what it left in the file is cut off before the next one.
+    /// The error of the last write, if it failed; its bytes are cut off before the next write.
     pub(crate) poisoned: Option<String>,
     /// Set once another file was found in this one's place: nothing more is written.
     pub(crate) displaced: Option<Displacement>,
-    pub(crate) squeezer: Squeezer,
+    pub(crate) compressor: Compressor,
     pub(crate) tools: Arc<ReadTools>,
-    /// Set while a compaction is prepared, running or waiting to be finished.
     pub(crate) compacting: Arc<AtomicBool>,
 }
 
@@ -78,8 +75,8 @@ impl Log {
         self.commit(staged)
     }
 
-    /// Writes as many of the entries, from the first on, as one commit holds; answers how many.
-    /// What is left is for the next call.
+    /// Writes as many of the entries, from the first on, as fit one commit, and returns how many.
+    /// The caller passes the rest again.
     pub fn append_part(&mut self, entries: &[Entry]) -> Result<(Commit, usize), StoreError> {
         let staged = self.stage(entries, PART_BYTES_MAX)?;
         let taken = staged.taken;
@@ -117,7 +114,7 @@ impl Log {
         Ok(staged)
     }
 
-    /// Writes entries that were checked, syncs them, and takes them in.
+    /// Writes and syncs checked entries, then applies them to the directory.
     fn commit(&mut self, staged: Staged) -> Result<Commit, StoreError> {
         let Staged { encoded, ids, .. } = staged;
         let first_ordinal = self.records();
@@ -144,7 +141,7 @@ impl Log {
             self.end,
             encoded,
             &ids,
-            &mut self.squeezer,
+            &mut self.compressor,
         )
         .map_err(StoreError::io("compress a commit for", &self.path))?;
         let written = self.file.write_all_at(self.end, &built.bytes);
@@ -152,7 +149,7 @@ impl Log {
         if let Err(source) = written {
             return Err(self.poison("write to", source));
         }
-        // Acknowledged means: in the file that the path names.
+        // A commit is acknowledged only if the path still names the file it went to.
         if let Err(error) = self.check_place_of_commit() {
             self.take_back();
             return Err(error);
@@ -174,27 +171,25 @@ impl Log {
         Ok(Commit { seq, first_ordinal })
     }
 
-    /// The last acknowledged commit.
     pub fn seq(&self) -> CommitSeq {
         CommitSeq(self.directory.seq)
     }
 
-    /// The ordinal that the next record will get.
+    /// Count of ordinals; the next record gets this one.
     pub fn records(&self) -> u32 {
         self.directory.records()
     }
 
-    /// Length of every vector.
     pub fn dimensions(&self) -> u16 {
         self.facts.dimensions
     }
 
-    /// The space of the vectors in the file; where there are several, the one met last.
+    /// The space of the vectors in the file; of several, the newest.
     pub fn space(&self) -> Option<EmbeddingSpace> {
         self.directory.spaces.last().cloned()
     }
 
-    /// How far a stream was consumed: the `seq` of its last [`Entry::Cursor`].
+    /// The `seq` of the stream's last [`Entry::Cursor`].
     pub fn cursor(&self, stream: &str) -> Option<u64> {
         self.directory.cursors.get(stream).copied()
     }
@@ -214,9 +209,9 @@ impl Log {
         })
     }
 
-    /// Hands every entry behind commit `after` to `visit`, in log order, with the ordinal it takes
-    /// (records, stubs of records forgotten and compacted away, lost records) or `None`. Records
-    /// come with their vectors. `CommitSeq(0)` means everything.
+    /// Passes every entry after commit `after` to `visit`, in log order, with its ordinal (records,
+    /// stubs of records forgotten and compacted away, lost records) or `None`. Records come with
+    /// their vectors. `CommitSeq(0)` means everything.
     pub fn replay(
         &self,
         after: CommitSeq,
@@ -326,8 +321,8 @@ impl Log {
         }
     }
 
-    /// Takes note of a failed write and takes its bytes back where the disk lets us; where it does
-    /// not, recovery will find them torn, or whole but never acknowledged.
+    /// Records a failed write and cuts its bytes off where the disk permits; otherwise recovery
+    /// finds them torn, or whole but never acknowledged.
     pub(crate) fn poison(&mut self, action: &'static str, cause: std::io::Error) -> StoreError {
         self.poisoned = Some(cause.to_string());
         self.take_back();
@@ -339,14 +334,14 @@ impl Log {
     }
 }
 
-/// The checked beginning of a list of entries.
+/// The entries of one commit, checked and encoded.
 #[derive(Default)]
 struct Staged {
     encoded: Vec<Encoded>,
     /// The rvf ids of its vectors.
     ids: Vec<u64>,
     bytes: usize,
-    /// How many entries of the list it stands for.
+    /// How many entries of the caller's list it covers.
     taken: usize,
 }
 

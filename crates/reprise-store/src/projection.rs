@@ -1,7 +1,5 @@
 //! Files beside the log that are written from it for others to read. The log never reads them back
 //! into itself, so losing one loses nothing.
-//!
-//! Writing one whole or not at all.
 
 use std::path::PathBuf;
 

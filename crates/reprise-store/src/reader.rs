@@ -1,6 +1,4 @@
-//! The reader's handle: a snapshot of the log, served without waiting for the writer.
-//!
-//! Reading one record or one vector, each proven by its checksum.
+//! The reader's handle: a snapshot of the log that never waits for the writer.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -12,21 +10,19 @@ use crate::block;
 use crate::chunked::Chunked;
 use crate::codec::{KIND_RECORD, Tombstone, decode_record, vector_check};
 use crate::commit::FileFacts;
+use crate::compress::Decompressor;
 use crate::directory::{Slot, SlotState};
 use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
 use crate::error::StoreError;
-use crate::squeeze::Unsqueezer;
 
-/// Unpacked blocks that are kept, each of 32 records at most.
+/// Unpacked blocks in the cache, each of 32 records at most.
 const CACHED_BLOCKS: usize = 32;
-/// Bytes that are copied at a time.
 const COPIED: usize = 1024 * 1024;
 
-/// What the readers of one file share.
 #[derive(Debug, Default)]
 pub(crate) struct ReadTools {
-    unsqueezer: Unsqueezer,
+    decompressor: Decompressor,
     /// Offset and bytes, most recently used last.
     blocks: Mutex<Vec<(u64, Arc<[u8]>)>>,
 }
@@ -83,7 +79,6 @@ impl LogReader {
         CommitSeq(self.snapshot.seq)
     }
 
-    /// Ordinals in this snapshot.
     pub fn records(&self) -> u32 {
         self.snapshot.slots.len() as u32
     }
@@ -100,8 +95,8 @@ impl LogReader {
         self.snapshot.spaces.iter().any(|space| space != own)
     }
 
-    /// The record, with `embedding_space` as of now and `embedding` left empty: the vector is had
-    /// through [`VectorStore::vector`]. Every byte it is made of was checked.
+    /// The record, with its current `embedding_space` and an empty `embedding`: read the vector
+    /// with [`VectorStore::vector`]. Checksums were compared.
     pub fn record(&self, ordinal: u32) -> Result<MemoryRecord, StoreError> {
         let snapshot = &*self.snapshot;
         let Some(slot) = snapshot.slots.get(ordinal as usize) else {
@@ -133,10 +128,8 @@ impl LogReader {
         Ok(record)
     }
 
-    /// Copies the file as of this snapshot: every byte up to its last commit, in order. What the
-    /// writer does meanwhile is not in the copy, and does not wait for it. Answers the bytes
-    /// copied.
-    /// The copy is a whole file: whoever takes it into use verifies it by opening it.
+    /// Copies the file as of this snapshot, without blocking the writer, and returns the bytes
+    /// copied. The copy is a complete file; opening it verifies it.
     pub fn copy_to(&self, out: &mut dyn Write) -> Result<u64, StoreError> {
         let Snapshot {
             file, path, end, ..
@@ -171,7 +164,7 @@ impl LogReader {
         }
         let read = snapshot.file.read_exact_at(slot.place, &mut bytes);
         read.map_err(StoreError::io("read", &snapshot.path))?;
-        let unpacked = block::unpack(&bytes, snapshot.facts.file_id, &snapshot.tools.unsqueezer);
+        let unpacked = block::unpack(&bytes, snapshot.facts.file_id, &snapshot.tools.decompressor);
         let unpacked = unpacked.map(Arc::from);
         if let Some(block) = &unpacked {
             snapshot.tools.keep(slot.place, block);
@@ -185,7 +178,7 @@ impl VectorStore for LogReader {
         usize::from(self.snapshot.facts.dimensions)
     }
 
-    /// `false` also where the vector's checksum does not hold.
+    /// Also `false` where the vector's checksum does not match.
     fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool {
         let Some(slot) = self.slot(ordinal).filter(|slot| slot.vector != 0) else {
             return false;

@@ -1,7 +1,4 @@
-//! From a file to a directory: by its newest checkpoint and what follows, or by every commit there
-//! is.
-//!
-//! What recovery believes, in which order, and what it reports.
+//! Recovery of the directory: from the newest checkpoint and what follows it, or from every commit.
 
 use std::io;
 use std::path::Path;
@@ -11,6 +8,7 @@ use crate::bytes::ByteReader;
 use crate::checkpoint::{self, Seal};
 use crate::codec::vector_check;
 use crate::commit::{CommitHead, FileFacts, Placed, ReadCommit, vectors_size};
+use crate::compress::Decompressor;
 use crate::directory::{Directory, Folding};
 use crate::disk::DiskFile;
 use crate::entry::CommitSeq;
@@ -21,7 +19,6 @@ use crate::frame::{
 };
 use crate::options::{Damage, DerivedSet, RecoveryReport, Verify};
 use crate::scan::{Found, Scan, find_last, first_commit};
-use crate::squeeze::Unsqueezer;
 
 /// The newest format this build reads and the one it writes.
 pub(crate) const FORMAT_VERSION: u16 = 1;
@@ -40,7 +37,7 @@ pub(crate) fn new_file(facts: &FileFacts) -> Vec<u8> {
     bytes
 }
 
-/// Who this file is: from its header, or where that is damaged from its first whole commit.
+/// The file's facts from its header; from its first whole commit where the header is damaged.
 pub(crate) fn read_facts(
     file: &Arc<dyn DiskFile>,
     path: &Path,
@@ -98,7 +95,7 @@ fn newer<T>(path: &Path, found: u16) -> Result<T, StoreError> {
     })
 }
 
-/// The payload of the segment at offset 0, where it is whole and not absurdly long for a file
+/// The payload of the segment at offset 0; `None` where it is damaged or too long for a file
 /// header.
 fn file_payload(file: &dyn DiskFile, size: u64) -> io::Result<Option<Vec<u8>>> {
     const PAYLOAD_MAX: u64 = 4096;
@@ -116,11 +113,10 @@ fn file_payload(file: &dyn DiskFile, size: u64) -> io::Result<Option<Vec<u8>>> {
     Ok((content_hash(&payload) == header.hash).then_some(payload))
 }
 
-/// A file as it was found.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) directory: Directory,
-    /// Where the next commit goes: the end of the last segment that counts.
+    /// Offset for the next commit: the end of the last valid segment.
     pub(crate) end: u64,
     /// Sequence and end of the newest checkpoint.
     pub(crate) checkpoint: Option<(u64, u64)>,
@@ -128,7 +124,7 @@ pub(crate) struct Recovered {
     pub(crate) report: RecoveryReport,
 }
 
-/// Reads the file. Never writes; `torn_bytes` of the report says what the caller should cut.
+/// Reads the file and never writes; the caller cuts off `torn_bytes` of the report.
 pub(crate) fn recover(
     file: &Arc<dyn DiskFile>,
     facts: FileFacts,
@@ -171,20 +167,19 @@ fn newest_seal(file: &Arc<dyn DiskFile>, facts: &FileFacts, size: u64) -> io::Re
     })
 }
 
-/// The fold of a walk into a directory.
+/// Applies the segments of a scan to a directory.
 struct Fold<'a> {
     file: &'a Arc<dyn DiskFile>,
     facts: FileFacts,
     size: u64,
     directory: Directory,
     report: RecoveryReport,
-    tool: Unsqueezer,
+    tool: Decompressor,
     seal: Option<(Seal, u64)>,
-    /// End of the last segment that counts.
+    /// End of the last valid segment.
     kept: u64,
-    /// A commit whose vectors are not whole: torn if it is the last thing in the file, since its
-    /// sync may never have come; damaged if anything follows, since that was written after its
-    /// sync.
+    /// A commit whose vectors are not whole. Torn if it is last in the file, as its sync may not
+    /// have completed; damaged if anything follows, as that was written after its sync.
     doubtful: Option<Box<ReadCommit>>,
 }
 
@@ -196,7 +191,7 @@ impl<'a> Fold<'a> {
             size,
             directory: Directory::default(),
             report: RecoveryReport::default(),
-            tool: Unsqueezer::default(),
+            tool: Decompressor::default(),
             seal: None,
             kept: 0,
             doubtful: None,
@@ -313,7 +308,7 @@ impl<'a> Fold<'a> {
             length,
             what,
         };
-        // The walk has met the same bytes, but could not tell whose they are.
+        // The scan reported the same bytes as damage without knowing their commit.
         self.report.damage.retain(|d| d.offset != offset);
         self.report.damage.push(damage);
     }

@@ -1,22 +1,20 @@
 //! Streaming the log's entries in order, with their vectors.
-//!
-//! The walk behind `Log::replay`.
 
 use std::io;
 use std::sync::Arc;
 
 use crate::codec::{Outline, RawEntry, decode, outline, vector_check, vector_from_bytes};
 use crate::commit::{CommitHead, FileFacts, ReadCommit};
+use crate::compress::Decompressor;
 use crate::disk::DiskFile;
 use crate::entry::Entry;
 use crate::options::ReplayReport;
 use crate::scan::{Found, Scan};
-use crate::squeeze::Unsqueezer;
 
 pub(crate) struct Range<'a> {
     pub(crate) file: &'a Arc<dyn DiskFile>,
     pub(crate) facts: FileFacts,
-    /// Commits up to this one are passed over.
+    /// Commits up to this one are skipped.
     pub(crate) after: u64,
     /// Where to begin: 0, or the end of a checkpoint that covers no more than `after`.
     pub(crate) from: u64,
@@ -34,7 +32,7 @@ pub(crate) fn run(
         visit,
         next: (range.from == 0).then_some(0),
         report: ReplayReport::default(),
-        tool: Unsqueezer::default(),
+        tool: Decompressor::default(),
     };
     let file_id = range.facts.file_id;
     let mut scan = Scan::new(Arc::clone(range.file), range.from, range.end, file_id);
@@ -60,10 +58,10 @@ pub(crate) fn run(
 struct Walk<'a> {
     range: &'a Range<'a>,
     visit: &'a mut dyn FnMut(Option<u32>, Entry),
-    /// The next ordinal; unknown until the first commit of a walk that begins in the middle.
+    /// The next ordinal; `None` until the first commit, where the scan begins in the middle.
     next: Option<u32>,
     report: ReplayReport,
-    tool: Unsqueezer,
+    tool: Decompressor,
 }
 
 impl Walk<'_> {

@@ -1,7 +1,6 @@
-//! Walking a file segment by segment, and finding the way again behind damage.
+//! Scanning a file segment by segment, and resynchronising after damage.
 //!
-//! What counts as a segment of ours. Nothing is believed for its magic alone: hash, file id and the
-//! segment's own place in the file must all agree.
+//! A segment is accepted as ours only if its magic, hash, file id and offset all agree.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +17,7 @@ use crate::window::Window;
 /// Payloads up to this size are read in one piece; larger ones are hashed as they stream by.
 const WHOLE_MAX: u64 = 16 << 20;
 
-/// What stands at one place of the file.
+/// What was found at one offset of the file.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// A commit whose hash held, and whether the `VEC_SEG` it names stands whole in front of it.
@@ -34,11 +33,10 @@ pub(crate) enum Found {
     },
     /// A whole segment that is not ours.
     Foreign { offset: u64, kind: u8, size: u64 },
-    /// A stretch that should be something and is not.
+    /// A stretch that is no valid segment.
     Damage(Damage),
 }
 
-/// A walk over the file, front to back.
 #[derive(Debug)]
 pub(crate) struct Scan {
     window: Window,
@@ -59,12 +57,12 @@ impl Scan {
         }
     }
 
-    /// Where the walk stands; once `next` has answered `None`, where the torn tail begins.
+    /// The current offset; once `next` has returned `None`, the beginning of the torn tail.
     pub(crate) fn position(&self) -> u64 {
         self.at
     }
 
-    /// The next thing; `None` where nothing whole of ours follows any more.
+    /// The next segment or damage; `None` where no whole segment of ours follows.
     pub(crate) fn next(&mut self) -> io::Result<Option<Found>> {
         if let Some(found) = self.queued.take() {
             return Ok(Some(found));
@@ -89,7 +87,7 @@ impl Scan {
         }
     }
 
-    /// Classifies the whole segment at the present place and steps over it.
+    /// Classifies the whole segment at the current offset and steps over it.
     fn take(&mut self, header: Header) -> io::Result<Found> {
         let offset = self.at;
         let size = header.segment_size();
@@ -252,7 +250,7 @@ fn find_own(window: &mut Window, from: u64, file_id: u128) -> io::Result<Option<
     Ok(None)
 }
 
-/// Where the walk should go on for an own segment at `at`: at its `VEC_SEG`, if that is whole.
+/// Where to resume for our segment at `at`: at its `VEC_SEG`, if that is whole.
 fn vectors_before(window: &mut Window, from: u64, at: u64, header: &Header) -> io::Result<u64> {
     if header.kind != TYPE_COMMIT {
         return Ok(at);

@@ -1,7 +1,5 @@
-//! A whole file takes the place of a memory, or of none: a crash at any moment leaves the one or
-//! the other.
-//!
-//! The order of names and syncs.
+//! Replacing a memory's file, or putting one where there was none, so that a crash at any moment
+//! leaves either the old or the new.
 
 use std::io;
 use std::path::Path;
@@ -29,7 +27,7 @@ pub fn replace_file(
         disk.remove(&fresh)?;
         disk.link(target, &fresh)?;
         disk.rename(&fresh, aside)?;
-        // Still there where `aside` named the same file already, since an earlier attempt.
+        // Left over where an earlier attempt already linked `aside` to the same file.
         disk.remove(&fresh)?;
         disk.sync_dir(aside)
     };

@@ -1,7 +1,5 @@
 //! Workloads and the model they are held against, for this room's tests and for the engine's
 //! simulation.
-//!
-//! Seeded entries, steps, and what a log must serve after them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +23,6 @@ pub const DIMENSIONS: u16 = 4;
 /// The tag under which [`apply`] writes a derived blob.
 pub const DERIVED_TAG: u8 = 0x41;
 
-/// The file every workload uses.
 #[must_use]
 pub fn path() -> PathBuf {
     PathBuf::from("data/memory.rvf")
@@ -64,7 +61,7 @@ fn instant(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_234_567 + seconds, 123_456_789).unwrap_or_default()
 }
 
-/// A mix of numbers without randomness of its own.
+/// A deterministic hash of a number (SplitMix64).
 #[must_use]
 pub fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -73,7 +70,6 @@ pub fn mix(seed: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A unit vector by seed.
 #[must_use]
 pub fn unit_vector(seed: u64, dimensions: u16) -> Vec<f32> {
     let number = |i: u64| (mix(seed.wrapping_mul(4096).wrapping_add(i)) >> 40) as f32 - 8_388_607.5;
@@ -82,7 +78,6 @@ pub fn unit_vector(seed: u64, dimensions: u16) -> Vec<f32> {
     vector
 }
 
-/// A record by seed, with a vector where `embedded`.
 #[must_use]
 pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryRecord {
     let random = mix(seed);
@@ -109,14 +104,12 @@ pub fn record(seed: u64, text: &str, dimensions: u16, embedded: bool) -> MemoryR
     }
 }
 
-/// One thing a workload does.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     Commit(Vec<Entry>),
     Checkpoint,
     /// Compacts, with one commit between run and finish.
     Compact(Vec<Entry>),
-    /// Closes and opens again.
     Reopen,
 }
 
@@ -138,7 +131,7 @@ pub fn workload(seed: u64, steps: u32) -> Vec<Step> {
     all
 }
 
-/// A commit that makes sense after what the model knows; the model takes it in.
+/// A valid random commit for the model's state, applied to the model.
 fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
     let mut entries = Vec::new();
     for turn in 0..=random % 3 {
@@ -174,7 +167,7 @@ fn commit(model: &mut Model, random: u64) -> Vec<Entry> {
     entries
 }
 
-/// Something said of a run, with a vector of its own.
+/// A learning event with a vector of its own.
 fn learning_entry(dice: u64) -> Entry {
     let run_id = format!("run-{}", dice / 16 % 100);
     let at = instant(8_000);
@@ -205,7 +198,7 @@ fn annotation(dice: u64, other: Option<u32>) -> Annotation {
     }
 }
 
-/// Does a step. A reopen is the caller's: it owns the log.
+/// Applies a step, but for a reopen, which the caller does: it owns the log.
 pub fn apply(log: &mut Log, step: &Step) -> Result<(), StoreError> {
     match step {
         Step::Commit(entries) => log.append(entries).map(drop),
@@ -229,14 +222,13 @@ pub fn derived(seq: CommitSeq) -> Vec<(u8, Vec<u8>)> {
 /// What a log must serve.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Model {
-    /// The last commit.
     pub seq: u64,
     /// By ordinal: the record, and whether it is forgotten.
     pub records: Vec<(MemoryRecord, bool)>,
     pub cursors: BTreeMap<String, u64>,
-    /// What was said of runs, in order.
+    /// Learning events, in order.
     pub learning: Vec<LearningEvent>,
-    /// What was said of records, in order: of which, and what.
+    /// Annotations with the ordinal of their record, in order.
     pub annotations: Vec<(u32, Annotation)>,
 }
 
@@ -289,7 +281,7 @@ impl Model {
         }
     }
 
-    /// Takes in a step that was acknowledged.
+    /// Applies an acknowledged step.
     pub fn step(&mut self, step: &Step) {
         if let Step::Commit(entries) | Step::Compact(entries) = step {
             for entry in entries {
@@ -331,7 +323,7 @@ impl Model {
         self.check_replay(log)
     }
 
-    /// What is said of the forgotten goes with a compaction, before one it may still be there.
+    /// Annotations of forgotten records are dropped by compaction and may still be there before it.
     fn said_of_the_living(&self) -> Vec<&(u32, Annotation)> {
         let live = |ordinal: u32| self.records.get(ordinal as usize).is_some_and(|r| !r.1);
         let said = self.annotations.iter();

@@ -1,6 +1,4 @@
 //! Sequential reading with few system calls: a buffer that slides over the file.
-//!
-//! Read-ahead and streamed hashing.
 
 use std::io;
 use std::sync::Arc;

@@ -1,6 +1,4 @@
-//! The bytes of what is said of records: kinds 16 to 18.
-//!
-//! Their field order.
+//! The bytes of annotations: kinds 16 to 18.
 
 use chrono::{DateTime, Utc};
 use reprise_types::Annotation;
@@ -17,7 +15,7 @@ pub(super) fn knows(kind: u8) -> bool {
     (TAGGED..=UNLINKED).contains(&kind)
 }
 
-/// Writes the body; answers the kind, or `None` for what this version cannot write.
+/// Writes the body and returns the kind; `None` for what this version cannot write.
 pub(super) fn put(
     out: &mut Vec<u8>,
     ordinal: u32,
@@ -48,7 +46,7 @@ pub(super) fn put(
     })
 }
 
-/// Of which record, when, what; `None` where the bytes make no sense.
+/// The record's ordinal, the time and the annotation; `None` for malformed bytes.
 pub(super) fn decode(kind: u8, body: &[u8]) -> Option<(u32, DateTime<Utc>, Annotation)> {
     let mut reader = ByteReader::new(body);
     let r = &mut reader;

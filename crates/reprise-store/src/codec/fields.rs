@@ -16,7 +16,8 @@ pub(crate) struct Tombstone {
     pub(crate) keys: Vec<u128>,
 }
 
-/// A vector's place among those of its commit is its turn; this is the rest of what is known of it.
+/// The space and checksum of an entry's vector. Vectors of a commit are stored in the order of
+/// their entries, so no position is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VectorMark {
     /// Low half of XXH3-64 over the vector's bytes.
@@ -44,7 +45,7 @@ impl Outline {
         matches!(self, Self::Record(_) | Self::Stub(_) | Self::Lost)
     }
 
-    /// The mark of the entry's vector, the next one of its commit. Later kinds carry none.
+    /// The mark of the entry's vector. Kinds of later versions carry none.
     pub(crate) fn mark(&self) -> Option<&VectorMark> {
         match self {
             Self::Record(mark) => mark.as_ref(),

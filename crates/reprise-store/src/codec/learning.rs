@@ -1,7 +1,6 @@
-//! The bytes of learning's entries: kinds 7 to 15, one for each thing that can be said of a run.
+//! The bytes of learning events: kinds 7 to 15.
 //!
-//! Their field order. The vectors in them are not records' vectors: they stand in the body and take
-//! no place in `VEC_SEG`.
+//! Their vectors are not records' vectors: they are stored in the body, not in `VEC_SEG`.
 
 use reprise_types::{
     AdapterWeights, Credit, Embedding, EndedRun, Expected, FailKind, LearningEvent, RecallId,
@@ -26,7 +25,7 @@ pub(super) fn knows(kind: u8) -> bool {
     (RECALLED..=RESET).contains(&kind)
 }
 
-/// Writes the body; answers the kind, or `None` for an event that this version cannot write.
+/// Writes the body and returns the kind; `None` for an event that this version cannot write.
 pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
     Some(match event {
         LearningEvent::Recalled(receipt) => {
@@ -101,7 +100,7 @@ pub(super) fn put(out: &mut Vec<u8>, event: &LearningEvent) -> Option<u8> {
     })
 }
 
-/// The event of a body; `None` where its bytes make no sense.
+/// The event of a body; `None` for malformed bytes.
 pub(super) fn decode(kind: u8, body: &[u8]) -> Option<LearningEvent> {
     let mut reader = ByteReader::new(body);
     let r = &mut reader;

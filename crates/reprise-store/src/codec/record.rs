@@ -1,6 +1,4 @@
 //! The bytes of a record: flags, vector mark, fixed fields, then every variable one.
-//!
-//! The field order of format 1.
 
 use reprise_types::{
     ContentHash, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource, Provenance,
@@ -159,7 +157,6 @@ pub(super) fn remark(body: &[u8], mark: Option<&VectorMark>) -> Option<Vec<u8>> 
     Some(out)
 }
 
-/// The record without its vector.
 pub(super) fn decode(body: &[u8]) -> Option<MemoryRecord> {
     let mut reader = ByteReader::new(body);
     let r = &mut reader;
@@ -237,7 +234,7 @@ fn list<'a, T>(
     mut read: impl FnMut(&mut ByteReader<'a>) -> Option<T>,
 ) -> Option<Vec<T>> {
     let count = reader.varint()?;
-    // A count cannot exceed the bytes that are left, so a lying one costs nothing.
+    // A count cannot exceed the remaining bytes: a forged one must not allocate.
     if count > reader.remaining() as u64 {
         return None;
     }

@@ -1,7 +1,5 @@
 //! Packing: every live record once, with its newest vector, in large commits.
 //!
-//! What is carried over and in which shape.
-//!
 //! Records keep their ordinals. A forgotten record becomes a stub, a lost one stays lost; of a
 //! damaged commit those records stay whose blocks are whole; vectors
 //! embedded late move into their records; of each stream the last cursor stays; what is said of the
@@ -16,15 +14,15 @@ use crate::codec::{
     outline, remark_record, vector_check,
 };
 use crate::commit::{self, CommitHead, FileFacts};
+use crate::compress::{Compressor, Decompressor, LEVEL_PACK};
 use crate::directory::{Directory, Folding, Slot, SlotState};
 use crate::disk::DiskFile;
 use crate::recover::new_file;
 use crate::scan::{Found, Scan};
-use crate::squeeze::{LEVEL_PACK, Squeezer, Unsqueezer};
 
 /// Entries of one packed commit: few enough that damage stays local and a `VEC_SEG` small.
 const PACK_ENTRIES: usize = 4096;
-/// Or this many bytes of records, or of vectors.
+/// Most bytes of records, or of vectors, in one packed commit.
 const PACK_BYTES: usize = 8 * 1024 * 1024;
 
 pub(super) struct Source<'a> {
@@ -34,7 +32,7 @@ pub(super) struct Source<'a> {
     pub(super) end: u64,
 }
 
-/// Writes the new file; answers its directory and its end. Does not sync.
+/// Writes the new file and returns its directory and its end. Does not sync.
 pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directory, u64)> {
     let header = new_file(&source.facts);
     to.write_all_at(0, &header)?;
@@ -43,12 +41,12 @@ pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directo
         to,
         end: header.len() as u64,
         directory: Directory {
-            // Keeps "the space met last" what it was.
+            // Keeps the order of spaces, so that the newest stays the newest.
             spaces: Arc::clone(&source.directory.spaces),
             ..Directory::default()
         },
-        squeezer: Squeezer::new(LEVEL_PACK, source.facts.file_id)?,
-        unsqueezer: Unsqueezer::default(),
+        compressor: Compressor::new(LEVEL_PACK, source.facts.file_id)?,
+        decompressor: Decompressor::default(),
         first_ordinal: 0,
         next: 0,
         pending: Vec::new(),
@@ -57,7 +55,7 @@ pub(super) fn run(source: &Source<'_>, to: &dyn DiskFile) -> io::Result<(Directo
     };
     let file_id = source.facts.file_id;
     let mut scan = Scan::new(Arc::clone(source.file), 0, source.end, file_id);
-    let tool = Unsqueezer::default();
+    let tool = Decompressor::default();
     while let Some(found) = scan.next()? {
         if let Found::Commit(commit, _) = found
             && commit.head.first_ordinal >= packer.next
@@ -86,8 +84,8 @@ struct Packer<'a> {
     to: &'a dyn DiskFile,
     end: u64,
     directory: Directory,
-    squeezer: Squeezer,
-    unsqueezer: Unsqueezer,
+    compressor: Compressor,
+    decompressor: Decompressor,
     first_ordinal: u32,
     next: u32,
     pending: Vec<Encoded>,
@@ -140,7 +138,7 @@ impl Packer<'_> {
         }
     }
 
-    /// Puts a record with its newest vector; `false` where its bytes make no sense.
+    /// Writes a record with its newest vector; `false` where it cannot be decoded.
     fn put_record(&mut self, slot: &Slot, body: &[u8]) -> io::Result<bool> {
         let (mark, vector) = self.vector(slot)?.unzip();
         let Some(raw) = remark_record(body, mark.as_ref()) else {
@@ -157,7 +155,7 @@ impl Packer<'_> {
             return Ok(None);
         }
         self.source.file.read_exact_at(slot.place, &mut bytes)?;
-        let block = block::unpack(&bytes, self.source.facts.file_id, &self.unsqueezer);
+        let block = block::unpack(&bytes, self.source.facts.file_id, &self.decompressor);
         let entry = block
             .as_deref()
             .and_then(|block| block::entry(block, slot.index));
@@ -245,7 +243,7 @@ impl Packer<'_> {
         };
         let pending = std::mem::take(&mut self.pending);
         let ids = std::mem::take(&mut self.ids);
-        let built = commit::build(head, &facts, self.end, pending, &ids, &mut self.squeezer)?;
+        let built = commit::build(head, &facts, self.end, pending, &ids, &mut self.compressor)?;
         self.to.write_all_at(self.end, &built.bytes)?;
         self.end += built.bytes.len() as u64;
         self.directory.fold(

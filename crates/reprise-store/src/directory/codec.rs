@@ -1,6 +1,4 @@
 //! The bytes of the directory segment (0x48): the fold, so that opening need not repeat it.
-//!
-//! Its layout, delta by delta.
 
 use std::sync::Arc;
 
@@ -15,10 +13,10 @@ const FOLLOWS: u8 = 1 << 2;
 const VECTOR: u8 = 1 << 3;
 /// The vector stands right behind the one before.
 const VECTOR_FOLLOWS: u8 = 1 << 4;
-/// No list in a directory is longer than the bytes that describe it; this bounds a lying count.
+/// Bounds the count of a forged list.
 const ITEMS_MAX: u64 = u32::MAX as u64;
 
-/// What the slot before said, from which the next one is told.
+/// The previous slot, against which the next is delta-encoded.
 #[derive(Clone, Copy)]
 struct Before {
     place: u64,
@@ -193,7 +191,7 @@ fn put_chunks<T: Clone>(out: &mut Vec<u8>, list: &Chunked<T>, put: impl Fn(&mut 
     out.extend_from_slice(&body);
 }
 
-/// The inverse of [`put_chunks`]; `read` must give as many items as it is told.
+/// The inverse of [`put_chunks`]; `read` must return as many items as it is asked for.
 fn chunks<T: Clone>(
     bytes: &Arc<Raw>,
     r: &mut ByteReader<'_>,

@@ -1,6 +1,4 @@
 //! The operating system's files, through `fs_err` so that every error names its path.
-//!
-//! Every call of this crate into the file system.
 
 use std::fs::TryLockError;
 use std::io;
@@ -15,7 +13,6 @@ use fs_err::{File, OpenOptions};
 
 use super::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt};
 
-/// The machine's own file system.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
 
@@ -33,7 +30,7 @@ impl Disk for RealDisk {
     }
 
     fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        // What a person's agents did is that person's: nobody else may read it, whatever the umask.
+        // Private to its owner whatever the umask: it holds what a person's agents did.
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -92,7 +89,7 @@ impl Disk for RealDisk {
     }
 }
 
-/// To open a named pipe would wait for its other end, for ever.
+/// Refuses a named pipe: opening one blocks until its other end is opened.
 fn check_regular(path: &Path) -> io::Result<()> {
     if fs_err::metadata(path)?.is_file() {
         return Ok(());

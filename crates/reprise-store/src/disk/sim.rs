@@ -1,4 +1,4 @@
-//! A disk in memory that loses power, runs full and rots, as often as a test asks for.
+//! A simulated disk in memory with injected faults.
 //!
 //! Faults it may inject, and why each is what a real machine does:
 //! - power loss at any sync: that sync and every later operation fail, as if the process were gone;
@@ -22,7 +22,7 @@ use super::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt};
 
 const SECTOR: u64 = 512;
 
-/// What a power loss leaves of the operations that were not synced.
+/// Which unsynced operations survive a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Crash {
     /// The first so many bytes written; renames and cuts count as one byte each.
@@ -91,7 +91,7 @@ impl State {
         Ok(())
     }
 
-    /// Counts a sync; the error it should answer, if it is one that fails.
+    /// Counts a sync; fails if it is the one set to fail.
     fn count_sync(&mut self) -> io::Result<()> {
         self.check_power()?;
         let number = self.syncs;
@@ -148,7 +148,6 @@ impl State {
 }
 
 impl SimDisk {
-    /// An empty disk.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -167,32 +166,32 @@ impl SimDisk {
         self.state().writes
     }
 
-    /// Lets sync number `sync` (from 0, counted since the disk was made) lose the power.
+    /// Cuts the power at sync number `sync` (from 0, counted since the disk was made).
     pub fn cut_power_at_sync(&self, sync: u64) {
         self.state().power_cut_at_sync = Some(sync);
     }
 
-    /// Lets write number `write` (from 0) fail after half of its bytes.
+    /// Fails write number `write` (from 0) after half of its bytes.
     pub fn fail_write(&self, write: u64, kind: io::ErrorKind) {
         self.state().failing_write = Some((write, kind));
     }
 
-    /// Whether there is no room left: then every write fails after half of its bytes.
+    /// Fills the disk or frees it: while full, every write fails after half of its bytes.
     pub fn set_full(&self, full: bool) {
         self.state().full = full;
     }
 
-    /// Lets sync number `sync` (from 0) fail; what it should have made durable stays undecided.
+    /// Fails sync number `sync` (from 0); its data may or may not survive a later power loss.
     pub fn fail_sync(&self, sync: u64, kind: io::ErrorKind) {
         self.state().failing_sync = Some((sync, kind));
     }
 
-    /// Lets somebody else remove `path` while sync number `sync` (from 0) is under way.
+    /// Removes `path`, as another process would, during sync number `sync` (from 0).
     pub fn remove_at_sync(&self, sync: u64, path: &Path) {
         self.state().removal_at_sync = Some((sync, path.to_path_buf()));
     }
 
-    /// Bytes, cuts and renames that a crash now would decide about: the bound of [`Crash::Prefix`].
+    /// Unsynced bytes, truncations and renames: the upper bound of [`Crash::Prefix`].
     pub fn pending(&self) -> u64 {
         let state = self.state();
         let size = |operation: &Pending| match operation {
@@ -235,7 +234,7 @@ impl SimDisk {
         Self::reborn(state)
     }
 
-    /// The disk as it is now, as if everything had been synced: a process that died, not a machine.
+    /// The disk after the process died but the machine did not: everything written is there.
     #[must_use]
     pub fn process_crash(&self) -> Self {
         let mut state = self.state().clone();
@@ -258,7 +257,6 @@ impl SimDisk {
         }
     }
 
-    /// A file's bytes.
     pub fn bytes(&self, path: &Path) -> Option<Vec<u8>> {
         let state = self.state();
         let inode = *state.names.get(path)?;
@@ -269,7 +267,7 @@ impl SimDisk {
         self.state().names.keys().cloned().collect()
     }
 
-    /// Puts a file there, durably.
+    /// Creates a file, durably.
     pub fn put(&self, path: &Path, bytes: Vec<u8>) {
         let mut state = self.state();
         state.inodes.push(Inode {
@@ -357,13 +355,14 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state();
         let inode = state.lookup(from)?;
-        // As POSIX has it: of two names of one file both stay.
+        // POSIX: renaming one hard link over another of the same file does nothing.
         if state.names.get(to) == Some(&inode) {
             return Ok(());
         }
         state.names.remove(from);
         state.names.insert(to.to_path_buf(), inode);
-        // One step on disk: the old name going is told after the new one standing.
+        // The new name becomes durable before the old one goes: a crash in between leaves both,
+        // never neither.
         state
             .pending
             .push(Pending::Name(to.to_path_buf(), Some(inode)));

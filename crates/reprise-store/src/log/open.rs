@@ -1,6 +1,4 @@
 //! Opening: the lock, the file's birth, recovery, and the cut of a torn tail.
-//!
-//! The order of these steps.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,17 +7,17 @@ use std::sync::atomic::AtomicBool;
 
 use super::{Log, Opened};
 use crate::commit::FileFacts;
+use crate::compress::{Compressor, LEVEL_APPEND};
 use crate::disk::{Disk, DiskLock, LockAttempt};
 use crate::error::StoreError;
 use crate::options::OpenOptions;
 use crate::reader::ReadTools;
 use crate::recover::{new_file, read_facts, recover};
-use crate::squeeze::{LEVEL_APPEND, Squeezer};
 
 /// How often an opener follows a file that is being renamed under it.
 const RENAMES_MAX: u32 = 16;
 
-/// The name beside `path` under which something unfinished is made.
+/// The path of a temporary file beside `path`.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -31,10 +29,10 @@ const SUFFIX_NEW: &str = ".new";
 pub(super) const SUFFIX_PUT_BACK: &str = ".put-back";
 
 impl Log {
-    /// Opens or creates the log at `path`, whose folder must exist.
+    /// Opens or creates the log at `path`. Its folder must exist.
     ///
-    /// A file that is not a Reprise memory, or a newer one, is left untouched. What recovery had to
-    /// skip stands in the report; a torn tail is cut off unless `read_only`.
+    /// A file that is not a Reprise memory, or of a newer format, is left untouched. The report
+    /// lists what recovery had to skip; a torn tail is cut off unless `read_only`.
     pub fn open(
         disk: Arc<dyn Disk>,
         path: &Path,
@@ -89,9 +87,9 @@ impl Log {
         } else {
             found.end.min(size)
         };
-        let squeezer = Squeezer::new(LEVEL_APPEND, facts.file_id);
+        let compressor = Compressor::new(LEVEL_APPEND, facts.file_id);
         let log = Log {
-            squeezer: squeezer.map_err(StoreError::io("make a compressor for", path))?,
+            compressor: compressor.map_err(StoreError::io("make a compressor for", path))?,
             disk,
             path: path.to_path_buf(),
             facts,
@@ -157,8 +155,8 @@ fn acquire(
     Err(locked(path, None))
 }
 
-/// Makes the file under another name, locks it, and only then gives it its own; `None` where
-/// somebody else was faster.
+/// Creates and locks the file under a temporary name, then renames it to its own; `None` where
+/// another process was faster.
 fn create(
     disk: &dyn Disk,
     path: &Path,
@@ -200,7 +198,8 @@ fn create(
     Ok(Some(lock))
 }
 
-/// Files that a crash left beside ours. We hold the lock, so nobody is making them now.
+/// Removes temporary files that a crash left behind. We hold the lock, so no other process is
+/// writing them.
 fn remove_leftovers(disk: &dyn Disk, path: &Path) {
     for suffix in [SUFFIX_NEW, SUFFIX_COMPACT, SUFFIX_PUT_BACK] {
         let leftover = beside(path, suffix);

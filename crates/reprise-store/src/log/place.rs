@@ -1,7 +1,7 @@
-//! Whether the log's path still names its file, and what is done where it does not: a file that was
-//! removed is put back, one that was moved or replaced is left to whoever did that.
+//! Whether the log's path still names its file. A removed file is restored; one that was moved or
+//! replaced is left alone, and writing stops.
 //!
-//! The check before and after each write.
+//! Checked before and after each write.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,18 @@ use crate::disk::{Disk, DiskFile, LockAttempt};
 use crate::error::{Displacement, StoreError};
 use crate::swap::link_over_nothing;
 
-/// Bytes that are copied at a time.
 const COPIED: usize = 1024 * 1024;
-/// Copies of replaced files that are kept beside one memory.
+/// Most copies of replaced files kept beside one memory.
 const RESCUED_MAX: u32 = 100;
 const SUFFIX_RESCUED: &str = ".rescued";
 
 impl Log {
-    /// Whether another file stands in this one's place: it is to be given up and opened anew.
+    /// Whether another file has replaced this one: the caller must open the log again.
     pub fn is_displaced(&self) -> bool {
         self.displaced.is_some()
     }
 
-    /// Refuses where the path does not name this file any more.
+    /// Fails where the path does not name this file any more.
     pub(crate) fn check_place(&mut self) -> Result<(), StoreError> {
         let what = match self.displacement()? {
             None => return Ok(()),
@@ -41,9 +40,8 @@ impl Log {
         Err(self.is_elsewhere(what))
     }
 
-    /// The same for a commit, which is proof that the memory is in use: a file that was removed is
-    /// put back first, with all that was acknowledged. The commit itself is refused all the same,
-    /// so that whoever writes hears of it.
+    /// As [`Self::check_place`], for a commit: a removed file is restored first, with everything
+    /// acknowledged. The commit still fails, so that its caller learns of the removal.
     pub(crate) fn check_place_of_commit(&mut self) -> Result<(), StoreError> {
         match self.check_place() {
             Err(StoreError::Displaced {
@@ -79,8 +77,8 @@ impl Log {
         })
     }
 
-    /// Writes all that was acknowledged into a new file in the old one's place, and goes on with
-    /// that. A file that somebody put there meanwhile is not touched.
+    /// Writes everything acknowledged to a new file at the old path and continues with it. A file
+    /// that another process put there meanwhile is not touched.
     fn put_back(&mut self) -> io::Result<()> {
         self.disk.make_folder(&self.path)?;
         let temporary = beside(&self.path, SUFFIX_PUT_BACK);
@@ -94,8 +92,8 @@ impl Log {
         Ok(())
     }
 
-    /// Saves what the file held beside the one that replaced it, where it has no name of its own
-    /// any more; else it is lost when this log is given up.
+    /// Saves the old file's content beside the file that replaced it, where no name refers to it
+    /// any more; otherwise it would be lost with this handle.
     fn rescue(&self) -> Result<Option<PathBuf>, StoreError> {
         let io = StoreError::io("save what was replaced at", &self.path);
         if self.file.links().map_err(&io)? > 0 {
@@ -125,7 +123,7 @@ impl Log {
     }
 }
 
-/// Gives `temporary` the first name of a rescued file that is not taken.
+/// Renames `temporary` to the first free name for a rescued file.
 fn first_free(disk: &dyn Disk, temporary: &Path, path: &Path) -> io::Result<PathBuf> {
     for number in 1..=RESCUED_MAX {
         let name = match number {

@@ -2,12 +2,12 @@
 
 use crate::codec::{Encoded, Outline, RawEntry};
 use crate::commit::ReadCommit;
+use crate::compress::Decompressor;
 use crate::disk::SimDisk;
 use crate::entry::{CommitSeq, Entry};
 use crate::log::{Log, Staged};
 use crate::options::Verify;
 use crate::scan::{Found, Scan};
-use crate::squeeze::Unsqueezer;
 use crate::testing;
 
 fn later(number: u8) -> Encoded {
@@ -28,7 +28,11 @@ fn raw_entries(log: &Log) -> Vec<RawEntry> {
     while let Some(found) = scan.next().unwrap() {
         if let Found::Commit(commit, _) = found {
             let commit: &ReadCommit = &commit;
-            all.extend(commit.raw_entries(file_id, &Unsqueezer::default()).unwrap());
+            all.extend(
+                commit
+                    .raw_entries(file_id, &Decompressor::default())
+                    .unwrap(),
+            );
         }
     }
     all

@@ -1,6 +1,4 @@
 //! What `append` refuses before a byte is written.
-//!
-//! The checks on entries.
 
 use std::collections::HashSet;
 
@@ -17,16 +15,17 @@ use crate::error::StoreError;
 pub(super) const COMMIT_ENTRIES_MAX: usize = 16_384;
 /// Bytes of one commit before compression, vectors included.
 pub(super) const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// The same for one of several commits: few enough that others need not wait long.
+/// The same limit where a request is split over several commits: other writers wait for one part at
+/// most.
 pub(super) const PART_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// The checks on the entries of one commit, one after the other.
+/// Checks the entries of one commit in order.
 pub(super) struct Checks<'a> {
     facts: &'a FileFacts,
     directory: &'a Directory,
-    /// Ordinals given out, those of the commit included.
+    /// Count of ordinals, the commit's own included.
     records: u32,
-    /// What the commit itself forgets.
+    /// Ordinals that the commit itself forgets.
     forgotten: HashSet<u32>,
 }
 
@@ -145,7 +144,7 @@ fn check_annotation(annotation: &Annotation) -> Result<(), String> {
     })
 }
 
-/// How far entries are beyond what one commit holds.
+/// The error for entries that exceed one commit.
 pub(super) fn too_large(entries: &[Entry]) -> StoreError {
     if entries.len() > COMMIT_ENTRIES_MAX {
         return StoreError::CommitTooLarge {

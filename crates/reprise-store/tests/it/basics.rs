@@ -1,4 +1,4 @@
-//! A log that nothing happens to.
+//! A log without faults.
 
 use std::sync::Arc;
 

@@ -231,7 +231,7 @@ fn what_is_forgotten_counts_as_dead_however_many_records_a_block_has() {
         let disk = SimDisk::new();
         let mut log = open(&disk, Verify::Tail).log;
         let texts = (0..400).map(|seed| {
-            // Nothing that could be squeezed.
+            // Incompressible.
             let words = testing::unit_vector(seed, length).into_iter();
             words
                 .map(|x| format!("{:06x}", x.to_bits() & 0xff_ffff))

@@ -5,8 +5,8 @@ use reprise_store::{Crash, SimDisk, Verify};
 
 use crate::{open, record, run};
 
-/// After a crash the log holds what was acknowledged, or that and the step under way; it can be
-/// appended to, and what is appended then stays.
+/// After a crash the log holds what was acknowledged, or that and the step under way; later appends
+/// are kept.
 fn check_survivor(disk: &SimDisk, acked: &Model, underway: &Model, place: &str) {
     for verify in [Verify::Tail, Verify::Everything] {
         let opened = open(&disk.process_crash(), verify);

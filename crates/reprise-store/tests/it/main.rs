@@ -1,6 +1,6 @@
-//! The log from outside: what it promises, on a disk that keeps breaking.
+//! The log's guarantees, tested through its public API on a disk with faults.
 //!
-//! One module a promise.
+//! One module for each guarantee.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test code")]
 
 mod basics;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use reprise_store::testing::{self, Model, Step};
 use reprise_store::{Entry, Log, OpenOptions, Opened, SimDisk, StoreError, Verify};
 
-/// Runs steps until one fails; answers the log, what was acknowledged, and the step that failed.
+/// Runs steps until one fails; returns the log, what was acknowledged, and the step that failed.
 fn run(disk: &SimDisk, steps: &[Step]) -> (Option<Log>, Model, Option<(Step, StoreError)>) {
     let mut model = Model::default();
     let mut log = match testing::open(disk, Verify::Tail) {
@@ -51,7 +51,6 @@ fn open(disk: &SimDisk, verify: Verify) -> Opened {
     testing::open(disk, verify).unwrap()
 }
 
-/// Opens read-only.
 fn open_readonly(disk: &SimDisk, verify: Verify) -> Result<Opened, StoreError> {
     let options = OpenOptions {
         read_only: true,

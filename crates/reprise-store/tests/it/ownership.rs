@@ -1,4 +1,4 @@
-//! Whose file is it: locks, foreign files, newer files, forged segments.
+//! Locks, foreign files, newer files, forged segments.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ fn no_text_becomes_a_segment() {
     testing::apply(&mut log, &Step::Checkpoint).unwrap();
     drop(log);
     let bytes = disk.bytes(&testing::path()).unwrap();
-    // Every byte is one character, so that all of them can be told in text.
+    // Maps every byte to one character, so that the segment survives as text.
     let forged: String = bytes.iter().map(|byte| char::from(byte & 0x7f)).collect();
     let magic = "SFVR\u{1}\u{5}".repeat(40);
     let mut log = open(&disk, Verify::Tail).log;

@@ -1,4 +1,4 @@
-//! The file is moved, removed or replaced behind the back of its writer.
+//! The file is moved, removed or replaced by another process while it is open.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ fn a_removed_file_is_put_back_with_all_that_was_acknowledged() {
     let disk = SimDisk::new();
     let (mut log, mut model) = begun(&disk);
     disk.remove(&testing::path()).unwrap();
-    // Nothing that could wait brings it back: somebody wanted it gone.
+    // Only a commit restores it: it was removed on purpose.
     let refused = [
         testing::apply(&mut log, &Step::Checkpoint),
         log.start_compaction(Vec::new()).map(drop),

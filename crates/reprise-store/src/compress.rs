@@ -1,6 +1,6 @@
-//! Making bytes small, and making sure that no text can look like a segment.
+//! Compression, and masking so that no stored text can be taken for a segment.
 //!
-//! The two steps every body passes, zstd where it pays and the mask where the segment magic shows.
+//! zstd is used where it makes a body shorter, the mask where a body contains the segment magic.
 
 use std::fmt;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use rvf_types::SEGMENT_MAGIC_BYTES;
 
 const ZSTD: u8 = 1;
-/// Combined by exclusive or with the repeated file id, which no author of a text knows.
+/// XORed with the repeated file id, which no author of a text knows.
 const MASKED: u8 = 2;
 
 /// Level for single commits: the fastest that finds repeats.
@@ -18,18 +18,18 @@ pub(crate) const LEVEL_APPEND: i32 = 1;
 pub(crate) const LEVEL_PACK: i32 = 9;
 
 /// Compresses with one reused context.
-pub(crate) struct Squeezer {
+pub(crate) struct Compressor {
     zstd: zstd::bulk::Compressor<'static>,
     mask: [u8; 16],
 }
 
-impl fmt::Debug for Squeezer {
+impl fmt::Debug for Compressor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Squeezer").finish_non_exhaustive()
+        f.debug_struct("Compressor").finish_non_exhaustive()
     }
 }
 
-impl Squeezer {
+impl Compressor {
     pub(crate) fn new(level: i32, file_id: u128) -> io::Result<Self> {
         Ok(Self {
             zstd: zstd::bulk::Compressor::new(level)?,
@@ -38,7 +38,7 @@ impl Squeezer {
     }
 
     /// The encoding and the bytes to store, never longer than `raw`.
-    pub(crate) fn squeeze(&mut self, raw: &[u8]) -> io::Result<(u8, Vec<u8>)> {
+    pub(crate) fn compress(&mut self, raw: &[u8]) -> io::Result<(u8, Vec<u8>)> {
         let packed = self.zstd.compress(raw)?;
         Ok(if packed.len() < raw.len() {
             masked(ZSTD, packed, &self.mask)
@@ -48,8 +48,8 @@ impl Squeezer {
     }
 }
 
-/// The encoding and the bytes to store of what is read where it lies, and so not packed.
-pub(crate) fn unpacked(raw: Vec<u8>, file_id: u128) -> (u8, Vec<u8>) {
+/// The encoding and the bytes to store of a body that is read in place, so not compressed.
+pub(crate) fn uncompressed(raw: Vec<u8>, file_id: u128) -> (u8, Vec<u8>) {
     masked(0, raw, &file_id.to_le_bytes())
 }
 
@@ -69,20 +69,19 @@ fn apply_mask(bytes: &mut [u8], mask: &[u8; 16]) {
 
 /// Decompresses; keeps a few contexts so that readers on several threads do not wait.
 #[derive(Default)]
-pub(crate) struct Unsqueezer {
+pub(crate) struct Decompressor {
     idle: Mutex<Vec<zstd::bulk::Decompressor<'static>>>,
 }
 
-impl fmt::Debug for Unsqueezer {
+impl fmt::Debug for Decompressor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Unsqueezer").finish_non_exhaustive()
+        f.debug_struct("Decompressor").finish_non_exhaustive()
     }
 }
 
-impl Unsqueezer {
-    /// The inverse of [`Squeezer::squeeze`]; `None` where the bytes are not `raw_size` when
-    /// unpacked.
-    pub(crate) fn unsqueeze(
+impl Decompressor {
+    /// The inverse of [`Compressor::compress`]; `None` where the result is not `raw_size` bytes.
+    pub(crate) fn decompress(
         &self,
         encoding: u8,
         stored: &[u8],
@@ -121,7 +120,7 @@ mod tests {
     #[test]
     fn bytes_come_back_and_the_magic_never_shows() {
         let file_id = 0x1234_5678_9abc_def0_0fed_cba9_8765_4321;
-        let mut squeezer = Squeezer::new(LEVEL_APPEND, file_id).unwrap();
+        let mut compressor = Compressor::new(LEVEL_APPEND, file_id).unwrap();
         let magic = String::from_utf8(SEGMENT_MAGIC_BYTES.to_vec()).unwrap();
         for text in [
             String::new(),
@@ -129,14 +128,17 @@ mod tests {
             magic.clone(),
             format!("x{magic}y"),
         ] {
-            let (encoding, stored) = squeezer.squeeze(text.as_bytes()).unwrap();
+            let (encoding, stored) = compressor.compress(text.as_bytes()).unwrap();
             assert!(!stored.windows(4).any(|w| w == SEGMENT_MAGIC_BYTES));
             assert!(stored.len() <= text.len());
-            let back = Unsqueezer::default().unsqueeze(encoding, &stored, text.len(), file_id);
+            let back = Decompressor::default().decompress(encoding, &stored, text.len(), file_id);
             assert_eq!(back.as_deref(), Some(text.as_bytes()));
         }
-        let short = Unsqueezer::default().unsqueeze(0, b"abc", 4, file_id);
+        let short = Decompressor::default().decompress(0, b"abc", 4, file_id);
         assert_eq!(short, None);
-        assert_eq!(Unsqueezer::default().unsqueeze(8, b"abc", 3, file_id), None);
+        assert_eq!(
+            Decompressor::default().decompress(8, b"abc", 3, file_id),
+            None
+        );
     }
 }
