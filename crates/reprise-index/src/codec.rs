@@ -1,4 +1,5 @@
-//! Bytes of a part: version, checksum, little-endian numbers, varints. Reading never panics.
+//! The byte form of a part: version, checksum, little-endian numbers, varints. Reading never
+//! panics.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -38,7 +39,7 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Takes one LEB128 number off the front; `None` where the bytes end or it is too long.
+/// Reads one LEB128 number from the front; `None` where the bytes end or it is too long.
 #[inline]
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let (&first, rest) = bytes.split_first()?;
@@ -58,7 +59,7 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Bytes that several owners read without a copy of their own: a whole part, or a piece of one.
+/// Shared bytes: a whole part or a slice of one, without a copy.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedBytes {
     all: Arc<Owned>,
@@ -86,7 +87,7 @@ impl Deref for SharedBytes {
 }
 
 impl SharedBytes {
-    /// The piece from `from` up to `to`, cut at the end.
+    /// The slice `from..to`, clamped to the length.
     pub(crate) fn piece(&self, from: usize, to: usize) -> Self {
         let within = |at: usize| self.range.start.saturating_add(at).min(self.range.end);
         Self {
@@ -134,7 +135,7 @@ impl<'a> Reader<'a> {
         Self::compared(part, bytes, expected)
     }
 
-    /// Checks the version alone, for bytes whose hash somebody else has just compared.
+    /// Checks the version alone, for bytes whose hash the caller has verified.
     pub(crate) fn compared(
         part: &'static str,
         bytes: &'a SharedBytes,
@@ -170,7 +171,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    /// As [`Self::take`], but the bytes stay when the reader is gone.
+    /// As [`Self::take`], but the result outlives the reader.
     pub(crate) fn share(&mut self, count: usize) -> Result<SharedBytes, IndexError> {
         let from = self.at;
         self.take(count)?;
@@ -202,12 +203,11 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| self.damaged("it ends early"))
     }
 
-    /// Bytes not yet taken.
     pub(crate) fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.at)
     }
 
-    /// Fails where bytes are left over.
+    /// Fails where unread bytes remain.
     pub(crate) fn end(&self) -> Result<(), IndexError> {
         if self.at == self.bytes.len() {
             Ok(())

@@ -1,16 +1,16 @@
-//! A vector in shared chunks: cloning costs a counter per chunk, a change copies one chunk. Chunks
-//! that were saved may be left where they are until somebody asks for one of their elements.
+//! A copy-on-write vector of shared chunks: a clone costs a counter per chunk, a change copies one
+//! chunk. Saved chunks can stay in their file until one of their elements is read.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-/// Elements per chunk; a power of two so that finding one costs a shift and a mask.
+/// Elements per chunk; a power of two, so that an index splits by shift and mask.
 const CHUNK: usize = 1024;
-/// Elements of a chunk that was left which are fetched together.
+/// Elements fetched together of a chunk that is still in its file.
 pub(crate) const PAGE: usize = 32;
 
-/// Fetches the elements of one page, [`PAGE`] of them but for the last; what cannot be had is
-/// replaced, so that every other element keeps its place.
+/// Fetches one page of [`PAGE`] elements (the last may be shorter); unreadable elements are
+/// replaced by a placeholder, so that every other one keeps its index.
 pub(crate) type Fetch<T> = Arc<dyn Fn(usize) -> Vec<T> + Send + Sync>;
 
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl<T> Clone for CowVec<T> {
 }
 
 impl<T: Clone> CowVec<T> {
-    /// `len` elements that stay where `fetch` finds them.
+    /// `len` elements that `fetch` reads on demand.
     pub(crate) fn left(len: usize, fetch: &Fetch<T>) -> Self {
         let chunk = |first: usize| {
             let len = CHUNK.min(len - first);
@@ -146,7 +146,8 @@ impl<T: Clone> CowVec<T> {
 
 impl<T: Clone> FromIterator<T> for CowVec<T> {
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        // Chunk by chunk: pushing one by one would ask for each whether its chunk is shared.
+        // Chunk by chunk: pushing one by one would check for each element whether its chunk is
+        // shared.
         let mut values = values.into_iter();
         let mut all = Self::default();
         loop {
@@ -161,8 +162,8 @@ impl<T: Clone> FromIterator<T> for CowVec<T> {
     }
 }
 
-/// The elements of a chunk, unshared. A copy gets room for a whole chunk at once, so that the push
-/// that follows does not move it a second time.
+/// The elements of a chunk, unshared. A copy gets the capacity of a whole chunk, so that the push
+/// that follows does not reallocate.
 fn own<T: Clone>(chunk: &mut Arc<Chunk<T>>) -> &mut Vec<T> {
     let is_own = Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk, Chunk::Own(_)));
     if !is_own {

@@ -1,7 +1,6 @@
-//! What a text shows at a glance and a ranking may use: that it tells a time, that it is a standing
-//! instruction.
+//! Cues of a text for the ranking: that it states a time, that it is a standing instruction.
 //!
-//! Taken once, when the text is pushed.
+//! Computed once, when the text is pushed.
 
 use std::sync::LazyLock;
 
@@ -10,12 +9,12 @@ use regex::Regex;
 /// Bytes of a text that are looked at.
 const LOOK_BYTES: usize = 1500;
 
-/// The text tells a time.
+/// The text states a time.
 const DATED: u8 = 1;
 /// The text is a standing instruction or preference.
 const INSTRUCTION: u8 = 2;
 
-/// The cues of one text, one bit each; the form in memory is the form in the file.
+/// The cues of one text, one bit each, as stored in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Cues(u8);
 
@@ -32,7 +31,7 @@ impl Cues {
         Self(bits)
     }
 
-    /// `None` for bits of no meaning.
+    /// `None` for unknown bits.
     pub(crate) fn from_bits(bits: u8) -> Option<Self> {
         (bits & !(DATED | INSTRUCTION) == 0).then_some(Self(bits))
     }
@@ -50,7 +49,7 @@ impl Cues {
     }
 }
 
-/// Words and forms that place an event in time.
+/// Words and formats that date an event.
 static TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)\b(?:yesterday|today|tonight|tomorrow|ago|recently|since|deadline|the other day",

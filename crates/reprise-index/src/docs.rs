@@ -1,4 +1,4 @@
-//! The columns of a document: who, what, when, until when. No text and no vector.
+//! The columns of a document: id, kind, source, session, times. No text and no vector.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::codec::SharedBytes;
 use crate::cow::CowVec;
 use crate::cues::Cues;
 
-/// The instant that never comes.
+/// Sentinel for an end that has not happened.
 pub(crate) const NEVER: i64 = i64::MAX;
 /// The session of a document whose source names none.
 pub(crate) const NO_SESSION: u32 = u32::MAX;
@@ -30,16 +30,15 @@ pub(crate) struct Row {
     pub(crate) head_terms: u8,
     pub(crate) kind: MemoryKind,
     pub(crate) source: MemorySource,
-    /// What its text shows at a glance.
     pub(crate) cues: Cues,
-    /// Number of its speaker's first name; 0 where it names none.
+    /// Number of its speaker's first name; 0 for none.
     pub(crate) speaker: u32,
-    /// Forgotten, and its words and vector are gone: no instant brings it back.
+    /// Forgotten, and its words and vector are gone: no as-of view shows it.
     pub(crate) hole: bool,
 }
 
 impl Row {
-    /// The place of a record that is no more.
+    /// The row of a record whose content is gone.
     pub(crate) fn hole(id: RecordId) -> Self {
         Self {
             id,
@@ -72,16 +71,15 @@ impl Row {
     }
 }
 
-/// Whether two neighbours are turns of a dialogue: different voices, at least one a person's. A
-/// command and its output, or two commits of two authors, stand beside each other and do not answer
-/// each other.
+/// Whether two neighbours are turns of a dialogue: different speakers, at least one a person. A
+/// command and its output, or commits of two authors, are adjacent without answering each other.
 pub(crate) fn are_turns(one: &Row, other: &Row) -> bool {
     let person = |row: &Row| row.source == MemorySource::UserInput;
     let differ = one.source != other.source || one.speaker != other.speaker;
     differ && (person(one) || person(other))
 }
 
-/// What a ranking asks of a document beside its scores.
+/// Properties of a document that the ranking uses beside its scores.
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent yes-or-no columns"
@@ -89,17 +87,16 @@ pub(crate) fn are_turns(one: &Row, other: &Row) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocTraits {
     pub embedded: bool,
-    /// Is the user's own words.
+    /// The user's own words.
     pub by_user: bool,
-    /// Its text tells a time.
+    /// Its text states a time.
     pub dated: bool,
     /// Its text is a standing instruction or preference.
     pub instruction: bool,
     /// Its speaker's first name, as [`crate::QueryTerm::number`] numbers words; 0 for none.
     pub speaker: u32,
-    /// Its session, if it has one.
     pub session: Option<u32>,
-    /// Analysed terms of its text.
+    /// Number of analysed terms of its text.
     pub terms: u32,
     /// The living documents before and after it in its session.
     pub neighbours: (Option<u32>, Option<u32>),
@@ -108,7 +105,7 @@ pub struct DocTraits {
     pub turns: (bool, bool),
 }
 
-/// What the index knows of one document.
+/// One document as the index holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doc {
     pub id: RecordId,
@@ -120,17 +117,14 @@ pub struct Doc {
     pub source: MemorySource,
     /// Number of its session, for [`crate::IndexSnapshot::session_name`]; `None` where it has none.
     pub session: Option<u32>,
-    /// Analysed terms of its text.
+    /// Number of analysed terms of its text.
     pub terms: u32,
     /// Analysed terms of its head, at most [`crate::HEAD_TERMS`].
     pub head_terms: u8,
-    /// Whether it has a vector.
     pub has_vector: bool,
-    /// When it was forgotten.
     pub forgotten_at: Option<DateTime<Utc>>,
-    /// When a newer record replaced it.
     pub superseded_at: Option<DateTime<Utc>>,
-    /// Whether its record is gone from the log.
+    /// Its record is gone from the log.
     pub hole: bool,
     /// The live document before it in its session.
     pub previous: Option<u32>,
@@ -139,7 +133,7 @@ pub struct Doc {
 }
 
 impl Doc {
-    /// Whether it can answer now.
+    /// Neither forgotten nor superseded.
     #[must_use]
     pub fn is_live(&self) -> bool {
         self.forgotten_at.is_none() && self.superseded_at.is_none() && !self.hole
@@ -161,8 +155,8 @@ pub(crate) fn micros(instant: DateTime<Utc>) -> i64 {
     instant.timestamp_micros().min(NEVER - 1)
 }
 
-/// Session names, each with a number in order of first appearance: those of a saved part where they
-/// stand in it, and what has come since.
+/// Session names, numbered in order of first appearance: those of a saved part, read in place, and
+/// newer ones.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sessions {
     saved: Option<SavedNames>,
@@ -248,15 +242,14 @@ impl Sessions {
     }
 }
 
-/// The writer's way from name to number, made when a name is first asked for. Looked up only, never
-/// iterated.
+/// The writer's map from name to number, built at the first look-up. Never iterated.
 #[derive(Debug, Default)]
 pub(crate) struct Interner {
     numbers: Option<HashMap<Arc<str>, u32>>,
 }
 
 impl Interner {
-    /// The number of `name`, given to it now if it is new.
+    /// The number of `name`; a new name gets the next one.
     pub(crate) fn intern(&mut self, sessions: &mut Sessions, name: &str) -> u32 {
         if name.is_empty() {
             return NO_SESSION;
@@ -275,7 +268,8 @@ impl Interner {
     }
 }
 
-/// The first row with this id, by bisection: ids never descend, and a hole repeats the id before.
+/// The first row with this id, by binary search: ids never descend, and a hole repeats the id
+/// before it.
 pub(crate) fn find(rows: &CowVec<Row>, id: RecordId) -> Option<u32> {
     let (mut low, mut high) = (0, rows.len());
     while low < high {

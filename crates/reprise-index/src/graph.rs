@@ -18,14 +18,14 @@ use crate::cow::CowVec;
 const M: usize = 16;
 /// Links of a node on layer 0.
 const M0: usize = 32;
-/// Nodes that an insert looks for before it chooses.
+/// Candidates that an insert collects before choosing links.
 const EF_CONSTRUCTION: usize = 200;
-/// Nodes per shared chunk: what the change of one of them copies.
+/// Nodes per shared chunk; changing one node copies its chunk.
 const CHUNK: usize = 64;
 /// "No upper layer" in a node.
 const FLAT: u32 = u32::MAX;
 
-/// Where the graph finds out how near two documents are; it keeps no vector itself.
+/// Similarities of documents; the graph stores no vectors.
 pub(crate) trait Metric {
     fn similarity(&self, a: u32, b: u32) -> f32;
 }
@@ -37,7 +37,7 @@ struct Node {
     upper: u32,
 }
 
-/// Up to `N` ordinals, ascending, so that a graph read back answers exactly as the one saved.
+/// Up to `N` ordinals, ascending, so that a loaded graph answers exactly as the saved one.
 #[derive(Debug, Clone, Copy)]
 struct Links<const N: usize> {
     count: u32,
@@ -79,11 +79,12 @@ type Upper = Vec<Links<M>>;
 pub(crate) struct Graph {
     chunks: Arc<Vec<Option<Arc<Chunk>>>>,
     uppers: CowVec<Arc<Upper>>,
-    /// Where a search begins, and the highest layer.
+    /// Entry point of a search and the highest layer.
     entry: Option<(u32, usize)>,
     low: u32,
     high: u32,
-    /// Covered documents whose vector came or changed afterwards: not where they should be.
+    /// Covered documents whose vector arrived or changed after their insert, so their links are
+    /// stale.
     loose: Arc<Vec<u32>>,
 }
 
@@ -97,12 +98,11 @@ fn level_of(ordinal: u32) -> usize {
 }
 
 impl Graph {
-    /// Whether nothing can be found through it.
     pub(crate) fn is_empty(&self) -> bool {
         self.entry.is_none()
     }
 
-    /// A graph that says it covers what it does not.
+    /// A graph that claims to cover a range without holding it.
     #[cfg(test)]
     pub(crate) fn covering(range: std::ops::Range<u32>) -> Self {
         Self {
@@ -113,17 +113,16 @@ impl Graph {
         }
     }
 
-    /// The ordinals it covers.
     pub(crate) fn covered(&self) -> std::ops::Range<u32> {
         self.low..self.high
     }
 
-    /// Covered documents that it may not find.
+    /// Covered documents that a search may miss.
     pub(crate) fn loose(&self) -> &[u32] {
         &self.loose
     }
 
-    /// Takes note that a document has another vector.
+    /// Marks a document whose vector changed.
     pub(crate) fn moved(&mut self, ordinal: u32) {
         if self.covered().contains(&ordinal) && !self.loose.contains(&ordinal) {
             Arc::make_mut(&mut self.loose).push(ordinal);

@@ -9,10 +9,10 @@ pub(crate) use state::GraphState;
 pub use state::{GRAPH_DOCUMENTS, PART_GRAPH, PART_HOT_GRAPH};
 
 impl IndexWriter {
-    /// Grows the graph by up to `budget` documents (about half a millisecond each), the newest
-    /// first; the first call after a load reads the saved one. Answers how many documents were
-    /// still to come before and are now; none where the store is too small for a graph. Readers see
-    /// it after [`Self::publish`]. Loads the codes, which may be found damaged.
+    /// Grows the graph by up to `budget` documents (about half a millisecond each), newest first;
+    /// the first call after a load reads the saved graph. Returns how many documents were missing
+    /// before and after; zero where the store is too small for a graph. Readers see the result
+    /// after [`Self::publish`]. Loads the codes; fails where they are damaged.
     pub fn advance_graph(&mut self, budget: usize) -> Result<(usize, usize), IndexError> {
         self.load()?;
         let documents = self.rows.len() as u32;
@@ -31,12 +31,12 @@ impl IndexWriter {
         Ok((before, left))
     }
 
-    /// Grows a graph from so many documents on, instead of [`crate::GRAPH_DOCUMENTS`].
+    /// Sets the store size from which a graph is grown (default [`crate::GRAPH_DOCUMENTS`]).
     pub fn set_graph_from(&mut self, documents: usize) {
         self.graph.from = documents;
     }
 
-    /// Documents from which on a graph is grown.
+    /// Store size from which a graph is grown.
     #[must_use]
     pub fn graph_from(&self) -> usize {
         self.graph.from

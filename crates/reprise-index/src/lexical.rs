@@ -1,4 +1,4 @@
-//! The lexical signals of one question, in one pass over the postings of its terms.
+//! The lexical signals of one query, in one pass over the postings of its terms.
 //!
 //! Formulas: BM25 (Robertson and Zaragoza 2009) with k1 = 0.4, b = 0.75 and `idf = ln(1 + (N - df +
 //! 0.5) / (df + 0.5))` over the heads of the documents that are alive in the view, and with k1 =
@@ -14,30 +14,30 @@ use crate::view::View;
 use crate::words::{HEAD_TERMS, Query, QueryTerm};
 use crate::world::{K1, K1_HEAD, World};
 
-/// Terms that a document's mask can name: the rarest of the question.
+/// Bits of a document's term mask: the query's rarest terms.
 pub const MASK_TERMS: usize = 32;
-/// What a term that stands only behind the head counts for, in occurrences. Less than one, so that
-/// a long text is found by its last word but not preferred for its length.
+/// Occurrences that a term counts for where it is only in the tail, behind the head. Less than one,
+/// so that a long text is found by any of its words but not preferred for its length.
 pub(crate) const TAIL_COUNT: f32 = 0.3;
-/// In a store of more live documents than this, ...
+/// Live documents above which store-specific stop words apply (see [`COMMON_SHARE`]).
 const COMMON_FROM: u32 = 4096;
-/// ... a word that more than one in so many of them hold is a stop word of that store: it is left
-/// out where the question has any other. This is the pass's early end: such a list is not read.
+/// A word held by more than one in so many live documents is a stop word of that store: it is left
+/// out where the query has any other, and its postings are not read.
 const COMMON_SHARE: u32 = 8;
-/// Letters from which on a term stands for the longer words that it begins, ...
+/// Prefix matching: a term of at least so many letters also matches longer words that begin with
+/// it,
 const LONGER_FROM: usize = 4;
-/// ... for so many of them at most, the first in the alphabet, ...
+/// at most so many, in alphabetical order,
 const LONGER_MAX: usize = 16;
-/// ... each for so much of its own weight, times the share of it that the term is.
+/// each with this weight, times the ratio of the term's length to the word's.
 const LONGER_WEIGHT: f32 = 0.6;
-/// Pseudo-documents without any of the question's words, where words are weighed against each
-/// other: in a store of three records the word that one holds is no common one.
+/// Pseudo-documents without any query word, added when words are weighted against each other, so
+/// that in a store of three records a word held by one does not count as common.
 const UNSEEN_DOCUMENTS: u32 = 100;
-/// Documents that are cleaned together.
+/// Documents reset together.
 const BLOCK: usize = 64;
 
-/// Buffers of the lexical pass, to be lent again and again. Clean between two questions, but for
-/// the blocks that `touched` names.
+/// Reusable buffers of the lexical pass. Zeroed between queries, but for the blocks in `touched`.
 #[derive(Debug, Default)]
 pub struct LexicalScratch {
     cells: Vec<Cell>,
@@ -54,45 +54,43 @@ pub struct LexicalScratch {
     best: Top,
 }
 
-/// One document in the pass.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cell {
     score: f32,
-    /// Which of the question's rarest terms it holds.
+    /// Mask of the query's rarest terms that it holds.
     terms: u32,
-    /// Which of the question's first terms it holds as the beginning of a longer word.
+    /// Mask of the query's first terms that it holds as prefix of a longer word.
     longer: u32,
 }
 
-/// A word that a query term begins.
+/// A longer word with a query term as prefix.
 #[derive(Debug, Clone, Copy)]
 struct Longer {
     /// The term's position in the question.
     position: u32,
     weight: f32,
-    /// Where its postings begin and end in the scratch.
+    /// Range of its postings in the scratch.
     postings: (usize, usize),
 }
 
-/// What is known of one query term in this view.
+/// Statistics of one query term in this view.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TermSignal {
-    /// Living documents that hold it; 0 for one that was left out because most of them do.
+    /// Live documents that hold it; 0 for a store-specific stop word.
     pub documents: u32,
-    /// Its weight over heads, or over whole texts where no living head holds it; 0 where no living
+    /// Its idf over heads, or over whole texts where no live head holds it; 0 where no live
     /// document does.
     pub idf: f32,
-    /// What it weighs against the question's other terms, unknown ones included; 0 for one that
-    /// was left out.
+    /// Its weight relative to the query's other terms, unknown ones included; 0 for a stop word.
     pub weight: f32,
     /// Its bit in [`LexicalSignals::terms_of`]; `None` for all but the [`MASK_TERMS`] rarest.
     pub bit: Option<u8>,
-    /// Where its postings begin and end in the scratch.
+    /// Range of its postings in the scratch.
     postings: (usize, usize),
 }
 
 impl TermSignal {
-    /// A term that is left out: nothing is known of it.
+    /// A term that was left out.
     fn unread(at: usize) -> Self {
         Self {
             documents: 0,
@@ -104,12 +102,12 @@ impl TermSignal {
     }
 }
 
-/// Mean and standard deviation of a signal over every living document of the view.
+/// Mean and standard deviation of a signal over every live document of the view.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SignalSpread {
     /// The mean, documents that hold no term included.
     pub mean: f32,
-    /// The standard deviation, not corrected.
+    /// The population standard deviation.
     pub deviation: f32,
 }
 
@@ -125,16 +123,16 @@ impl SignalSpread {
     }
 }
 
-/// What the words say, by document and by session; 0 for what is not alive in the view.
+/// The lexical scores by document and by session; 0 for what is not live in the view.
 #[derive(Debug, Clone, Copy)]
 pub struct LexicalSignals<'a> {
     cells: &'a [Cell],
     session_scores: &'a [f32],
     /// The admitted documents with the highest scores, best first, ties by newer.
     pub best: &'a [(u32, f32)],
-    /// How the documents' scores spread.
+    /// Spread of the documents' scores.
     pub words: SignalSpread,
-    /// How the sessions' scores spread over the documents in them.
+    /// Spread of the sessions' scores over their documents.
     pub session_words: SignalSpread,
     /// Each query term, in the query's order.
     pub terms: &'a [TermSignal],
@@ -154,7 +152,7 @@ impl LexicalSignals<'_> {
         score.copied().unwrap_or(0.0)
     }
 
-    /// One bit for each of the question's rarest terms that the document holds.
+    /// Mask of the query's rarest terms that the document holds.
     #[must_use]
     pub fn terms_of(&self, ordinal: u32) -> u32 {
         self.cells.get(ordinal as usize).map_or(0, |c| c.terms)
@@ -173,8 +171,8 @@ impl LexicalSignals<'_> {
         if known > 0.0 { covered / known } else { 0.0 }
     }
 
-    /// Weighted share of all the question's terms that `terms` names, 0..1: words that no document
-    /// holds count as missed, those beyond the rarest [`MASK_TERMS`] not at all.
+    /// Weighted share of the query's terms in `terms`, 0..1: words that no document holds count as
+    /// missed, those beyond the rarest [`MASK_TERMS`] not at all.
     #[must_use]
     pub fn share(&self, terms: u32) -> f32 {
         let (mut covered, mut all) = (0.0, 0.0);
@@ -192,8 +190,7 @@ impl LexicalSignals<'_> {
         if all > 0.0 { covered / all } else { 0.0 }
     }
 
-    /// The question's rarest words that the document holds, as the question wrote them, in its
-    /// order.
+    /// The query's rarest words that the document holds, as the query wrote them, in its order.
     #[must_use]
     pub fn matched_words(&self, ordinal: u32, query: &Query) -> Vec<String> {
         let held = self.terms_of(ordinal);
@@ -234,7 +231,7 @@ pub(crate) fn lexical<'s>(
 }
 
 impl LexicalScratch {
-    /// Cleans what the last question touched, and makes room.
+    /// Resets what the last query touched, and grows the buffers.
     fn reset(&mut self, world: &World) {
         for block in set_bits(&self.touched) {
             let until = ((block + 1) * BLOCK).min(self.cells.len());
@@ -254,7 +251,7 @@ impl LexicalScratch {
         self.postings.clear();
     }
 
-    /// Collects the living postings of every term, and with them df and idf.
+    /// Collects the live postings, df and idf of every term.
     fn gather(&mut self, lexicon: &Lexicon, query: &Query, world: &World) {
         let all_live = world.live_count() as usize == world.len();
         let most = match world.live_count() {
@@ -314,11 +311,11 @@ impl LexicalScratch {
                 });
             }
         }
-        // The longer word that says most of a term comes first: it alone counts.
+        // Of several longer words only the one with the highest weight counts.
         self.longer.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     }
 
-    /// Gives the rarest known terms their bits; where two are as rare, the earlier comes first.
+    /// Assigns mask bits to the rarest known terms; ties by position.
     fn number_terms(&mut self) {
         self.order.clear();
         let known = (0_u32..)
@@ -341,7 +338,7 @@ impl LexicalScratch {
         let weight = term.idf * (K1_HEAD + 1.0);
         let bit = term.bit.map_or(0, |bit| 1 << bit);
         let norms = world.head_norms();
-        // Most terms stand once in a head: its share for every length of head, without a division.
+        // Most terms occur once in a head: precomputes that score for every head length.
         let once = norms.map(|norm| weight / (1.0 + norm));
         self.sessions_counted.clear();
         for posting in &self.postings[term.postings.0..term.postings.1] {
@@ -368,8 +365,7 @@ impl LexicalScratch {
         self.score_sessions(world);
     }
 
-    /// Adds what documents hold as the beginning of a longer word, where they do not hold it as it
-    /// stands.
+    /// Adds prefix matches, for documents that do not hold the term itself.
     fn score_longer(&mut self, world: &World) {
         let norms = world.head_norms();
         for longer in &self.longer {
@@ -411,7 +407,7 @@ impl LexicalScratch {
         }
     }
 
-    /// The best `k` that may answer, and how all scores spread.
+    /// The best `k` admitted documents, and the spread of all scores.
     fn choose(&mut self, view: &View, k: usize) -> SignalSpread {
         let (mut sum, mut squares) = (0.0_f64, 0.0_f64);
         self.best.clear(k);
@@ -442,7 +438,7 @@ impl LexicalScratch {
     }
 }
 
-/// The places of the bits that are set, ascending.
+/// Indices of the set bits, ascending.
 fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
     words.iter().enumerate().flat_map(|(at, word)| {
         let mut word = *word;
@@ -454,12 +450,12 @@ fn set_bits(words: &[u64]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether a term stands for the longer words that it begins: numbers do not.
+/// Whether prefix matching applies to a term: not to numbers.
 fn begins_longer(stem: &[u8]) -> bool {
     stem.len() >= LONGER_FROM && stem.is_ascii() && !stem.iter().all(u8::is_ascii_digit)
 }
 
-/// The idf among so many more documents, defined for words that none holds too.
+/// The idf smoothed by [`UNSEEN_DOCUMENTS`], defined for words that no document holds.
 pub(crate) fn steadied_idf(documents: u32, holding: u32) -> f32 {
     let (n, df) = (
         f64::from(documents) + f64::from(UNSEEN_DOCUMENTS),

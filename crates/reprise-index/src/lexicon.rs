@@ -1,4 +1,4 @@
-//! The segments of a store, log-structured: small ones in front, merged by size as they pile up.
+//! The segments of a store, log-structured: new ones are small and merged by size.
 //!
 //! Segments cover adjacent ranges of ordinals in order, so a term's postings over all of them are
 //! ascending.
@@ -10,15 +10,15 @@ use std::sync::Arc;
 use crate::segment::{List, Posting, Segment, SegmentBuilder, merge};
 use crate::words::{Analyser, HEAD_TERMS};
 
-/// How many segments of one size become one of the next.
+/// Merge factor: so many segments of one size become one of the next.
 const FACTOR: usize = 8;
 
-/// Begins a term that is looked up whole. No word begins so, and such terms sort before all words.
+/// Prefix of exact terms, which are looked up whole. No word begins with it, and such terms sort
+/// before all words.
 const EXACT: char = '\u{1}';
-/// Longest of them, in bytes; the rest of a longer one is ignored.
+/// Longest exact term, in bytes; the rest of a longer one is ignored.
 const EXACT_BYTES_MAX: usize = 512;
 
-/// All words of all documents.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lexicon {
     segments: Vec<Arc<Segment>>,
@@ -43,7 +43,7 @@ impl Lexicon {
         &self.segments
     }
 
-    /// Adds the newest documents and merges what has piled up.
+    /// Adds a segment of the newest documents and merges where due.
     pub(crate) fn push(&mut self, segment: Segment) {
         self.segments.push(Arc::new(segment));
         while let Some(last) = self.segments.last() {
@@ -68,7 +68,7 @@ impl Lexicon {
         self.lists(term).gather(keep, out);
     }
 
-    /// Where the documents that hold `term` are listed.
+    /// The posting lists of `term`, one per segment.
     pub(crate) fn lists(&self, term: &[u8]) -> Lists<'_> {
         Lists(
             self.segments
@@ -78,7 +78,7 @@ impl Lexicon {
         )
     }
 
-    /// Fills `out` with up to `most` words that are longer than `stem` and begin with it, sorted.
+    /// Fills `out` with up to `most` longer words that begin with `stem`, sorted.
     pub(crate) fn longer(&self, stem: &[u8], most: usize, out: &mut Vec<Vec<u8>>) {
         out.clear();
         for segment in &self.segments {
@@ -91,7 +91,6 @@ impl Lexicon {
         out.truncate(most);
     }
 
-    /// Whether document `ordinal` holds `term`.
     pub(crate) fn holds(&self, ordinal: u32, term: &[u8]) -> bool {
         self.segments
             .iter()
@@ -112,12 +111,12 @@ impl Lexicon {
         postings.iter().map(|posting| posting.ordinal).collect()
     }
 
-    /// The documents that have this term of those looked up whole, ascending.
+    /// The documents with this exact term, ascending.
     pub(crate) fn exact(&self, term: &str) -> Vec<u32> {
         self.documents(exact_key(term).as_bytes())
     }
 
-    /// The terms looked up whole that begin so, at most `most` of each segment, with their
+    /// The exact terms that begin with `prefix`, at most `most` of each segment, with their
     /// documents.
     pub(crate) fn exact_from(&self, prefix: &str, most: usize) -> BTreeMap<String, Vec<u32>> {
         let prefix = exact_key(prefix);
@@ -143,12 +142,12 @@ impl Lexicon {
     }
 }
 
-/// The documents of one term in every segment, as they are written.
+/// The posting lists of one term in every segment, still encoded.
 #[derive(Debug)]
 pub(crate) struct Lists<'a>(Vec<List<'a>>);
 
 impl Lists<'_> {
-    /// A bound on how many documents they list; close where these are many.
+    /// An upper bound for the number of documents listed; tight where these are many.
     pub(crate) fn count_max(&self) -> usize {
         self.0.iter().map(List::count_max).sum()
     }
@@ -185,7 +184,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Begins after the documents before `first`.
+    /// An empty batch whose first document gets the ordinal `first`.
     pub(crate) fn new(first: u32) -> Self {
         Self {
             terms: BTreeMap::new(),
@@ -198,7 +197,7 @@ impl Pending {
         self.end - self.first
     }
 
-    /// Adds the next document; answers its terms and how many of them are its head.
+    /// Adds the next document; returns its number of terms and of head terms.
     pub(crate) fn push(&mut self, analyser: &Analyser, text: &str) -> (u32, u8) {
         let ordinal = self.end;
         self.end += 1;
@@ -228,7 +227,7 @@ impl Pending {
         (terms, position.min(HEAD_TERMS) as u8)
     }
 
-    /// Gives the document that was pushed last a term by which it is looked up whole.
+    /// Adds an exact term to the document pushed last.
     pub(crate) fn exact(&mut self, term: &str) {
         let Some(ordinal) = self.end.checked_sub(1) else {
             return;
@@ -243,7 +242,7 @@ impl Pending {
         }
     }
 
-    /// The pending documents as a segment; the next batch begins behind them.
+    /// Turns the pending documents into a segment; the next batch begins after them.
     pub(crate) fn seal(&mut self) -> Segment {
         let mut builder = SegmentBuilder::new(self.first, self.end);
         for (term, postings) in &self.terms {

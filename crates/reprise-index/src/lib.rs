@@ -1,8 +1,5 @@
-//! Derived search over one user's records: vectors, words, neighbours, time. Rebuilt, never
-//! trusted.
-//!
-//! The columns of every document, int8 codes, lexical segments, views (filter and as-of), the raw
-//! lexical signals, and the byte form of all of it.
+//! Derived search over one user's records: vectors, words, neighbours, time. Everything can be
+//! rebuilt from the log.
 //!
 //! One [`IndexWriter`] publishes immutable [`IndexSnapshot`]s; readers never wait for it. Documents
 //! are addressed by dense ordinals in append order.

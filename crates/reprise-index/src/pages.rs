@@ -1,10 +1,10 @@
-//! Parts that stay in their file: a front that is read and proven at once, and pages behind it that
-//! are read when somebody asks, each proven by a check that stands in the front.
+//! Saved parts that are read lazily: a front, read and verified at once, and pages behind it, read
+//! on demand and verified by checksums in the front.
 //!
 //! ```text
 //! version u8 | XXH3-64 of the rest of the front | u32 bytes of the front | ... | the pages
 //! ```
-//! Whoever opens the file lends a function that reads it.
+//! The caller that opens the file passes a function that reads it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,13 +16,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::codec::{HEADER_BYTES, Reader, SharedBytes, open, put_u32, seal};
 use crate::error::IndexError;
 
-/// Fills the buffer from a place in a part; `false` where it cannot. Called from any thread.
+/// Fills the buffer from an offset in a part; `false` on failure. Called from any thread.
 pub type ReadPart = Arc<dyn Fn(u64, &mut [u8]) -> bool + Send + Sync>;
 
-/// A part that was left where it is.
+/// A saved part that was not read yet.
 #[derive(Clone)]
 pub struct LeftPart {
-    /// Its length in bytes.
     pub size: u64,
     pub read: ReadPart,
 }
@@ -52,7 +51,6 @@ impl From<Vec<u8>> for LeftPart {
 }
 
 impl LeftPart {
-    /// All of it.
     pub(crate) fn all(&self) -> Option<SharedBytes> {
         let mut bytes = vec![0; usize::try_from(self.size).ok()?];
         (self.read)(0, &mut bytes).then(|| bytes.into())
@@ -86,7 +84,7 @@ impl LeftPart {
     }
 }
 
-/// A reader behind the head of a front that [`LeftPart::front`] read.
+/// A reader after the header of a front that [`LeftPart::front`] read.
 pub(crate) fn front_reader<'a>(
     part: &'static str,
     front: &'a SharedBytes,
@@ -97,7 +95,7 @@ pub(crate) fn front_reader<'a>(
     Ok(reader)
 }
 
-/// A part of a front and what is paged.
+/// A part from a front and paged content.
 pub(crate) fn write(version: u8, front: &[u8], paged: &[&[u8]]) -> Vec<u8> {
     let size = HEADER_BYTES + 4 + front.len();
     let behind: usize = paged.iter().map(|bytes| bytes.len()).sum();
@@ -111,14 +109,14 @@ pub(crate) fn write(version: u8, front: &[u8], paged: &[&[u8]]) -> Vec<u8> {
     bytes
 }
 
-/// Appends the checks of every page of `paged`.
+/// Appends the checksum of every page of `paged`.
 pub(crate) fn put_checks(out: &mut Vec<u8>, paged: &[u8], page_bytes: usize) {
     for page in paged.chunks(page_bytes.max(1)) {
         out.extend_from_slice(&xxh3_64(page).to_le_bytes());
     }
 }
 
-/// Whether a page of an open index turned out to be damaged.
+/// Set when a page of an open index is found damaged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Damage(Arc<AtomicBool>);
 
@@ -132,27 +130,27 @@ impl Damage {
     }
 }
 
-/// The pages of a part. None is served whose check was not compared.
+/// The pages of a part. Every page is verified before use.
 #[derive(Debug)]
 pub(crate) struct Pages {
     part: LeftPart,
-    /// Where the first of them stands.
+    /// Offset of the first page.
     start: u64,
     bytes: usize,
     page_bytes: usize,
     checks: SharedBytes,
-    /// Those that somebody has asked for.
+    /// Pages read so far.
     read: Box<[OnceLock<Box<[u8]>>]>,
-    /// All of them, once somebody loaded them.
+    /// All pages, once loaded.
     whole: OnceLock<Vec<u8>>,
-    /// Set once all of them were read and found whole.
+    /// Set once all pages were verified.
     proven: OnceLock<()>,
     damage: Damage,
 }
 
 impl Pages {
-    /// `bytes` bytes from `start` on, `page_bytes` a page; `None` where these are not as many pages
-    /// as checks, or end beyond the part.
+    /// `bytes` bytes from `start` on, `page_bytes` a page; `None` where the number of pages differs
+    /// from that of checksums, or they end beyond the part.
     pub(crate) fn new(
         part: &LeftPart,
         (start, bytes): (u64, usize),
@@ -190,7 +188,6 @@ impl Pages {
         whole
     }
 
-    /// Length of page `number`.
     fn length(&self, number: usize) -> usize {
         let left = self.bytes.saturating_sub(number * self.page_bytes);
         left.min(self.page_bytes)
@@ -208,7 +205,7 @@ impl Pages {
         Some(cell.get_or_init(|| page.into_boxed_slice()))
     }
 
-    /// The bytes `from..to`, which no page's end parts; `None` where they are damaged.
+    /// The bytes `from..to`, which must lie in one page; `None` where it is damaged.
     pub(crate) fn within(&self, from: usize, to: usize) -> Option<&[u8]> {
         if let Some(whole) = self.whole.get() {
             return whole.get(from..to);
@@ -241,7 +238,7 @@ impl Pages {
 
     /// Fills `out` with whole pages from `first` on.
     fn fill_all(&self, first: usize, out: &mut [u8]) -> bool {
-        /// Bytes that are read and proven at a time, while they are in the cache.
+        /// Bytes read and verified at a time, so that they are still in the CPU cache.
         const AT_ONCE: usize = 128 << 10;
         let pages = (AT_ONCE / self.page_bytes).max(1);
         let mut number = first;
@@ -279,19 +276,19 @@ impl Pages {
         let mut bytes = vec![0; self.bytes];
         let whole = self.read_all(&mut bytes);
         if whole {
-            // Somebody else may have been quicker, with the same bytes.
+            // Another thread may have loaded the same bytes first.
             self.whole.get_or_init(|| bytes);
         }
         whole
     }
 
-    /// Page `number`, read now and not kept; `None` where it is damaged.
+    /// Page `number`, read without caching; `None` where it is damaged.
     pub(crate) fn fresh(&self, number: usize) -> Option<Vec<u8>> {
         let mut page = vec![0; self.length(number)];
         self.fill(number, &mut page).then_some(page)
     }
 
-    /// Reads every page, the first time, and keeps none; `false` where one is damaged.
+    /// Verifies every page once, without caching; `false` where one is damaged.
     pub(crate) fn prove(&self) -> bool {
         let mut page = vec![0; self.page_bytes];
         let mut sound = |number| self.fill(number, &mut page[..self.length(number)]);
@@ -311,7 +308,7 @@ impl Pages {
     }
 }
 
-/// What stays in the file when an index is opened, beside the codes.
+/// The paged parts of an opened index, beside the codes.
 #[derive(Debug)]
 pub(crate) struct LeftPages {
     pub(crate) words: Arc<Pages>,

@@ -1,8 +1,8 @@
-//! The saved form of the index: three parts, each a front with a checksum and pages with a check
-//! each, which are read where they lie.
+//! The saved form of the index: three parts, each a front with a checksum and pages with a checksum
+//! each, read on demand.
 //!
-//! A front that does not hold together is refused; a page that does not is not served, and found
-//! when everything is loaded. In both cases the caller rebuilds from the log.
+//! A damaged front is an error; a damaged page is not used, and reported when everything is loaded.
+//! In both cases the caller rebuilds from the log.
 
 mod documents;
 
@@ -24,13 +24,13 @@ pub const PART_WORDS: u8 = 0x44;
 /// Segment type of the document columns and session names.
 pub const PART_DOCUMENTS: u8 = 0x46;
 
-/// Version of all three parts: they are written and read together. It also stands for the
-/// analyser's rules; change it when a text would give other terms.
+/// Version of all three parts, which are written and read together. It covers the analyser's rules
+/// too: change it when a text would give other terms.
 const VERSION: u8 = 5;
 const WORDS: &str = "words";
-/// Bytes of words that are read and proven together.
+/// Page size of the words part.
 const WORDS_PAGE: usize = 4096;
-/// No number within a segment crosses the end of a page.
+/// Alignment of segments, so that no number within one crosses a page boundary.
 const ALIGNED: usize = 4;
 
 impl IndexWriter {
@@ -50,7 +50,7 @@ impl IndexWriter {
         parts
     }
 
-    /// The index that [`Self::to_parts`] wrote, in any order of parts, copied and proven whole;
+    /// The index that [`Self::to_parts`] wrote, in any order of parts, copied and fully verified;
     /// unknown parts are skipped.
     pub fn from_parts(dimensions: usize, parts: &[(u8, Vec<u8>)]) -> Result<Self, IndexError> {
         let left = parts
@@ -61,8 +61,8 @@ impl IndexWriter {
         Ok(index)
     }
 
-    /// As [`Self::from_parts`], but most of each part stays in its file: it is read and proven page
-    /// by page when it is asked for, until [`Self::load`].
+    /// As [`Self::from_parts`], but most of each part stays in its file and is read and verified
+    /// page by page on demand, until [`Self::load`].
     pub fn from_left_parts(
         dimensions: usize,
         parts: &[(u8, LeftPart)],
@@ -97,8 +97,8 @@ impl IndexWriter {
         Ok(index)
     }
 
-    /// Reads and proves what [`Self::from_left_parts`] left in its file, for this writer and every
-    /// snapshot of it. An error means: rebuild from the log.
+    /// Reads and verifies what [`Self::from_left_parts`] left in the file, for this writer and
+    /// every snapshot of it. On an error rebuild from the log.
     pub fn load(&self) -> Result<(), IndexError> {
         let what = "a page's check does not match";
         let damaged = |part| IndexError::Damaged { part, what };

@@ -1,8 +1,7 @@
 //! A run of documents' terms as immutable bytes: sorted dictionary, postings as varint deltas.
 //!
-//! The form in memory is the form in the file, and what was saved is read where it lies. Reading
-//! is bounds-checked throughout: damaged bytes end a list early, they never panic. Must never live
-//! here: statistics, liveness, scores.
+//! The form in memory is the form in the file, and a saved segment is read in place. Reading is
+//! bounds-checked: damaged bytes end a list early, they never panic.
 //!
 //! ```text
 //! u32 first ordinal | u32 end ordinal | u32 terms | u32 dictionary bytes | u32 posting bytes
@@ -25,7 +24,6 @@ use crate::words::HEAD_TERMS;
 const HEADER_BYTES: usize = 20;
 const ENTRY_BYTES: usize = 8;
 
-/// One term in one document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Posting {
     pub(crate) ordinal: u32,
@@ -35,11 +33,10 @@ pub(crate) struct Posting {
     pub(crate) head: u16,
 }
 
-/// Where a segment's bytes are.
 #[derive(Debug, Clone)]
 pub(crate) enum Bytes {
     Own(SharedBytes),
-    /// In a saved part, from one byte to another.
+    /// In a saved part, at this range.
     Left(Arc<Pages>, Range<usize>),
 }
 
@@ -57,7 +54,7 @@ impl Bytes {
         }
     }
 
-    /// The bytes `from..to`; empty where they are damaged or not there.
+    /// The bytes `from..to`; empty where they are damaged or missing.
     fn get(&self, from: usize, to: usize) -> Cow<'_, [u8]> {
         match self {
             Self::Own(bytes) => Cow::Borrowed(bytes.get(from..to).unwrap_or_default()),
@@ -89,7 +86,7 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// Takes over bytes that [`SegmentBuilder::finish`] made; `None` where the frame does not hold.
+    /// Opens bytes that [`SegmentBuilder::finish`] made; `None` where the lengths do not match.
     pub(crate) fn open(bytes: Bytes) -> Option<Self> {
         let number = |at: usize| bytes.u32_at(at);
         let (first, end, terms) = (number(0)?, number(4)?, number(8)? as usize);
@@ -127,7 +124,7 @@ impl Segment {
         self.list(if found { at } else { self.terms })
     }
 
-    /// The terms that begin so, in order, with their postings.
+    /// The terms that begin with a prefix, in order, with their postings.
     pub(crate) fn starting_with(
         &self,
         prefix: &[u8],
@@ -138,7 +135,7 @@ impl Segment {
             .map(|(term, at)| (term, self.list(at)))
     }
 
-    /// The place of the first term that does not sort before this one.
+    /// Index of the first term not less than this one.
     fn place(&self, term: &[u8]) -> usize {
         let (mut low, mut high) = (0, self.terms);
         while low < high {
@@ -164,7 +161,7 @@ impl Segment {
         }
     }
 
-    /// What entry `index` of the table (its column at byte `column`) marks within `from..to`.
+    /// The range within `from..to` given by entry `index` of the table column at byte `column`.
     fn slice(&self, index: usize, column: usize, from: usize, to: usize) -> Cow<'_, [u8]> {
         let end_of = |index: usize| {
             if index >= self.terms {
@@ -185,14 +182,14 @@ impl Segment {
         }
     }
 
-    /// The same in bytes of its own, to be gone through from front to back.
+    /// The same segment in memory, for sequential reading.
     fn whole(&self) -> Cow<'_, Self> {
         match &self.bytes {
             Bytes::Own(_) => Cow::Borrowed(self),
             Bytes::Left(..) => {
                 let bytes = SharedBytes::from(self.bytes().into_owned());
                 let whole = Self::open(bytes.into());
-                // Damaged bytes hold no term; whoever loads the rest builds the index anew.
+                // Damaged bytes hold no term; loading the rest reports them and rebuilds the index.
                 Cow::Owned(
                     whole.unwrap_or_else(|| SegmentBuilder::new(self.first, self.end).finish()),
                 )
@@ -210,7 +207,7 @@ impl Clone for Segment {
     }
 }
 
-/// The documents of one term, as they are written.
+/// The posting list of one term, still encoded.
 #[derive(Debug, Clone)]
 pub(crate) struct List<'a> {
     bytes: Cow<'a, [u8]>,
@@ -227,7 +224,7 @@ impl List<'_> {
         }
     }
 
-    /// No list of so many bytes holds more documents.
+    /// An upper bound for the number of documents, by the list's length.
     pub(crate) fn count_max(&self) -> usize {
         self.bytes.len() / 2
     }
@@ -283,7 +280,7 @@ pub(crate) struct SegmentBuilder {
     table: Vec<u8>,
     dictionary: Vec<u8>,
     postings: Vec<u8>,
-    /// The ordinal that a gap of zero means.
+    /// The ordinal that a gap of zero stands for.
     next: u32,
     /// Where the current term began in `dictionary` and `postings`.
     began: (usize, usize),
@@ -324,7 +321,7 @@ impl SegmentBuilder {
         self.next = posting.ordinal + 1;
     }
 
-    /// Enters the current term in the table, or takes it back where it got no document.
+    /// Adds the current term to the table, or drops it where it has no document.
     fn close_term(&mut self) {
         if self.postings.len() == self.began.1 {
             self.dictionary.truncate(self.began.0);

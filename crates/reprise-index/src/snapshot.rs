@@ -17,7 +17,7 @@ use crate::view::View;
 use crate::words::{Analyser, Query};
 use crate::world::{NONE, World};
 
-/// One published state. Share it freely; it never changes.
+/// One published, immutable state.
 #[derive(Debug)]
 pub struct IndexSnapshot {
     pub(crate) rows: CowVec<Row>,
@@ -31,8 +31,7 @@ pub struct IndexSnapshot {
 }
 
 impl IndexSnapshot {
-    /// Whether something that was left in a saved part turned out to be damaged: answers may lack
-    /// what stood there until the index is built anew.
+    /// Whether a lazily read page was damaged: answers lack its content until the index is rebuilt.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.damage.is_found()
@@ -44,19 +43,17 @@ impl IndexSnapshot {
         self.rows.len()
     }
 
-    /// Whether nothing was ever pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Length of every vector.
     #[must_use]
     pub fn dimensions(&self) -> usize {
         self.vectors.dimensions()
     }
 
-    /// What is known of a document; `None` beyond the end.
+    /// One document; `None` beyond the end.
     #[must_use]
     pub fn doc(&self, ordinal: u32) -> Option<Doc> {
         let row = self.rows.get(ordinal as usize)?;
@@ -95,13 +92,13 @@ impl IndexSnapshot {
             .filter(|session| *session != NO_SESSION)
     }
 
-    /// How many sessions have a name.
+    /// Number of named sessions.
     #[must_use]
     pub fn sessions(&self) -> u32 {
         self.sessions.len() as u32
     }
 
-    /// What a ranking asks of one document beside its scores; `view` is one of this snapshot's.
+    /// The document's properties for the ranking; `view` must be of this snapshot.
     #[must_use]
     pub fn traits(&self, ordinal: u32, view: &View) -> Option<DocTraits> {
         let row = self.rows.get(ordinal as usize)?;
@@ -124,13 +121,12 @@ impl IndexSnapshot {
         })
     }
 
-    /// The name behind [`Doc::session`].
     #[must_use]
     pub fn session_name(&self, session: u32) -> Option<&str> {
         self.sessions.name(session)
     }
 
-    /// The documents that may answer: alive now (or at `as_of`, by `known_at`) and admitted by the
+    /// The documents that may answer: live now (or at `as_of`, by `known_at`) and admitted by the
     /// filter. Instants are compared in microseconds.
     #[must_use]
     pub fn view(&self, filter: &MemoryFilter, as_of: Option<DateTime<Utc>>) -> View {
@@ -141,7 +137,7 @@ impl IndexSnapshot {
         if filter.is_empty() {
             return View::all(world);
         }
-        // Lists of any length cost one look each, not one a document.
+        // Turns each list into a bit mask, so that its length does not matter per document.
         let kinds = filter
             .kinds
             .as_ref()
@@ -179,8 +175,8 @@ impl IndexSnapshot {
             .nearest(query, k, view, &self.graph, store, oversample)
     }
 
-    /// The codes of a query, made once and used for every question about its meaning. `None` where
-    /// it has another number of dimensions, a number that is not finite, or only zeros.
+    /// The quantised query, computed once per query. `None` where it has the wrong number of
+    /// dimensions, a number that is not finite, or only zeros.
     #[must_use]
     pub fn encode(&self, query: &[f32]) -> Option<QueryCodes> {
         self.vectors.encode(query)
@@ -201,7 +197,7 @@ impl IndexSnapshot {
     }
 
     /// The approximate cosine of one document, as in [`Self::candidates`]; `None` where it has no
-    /// vector. Whether it may answer is for the caller to ask.
+    /// vector. Applies no filter.
     #[must_use]
     pub fn cosine(&self, query: &QueryCodes, ordinal: u32) -> Option<f32> {
         self.vectors.cosine(query, ordinal)
@@ -214,29 +210,29 @@ impl IndexSnapshot {
     }
 
     /// Fills `out` with the approximate cosine of each of `ordinals`, in their order; 0 where there
-    /// is no vector. Quickest where they ascend.
+    /// is no vector. Fastest where they ascend.
     pub fn cosines(&self, query: &QueryCodes, ordinals: &[u32], out: &mut Vec<f32>) {
         out.clear();
         let cosine = |ordinal: &u32| self.vectors.cosine(query, *ordinal).unwrap_or(0.0);
         out.extend(ordinals.iter().map(cosine));
     }
 
-    /// Mean and deviation of the approximate cosine over about `n` documents that are alive in
-    /// `view` and have a vector, admitted or not, at even distances; all of them where there are no
-    /// more than `n`.
+    /// Mean and deviation of the approximate cosine over about `n` evenly spaced documents that are
+    /// live in `view` and have a vector, admitted or not; over all of them where there are no more
+    /// than `n`.
     #[must_use]
     pub fn sample(&self, query: &QueryCodes, n: usize, view: &View) -> Sample {
         self.vectors.sample(query, n, view.world())
     }
 
-    /// The question's terms. What lies beyond `QUERY_BYTES_MAX` is ignored.
+    /// The query's terms. What lies beyond `QUERY_BYTES_MAX` is ignored.
     #[must_use]
     pub fn analyse_query(&self, text: &str) -> Query {
         self.analyser.query(text)
     }
 
-    /// What the words say of every document and session, and the `k` admitted documents that they
-    /// speak for most, in buffers that the caller lends. `view` is one of this snapshot's.
+    /// The lexical scores of every document and session, and the `k` best admitted documents, in
+    /// buffers that the caller passes. `view` must be of this snapshot.
     pub fn lexical<'s>(
         &self,
         query: &Query,
@@ -260,15 +256,15 @@ impl IndexSnapshot {
             .collect()
     }
 
-    /// The documents, dead ones included, that were given this term to be looked up by, ascending.
-    /// Terms are compared byte by byte.
+    /// The documents with this exact term, dead ones included, ascending. Terms are compared byte
+    /// by byte.
     #[must_use]
     pub fn holding(&self, term: &str) -> Vec<u32> {
         self.lexicon.exact(term)
     }
 
-    /// The same for every term that begins so: at most `most` terms of each of a handful of
-    /// segments, in order.
+    /// The same for every exact term with this prefix: at most `most` terms of each segment, in
+    /// order.
     #[must_use]
     pub fn holding_from(&self, prefix: &str, most: usize) -> BTreeMap<String, Vec<u32>> {
         self.lexicon.exact_from(prefix, most)
@@ -287,15 +283,14 @@ impl IndexSnapshot {
         Some(found)
     }
 
-    /// When a document happened, in microseconds since the Unix epoch, and its record: its place
-    /// in time. `None` beyond the end.
+    /// The document's timestamp in microseconds since the Unix epoch, and its record id, which
+    /// breaks ties. `None` beyond the end.
     #[must_use]
     pub fn place_in_time(&self, ordinal: u32) -> Option<(i64, RecordId)> {
         let row = self.rows.get(ordinal as usize)?;
         Some((row.timestamp, row.id))
     }
 
-    /// Whether the document has a vector.
     #[must_use]
     pub fn has_vector(&self, ordinal: u32) -> bool {
         self.vectors.has(ordinal)
@@ -316,7 +311,7 @@ impl IndexSnapshot {
             .collect()
     }
 
-    /// Bytes of heap behind this snapshot, most of them shared with its neighbours in time.
+    /// Heap bytes of this snapshot, most of them shared with earlier and later ones.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.rows.memory_bytes()
@@ -328,7 +323,7 @@ impl IndexSnapshot {
     }
 }
 
-/// One bit for each of a list of names, by number.
+/// A mask with one bit for each item of a list.
 fn bits<T>(list: &[T], number: impl Fn(&T) -> u8) -> u64 {
     list.iter().fold(0, |bits, item| bits | bit(number(item)))
 }

@@ -1,5 +1,5 @@
-//! A text's terms as numbers, and what they weigh, for a store that keeps postings of its own: the
-//! same words and the same BM25 over heads as [`crate::lexical`] has.
+//! A text's terms as hashes and their weights, for a store with postings of its own (PostgreSQL):
+//! the same analyser and BM25 over heads as in [`crate::lexical`].
 
 use std::collections::HashMap;
 
@@ -9,7 +9,6 @@ use crate::lexical::{TAIL_COUNT, idf, steadied_idf};
 use crate::words::{Analyser, HEAD_TERMS};
 use crate::world::{B, K1_HEAD};
 
-/// A text as its terms.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TextTerms {
     /// Each distinct term once, in order of first appearance.
@@ -20,18 +19,16 @@ pub struct TextTerms {
     pub all: u32,
 }
 
-/// One distinct term of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextTerm {
     /// A 64-bit hash of its stem.
     pub number: i64,
-    /// How often it stands in the head; less than 1 where it stands behind it alone.
+    /// Occurrences in the head; less than 1 where it occurs only in the tail.
     pub count: f32,
     /// The word as the text first wrote it.
     pub surface: String,
 }
 
-/// The terms of a text.
 #[must_use]
 pub fn text_terms(text: &str) -> TextTerms {
     let mut found = TextTerms::default();
@@ -60,13 +57,13 @@ pub fn text_terms(text: &str) -> TextTerms {
     found
 }
 
-/// A term's weight over heads: of `texts` so many hold it. 0 where none does.
+/// A term's idf over heads: `holding` of `texts` hold it. 0 where none does.
 #[must_use]
 pub fn term_weight(texts: u32, holding: u32) -> f32 {
     idf(texts.max(holding), holding)
 }
 
-/// What a term weighs against the question's other terms, defined for words that no text holds.
+/// A term's weight relative to the query's other terms, defined for words that no text holds.
 #[must_use]
 pub fn term_share(texts: u32, holding: u32) -> f32 {
     steadied_idf(texts.max(holding), holding)
@@ -115,7 +112,7 @@ mod tests {
         assert!(term_score(rare, 2.0, 20, 20.0) > term_score(rare, 1.0, 20, 20.0));
         assert_eq!(term_weight(1_000, 0).to_bits(), 0.0_f32.to_bits());
         assert!(term_share(1_000, 0) > term_share(1_000, 1));
-        // A count of texts that is older than the postings.
+        // The count of texts may be older than the postings.
         assert!(term_weight(0, 7) > 0.0);
     }
 }

@@ -1,4 +1,4 @@
-//! The best k of a stream of scores, in buffers that are used again.
+//! The best k of a stream of scores, in reusable buffers.
 
 use std::cmp::Ordering;
 
@@ -11,7 +11,7 @@ pub(crate) struct Top {
 }
 
 impl Top {
-    /// Forgets everything; keeps at most `k` from now on.
+    /// Clears it and sets `k`.
     pub(crate) fn clear(&mut self, k: usize) {
         self.k = k;
         self.kept.clear();
@@ -23,10 +23,11 @@ impl Top {
         score >= self.bar && self.k > 0
     }
 
-    /// Takes a score that [`Self::wants`].
+    /// Adds a score that [`Self::wants`] accepted.
     pub(crate) fn offer(&mut self, ordinal: u32, score: f32) {
         self.kept.push((ordinal, score));
-        // Twice the room: offers pile up above a bar that rises each time they are thinned out.
+        // Buffers up to `2 k` scores before cutting back to the best `k`, which raises the
+        // threshold.
         if self.kept.len() >= 2 * self.k {
             self.thin_out();
         }

@@ -1,4 +1,4 @@
-//! Vectors as one signed byte per number, and as one bit per number made from these.
+//! Vectors quantised to one signed byte per number, and to one bit per number made from these.
 
 mod closest;
 mod kernels;
@@ -18,11 +18,11 @@ pub(crate) use saved::{read, write};
 use crate::error::IndexError;
 use crate::graph::Metric;
 
-/// Candidates that are scored in full precision for each result wanted. Measured: recall@10 against
-/// the exact answer is 1.0 on clustered and on text-like data at 100K (`benches/search.rs`).
+/// Candidates scored in full precision for each result. Measured: recall@10 against the exact
+/// answer is 1.0 on clustered and on text-like data at 100K (`benches/search`).
 pub const OVERSAMPLE_DEFAULT: usize = 5;
 
-/// What a chunk holds: our own, or still in the part it was saved in.
+/// A chunk's content: in memory, or still in the saved part.
 #[derive(Debug, Clone)]
 enum Content {
     Own {
@@ -34,7 +34,6 @@ enum Content {
     Left(Arc<Left>),
 }
 
-/// The documents of one chunk.
 #[derive(Debug, Clone)]
 struct Chunk {
     content: Content,
@@ -54,8 +53,8 @@ impl Chunk {
         }
     }
 
-    /// The signs of this chunk, which is the one of this number; read into `spare` where they are
-    /// still in a file, `None` where they are damaged there.
+    /// The signs of this chunk, whose number is `number`; read into `spare` where they are still in
+    /// the file, `None` where they are damaged there.
     fn signs<'a>(&'a self, number: usize, spare: &'a mut Vec<u64>) -> Option<&'a [u64]> {
         match &self.content {
             Content::Own { signs, .. } => Some(signs),
@@ -63,7 +62,7 @@ impl Chunk {
         }
     }
 
-    /// Codes `vector` (none: zeros) as document `place`.
+    /// Stores the codes of `vector` (zeros for `None`) as document `place`.
     fn put(&mut self, place: usize, dimensions: usize, vector: Option<&[f32]>) {
         let Content::Own {
             codes,
@@ -98,7 +97,7 @@ pub(crate) struct Vectors {
     dimensions: usize,
     documents: usize,
     chunks: Vec<Arc<Chunk>>,
-    /// What was left in the file when the index was opened.
+    /// The saved part, for chunks not read yet.
     left: Option<Arc<Left>>,
 }
 
@@ -120,14 +119,14 @@ impl Vectors {
         self.documents
     }
 
-    /// Whether a vector can be coded: right length, finite, not all zero.
+    /// Whether a vector can be quantised: right length, finite, not all zero.
     fn is_usable(&self, vector: &[f32]) -> bool {
         vector.len() == self.dimensions
             && vector.iter().all(|x| x.is_finite())
             && vector.iter().any(|x| *x != 0.0)
     }
 
-    /// Adds a document. A vector that cannot be coded counts as none.
+    /// Adds a document. A vector that cannot be quantised counts as none.
     pub(crate) fn push(&mut self, vector: Option<&[f32]>) {
         let place = self.len() % CHUNK_DOCUMENTS;
         if place == 0 {
@@ -141,7 +140,7 @@ impl Vectors {
         }
     }
 
-    /// Replaces a document's vector; `None`, or one that cannot be coded, takes it away.
+    /// Replaces a document's vector; `None`, or one that cannot be quantised, removes it.
     pub(crate) fn set(&mut self, ordinal: u32, vector: Option<&[f32]>) {
         let index = ordinal as usize;
         let vector = vector.filter(|vector| self.is_usable(vector));
@@ -169,7 +168,7 @@ impl Vectors {
     }
 
     /// Codes and scale of one document, zeros where it has no vector; `None` where they are damaged
-    /// in their file.
+    /// in the file.
     fn row(&self, ordinal: u32) -> Option<(&[i8], f32)> {
         let index = ordinal as usize;
         match &self.chunks.get(index / CHUNK_DOCUMENTS)?.content {
@@ -183,12 +182,12 @@ impl Vectors {
         }
     }
 
-    /// Whether some codes are still in a file.
+    /// Whether some codes are still in the file.
     pub(crate) fn is_left(&self) -> bool {
         self.left.as_ref().is_some_and(|left| !left.is_loaded())
     }
 
-    /// Reads the codes that are still in a file, for every snapshot that shares them.
+    /// Reads the codes still in the file, for every snapshot that shares them.
     pub(crate) fn load(&self) -> Result<(), IndexError> {
         self.left.as_ref().map_or(Ok(()), |left| left.load())
     }
@@ -212,7 +211,7 @@ impl Metric for Vectors {
     }
 }
 
-/// Chunk `number`, to be changed: unshared, its content our own, with room for all of it.
+/// Chunk `number` for writing: unshared, in memory, with full capacity.
 fn own(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
     let is_own =
         Arc::get_mut(chunk).is_some_and(|chunk| matches!(chunk.content, Content::Own { .. }));
@@ -233,8 +232,8 @@ fn own(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
             Content::Left(left) => {
                 let first = (number * CHUNK_DOCUMENTS) as u32;
                 for ordinal in (first..left.len()).take(CHUNK_DOCUMENTS) {
-                    // Where they are damaged, whoever loads the rest will find it and build the
-                    // index anew.
+                    // Damaged rows count as zeros here; loading the rest reports the damage and
+                    // rebuilds the index.
                     let (codes, scale) = left.row(ordinal).unwrap_or_default();
                     all.extend_from_slice(codes);
                     all.resize((factors.len() + 1) * dimensions, 0);
@@ -257,12 +256,12 @@ fn own(chunk: &mut Arc<Chunk>, number: usize, dimensions: usize) -> &mut Chunk {
     Arc::make_mut(chunk)
 }
 
-/// Writes `round(x / scale)`, half to even, with `scale = max |x| / 127`; answers the scale.
+/// Writes `round(x / scale)`, half to even, with `scale = max |x| / 127`; returns the scale.
 fn quantise(vector: &[f32], codes: &mut [i8]) -> f32 {
     let largest = vector.iter().fold(0.0_f32, |m, x| m.max(x.abs()));
     let scale = largest / 127.0;
     if scale == 0.0 {
-        // Subnormal: too small to divide by, so small that it points nowhere.
+        // Subnormal: too small to divide by; treated as a zero vector.
         return 0.0;
     }
     for (code, x) in codes.iter_mut().zip(vector) {

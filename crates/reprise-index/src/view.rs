@@ -1,17 +1,17 @@
-//! Which documents may answer a question: the living (now or at an instant) that the filter admits.
+//! Which documents may answer a query: those live (now or at an instant) that the filter admits.
 //!
-//! Statistics are over the living, whatever the filter says.
+//! Statistics are over all live documents, whatever the filter.
 
 use std::sync::Arc;
 
 use crate::docs::Row;
 use crate::world::World;
 
-/// The documents that may answer one question. Cheap to make where nothing is asked for.
+/// The documents that may answer one query. Cheap to make without a filter.
 #[derive(Debug, Clone)]
 pub struct View {
     world: Arc<World>,
-    /// One bit per document; `None` where every living document may answer.
+    /// One bit per document; `None` where every live document may answer.
     admitted: Option<Box<[u64]>>,
     considered: u32,
 }
@@ -45,7 +45,7 @@ impl View {
         }
     }
 
-    /// The same, and of those only these; `ordinals` ascend.
+    /// Restricts the view to `ordinals`, which must ascend.
     #[must_use]
     pub fn among(self, ordinals: &[u32]) -> Self {
         let mut admitted = vec![0_u64; self.world.len().div_ceil(64)];
@@ -69,7 +69,6 @@ impl View {
         &self.world
     }
 
-    /// One bit per document: whether it may answer.
     pub(crate) fn bits(&self) -> &[u64] {
         match &self.admitted {
             None => self.world.live_words(),
@@ -77,7 +76,6 @@ impl View {
         }
     }
 
-    /// Whether the document may answer.
     #[must_use]
     pub fn admits(&self, ordinal: u32) -> bool {
         match &self.admitted {
@@ -88,7 +86,7 @@ impl View {
         }
     }
 
-    /// Whether the document is alive at the view's instant, admitted or not.
+    /// Whether the document is live at the view's instant, admitted or not.
     #[must_use]
     pub fn is_live(&self, ordinal: u32) -> bool {
         self.world.is_live(ordinal)
@@ -100,19 +98,18 @@ impl View {
         self.world.is_mixed()
     }
 
-    /// How many documents may answer.
     #[must_use]
     pub fn considered(&self) -> u32 {
         self.considered
     }
 
-    /// How many documents are alive at the view's instant.
+    /// Documents live at the view's instant.
     #[must_use]
     pub fn live(&self) -> u32 {
         self.world.live_count()
     }
 
-    /// The living documents before and after this one in its session, admitted or not. None for a
+    /// The live documents before and after this one in its session, admitted or not. None for a
     /// document without a session.
     #[must_use]
     pub fn neighbours(&self, ordinal: u32) -> (Option<u32>, Option<u32>) {

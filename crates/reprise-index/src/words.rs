@@ -1,5 +1,5 @@
-//! Text to terms: words, parts of identifiers, single CJK characters; stop words out, irregular
-//! forms traced to their word, stems kept.
+//! The analyser, from text to terms: words, parts of identifiers, single CJK characters; stop words
+//! removed, irregular forms mapped to their base, words stemmed.
 
 mod irregular;
 
@@ -11,11 +11,11 @@ use reprise_types::limits::QUERY_BYTES_MAX;
 use rust_stemmers::{Algorithm, Stemmer};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Terms of a text that count as its head.
+/// Number of terms that form the head of a text.
 pub const HEAD_TERMS: usize = 64;
 /// Longest term kept, in bytes; the rest of a longer word is ignored.
 const TERM_BYTES_MAX: usize = 64;
-/// Longest word taken apart at its capitals; a longer one is a blob, not an identifier.
+/// Longest word split at its capitals; a longer one is a blob, not an identifier.
 const IDENTIFIER_BYTES_MAX: usize = 48;
 
 /// Words that carry no meaning of their own. Sorted.
@@ -31,7 +31,7 @@ const STOP_WORDS: [&str; 101] = [
     "you", "your", "yours",
 ];
 
-/// Where `text` holds one of `words`, in whatever form of the word: byte ranges, ascending, apart.
+/// Where `text` holds a form of one of `words`: byte ranges, ascending, not overlapping.
 #[must_use]
 pub fn word_ranges(text: &str, words: &[String]) -> Vec<Range<usize>> {
     let analyser = Analyser::default();
@@ -48,32 +48,31 @@ pub fn word_ranges(text: &str, words: &[String]) -> Vec<Range<usize>> {
             ranges.push(start..start + surface.len());
         }
     });
-    // An identifier comes in parts and whole.
+    // An identifier yields ranges for its parts and for the whole.
     ranges.sort_unstable_by_key(|range| (range.start, Reverse(range.end)));
     ranges.dedup_by(|later, kept| later.start < kept.end);
     ranges
 }
 
-/// A question's distinct terms, in order of first appearance.
+/// A query's distinct terms, in order of first appearance.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Query {
     pub terms: Vec<QueryTerm>,
 }
 
-/// One distinct term of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueryTerm {
-    /// The form that documents are matched by.
+    /// The stem, by which documents are matched.
     pub stem: String,
     /// A hash of the stem, never 0: what [`crate::DocTraits::speaker`] is compared with.
     pub number: u32,
-    /// The word as the question first wrote it.
+    /// The word as the query first wrote it.
     pub surface: String,
-    /// How often the question holds it.
+    /// Occurrences in the query.
     pub count: u32,
 }
 
-/// Turns text into terms, the same way for documents and questions.
+/// Turns text into terms, the same way for documents and queries.
 pub(crate) struct Analyser {
     stemmer: Stemmer,
 }
@@ -93,9 +92,9 @@ impl Default for Analyser {
 }
 
 impl Analyser {
-    /// The number that a speaker's first name and the same word of a question share; 0 for none.
+    /// The number shared by a speaker's first name and the same word in a query; 0 for none.
     ///
-    /// A hash: two names may share one, which costs a rank and never a result.
+    /// It is a hash: a collision may change a rank, never lose a result.
     pub(crate) fn name_number(&self, name: &str) -> u32 {
         let mut words = name.split(|c: char| !c.is_alphanumeric());
         let first = words.find(|word| !word.is_empty());
@@ -104,7 +103,7 @@ impl Analyser {
         })
     }
 
-    /// The question's terms; what lies beyond [`QUERY_BYTES_MAX`] is ignored.
+    /// The query's terms; what lies beyond [`QUERY_BYTES_MAX`] is ignored.
     pub(crate) fn query(&self, text: &str) -> Query {
         let text = &text[..text.floor_char_boundary(QUERY_BYTES_MAX)];
         let mut positions: BTreeMap<String, usize> = BTreeMap::new();
@@ -128,7 +127,7 @@ impl Analyser {
     /// Calls `emit(stem, surface)` for every term of `text` in order.
     pub(crate) fn terms<'t>(&self, text: &'t str, mut emit: impl FnMut(&str, &'t str)) {
         each_word(text, |word, after_apostrophe| {
-            // What an English contraction leaves: it's, I'm, they'd, we'll, you're, I've, don't.
+            // Endings of English contractions: it's, I'm, they'd, we'll, you're, I've, don't.
             let fragment = matches!(word, "s" | "m" | "d" | "ll" | "re" | "ve" | "t");
             if after_apostrophe && fragment {
                 return;
@@ -169,7 +168,7 @@ fn is_stop_word(lower: &str) -> bool {
     STOP_WORDS.binary_search(&lower).is_ok()
 }
 
-/// Accents written as characters of their own; they belong to the letter before them.
+/// Combining accents, which belong to the letter before them.
 fn is_combining(c: char) -> bool {
     matches!(c, '\u{300}'..='\u{36f}')
 }
@@ -219,7 +218,7 @@ fn each_word<'t>(text: &'t str, mut emit: impl FnMut(&'t str, bool)) {
     }
 }
 
-/// Calls `emit` for the parts of a `camelCase` or `HTTPServer` word; answers how many there are.
+/// Calls `emit` for the parts of a `camelCase` or `HTTPServer` word; returns their number.
 fn each_part<'t>(word: &'t str, mut emit: impl FnMut(&'t str)) -> usize {
     if word.len() > IDENTIFIER_BYTES_MAX || !word.chars().skip(1).any(char::is_uppercase) {
         emit(word);

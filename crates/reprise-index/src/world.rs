@@ -1,7 +1,7 @@
-//! Which documents are alive, who their neighbours are, and the statistics that follow from that.
+//! Which documents are live, their neighbours in the session, and the statistics of both.
 //!
-//! One `World` is the present, kept up by the writer; a question about the past builds its own, so
-//! that its answer is the one that a store stopped at that instant would have given.
+//! The writer maintains the `World` of the present; an as-of query builds its own, so that it
+//! answers as a store stopped at that instant would have.
 
 use reprise_types::MemorySource;
 
@@ -11,13 +11,13 @@ use crate::words::HEAD_TERMS;
 
 /// BM25's term saturation and length normalisation (Robertson and Zaragoza 2009, usual values).
 pub(crate) const K1: f32 = 1.2;
-/// The saturation in heads: in a short text a word said twice says little more than said once.
+/// The saturation in heads: in a short text a repeated word adds little.
 pub(crate) const K1_HEAD: f32 = 0.4;
 pub(crate) const B: f32 = 0.75;
 /// "No document" in a link.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// What the pass over the words asks of a document.
+/// What the lexical pass reads of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Hot {
     pub(crate) session: u32,
@@ -37,7 +37,7 @@ impl Hot {
     }
 }
 
-/// A living document's neighbours among the living of its session.
+/// A live document's neighbours among the live ones of its session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Near {
     pub(crate) previous: u32,
@@ -51,29 +51,29 @@ impl Near {
     };
 }
 
-/// Liveness and neighbourhood of every document at one instant.
+/// Liveness and neighbours of every document at one instant.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct World {
     pub(crate) hot: CowVec<Hot>,
     pub(crate) near: CowVec<Near>,
-    /// What is known of each session.
+    /// Statistics of each session.
     pub(crate) tallies: CowVec<Tally>,
     pub(crate) live: u32,
     /// One bit per document.
     pub(crate) live_words: Vec<u64>,
-    /// Living documents that are the user's own words.
+    /// Live documents that are the user's own words.
     pub(crate) by_user: u32,
-    /// Sessions that hold a living document.
+    /// Sessions with a live document.
     pub(crate) live_sessions: u32,
-    /// Analysed terms of all living heads, and of all living documents that are in a session.
+    /// Analysed terms of all live heads, and of all live documents that are in a session.
     pub(crate) head_terms: u64,
     pub(crate) session_terms: u64,
 }
 
-/// The living documents of one session.
+/// The live documents of one session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tally {
-    /// The last of them.
+    /// The last document.
     pub(crate) tail: u32,
     pub(crate) documents: u32,
     /// Analysed terms of their whole texts.
@@ -94,12 +94,12 @@ impl World {
         Self::of(rows.map(|row| (row, row.was_live(instant))))
     }
 
-    /// The world as it is.
+    /// The world of the present.
     pub(crate) fn now<'a>(rows: impl Iterator<Item = &'a Row>) -> Self {
         Self::of(rows.map(|row| (row, row.is_live())))
     }
 
-    /// As if each had been pushed, in plain vectors until all are known.
+    /// Builds the world as pushing each row would, but in plain vectors.
     fn of<'a>(rows: impl Iterator<Item = (&'a Row, bool)>) -> Self {
         let mut world = Self::default();
         let (mut all, mut nears): (Vec<Hot>, Vec<Near>) = (Vec::new(), Vec::new());
@@ -163,7 +163,7 @@ impl World {
         self.near.push(near);
     }
 
-    /// Takes a document of so many terms out; its neighbours become each other's.
+    /// Removes a document of `terms` terms; its neighbours become adjacent.
     pub(crate) fn kill(&mut self, ordinal: u32, terms: u32) {
         let Some(hot) = self.hot.get_mut(ordinal as usize) else {
             return;
@@ -199,7 +199,7 @@ impl World {
         self.tallies.get_mut(session as usize)
     }
 
-    /// Adds a document to every count, or takes it out of them.
+    /// Adds a document to every count, or removes it.
     fn count(&mut self, hot: Hot, terms: u32, arrives: bool) {
         let small = |count: &mut u32, by: u32| {
             *count = if arrives { *count + by } else { *count - by };
@@ -243,7 +243,6 @@ impl World {
         word.is_some_and(|word| word >> (ordinal % 64) & 1 == 1)
     }
 
-    /// One bit per document: whether it is alive.
     pub(crate) fn live_words(&self) -> &[u64] {
         &self.live_words
     }
@@ -258,12 +257,12 @@ impl World {
         self.tallies.len()
     }
 
-    /// Sessions that hold a living document.
+    /// Sessions with a live document.
     pub(crate) fn live_sessions(&self) -> u32 {
         self.live_sessions
     }
 
-    /// Living documents of a session.
+    /// Live documents of a session.
     pub(crate) fn session_documents(&self, session: u32) -> u32 {
         let tally = self.tallies.get(session as usize);
         tally.map_or(0, |tally| tally.documents)

@@ -1,4 +1,5 @@
-//! The one writer: takes documents in append order, publishes snapshots, drops what is forgotten.
+//! The single writer: takes documents in append order, publishes snapshots, drops what is
+//! forgotten.
 
 use std::sync::Arc;
 
@@ -16,29 +17,27 @@ use crate::vectors::Vectors;
 use crate::words::Analyser;
 use crate::world::World;
 
-/// Documents whose words may wait for a segment; a larger batch is cut into several.
+/// Most documents pending for one segment; a larger batch is split.
 const PENDING_MAX: u32 = 4096;
 
-/// A record as the index takes it in.
+/// A record as input of the index.
 #[derive(Debug, Clone, Copy)]
 pub struct NewDoc<'a> {
     pub id: RecordId,
-    /// When it happened.
     pub timestamp: DateTime<Utc>,
     /// When the store learned of it.
     pub known_at: DateTime<Utc>,
     pub kind: MemoryKind,
     pub source: MemorySource,
-    /// Its session; empty = none, and then it has no neighbours either.
+    /// Its session; empty for none, and then it has no neighbours.
     pub session_id: &'a str,
-    /// Who speaks, where the source says so; only the first name is looked at.
+    /// The speaker, where the source names one; only the first name is used.
     pub speaker: &'a str,
-    /// What is analysed; not kept.
+    /// Analysed, not stored.
     pub text: &'a str,
-    /// What it is looked up by whole, beside its words: see [`crate::IndexSnapshot::holding`].
+    /// Exact terms beside its words: see [`crate::IndexSnapshot::holding`].
     pub exact: &'a [String],
-    /// Its unit vector, where it has one. One of another width, or with a number that is not
-    /// finite, counts as none.
+    /// Its unit vector. One of another length, or with a number that is not finite, counts as none.
     pub vector: Option<&'a [f32]>,
 }
 
@@ -51,9 +50,7 @@ pub struct IndexWriter {
     pub(crate) graph: GraphState,
     pub(crate) lexicon: Lexicon,
     pub(crate) world: World,
-    /// Whether a saved part turned out to be damaged.
     pub(crate) damage: Damage,
-    /// What stayed in the file.
     pub(crate) left: Option<LeftPages>,
     interner: Interner,
     pending: Pending,
@@ -102,13 +99,11 @@ impl IndexWriter {
         self.rows.len()
     }
 
-    /// Whether nothing was ever pushed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Length of every vector.
     #[must_use]
     pub fn dimensions(&self) -> usize {
         self.vectors.dimensions()
@@ -127,7 +122,7 @@ impl IndexWriter {
         Some((row.id, docs::instant(row.known_at)))
     }
 
-    /// Takes in the next record; answers its ordinal. Readers see it after [`Self::publish`].
+    /// Adds the next record and returns its ordinal. Readers see it after [`Self::publish`].
     pub fn push(&mut self, doc: &NewDoc<'_>) -> u32 {
         let (terms, head_terms) = self.pending.push(&self.analyser, doc.text);
         doc.exact.iter().for_each(|term| self.pending.exact(term));
@@ -149,7 +144,7 @@ impl IndexWriter {
         self.push_row(row, doc.vector)
     }
 
-    /// Takes the place of a record that is forgotten and whose text is gone: it never answers.
+    /// Adds a placeholder for a forgotten record whose text is gone; it never answers.
     pub fn push_hole(&mut self, id: RecordId) -> u32 {
         self.pending.push(&self.analyser, "");
         self.push_row(Row::hole(id), None)
@@ -166,8 +161,8 @@ impl IndexWriter {
         ordinal
     }
 
-    /// Gives a document its vector, or another one. Nothing happens for an unknown or purged
-    /// document; an unusable vector (see [`NewDoc::vector`]) takes the old one away.
+    /// Sets or replaces a document's vector. No effect on an unknown or purged document; an
+    /// unusable vector (see [`NewDoc::vector`]) removes the old one.
     pub fn set_vector(&mut self, ordinal: u32, vector: &[f32]) {
         if self.rows.get(ordinal as usize).is_some_and(|row| !row.hole) {
             self.vectors.set(ordinal, Some(vector));
@@ -204,7 +199,7 @@ impl IndexWriter {
         }
     }
 
-    /// Takes a replacement back, if it is the one of `since` (microseconds since the Unix epoch).
+    /// Undoes [`Self::supersede`], if it was done at `since` (microseconds since the Unix epoch).
     pub fn restore(&mut self, ordinal: u32, since: i64) {
         if let Some(row) = self.rows.get_mut(ordinal as usize)
             && row.superseded_at == since
@@ -214,7 +209,7 @@ impl IndexWriter {
         }
     }
 
-    /// The present state for readers. Costs a counter per chunk, not a copy.
+    /// Publishes the present state for readers. Costs a counter per chunk, not a copy.
     pub fn publish(&mut self) -> Arc<IndexSnapshot> {
         self.seal();
         Arc::new(IndexSnapshot {
@@ -229,8 +224,8 @@ impl IndexWriter {
         })
     }
 
-    /// Turns forgotten documents into holes: no word, no code, no session name of theirs is left in
-    /// memory that a later snapshot shares, nor in [`Self::to_parts`]. Everything else stays.
+    /// Turns forgotten documents into holes: none of their words, codes or session names is left in
+    /// later snapshots or in [`Self::to_parts`].
     pub fn purge(&mut self) {
         self.seal();
         let forgotten = |row: &Row| row.hole || row.forgotten_at != NEVER;
@@ -243,7 +238,7 @@ impl IndexWriter {
         for (ordinal, mut row) in (0_u32..).zip(rows) {
             if forgotten(&row) {
                 if self.vectors.has(ordinal) {
-                    // Without its codes nobody finds the way past it any more.
+                    // The graph cannot route past a node without codes.
                     self.graph.drop_graph();
                 }
                 row = Row::hole(row.id);

@@ -1,9 +1,8 @@
-//! What a question costs: the scan and the graph beside a plain f32 scan, what an insert into the
-//! graph costs, the lexical pass, loading the index.
+//! The cost of a query (scan and graph, compared with a plain f32 scan), of an insert into the
+//! graph, of the lexical pass, and of loading the index.
 //!
 //! `cargo bench -p reprise-index --bench search`; `-- query`, `-- lexical` or `-- load` runs one
-//! part,
-//! `-- million` the vector queries at a million (a quarter of an hour, 4 GB). The comparison with
+//! part, `-- million` the vector queries at a million (15 minutes, 4 GB). The comparison with
 //! usearch and sqlite-vec is in `benches/rivals`, a workspace of its own.
 #![expect(clippy::print_stdout, reason = "a bench prints its table")]
 #![expect(
@@ -24,7 +23,7 @@ use reprise_index::{
 use reprise_types::{MemoryFilter, MemoryKind, MemorySource, RecordId, VectorStore};
 
 const K: usize = 10;
-/// Documents from which on the planner asks the graph for ten results.
+/// Store size from which the planner uses the graph for ten results.
 const GRAPH_ASKED: usize = 135_000;
 
 struct Store(Vec<Vec<f32>>);
@@ -102,7 +101,7 @@ fn push(writer: &mut IndexWriter, number: usize, text: &str, vector: &[f32]) {
     });
 }
 
-/// Milliseconds. The best of many is what the work costs when nobody else uses the machine.
+/// Milliseconds. The best of many runs approximates the cost on an idle machine.
 struct Times {
     median: f64,
     best: f64,
@@ -192,7 +191,7 @@ fn vectors(name: &str, vectors: Vec<Vec<f32>>, queries: &[Vec<f32>]) {
     );
 }
 
-/// The plain way: every vector in full, then the best ten.
+/// Brute force: every full vector, then the best ten.
 fn scan_f32(query: &[f32], vectors: &[Vec<f32>]) -> Vec<u32> {
     let dot = |v: &Vec<f32>| -> f32 {
         let lanes = v.as_chunks::<16>().0.iter().zip(query.as_chunks::<16>().0);
@@ -228,7 +227,7 @@ fn filled(count: usize, batch: usize) -> (IndexWriter, Vec<Vec<f32>>) {
     (writer, vectors)
 }
 
-/// A question of eight words: one that most records hold, one that every sixth does, rarer ones.
+/// A query of eight words: one in most records, one in every sixth, and rarer ones.
 fn question() -> String {
     [0, 9, 40, 100, 300, 1_000, 3_000, 9_000]
         .map(data::word)

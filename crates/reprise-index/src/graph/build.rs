@@ -1,13 +1,13 @@
-//! Growth: one document at a time, linked both ways, links beyond the limit chosen by the
-//! heuristic.
+//! Insertion of one document at a time, with links both ways; links beyond the limit are pruned by
+//! the select-neighbours heuristic.
 
 use std::sync::Arc;
 
 use super::{EF_CONSTRUCTION, Graph, GraphScratch, M, M0, Metric, key, key_parts, level_of};
 
 impl Graph {
-    /// Takes in up to `budget` of the `len` documents for which `has` holds: those that moved, then
-    /// new ones, then older ones downward. Answers how many are still to be looked at.
+    /// Inserts up to `budget` of the `len` documents for which `has` holds: moved ones, then new
+    /// ones, then older ones in descending order. Returns how many remain.
     pub(crate) fn advance(
         &mut self,
         metric: &impl Metric,
@@ -43,7 +43,7 @@ impl Graph {
         self.missing(len)
     }
 
-    /// Of `len` documents those that it may not find.
+    /// Number of the `len` documents that a search may miss.
     pub(crate) fn missing(&self, len: u32) -> usize {
         let covered = (self.high - self.low) as usize;
         (len as usize).saturating_sub(covered) + self.loose.len()
@@ -62,7 +62,7 @@ impl Graph {
         }
         for layer in (0..=level.min(top)).rev() {
             self.beam(similarity, at, EF_CONSTRUCTION, layer, |_| true, scratch);
-            // A node that moved is in the graph already and finds itself.
+            // A moved node is in the graph already and would find itself.
             scratch.best.retain(|found| *found as u32 != node);
             at = scratch.best.first().map_or(at, |best| *best as u32);
             let chosen = choose(metric, &scratch.best, M);
@@ -76,7 +76,7 @@ impl Graph {
         }
     }
 
-    /// Adds `node` to the links of `neighbour`, which may cost it another one.
+    /// Adds `node` to the links of `neighbour`, which may prune another link.
     fn link_back(&mut self, metric: &impl Metric, neighbour: u32, node: u32, layer: usize) {
         let links = self.links(neighbour, layer);
         if links.contains(&node) {
@@ -95,7 +95,7 @@ impl Graph {
         self.set_links(neighbour, layer, &ids);
     }
 
-    /// Whether a node has upper layers.
+    /// Whether a node has no upper layer.
     #[cfg(test)]
     pub(super) fn is_flat(&self, ordinal: u32) -> bool {
         self.node(ordinal)

@@ -9,9 +9,9 @@ use crate::error::IndexError;
 const VERSION: u8 = 1;
 const GRAPH: &str = "graph";
 const RESTART: u32 = 64;
-/// "No entry" where the graph is empty.
+/// Entry point of an empty graph.
 const NOWHERE: u32 = u32::MAX;
-/// A hash of 64 bits gives no higher layer.
+/// The highest layer that a 64-bit hash can give.
 const LAYER_MAX: u64 = 16;
 
 impl Graph {

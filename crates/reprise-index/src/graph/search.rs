@@ -1,22 +1,23 @@
-//! Search: greedy steps down the upper layers, a beam on the layer wanted.
+//! Search: greedy descent through the upper layers, then a beam search on the target layer.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::{Graph, M0};
 
-/// Buffers of a search, to be lent again and again.
+/// Reusable buffers of a search.
 #[derive(Debug, Default)]
 pub(crate) struct GraphScratch {
     /// One bit per document.
     visited: Vec<u64>,
     frontier: BinaryHeap<u64>,
     found: BinaryHeap<Reverse<u64>>,
-    /// What the last search found, best first.
+    /// Results of the last search, best first.
     pub(crate) best: Vec<u64>,
 }
 
-/// A similarity and an ordinal as one number that compares as they rank: higher first, then newer.
+/// A similarity and an ordinal packed into one number that sorts by rank: higher similarity, then
+/// newer.
 pub(crate) fn key(similarity: f32, ordinal: u32) -> u64 {
     let bits = similarity.to_bits();
     let sign = 1_u32 << 31;
@@ -37,8 +38,8 @@ pub(crate) fn key_parts(key: u64) -> (u32, f32) {
 }
 
 impl Graph {
-    /// Leaves in `scratch.best` the `ef` admitted nodes that are most similar, as far as a beam of
-    /// `ef` finds them. Nodes that are not admitted lead on, but do not count.
+    /// Puts into `scratch.best` the `ef` most similar admitted nodes that a beam of width `ef`
+    /// finds. Nodes that are not admitted are traversed, but not returned.
     pub(crate) fn search(
         &self,
         similarity: impl Fn(u32) -> f32,
@@ -55,7 +56,7 @@ impl Graph {
         }
     }
 
-    /// The node of `layer` from which no link leads nearer.
+    /// Greedy search on `layer`: the node whose links all lead farther away.
     pub(super) fn descend(&self, similarity: impl Fn(u32) -> f32, from: u32, layer: usize) -> u32 {
         let mut best = key(similarity(from), from);
         loop {
@@ -87,7 +88,7 @@ impl Graph {
         visited.resize(self.high as usize / 64 + 1, 0);
         frontier.clear();
         found.clear();
-        // The worst that still counts; nothing below it is looked at once `ef` are found.
+        // The worst similarity in the beam; once `ef` are found, nothing below it is expanded.
         let mut bar = 0;
         let first = key(similarity(start), start);
         visit(visited, start);
@@ -99,7 +100,8 @@ impl Graph {
             if found.len() >= ef && nearest < bar {
                 break;
             }
-            // The unseen first, then their codes: so the processor fetches several at a time.
+            // Collects unvisited links first and reads their codes after, so that the memory loads
+            // overlap.
             let mut unseen = [0; M0];
             let mut count = 0;
             for id in self.links(nearest as u32, layer) {

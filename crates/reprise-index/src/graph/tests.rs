@@ -1,4 +1,4 @@
-//! The graph against the exact answer, against itself saved, and against bytes that are none.
+//! The graph compared with the exact answer, saved and loaded, and given forged bytes.
 
 use super::*;
 use crate::codec::SharedBytes;
@@ -100,7 +100,8 @@ fn it_finds_the_nearest_on_clusters_whoever_may_answer() {
 #[test]
 fn layers_follow_the_formula() {
     let count = |layer| (0..65_536_u32).filter(|o| level_of(*o) >= layer).count();
-    // One in 16 for each layer more: 4,096 and 256 expected, with a deviation of 62 and 16.
+    // Each layer holds 1/16 of the one below: 4,096 and 256 expected, with a deviation of 62 and
+    // 16.
     assert!((3_850..4_350).contains(&count(1)), "{}", count(1));
     assert!((190..320).contains(&count(2)), "{}", count(2));
 }
@@ -140,7 +141,7 @@ fn the_newest_come_first_and_what_moves_is_found_again() {
     assert_eq!(graph.covered(), 400..600);
     assert_eq!(before.covered(), 400..500);
     assert!(graph.links(510, 0).is_empty());
-    // It moves to the other side, and what was not there comes.
+    // A vector moves to the opposite side, and a missing one arrives.
     points.0[450] = points.0[450].iter().map(|x| -x).collect();
     for ordinal in [450, 510, 450, 3] {
         graph.moved(ordinal);

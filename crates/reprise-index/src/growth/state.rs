@@ -1,4 +1,4 @@
-//! What the writer knows of its graph: still in the part it was saved in, or in memory and growing.
+//! The writer's graph: still in the saved part, or in memory and growing.
 
 use crate::graph::{Graph, GraphScratch};
 use crate::pages::LeftPart;
@@ -9,19 +9,17 @@ pub const PART_HOT_GRAPH: u8 = 0x42;
 /// Segment type of a graph over all documents (Layer C).
 pub const PART_GRAPH: u8 = 0x43;
 
-/// Documents from which on a graph is grown: some time before it becomes the quicker way, which for
-/// ten results is at 134K (see the constants in `vectors/query`).
+/// Store size from which a graph is grown: before it becomes faster than the scan, which for ten
+/// results is at 134K (see the constants in `vectors/query`).
 pub const GRAPH_DOCUMENTS: usize = 100_000;
 
-/// What the writer knows of its graph.
 #[derive(Debug)]
 pub(crate) struct GraphState {
     pub(super) graph: Graph,
-    /// As it was saved, not yet read.
+    /// The saved part, not yet read.
     saved: Option<LeftPart>,
     /// Documents that got a vector since it was saved.
     moved: Vec<u32>,
-    /// Documents from which on it is grown.
     pub(super) from: usize,
     pub(super) scratch: GraphScratch,
 }
@@ -64,7 +62,7 @@ impl GraphState {
         self.graph.clone()
     }
 
-    /// Reads the saved graph, where there is one. A damaged one is left out and grown anew.
+    /// Reads the saved graph, if any. A damaged one is discarded and grown again.
     pub(super) fn settle(&mut self, documents: u32) {
         if let Some(part) = self.saved.take() {
             let graph = |bytes| Graph::from_part(&bytes, documents).ok();

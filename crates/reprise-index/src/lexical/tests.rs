@@ -1,4 +1,5 @@
-//! Every signal against a naive reading of its formula, over random histories of a store.
+//! Every signal compared with a naive implementation of its formula, over random histories of a
+//! store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -195,7 +196,7 @@ impl Naive {
     }
 }
 
-/// Score, session score and coverage of every document told of, as of `now`.
+/// Score, session score and coverage of every document, as of `now`.
 fn naive(told: &[Told], query: &[String], now: i64) -> [Vec<f64>; 3] {
     let live: Vec<usize> = (0..told.len())
         .filter(|i| told[*i].known <= now && told[*i].ended > now)
@@ -246,7 +247,7 @@ fn signals(snapshot: &IndexSnapshot, query: &str, as_of: Option<i64>) -> [Vec<f3
     signals_in(snapshot, query, &view, &mut scratch)
 }
 
-/// Asked in buffers that may have served another question before.
+/// Uses buffers that may hold another query's data.
 fn signals_in(
     snapshot: &IndexSnapshot,
     query: &str,
@@ -256,7 +257,7 @@ fn signals_in(
     let query = snapshot.analyse_query(query);
     let found = snapshot.lexical(&query, view, 5, scratch);
     let all = 0..snapshot.len() as u32;
-    // A dead document has no session of its own to speak for it.
+    // A dead document has no session score.
     let session = |at: u32| {
         let doc = snapshot.doc(at).filter(|_| view.is_live(at));
         found.session_score(doc.and_then(|doc| doc.session))
@@ -331,12 +332,12 @@ proptest! {
                 prop_assert!(close, "{} {} {}", name, g, e);
             }
         }
-        // However the documents came in, and wherever they went in between, the bits are the same.
+        // The result is bit for bit the same however the documents were batched.
         let (mut at_once, _) = play(&ops, false);
         prop_assert_eq!(&signals(&at_once.publish(), &query, as_of), &got);
         let mut reloaded = IndexWriter::from_parts(4, &writer.to_parts()).unwrap();
         prop_assert_eq!(&signals(&reloaded.publish(), &query, as_of), &got);
-        // A store that forgot for good answers the present alike.
+        // Purging does not change answers about the present.
         writer.purge();
         let purged = signals(&writer.publish(), &query, None);
         prop_assert_eq!(purged, signals(&snapshot, &query, None));
@@ -398,7 +399,7 @@ fn borrowed_buffers_carry_nothing_over() {
             assert_eq!(signal, [0.0, 0.0], "{empty}");
         }
     }
-    // Nor do they when another, smaller store asks in between.
+    // Nor does another, smaller store that uses the same buffers in between.
     let (mut other, _) = play(
         &[Op::Push {
             words: vec![0],
@@ -493,7 +494,7 @@ fn a_word_stands_for_the_longer_ones_that_it_begins_but_for_less() {
     };
     let found = scores("sock");
     assert!(found[0] > found[1] && found[1] > 0.0, "{found:?}");
-    // Of several longer words the one that says most counts, once.
+    // Of several longer words only the best counts, once.
     assert!(found[2] > 0.0 && found[2] <= found[1], "{found:?}");
     assert_eq!(found[3..], [0.0, 0.0]);
     // A word that nobody wrote finds what it begins; three letters and numbers begin nothing.

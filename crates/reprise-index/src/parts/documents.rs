@@ -1,5 +1,5 @@
-//! The saved columns: what every question needs of all documents stands in the front, what it needs
-//! of the few that it looks at stands in pages, row by row.
+//! The saved columns: what a query needs of all documents is in the front, what it needs of a few
+//! is in pages, row by row.
 //!
 //! ```text
 //! front: u32 documents, living, living of the user's own words, sessions with a living one
@@ -107,7 +107,7 @@ fn put_row(out: &mut Vec<u8>, row: &Row, near: Near) {
     ]);
 }
 
-/// The inverse of [`write`]: reads the front, and leaves the rows where they are.
+/// The inverse of [`write`]: reads the front and leaves the rows in the file.
 pub(super) fn read(part: &LeftPart, version: u8, damage: &Damage) -> Result<Saved, IndexError> {
     let damaged = |what| IndexError::Damaged {
         part: DOCUMENTS,
@@ -182,19 +182,18 @@ pub(super) fn read(part: &LeftPart, version: u8, damage: &Damage) -> Result<Save
     })
 }
 
-/// What rows are made of.
 struct Columns {
     count: usize,
     of_sessions: SharedBytes,
     heads: SharedBytes,
-    /// By ordinal.
+    /// Sorted by ordinal.
     ends: Vec<(u32, u8, i64)>,
     pages: Arc<Pages>,
     damage: Damage,
 }
 
 impl Columns {
-    /// The ordinals of a page, each with its bytes where these are whole.
+    /// Builds the elements of a page, each from its row's bytes; `None` for a damaged page.
     fn page<T>(&self, page: usize, of: impl Fn(usize, Option<&[u8; ROW_BYTES]>) -> T) -> Vec<T> {
         let bytes = self.pages.fresh(page).unwrap_or_default();
         let (rows, _) = bytes.as_chunks::<ROW_BYTES>();
@@ -254,7 +253,7 @@ impl Columns {
     }
 }
 
-/// `N` bytes of a row from a place on, which lies within it.
+/// `N` bytes of a row from offset `at`.
 fn field<const N: usize>(bytes: &[u8; ROW_BYTES], at: usize) -> [u8; N] {
     bytes
         .get(at..)

@@ -1,4 +1,4 @@
-//! The saved form: it comes back the same, and damage is refused, never served, never a panic.
+//! The saved form: it round-trips, and damage is an error, never an answer or a panic.
 
 use std::sync::Arc;
 
@@ -133,7 +133,7 @@ fn what_is_left_in_the_file_answers_as_if_loaded() {
     opened.load().unwrap();
     assert!(!opened.vectors.is_left());
     assert_eq!(answers(&snapshot), expected);
-    // What changes meanwhile is read from the file first.
+    // A change before the load reads the row from the file first.
     let mut opened = left(&parts);
     for writer in [&mut writer, &mut opened] {
         writer.set_vector(1, &[0.0, 0.0, 0.0, 1.0]);

@@ -1,22 +1,22 @@
-//! The lowest of a stream of whole-number distances, by counting: a bar that falls with every one
-//! taken in.
+//! The lowest of a stream of integer distances, by counting: the threshold falls as documents are
+//! added.
 
 /// Collects documents, in ascending order of ordinals, whose distance is among the lowest.
 #[derive(Debug, Default)]
 pub(super) struct Closest {
-    /// Documents and their distances; after [`Self::finish`] no more than were wanted.
+    /// Documents and their distances; after [`Self::finish`] at most as many as wanted.
     pub(super) found: Vec<(u32, u32)>,
-    /// What lies above it is not among the lowest any more.
+    /// Threshold: a greater distance cannot be among the lowest.
     pub(super) bar: u32,
-    /// How many were found at each distance.
+    /// Documents at each distance.
     counts: Vec<u32>,
-    /// How many were found at or below the bar.
+    /// Documents at or below the threshold.
     within: usize,
     wanted: usize,
 }
 
 impl Closest {
-    /// Begins anew, for the `wanted` (at least 1) lowest of distances up to `farthest`.
+    /// Resets it for the `wanted` (at least 1) lowest of distances up to `farthest`.
     pub(super) fn start(&mut self, wanted: usize, farthest: u32) {
         self.found.clear();
         self.counts.clear();
@@ -33,14 +33,14 @@ impl Closest {
         self.found.push((ordinal, distance));
         self.counts[distance as usize] += 1;
         self.within += 1;
-        // The bar may stay where lowering it would leave too few.
+        // The threshold stays where lowering it would leave too few.
         while self.within - self.counts[self.bar as usize] as usize >= self.wanted {
             self.within -= self.counts[self.bar as usize] as usize;
             self.bar -= 1;
         }
     }
 
-    /// Drops what was overtaken, and the oldest of those at the bar that are too many.
+    /// Drops documents above the threshold, and the oldest surplus at it.
     pub(super) fn finish(&mut self) {
         let mut surplus = self.within.saturating_sub(self.wanted);
         let bar = self.bar;

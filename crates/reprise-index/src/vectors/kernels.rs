@@ -1,15 +1,14 @@
 //! The two loops that every vector query runs through, compiled for several processors and chosen
 //! when first called: AVX-512 with VPOPCNTDQ and VNNI, AVX2, else the baseline (NEON on ARM).
 //!
-//! They are written so that the compiler vectorises them: whole numbers only, so every version
-//! answers the same, and arithmetic that wraps, which the checks of our builds would keep scalar;
-//! no sum can come near overflow.
+//! Written for auto-vectorisation: integers only, so every version gives the same result, and
+//! wrapping arithmetic, as overflow checks would keep it scalar; no sum can come near overflow.
 
 use multiversion::multiversion;
 
-/// Documents whose words stand side by side.
+/// Documents interleaved word by word.
 pub(super) const LANES: usize = 8;
-/// Bits to which a query's numbers are cut for the pass over the signs.
+/// Bits per number of the query in the pass over the signs.
 pub(super) const PLANES: usize = 4;
 
 /// For each group of [`LANES`] documents the sum over planes of `2^plane` times the number of bits

@@ -1,4 +1,4 @@
-//! Codes that stay in their file until somebody asks for them.
+//! Codes that stay in the file until they are read.
 
 use std::sync::OnceLock;
 
@@ -9,16 +9,16 @@ use crate::pages::Pages;
 
 pub(super) const CODES: &str = "codes";
 
-/// Rows that are read and proven together.
+/// Rows per page.
 pub(super) const PAGE_ROWS: usize = 4;
 
 /// Bytes of a row behind its codes.
 pub(super) const SCALE_BYTES: usize = 4;
 
-/// Words that say who in a chunk has a vector.
+/// Words of a chunk's bit set of documents with a vector.
 pub(super) const PRESENT: usize = CHUNK_DOCUMENTS / 64;
 
-/// What was left in a part: all of it in memory once somebody loaded it.
+/// The saved part, read page by page; all in memory once loaded.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) documents: usize,
@@ -54,7 +54,6 @@ impl Left {
         whole.then_some(spare)
     }
 
-    /// How many documents there are.
     pub(super) fn len(&self) -> u32 {
         self.documents as u32
     }

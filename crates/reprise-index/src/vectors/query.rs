@@ -1,4 +1,4 @@
-//! Questions that the codes alone answer: the best candidates, single cosines, their spread.
+//! Queries on the codes alone: the best candidates, single cosines, their spread.
 
 use std::ops::Range;
 
@@ -13,28 +13,28 @@ use crate::graph::{Graph, GraphScratch, key_parts};
 use crate::view::View;
 use crate::world::World;
 
-/// Documents whose codes are looked at after the pass over the signs: one in so many, ...
+/// Documents whose codes are scored after the pass over the signs: one in so many,
 const SIGN_SHARE: usize = 256;
-/// ... but at least so many, ...
+/// at least so many,
 const SIGN_CANDIDATES_MIN: usize = 256;
-/// ... and so many for each that is wanted.
+/// and at least so many per result.
 const SIGN_OVERSAMPLE: usize = 4;
 
-/// What a scan costs for each document, in nanoseconds. This and the next are from one run of
+/// Cost of a scan per document, in nanoseconds. This and the next are from one run of
 /// `benches/search` at 64K and 100K documents: 5.5 to 5.7 for the scan.
 const SCAN_NS: f64 = 5.0;
-/// What the graph costs for each document that its beam holds, in nanoseconds: 1,800 to 2,200 on
-/// clusters, 4,100 on data of 24 even dimensions, where the scan stays the quicker way for longest.
+/// Cost of the graph per document of its beam, in nanoseconds: 1,800 to 2,200 on clustered data,
+/// 4,100 on uniform data of 24 dimensions, where the scan stays faster for longest.
 const GRAPH_NS: f64 = 3_500.0;
-/// Width of the graph's beam: at least so many documents, ...
+/// Beam width of the graph: at least so many documents,
 const BEAM_MIN: usize = 192;
-/// ... and so many for each that is wanted.
+/// and at least so many per result.
 const BEAM_PER_RESULT: usize = 2;
-/// Where fewer of the documents may answer than one in so many, the graph is not asked: nearly all
-/// that it visits would not count.
+/// Where fewer than one in so many documents may answer, the graph is not used: nearly all that it
+/// visits would be filtered out.
 const GRAPH_SHARE: usize = 4;
 
-/// A query as the codes see it: one signed byte per number, and four bits.
+/// A quantised query: one signed byte per number, and four bits per number.
 #[derive(Debug)]
 pub struct QueryCodes {
     codes: Vec<i8>,
@@ -42,11 +42,10 @@ pub struct QueryCodes {
     planes: Planes,
 }
 
-/// Buffers of the vector questions, to be lent again and again.
+/// Reusable buffers of the vector queries.
 #[derive(Debug, Default)]
 pub struct VectorScratch {
     close: Closest,
-    /// Signs that are read from a file.
     signs: Vec<u64>,
     graph: GraphScratch,
     best: Vec<(u32, f32)>,
@@ -54,36 +53,33 @@ pub struct VectorScratch {
 }
 
 impl VectorScratch {
-    /// How the last candidates were found.
+    /// The tier that found the last candidates.
     #[must_use]
     pub fn tier(&self) -> SearchTier {
         self.tier
     }
 }
 
-/// How the cosines of a query spread over a store.
+/// The distribution of a query's cosines over a store.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Sample {
     /// Their mean; 0 where there are none.
     pub mean: f32,
-    /// Their standard deviation (over the sample, not corrected); 0 where there are none.
+    /// Their population standard deviation; 0 where there are none.
     pub deviation: f32,
-    /// How many were looked at.
     pub count: u32,
 }
 
-/// How the vector part is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
-    /// The codes of every document that may answer: few may.
+    /// Scores every admitted document: for few of them.
     Each,
-    /// The signs of all, then the codes of those whose signs agree best.
+    /// The signs of all documents, then the codes of the best by signs.
     Signs,
-    /// The graph for what it covers, the signs for the rest.
+    /// The graph for the documents it covers, the signs for the rest.
     Graph,
 }
 
-/// Width of the graph's beam.
 fn beam(k: usize) -> usize {
     BEAM_MIN.max(k.saturating_mul(BEAM_PER_RESULT))
 }
@@ -148,7 +144,7 @@ impl Vectors {
         self.take(route, query, k, view, graph, scratch)
     }
 
-    /// The quickest way to the `k` best that loses none of them in practice.
+    /// The fastest route whose recall of the `k` best is 1 in practice.
     fn route(&self, k: usize, view: &View, graph: &Graph) -> Route {
         let (all, admitted) = (self.len(), view.considered() as usize);
         if admitted <= self.wanted(k) {
@@ -165,7 +161,7 @@ impl Vectors {
         }
     }
 
-    /// Documents whose codes are looked at after the pass over the signs.
+    /// Documents whose codes are scored after the pass over the signs.
     fn wanted(&self, k: usize) -> usize {
         (self.len() / SIGN_SHARE)
             .max(SIGN_CANDIDATES_MIN)
@@ -215,8 +211,7 @@ impl Vectors {
         best
     }
 
-    /// Adds what the graph finds among the documents it covers. Those that moved are looked at one
-    /// by one.
+    /// Adds the graph's results among the documents it covers; moved ones are scored one by one.
     fn ask_graph(
         &self,
         query: &QueryCodes,
@@ -311,7 +306,7 @@ impl Vectors {
         Some(dot(&query.codes, codes) as f32 * (query.scale * scale))
     }
 
-    /// Looks at evenly spread places first; where too few of them hold anything, walks over all.
+    /// Samples evenly spaced documents; where too few of them have a vector, walks over all.
     pub(crate) fn sample(&self, query: &QueryCodes, n: usize, world: &World) -> Sample {
         let len = self.len();
         let live = world.live_count() as usize;
@@ -319,8 +314,8 @@ impl Vectors {
         let cosine = |at: usize| self.cosine(query, at as u32);
         let probes = (n.saturating_mul(len) / live.max(1)).min(len);
         if probes < len {
-            // Multiples of the golden ratio: evenly spread, and in step with nothing, where a plain
-            // stride would meet only one side of every dialogue.
+            // Multiples of the golden ratio are evenly spaced without a period; a plain stride
+            // could hit only one side of every dialogue.
             const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
             let place = |turn: u64| (u128::from(turn.wrapping_mul(GOLDEN)) * len as u128) >> 64;
             let probed = (0..probes as u64).map(|turn| place(turn) as usize);

@@ -1,5 +1,5 @@
-//! The saved codes: a front that is read at once; the signs, a page a chunk, and the rows, which
-//! stay in the file until somebody asks for them.
+//! The saved codes: a front that is read at once; signs (a page per chunk) and rows, which are read
+//! on demand.
 //!
 //! ```text
 //! front: u32 dimensions | u32 documents | per chunk 4 u64: who has a vector
@@ -7,7 +7,7 @@
 //! u64 words of signs, chunk by chunk
 //! rows: i8 codes, f32 scale
 //! ```
-//! Whoever opens the file lends a function that reads it.
+//! The caller that opens the file passes a function that reads it.
 
 use std::sync::{Arc, OnceLock};
 
@@ -50,7 +50,7 @@ pub(crate) fn write(vectors: &Vectors, version: u8) -> Vec<u8> {
     pages::write(version, &front, &[&signs, &rows])
 }
 
-/// The inverse of [`write`]: reads the front, and leaves the rest where it is.
+/// The inverse of [`write`]: reads the front and leaves the rest in the file.
 pub(crate) fn read(
     part: &LeftPart,
     version: u8,

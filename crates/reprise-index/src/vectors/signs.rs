@@ -1,8 +1,8 @@
 //! The signs of a chunk of vectors, one bit per number, and a query cut to four bits per number.
 //!
-//! The inner product of a vector's signs with the query follows the cosine closely enough to leave
-//! most documents out (Gao and Long 2024, "`RaBitQ`", without the rotation); an eighth of the codes
-//! is read for it.
+//! The inner product of a vector's signs with the query approximates the cosine well enough to
+//! discard most documents (Gao and Long 2024, "`RaBitQ`", without the rotation), and reads an
+//! eighth of the bytes of the codes.
 
 use super::kernels::{LANES, PLANES, distances};
 use super::layout::CHUNK_DOCUMENTS;
@@ -42,7 +42,7 @@ pub(super) fn put(signs: &mut [u64], place: usize, codes: &[i8]) {
 pub(super) struct Planes(Vec<[u64; PLANES]>);
 
 impl Planes {
-    /// Of a query already coded, where the largest number has the code 127.
+    /// From the codes of a query, whose largest absolute value is 127.
     pub(super) fn of(codes: &[i8]) -> Self {
         let level = |code: i8| ((i32::from(code) + 127) * 15 + 127) / 254;
         let row = |codes: &[i8]| {
@@ -58,12 +58,12 @@ impl Planes {
         Self(codes.chunks(64).map(row).collect())
     }
 
-    /// No distance is greater.
+    /// The greatest possible distance.
     pub(super) fn farthest(&self) -> u32 {
         (self.0.len() * 64 * ((1 << PLANES) - 1)) as u32
     }
 
-    /// The distance of each document in a chunk's signs: lower is nearer. Cosines fall as it grows.
+    /// The distance of each document of a chunk by its signs; lower means a higher cosine.
     pub(super) fn distances(&self, signs: &[u64], out: &mut [[u32; LANES]; GROUPS]) {
         distances(&self.0, signs.as_chunks().0, out);
     }

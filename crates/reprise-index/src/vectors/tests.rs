@@ -1,4 +1,4 @@
-//! Codes against full precision, and the choice of the best against a full sort.
+//! Codes compared with full precision, and the selection of the best with a full sort.
 
 use std::sync::Arc;
 
@@ -201,7 +201,7 @@ fn only_the_admitted_are_near() {
     let rows: Vec<Row> = (0..4_000_u32).map(|terms| Row { terms, ..row }).collect();
     let query = random.vector(48);
     let store = Plain(vectors, 48);
-    // Many enough for the pass over the signs, and few enough to leave it out.
+    // Enough documents for the pass over the signs, and few enough to skip it.
     for every in [2, 100] {
         let world = Arc::new(World::now(rows.iter()));
         let view = View::filtered(world, rows.iter(), |row| row.terms % every == 1);
@@ -234,7 +234,7 @@ fn signs_follow_the_codes_they_are_made_from() {
         )
     };
     let first = near(&before, &store);
-    // The query itself moves in where another vector was, and at the end.
+    // The query itself replaces one vector and is appended as another.
     live.set(1_234, Some(&query));
     live.push(Some(&query));
     let old = std::mem::replace(&mut store.0[1_234], query.clone());
@@ -246,7 +246,7 @@ fn signs_follow_the_codes_they_are_made_from() {
     assert_eq!(after[..2], [3_000, 1_234]);
     store.0[1_234] = old.clone();
     assert_eq!(near(&before, &store), first);
-    // The same where the chunk is not shared, so that it is changed in place.
+    // The same with an unshared chunk, which is changed in place.
     drop(before);
     live.set(1_234, Some(&old));
     live.set(77, Some(&query));

@@ -1,8 +1,6 @@
-//! English forms that no suffix rule brings back to their word: `bought` is a form of `buy`.
-//!
-//! A form stands for the same word, or it is not in the table.
+//! Irregular English forms, which no suffix rule stems: `bought` is a form of `buy`.
 
-/// The word that `lower` is an irregular form of, itself where it is none.
+/// The base form of `lower`; `lower` itself where it is not irregular.
 pub(super) fn base_form(lower: &str) -> &str {
     FORMS
         .binary_search_by_key(&lower, |form| form.0)

@@ -1,9 +1,9 @@
-//! The vector query beside usearch's, sqlite-vec's and a plain f32 scan: same data, same run, one
-//! core.
+//! The vector query compared with usearch, sqlite-vec and a plain f32 scan: same data, same run,
+//! one core.
 //!
 //! `cargo run --release --manifest-path crates/reprise-index/benches/rivals/Cargo.toml`; add
-//! `10000` for that size alone. Building usearch's graph and ours at 100K takes some minutes. Must
-//! never live here: anything the product links.
+//! `10000` for that size alone. Building usearch's graph and ours at 100K takes some minutes. A
+//! workspace of its own, so that the product does not link these libraries.
 
 #[expect(
     dead_code,
@@ -24,7 +24,7 @@ use rusqlite::auto_extension::{RawAutoExtension, register_auto_extension};
 use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
 
 const K: usize = 10;
-/// Documents from which on the planner asks the graph for ten results.
+/// Store size from which the planner uses the graph for ten results.
 const GRAPH_ASKED: usize = 135_000;
 
 struct Store(Vec<Vec<f32>>);
@@ -127,7 +127,7 @@ fn writer(vectors: &[Vec<f32>]) -> IndexWriter {
     writer
 }
 
-/// With the links that ours has, one thread.
+/// With the same number of links as our graph, one thread.
 fn usearch(vectors: &[Vec<f32>]) -> Index {
     let index = Index::new(&IndexOptions {
         dimensions: DIMENSIONS,
@@ -199,7 +199,7 @@ fn fill(vectors: &[Vec<f32>]) -> Connection {
     database
 }
 
-/// The plain way: every vector in full, then the best ten.
+/// Brute force: every full vector, then the best ten.
 fn scan_f32(query: &[f32], vectors: &[Vec<f32>]) -> Vec<u32> {
     let dot = |v: &Vec<f32>| -> f32 {
         let mut sums = [0.0; 16];

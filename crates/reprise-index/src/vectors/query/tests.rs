@@ -31,7 +31,7 @@ fn candidates_are_the_best_by_code_and_admitted() {
             Some(cosine.to_bits())
         );
     }
-    // All there are, and nothing that has no vector.
+    // All documents with a vector, and no others.
     let all = index.candidates(&codes, usize::MAX, &view, &Graph::default(), &mut scratch);
     assert_eq!(all.len(), 2_999);
     assert_eq!(index.cosine(&codes, 5), None);
@@ -98,7 +98,7 @@ fn a_sample_is_even_and_over_the_living_alone() {
     let some = index.sample(&codes, 500, &world);
     assert!((450..=550).contains(&some.count), "{some:?}");
     assert!((some.mean - all.mean).abs() < 0.03 && (some.deviation - all.deviation).abs() < 0.03);
-    // Where nearly none has a vector, those that have one are found.
+    // Where few documents have a vector, those are found.
     for at in 0..3_990 {
         index.set(at, None);
     }
