@@ -1,6 +1,4 @@
-//! What may be said of a record after it was kept: its tags, its links to others.
-//!
-//! The words for it and the one spelling of a tag.
+//! Annotations of a stored record: its tags and its links to other records.
 
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
@@ -9,23 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::id::RecordId;
 use crate::limits::IDENTIFIER_BYTES_MAX;
 
-/// One thing said of a record that is there. Records are named by ordinal.
+/// An annotation of an existing record. Records are named by ordinal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Annotation {
-    /// From now on these are all its tags.
+    /// Replaces the record's tags.
     Tagged {
-        /// Each as [`normal_tag`] spells it.
+        /// Tags as normalised by [`normal_tag`].
         tags: Vec<String>,
     },
-    /// It points at another record.
+    /// Adds a link to another record.
     Linked {
         /// The other record's ordinal.
         to: u32,
-        /// How they are related, in one word, for example `related_to` or `caused_by`.
+        /// The kind of relation, in one word, for example `related_to` or `caused_by`.
         relation: String,
     },
-    /// It no longer does.
+    /// Removes a link to another record.
     Unlinked {
         /// The other record's ordinal.
         to: u32,
@@ -35,7 +33,7 @@ pub enum Annotation {
 }
 
 impl Annotation {
-    /// The other record that it names.
+    /// The other record of a link; `None` for tags.
     #[must_use]
     pub fn other(&self) -> Option<u32> {
         match self {
@@ -50,27 +48,27 @@ impl Annotation {
 pub struct Link {
     /// The record at the other end.
     pub record: RecordId,
-    /// How the two are related.
+    /// The kind of relation.
     pub relation: String,
-    /// Whether it leads from the record asked about to the other.
+    /// Whether it leads from the queried record to the other.
     pub outgoing: bool,
     /// When the link was made.
     pub since: DateTime<Utc>,
 }
 
-/// A record that can be reached over links.
+/// A record reached over links.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Related {
     /// The link over which it was reached first.
     pub link: Link,
-    /// Links between it and the record asked about, 1 and more.
+    /// Number of links between it and the queried record, at least 1.
     pub depth: usize,
-    /// The record before it on the way.
+    /// The record before it on the path.
     pub via: RecordId,
 }
 
-/// The one spelling of a tag: lower case, without blanks at its ends, a dash for each run of blanks
-/// within; cut to the limit of an identifier. `None` where nothing is left.
+/// The normal form of a tag: lower case, trimmed, a dash for each run of blanks; cut to the limit
+/// of an identifier. `None` where nothing is left.
 #[must_use]
 pub fn normal_tag(tag: &str) -> Option<String> {
     let mut normal = String::with_capacity(tag.len());
@@ -84,7 +82,7 @@ pub fn normal_tag(tag: &str) -> Option<String> {
     (!normal.is_empty()).then_some(normal)
 }
 
-/// A list of tags, each in its one spelling and once, in the order of their first mention.
+/// The normal forms of a list of tags, each once, in order of first appearance.
 #[must_use]
 pub fn normal_tags<T: AsRef<str>>(tags: &[T]) -> Vec<String> {
     let mut normal: Vec<String> = Vec::with_capacity(tags.len());

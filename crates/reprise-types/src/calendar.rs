@@ -1,5 +1,5 @@
-//! The caller's calendar: days, months and years of his zone as stretches between two instants,
-//! both included (R19).
+//! Days, months and years in the caller's time zone, as spans of instants with both ends included
+//! (R19).
 
 use chrono::{
     DateTime, Datelike, Days, FixedOffset, Local, LocalResult, Months, NaiveDate, NaiveDateTime,
@@ -10,38 +10,38 @@ use chrono::{
 pub enum Zone {
     #[default]
     Utc,
-    /// So far from it, all year.
+    /// A fixed offset from UTC.
     Fixed(FixedOffset),
-    /// As this machine's clock on the wall says, summer time included.
+    /// This machine's local time, daylight saving time included.
     Machine,
 }
 
-/// What time it is for the caller, and where his days begin.
+/// The current time and the time zone of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Calendar {
     pub now: DateTime<Utc>,
     pub zone: Zone,
 }
 
-/// A stretch of time; both ends belong to it.
+/// A span of time, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// Its first instant.
+    /// The first instant.
     pub since: DateTime<Utc>,
-    /// Its last one.
+    /// The last instant.
     pub until: DateTime<Utc>,
 }
 
 /// A text that is not a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TimeError {
-    /// Of no form that is known.
+    /// In no known format.
     #[error(
         "`{text}` is not a time; write a day (2026-02-16), a month (2026-02), `7d`, `yesterday`, \
          `last week` or RFC 3339 (2026-02-16T09:46:08Z)"
     )]
     Unknown { text: String },
-    /// Of the right form, but in no calendar.
+    /// A date that does not exist.
     #[error("`{text}` does not exist: {why}; name another day")]
     NoSuchDay {
         text: String,
@@ -50,11 +50,11 @@ pub enum TimeError {
     },
 }
 
-/// What times are cut to: instants are compared in microseconds.
+/// Resolution of instants.
 pub(crate) const LAST: TimeDelta = TimeDelta::microseconds(1);
 
 impl Calendar {
-    /// The calendar of this machine at an instant.
+    /// The calendar of this machine's time zone.
     #[must_use]
     pub fn of_machine(now: DateTime<Utc>) -> Self {
         Self {
@@ -63,13 +63,12 @@ impl Calendar {
         }
     }
 
-    /// The caller's day.
     #[must_use]
     pub fn today(&self) -> NaiveDate {
         self.day_of(self.now)
     }
 
-    /// The day of an instant, for the caller.
+    /// The day of an instant in the caller's zone.
     #[must_use]
     pub fn day_of(&self, instant: DateTime<Utc>) -> NaiveDate {
         match self.zone {
@@ -79,7 +78,7 @@ impl Calendar {
         }
     }
 
-    /// What the caller's clock showed at an instant, to the minute.
+    /// The local date and time of an instant, to the minute.
     #[must_use]
     pub fn clock_of(&self, instant: DateTime<Utc>) -> String {
         const MINUTES: &str = "%H:%M";
@@ -90,7 +89,7 @@ impl Calendar {
         }
     }
 
-    /// The days from `first` to `last`.
+    /// The span of the days from `first` to `last`.
     pub(crate) fn days(&self, first: NaiveDate, last: NaiveDate) -> Span {
         let after = last.checked_add_days(Days::new(1)).unwrap_or(last);
         Span {
@@ -111,8 +110,8 @@ impl Calendar {
         Some(self.days(first, NaiveDate::from_ymd_opt(year, 12, 31)?))
     }
 
-    /// The instant at which the caller's clock shows this; where it shows it twice, the first, and
-    /// where it never does, an hour later.
+    /// The instant of a local time: the first of two where clocks are set back, an hour later where
+    /// they are set forward over it.
     pub(crate) fn instant(&self, naive: NaiveDateTime) -> DateTime<Utc> {
         let found = match self.zone {
             Zone::Utc => return naive.and_utc(),

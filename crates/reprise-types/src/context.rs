@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{RecallId, RecordId};
 use crate::recall::{Degraded, Verdict};
 
-/// The most useful text that fits a budget, with the receipt of the recall behind it.
+/// Memories as text within a token budget, with the receipt of the recall.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextBlock {
     /// A frame of quoted memory: sessions, best first; in each the memories, oldest first, with
@@ -14,30 +14,30 @@ pub struct ContextBlock {
     pub text: String,
     /// Tokens of `text`, never more than the budget.
     pub tokens: usize,
-    /// How they were counted.
+    /// How tokens were counted.
     pub counted_by: TokensBy,
     /// The records in `text`, in its order: what an outcome may name as used.
     pub records: Vec<RecordId>,
-    /// Memories found that repeat another one here or found no room.
+    /// Memories left out because they repeat another one or did not fit.
     pub left_out: usize,
-    /// Not even the best of them is likely to be relevant: take the text for "nothing known".
+    /// Even the best result is unlikely to be relevant: treat the answer as "nothing known".
     pub nothing_relevant: bool,
-    /// What may be made of the best of them.
+    /// How relevant the best result is.
     #[serde(default)]
     pub verdict: Verdict,
-    /// The receipt: an outcome names it.
+    /// The receipt, which an outcome refers to.
     pub recall_id: RecallId,
-    /// What the recall had to do without.
+    /// The parts of the recall that were unavailable or late.
     pub degraded: Vec<Degraded>,
 }
 
-/// What a token is.
+/// The unit in which tokens were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TokensBy {
-    /// A token of the embedding model's own tokeniser.
+    /// Tokens of the embedding model's tokeniser.
     Model,
-    /// Four bytes of UTF-8, rounded up: near enough for English prose where no tokeniser is at
-    /// hand.
+    /// Bytes of UTF-8 divided by four, rounded up: an estimate for English prose without a
+    /// tokeniser.
     BytesOverFour,
 }

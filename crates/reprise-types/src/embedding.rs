@@ -18,7 +18,6 @@ pub struct EmbeddingSpace {
     pub dimensions: u16,
 }
 
-/// A vector with its space.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Embedding {
     pub space: EmbeddingSpace,
@@ -43,29 +42,22 @@ impl Embedding {
     }
 }
 
-/// Why a vector was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum VectorError {
-    /// Not as long as its space says.
     #[error(
         "the vector has {got} numbers, its space has {expected}; embed the text with the right model"
     )]
     Dimensions {
-        /// Its length.
         got: usize,
-        /// The space's dimensions.
         expected: usize,
     },
-    /// NaN or infinite.
     #[error("the vector's number {index} is not finite; embed the text again")]
     NotFinite {
-        /// The first such place.
+        /// The first such index.
         index: usize,
     },
-    /// Not of length 1.
     #[error("the vector's length is {norm}, not 1; normalise it before storing")]
     NotUnit {
-        /// Its Euclidean length.
         norm: f32,
     },
 }

@@ -1,5 +1,4 @@
-//! Randomness, lent by the machine. The one place that asks it; nothing here is secret enough for a
-//! key.
+//! Randomness from the machine, read here only.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -13,7 +12,8 @@ pub fn system_entropy() -> u128 {
     (u128::from(half()) << 64) | u128::from(half())
 }
 
-/// 256 bits of the operating system's generator in hexadecimal: for what must not be guessed.
+/// 256 bits from the operating system's generator, in hexadecimal: for tokens that must not be
+/// guessable.
 pub fn secret() -> std::io::Result<String> {
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(std::io::Error::other)?;

@@ -12,33 +12,33 @@ pub struct MemoryFilter {
     pub kinds: Option<Vec<MemoryKind>>,
     /// Only these sources.
     pub sources: Option<Vec<MemorySource>>,
-    /// Only what happened at this instant or later.
+    /// Only records with a `timestamp` at this instant or later.
     pub since: Option<DateTime<Utc>>,
-    /// Only what happened at this instant or earlier (C26).
+    /// Only records with a `timestamp` at this instant or earlier (C26).
     #[serde(default)]
     pub until: Option<DateTime<Utc>>,
     /// Only this session.
     pub session_id: Option<String>,
-    /// Only what has every one of these tags (A9), in any spelling.
+    /// Only records with all of these tags (A9), compared in their normal form.
     #[serde(default)]
     pub tags: Option<Vec<String>>,
-    /// Only this project: what is tagged `project:NAME` or has `project` in its metadata.
+    /// Only this project: tagged `project:NAME`, or `project` in the metadata.
     #[serde(default)]
     pub project: Option<String>,
-    /// Only this author: what has him as `author`, `speaker`, `sender` or `user` in its metadata.
+    /// Only this author: `author`, `speaker`, `sender` or `user` in the metadata.
     #[serde(default)]
     pub author: Option<String>,
 }
 
 impl MemoryFilter {
-    /// Whether nothing is asked for.
+    /// Whether it admits every record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a record with these properties may answer, as far as they go: tags can change,
-    /// and project and author stand in the metadata; they are not among them.
+    /// Whether a record with these properties may answer. Does not check tags, which can change,
+    /// nor project and author, which are in the metadata.
     #[must_use]
     pub fn admits(
         &self,

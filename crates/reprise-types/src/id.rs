@@ -1,4 +1,4 @@
-//! Identifiers: ULIDs that are made from a given time and given randomness, never from the clock.
+//! Identifiers: ULIDs made from a time and randomness that the caller passes, never from the clock.
 
 use std::fmt;
 use std::str::FromStr;

@@ -181,7 +181,7 @@ vocabulary! {
         Observed = 3, "observed";
         /// Concluded from other facts.
         Inferred = 4, "inferred";
-        /// Said by somebody.
+        /// Reported by somebody.
         Hearsay = 5, "hearsay";
     }
 }
@@ -201,11 +201,11 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// Who says that a run used a record.
+    /// How it is known that a run used a record.
     Credit, "credit", {
         /// The host named it.
         Explicit = 1, "explicit";
-        /// Its text or id stood in the run's output: a weaker sign.
+        /// Its text or id occurred in the run's output: weaker evidence.
         Implicit = 2, "implicit";
     }
 }
@@ -213,21 +213,21 @@ vocabulary! {
 vocabulary! {
     /// Why a run failed (C34).
     FailKind, "failure kind", {
-        /// The work itself: what memory can help with.
+        /// The work itself failed.
         Task = 1, "task";
-        /// Somebody's credentials.
+        /// Authentication or authorisation.
         Auth = 2, "auth";
         /// Too many requests.
         RateLimit = 3, "rate_limit";
-        /// The network.
+        /// A network failure.
         Network = 4, "network";
-        /// The provider of a model or service.
+        /// A failure of a model's or service's provider.
         Provider = 5, "provider";
     }
 }
 
 impl FailKind {
-    /// Whether the cause lies outside the run, so that it says little about what the run used.
+    /// Whether the cause lies outside the run, so that it says little about the records used.
     #[must_use]
     pub fn is_exogenous(self) -> bool {
         self != Self::Task
@@ -235,12 +235,12 @@ impl FailKind {
 }
 
 vocabulary! {
-    /// What was learned about a run after its end (C35). Where several hold, the first of this
-    /// order decides: approved or scored (the later one), retried, related run succeeded.
+    /// A revision of a run's quality after its end (C35). Of several, the strongest holds: approved
+    /// or scored (the later one), then retried, then related run succeeded.
     Revision, "revision", {
         /// A person approved the result.
         Approved = 1, "approved";
-        /// The same was asked again in other words.
+        /// The same request was repeated in other words.
         Retried = 2, "retried";
         /// A related run succeeded later.
         RelatedSucceeded = 3, "related_succeeded";

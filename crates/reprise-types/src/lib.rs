@@ -1,6 +1,6 @@
-//! The nouns, the limits and the ports of Reprise: what every room may name.
+//! The shared data types, limits and traits of Reprise, which every crate may use.
 //!
-//! `MemoryRecord` and its parts, filters, recall answers, identifiers, every bound, and the seams
+//! `MemoryRecord` and its parts, filters, recall answers, identifiers, limits, and the ports
 //! (`MemoryProvider`, `Embedder`, `VectorStore`, `LearningEngine`, `Clock`; optional are
 //! `QueryExpander` and `Reranker`).
 

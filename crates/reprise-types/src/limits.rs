@@ -1,11 +1,11 @@
-//! Every bound of the product in one place, with the relations that must hold between them.
+//! The limits that several crates share, with the relations that must hold between them.
 //!
-//! A limit that two rooms know is here; a limit inside one algorithm stays beside that algorithm.
+//! A limit of one algorithm stays beside that algorithm.
 
 /// Longest text a record keeps, in bytes of UTF-8. Longer text is cut on a character boundary and
 /// the record's metadata says so (`truncated_from_bytes`).
 pub const TEXT_BYTES_MAX: usize = 64 * 1024;
-/// Longest query text that is looked at, in bytes of UTF-8; the rest is ignored.
+/// Longest query text that is used, in bytes of UTF-8; the rest is ignored.
 pub const QUERY_BYTES_MAX: usize = 16 * 1024;
 /// Longest metadata or details object, in bytes of JSON.
 pub const METADATA_BYTES_MAX: usize = 64 * 1024;

@@ -1,4 +1,4 @@
-//! Looking through memory without a question: pages of records, newest first.
+//! Listing records without a query: pages, newest first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ use crate::id::RecordId;
 use crate::limits::PAGE_DEFAULT;
 use crate::record::MemoryRecord;
 
-/// A page that is asked for.
+/// A request for one page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListRequest {
     /// Which records are listed.
@@ -43,19 +43,20 @@ pub struct Page {
     pub considered: u32,
     /// Records of this page that could not be read back.
     pub damaged: usize,
-    /// Sentences for a reader: why a filter admits nothing.
+    /// Hints for a reader, for example why a filter admits nothing.
     pub notes: Vec<String>,
 }
 
-/// The place of a record in the order of a list. It holds whatever is kept or forgotten meanwhile.
+/// The position of a record in the order of a list. Stays valid when records are added or
+/// forgotten.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct Cursor {
-    /// When it happened, in microseconds since the Unix epoch.
+    /// The record's timestamp in microseconds since the Unix epoch.
     pub timestamp_micros: i64,
-    /// Which record.
+    /// The record's id, which breaks ties.
     pub id: RecordId,
 }
 
@@ -67,7 +68,6 @@ pub struct CursorError {
 }
 
 impl Cursor {
-    /// The place of a record.
     #[must_use]
     pub fn of(record: &MemoryRecord) -> Self {
         Self {

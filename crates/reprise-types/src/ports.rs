@@ -1,4 +1,4 @@
-//! The seams: traits with a real and a second implementation, and nothing else.
+//! The ports: traits with at least two implementations each.
 
 use std::sync::Arc;
 
@@ -14,19 +14,18 @@ use crate::kind::Revision;
 use crate::recall::{Recall, RecallRequest, RetrievedMemory, TaughtBy};
 use crate::run::{RunBeginning, RunEnding};
 
-/// What a host knows of memory (M32). Best effort by contract: a host goes on without an answer.
+/// The memory as a host sees it (M32). Best effort by contract: a host goes on without an answer.
 #[async_trait]
 pub trait MemoryProvider: Send + Sync {
-    /// Answers within the recall budget or errs.
+    /// Answers within the recall budget, or returns an error.
     async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError>;
 
-    /// A run begins that works with what was recalled (M64). Where memory does not learn, nothing
-    /// happens.
+    /// Begins a run that works with recalled records (M64). No effect where memory does not learn.
     async fn begin_run(&self, _run: RunBeginning) -> Result<(), MemoryError> {
         Ok(())
     }
 
-    /// A run under way does something, with records that it used for it.
+    /// Adds a step to a run, with the records used for it.
     async fn step_run(
         &self,
         _run_id: String,
@@ -36,13 +35,13 @@ pub trait MemoryProvider: Send + Sync {
         Ok(())
     }
 
-    /// A run under way ends (M40). Credit goes to the records it is said to have used, which its
-    /// recall must have returned.
+    /// Ends a run (M40). Credit goes to the records it names as used, which its recall must have
+    /// returned.
     async fn end_run(&self, _run: RunEnding) -> Result<(), MemoryError> {
         Ok(())
     }
 
-    /// Something is learned about a run that has ended; `quality` counts for [`Revision::Scored`].
+    /// Revises the quality of an ended run; `quality` is used by [`Revision::Scored`] only.
     async fn revise_run(
         &self,
         _run_id: String,
@@ -52,7 +51,7 @@ pub trait MemoryProvider: Send + Sync {
         Ok(())
     }
 
-    /// The seed's form of the question: results only.
+    /// A recall with results only, in the form of the seed document.
     async fn recall(
         &self,
         query: &str,
@@ -69,23 +68,23 @@ pub trait MemoryProvider: Send + Sync {
             .map(|recall| recall.results)
     }
 
-    /// What a prompt should hold of memory for this query: at most `budget` tokens of text, grouped
-    /// by session, with dates, ids and reasons. Empty where nothing was found or nothing fits.
+    /// Memories for a prompt: at most `budget` tokens of text, grouped by session, with dates, ids
+    /// and reasons. Empty where nothing was found or nothing fits.
     async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError>;
 }
 
-/// Other wordings of a question (A12), by what a host has for that; no model of ours does it.
-/// Optional and best effort: where it is late or fails, the question is asked as it stands.
+/// Query expansion by the host (A12); Reprise has no model for it. Optional and best effort: where
+/// it is late or fails, the query is used as it stands.
 #[async_trait]
 pub trait QueryExpander: Send + Sync {
-    /// Wordings to ask beside the question itself, the most useful first.
+    /// Wordings to search for beside the query itself, the most useful first.
     async fn expand(&self, query: &str) -> Result<Vec<String>, HelperError>;
 }
 
-/// A second judge of what was found (A13). Optional and best effort, as [`QueryExpander`] is.
+/// Reranking by the host (A13). Optional and best effort, as [`QueryExpander`] is.
 #[async_trait]
 pub trait Reranker: Send + Sync {
-    /// The probability, 0..1, that each of `texts` answers the question, in their order.
+    /// The probability, 0..1, that each of `texts` answers the query, in their order.
     async fn rerank(&self, query: &str, texts: &[String]) -> Result<Vec<f32>, HelperError>;
 }
 
@@ -103,11 +102,10 @@ pub trait Embedder: Send {
 
 /// Full-precision vectors, reached by ordinal and never copied into an index (M13, M19).
 pub trait VectorStore: Send + Sync {
-    /// Length of every vector.
     fn dimensions(&self) -> usize;
 
-    /// Copies the vector of record number `ordinal` into `out`, which has `dimensions()` places;
-    /// `false` where that record has none or it cannot be read.
+    /// Copies the vector of record `ordinal` into `out`, whose length is `dimensions()`; `false`
+    /// where the record has none or it cannot be read.
     fn vector(&self, ordinal: u32, out: &mut [f32]) -> bool;
 }
 
@@ -121,20 +119,21 @@ impl<T: VectorStore + ?Sized> VectorStore for Arc<T> {
     }
 }
 
-/// Outcomes to adjustments (M4, M13). May reorder, never invent; zero without evidence.
+/// Learned adjustments of scores (M4, M13). It may reorder results but add none; zero without
+/// evidence.
 pub trait LearningEngine: Send + Sync {
-    /// How much to add to the score of `record` for this query; 0.0 without evidence.
+    /// The adjustment to the score of `record` for this query; 0.0 without evidence.
     fn adjustment(&self, query_vector: Option<&[f32]>, record: RecordId) -> f32;
 
-    /// The adjustments of all candidates of one recall, in their order: one call costs far less
-    /// than one [`Self::adjustment`] each, and gives the same numbers.
+    /// The adjustments of all candidates of one recall, in their order: the same values as
+    /// [`Self::adjustment`] for each, at far less cost.
     fn adjustments(&self, query_vector: Option<&[f32]>, records: &[RecordId]) -> Vec<f32> {
         let one = |record: &RecordId| self.adjustment(query_vector, *record);
         records.iter().map(one).collect()
     }
 
-    /// The query moved towards what has helped (M61), of length 1, for a second search whose finds
-    /// join the candidates; `None` while there is no evidence that this helps.
+    /// The query vector moved towards what has helped (M61), of length 1, for a second search that
+    /// adds candidates; `None` without evidence that this helps.
     fn adjusted_query(&self, _query_vector: &[f32]) -> Option<Vec<f32>> {
         None
     }
@@ -142,16 +141,15 @@ pub trait LearningEngine: Send + Sync {
     /// The largest absolute adjustment in force now, 0..1.
     fn cap(&self) -> f32;
 
-    /// How far evidence and adapter are believed, 0..1 each.
+    /// Gates of the evidence learner and the adapter, 0..1 each.
     fn gates(&self) -> (f32, f32) {
         (0.0, 0.0)
     }
 
-    /// The runs behind the adjustment.
     fn taught_by(&self, query_vector: Option<&[f32]>, record: RecordId) -> Vec<TaughtBy>;
 }
 
-/// The learner that has learned nothing: every adjustment is exactly zero.
+/// A learner without evidence: every adjustment is exactly zero.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unlearned;
 
@@ -169,8 +167,8 @@ impl LearningEngine for Unlearned {
     }
 }
 
-/// The time, lent by whoever calls.
+/// The source of time.
 pub trait Clock: Send + Sync {
-    /// The present instant. May go backwards; callers that need order enforce it.
+    /// The current instant. May go backwards; callers that need order enforce it.
     fn now(&self) -> DateTime<Utc>;
 }

@@ -1,4 +1,4 @@
-//! What a recall asks and what it answers: records, calibrated scores, and the reasons for them.
+//! The request and the answer of a recall: records, calibrated scores, and the reasons for them.
 
 use std::str::FromStr;
 
@@ -15,23 +15,23 @@ use crate::record::MemoryRecord;
 use crate::spoken::Spoken;
 use crate::user::UserId;
 
-/// A question to memory.
+/// A recall request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecallRequest {
-    /// The new input, in the user's words.
+    /// The query text, as the user wrote it.
     pub query: String,
-    /// Most results wanted; 0 asks for none and gets none.
+    /// Maximum number of results; 0 returns none.
     pub top_k: usize,
     /// Which records may answer.
     pub filter: MemoryFilter,
-    /// Answer as a store that had stopped at this instant (by `known_at`) would have.
+    /// Answer as of this instant: only records known by then (`known_at`), in their state of then.
     pub as_of: Option<DateTime<Utc>>,
-    /// The time that the question names, read by the asker's calendar ([`Self::heard`]).
+    /// The time that the query names, resolved in the caller's calendar ([`Self::heard`]).
     pub when: Option<Spoken>,
 }
 
 impl RecallRequest {
-    /// A question with the default number of results and no filter.
+    /// A request with the default number of results and no filter.
     pub fn new(query: impl Into<String>) -> Self {
         Self {
             query: query.into(),
@@ -42,7 +42,7 @@ impl RecallRequest {
         }
     }
 
-    /// Refuses a question that asks nothing, with the way to look without one.
+    /// Refuses an empty query, and names the operation that lists without one.
     pub fn check(&self) -> Result<(), MemoryError> {
         if self.query.trim().is_empty() {
             return Err(MemoryError::Invalid {
@@ -53,7 +53,7 @@ impl RecallRequest {
         Ok(())
     }
 
-    /// The same with the time that the question names, as this calendar has it.
+    /// The same request with the time that the query names, resolved in this calendar.
     #[must_use]
     pub fn heard(self, calendar: &Calendar) -> Self {
         let when = calendar.spoken(&self.query);
@@ -61,13 +61,13 @@ impl RecallRequest {
     }
 }
 
-/// The answer to one question.
+/// The answer to one recall.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recall {
-    /// The receipt: an outcome names it.
+    /// The receipt, which an outcome refers to.
     pub recall_id: RecallId,
-    /// Best first, by `sona_score`, ties by newer record. From the sixth on, every other place goes
-    /// to the best record of a session that none before it is from.
+    /// Best first, by `sona_score`, ties by newer record. From the sixth on, every other rank goes
+    /// to the best record of a session not yet among the results.
     pub results: Vec<RetrievedMemory>,
     /// What was left out of this answer, if anything.
     pub degraded: Vec<Degraded>,
@@ -75,20 +75,19 @@ pub struct Recall {
     pub tier: SearchTier,
     /// Live records that the filter admitted.
     pub considered: u32,
-    /// `verdict` is [`Verdict::Nothing`]: take the answer for "nothing known".
+    /// `verdict` is [`Verdict::Nothing`]: treat the answer as "nothing known".
     #[serde(default)]
     pub nothing_relevant: bool,
-    /// What may be made of the best result.
+    /// How relevant the best result is.
     #[serde(default)]
     pub verdict: Verdict,
-    /// Sentences for a reader: how the question or the filter was understood where that may
-    /// surprise.
+    /// Hints for a reader: how the query or the filter was understood, where that may surprise.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
 impl Recall {
-    /// The answer of a memory that has nothing.
+    /// An empty answer.
     #[must_use]
     pub fn nothing(recall_id: RecallId) -> Self {
         Self {
@@ -104,7 +103,7 @@ impl Recall {
     }
 }
 
-/// What may be made of an answer, read off the score of its best result.
+/// The relevance of an answer, by the score of its best result.
 #[derive(
     Debug,
     Clone,
@@ -121,9 +120,9 @@ impl Recall {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// The memory holds nothing about this.
+    /// The memory holds nothing about the query.
     Nothing,
-    /// About this, but none of it is likely to be what was asked for.
+    /// There are related records, but none is likely to answer the query.
     Weak,
     /// The best result is likely to answer.
     #[default]
@@ -131,12 +130,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The best result may answer from this score on; below it the answer is weak.
+    /// Score of the best result below which an answer is weak.
     pub const WEAK_BELOW: f32 = 0.2;
-    /// Below this score of the best result the memory holds nothing about the question.
+    /// Score of the best result below which an answer counts as nothing.
     pub const NOTHING_BELOW: f32 = 0.05;
 
-    /// Of an answer whose best result has this score; `None` for an empty answer.
+    /// The verdict for the score of the best result; `None` for an empty answer.
     #[must_use]
     pub fn of(best: Option<f32>) -> Self {
         match best {
@@ -174,25 +173,25 @@ pub struct RetrievedMemory {
     pub published: Option<PublishedBy>,
 }
 
-/// What a reader must know of a result that somebody else published.
+/// Origin of a published result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedBy {
-    /// Its author.
+    /// The author.
     pub author: UserId,
-    /// Its version.
+    /// The version.
     pub version: String,
-    /// How it has served others, 0..1; 0.5 while too few have said.
+    /// Quality by other users' outcomes, 0..1; 0.5 while there are too few.
     pub quality: f32,
 }
 
-/// Whose knowledge a question is put to (C19).
+/// Where a recall searches (C19).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 pub enum RecallScope {
     /// The user's own memory.
     #[default]
     #[serde(rename = "local")]
     Local,
-    /// Both.
+    /// The user's own memory and what others published.
     #[serde(rename = "local+global")]
     LocalAndGlobal,
     /// What others published.
@@ -230,75 +229,75 @@ pub struct Why {
     /// Each signal with its value, weight and contribution; the contributions add up to the logit
     /// whose logistic function is `score`.
     pub signals: Vec<RankSignal>,
-    /// Share of its neighbours with whom it is in a dialogue, 0..1: as far as that, neighbours,
-    /// session and voice count among the signals.
+    /// Share of its neighbours that are turns of a dialogue with it, 0..1; scales the signals of
+    /// neighbours, session and speaker.
     #[serde(default)]
     pub dialogue: f32,
     /// One minus the cosine of query and record, 0..2; `None` where either has no vector.
     pub raw_distance: Option<f32>,
-    /// Words of the query that the record holds, as the query wrote them.
+    /// Query words that the record holds, as the query wrote them.
     pub matched_words: Vec<String>,
-    /// What the question names letter by letter and the record has: it came first for that.
+    /// Identifiers, names or phrases of the query that the record has literally; it ranks first for
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub matched_identifiers: Vec<MatchedIdentifier>,
-    /// The reasons for a reader, in one line. It holds no words of a record but those that the
-    /// question has too.
+    /// The reasons in one line. Contains no words of the record that the query does not have.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// How the runs went that used it; `None` where none did.
+    /// Outcomes of the runs that used it; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worked: Option<Worked>,
-    /// Runs that taught the difference between `score` and `sona_score`.
+    /// Runs behind the difference between `score` and `sona_score`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taught_by: Vec<TaughtBy>,
-    /// What moved `score` to `sona_score`; `None` where nothing did.
+    /// The learned adjustment; `None` where it is zero.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learning: Option<LearnedMove>,
-    /// Older versions that this record replaced and that were left out.
+    /// Older versions replaced by this record, which were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<RecordId>,
 }
 
-/// An identifier, a name, a phrase in quotes or a time of the question that a record has.
+/// An identifier, name, quoted phrase or time of the query that a record has literally.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MatchedIdentifier {
-    /// As the question writes it.
+    /// As written in the query.
     pub text: String,
     /// Where the record has it: `text`, `id`, `external_id`, `metadata.KEY`, `source_refs` or
     /// `timestamp`.
     pub field: String,
 }
 
-/// One named part of a score.
+/// One ranking signal of a score.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RankSignal {
     /// For example `meaning`, `words`, `neighbours`, `session`.
     pub name: String,
-    /// The signal itself, in its own unit.
+    /// The signal's value, in its own unit.
     pub value: f32,
-    /// What the fusion gave it for this query.
+    /// Its weight for this query.
     pub weight: f32,
     /// `value` times `weight`.
     pub contribution: f32,
 }
 
-/// An adjustment by what past runs taught.
+/// An adjustment learned from past runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LearnedMove {
-    /// What was added to the score.
+    /// Added to the score.
     pub adjustment: f32,
-    /// The most that may be added or taken now.
+    /// The largest absolute adjustment in force.
     pub cap: f32,
-    /// How far the runs that used this record are believed, 0..1.
+    /// Gate of the evidence learner, 0..1.
     pub evidence_gate: f32,
-    /// How far what they have in common is believed, 0..1.
+    /// Gate of the adapter, 0..1.
     pub adapter_gate: f32,
 }
 
-/// How the runs went that used a record.
+/// Outcomes of the runs that used a record.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Worked {
-    /// How many did, of those that are held.
+    /// Number of such runs among those held.
     pub runs: usize,
     /// Their mean quality, 0..1.
     pub quality: f32,
@@ -325,16 +324,16 @@ impl std::fmt::Display for Worked {
 /// One past run behind a learned adjustment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TaughtBy {
-    /// The run.
+    /// The run's id.
     pub run_id: String,
-    /// Cosine of its query and this one.
+    /// Cosine of its query with this one.
     pub similarity: f32,
-    /// How it went, 0..1.
+    /// Its quality, 0..1.
     pub quality: f32,
 }
 
 impl TaughtBy {
-    /// How the runs went on average; `None` without any.
+    /// The mean quality of the runs; `None` without any.
     #[must_use]
     pub fn mean_quality(runs: &[Self]) -> Option<f32> {
         let total: f32 = runs.iter().map(|run| run.quality).sum();
@@ -342,13 +341,13 @@ impl TaughtBy {
     }
 }
 
-/// A part that an answer had to do without.
+/// A part of a recall that was unavailable or late.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Degraded {
-    /// No model: the query has no vector, words and time answered.
+    /// No model: the query has no vector; the answer is by words and time.
     NoQueryVector,
     /// Some admitted records have no vector yet.
     UnembeddedRecords,
@@ -358,7 +357,7 @@ pub enum Degraded {
     DamagedRecords,
     /// The host's query expansion gave nothing in time.
     NotExpanded,
-    /// The host's second judge gave nothing usable in time.
+    /// The host's reranker gave nothing usable in time.
     NotReranked,
     /// The global store gave nothing in time.
     NoGlobal,
@@ -379,7 +378,7 @@ impl Degraded {
         }
     }
 
-    /// The sentence a person reads.
+    /// The message for a person.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
@@ -409,11 +408,11 @@ pub enum SearchTier {
     /// No vectors took part.
     #[default]
     None,
-    /// Every code was scanned: exact in practice.
+    /// All quantised vectors were scanned: exact in practice.
     Scan,
-    /// The same, with most codes still in the file: the first answers after an open.
+    /// As `Scan`, with most codes still in the file: the first answers after opening.
     LayerA,
-    /// A graph over the newest records, and a scan of the others.
+    /// A graph over the newest records and a scan of the others.
     LayerB,
     /// A graph over all records.
     LayerC,

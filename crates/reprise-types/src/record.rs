@@ -1,4 +1,4 @@
-//! The memory record: the seed's fields (M27), extended and never changed.
+//! The memory record: the fields of the seed document (M27) and further ones.
 
 use std::ops::{Deref, DerefMut};
 
@@ -11,39 +11,38 @@ use crate::embedding::{Embedding, EmbeddingSpace};
 use crate::id::RecordId;
 use crate::kind::{ConfidenceLevel, Evidence, MemoryKind, MemorySource, Retention, Visibility};
 
-/// What a record says, handed in and kept alike.
+/// The content of a record, shared by new and stored records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordBody {
-    /// What a person reads. Cut at [`crate::limits::TEXT_BYTES_MAX`].
+    /// The text. Cut at [`crate::limits::TEXT_BYTES_MAX`].
     pub text: String,
-    /// Who it came from.
+    /// The kind of source it came from.
     pub source: MemorySource,
-    /// What it is.
+    /// The kind of record.
     pub kind: MemoryKind,
-    /// How the run that it belongs to went, 0..1; a separate thing from `confidence`.
+    /// Quality of the run it belongs to, 0..1; independent of `confidence`.
     pub quality_score: Option<f32>,
     /// The session, or an empty string where the source names none.
     pub session_id: String,
-    /// Whatever else the source said: a JSON object.
+    /// Further data of the source: a JSON object.
     pub metadata: Map<String, Value>,
-    /// The ids under which other systems know it; a second record with one of them is a duplicate
-    /// (C5).
+    /// Its ids in other systems; a second record with one of them is a duplicate (C5).
     pub external_ids: Vec<ExternalId>,
-    /// Free words.
+    /// Free-form labels, in normal form.
     pub tags: Vec<String>,
-    /// How sure its author was, 0..1.
+    /// Confidence of its author, 0..1.
     pub confidence: Option<f32>,
-    /// What it rests on.
+    /// The evidence for it.
     pub evidence: Option<Evidence>,
-    /// How far it may travel.
+    /// Who may see it.
     pub visibility: Visibility,
-    /// How long it stays.
+    /// How long it is kept.
     pub retention: Retention,
     /// The record that this one corrects.
     pub supersedes: Option<RecordId>,
-    /// Where it came from, in the host's own words.
+    /// Its origin, in the host's terms.
     pub provenance: Provenance,
-    /// Typed knowledge (lesson, decision, failure, ...) as its facade wrote it.
+    /// Typed knowledge (lesson, decision, failure, ...) as its operation wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
@@ -71,7 +70,7 @@ impl RecordBody {
         }
     }
 
-    /// As a record that happened and became known `at` an instant; without vector and hash.
+    /// A stored record with timestamp and `known_at` set to `at`, without vector and hash.
     #[must_use]
     pub fn kept(self, id: RecordId, at: DateTime<Utc>) -> MemoryRecord {
         MemoryRecord {
@@ -85,7 +84,7 @@ impl RecordBody {
         }
     }
 
-    /// The word for `confidence`, where there is one.
+    /// `confidence` as a level.
     #[must_use]
     pub fn confidence_level(&self) -> Option<ConfidenceLevel> {
         self.confidence.map(ConfidenceLevel::from_confidence)
@@ -101,30 +100,30 @@ impl RecordBody {
     }
 }
 
-/// One thing that memory keeps. Immutable once kept: a change is a later log entry.
+/// A stored record. Immutable: a change is a later log entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryRecord {
-    /// Assigned when the record was kept.
+    /// Assigned when the record was stored.
     pub id: RecordId,
     #[serde(flatten)]
     pub body: RecordBody,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
-    /// When this store learned of it; within a file it goes backwards only where a clock that was
-    /// far ahead was set right.
+    /// When this store received it. Ascends within a file, but for clocks that were far ahead and
+    /// set right.
     pub known_at: DateTime<Utc>,
-    /// The unit vector of `text`; empty while there is none and where an answer leaves it out.
+    /// The unit vector of `text`; empty while not embedded, and in answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embedding: Vec<f32>,
     /// The space of its vector; `None` while it is not yet embedded.
     pub embedding_space: Option<EmbeddingSpace>,
-    /// Hash of the text as kept.
+    /// Hash of the stored text.
     #[schemars(with = "String")]
     pub content_hash: ContentHash,
 }
 
 impl MemoryRecord {
-    /// The same as one handed in: without its id, its hash and the time at which it was kept.
+    /// Converts it to a new record: without id, hash and `known_at`.
     #[must_use]
     pub fn into_new(self) -> NewRecord {
         let vector = self.embedding;
@@ -136,7 +135,7 @@ impl MemoryRecord {
         }
     }
 
-    /// The same without its vector, as answers give it.
+    /// The record without its vector, as in answers.
     #[must_use]
     pub fn without_vector(self) -> Self {
         Self {
@@ -160,13 +159,13 @@ impl DerefMut for MemoryRecord {
     }
 }
 
-/// What a caller hands in; the engine adds id, `known_at` and hash.
+/// A record to be stored; the engine adds id, `known_at` and hash.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewRecord {
     pub body: RecordBody,
     /// When it happened; `None` means now.
     pub timestamp: Option<DateTime<Utc>>,
-    /// The vector of `text`; `None` is kept as "not yet embedded".
+    /// The vector of `text`; `None` stores the record as not yet embedded.
     pub embedding: Option<Embedding>,
 }
 
@@ -195,8 +194,8 @@ impl NewRecord {
         }
     }
 
-    /// About how many bytes it takes when it is written: its text, and all that stands beside it in
-    /// the form in which it is kept, which may be longer than the form in which it came.
+    /// Approximate size of the stored record in bytes, its metadata re-encoded, which may be longer
+    /// than the input.
     #[must_use]
     pub fn encoded_bytes(&self) -> usize {
         let external = self
@@ -216,7 +215,7 @@ impl NewRecord {
     }
 }
 
-/// Length of the JSON text of a value, which is not made for it.
+/// Length of the JSON form of a value, computed without allocating it.
 #[must_use]
 pub fn json_bytes(value: &impl Serialize) -> usize {
     struct Count(usize);
@@ -238,14 +237,14 @@ pub fn json_bytes(value: &impl Serialize) -> usize {
     }
 }
 
-/// A name of a record in another system.
+/// The id of a record in another system.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 pub struct ExternalId {
-    /// Which system, for example `event` or `batch`.
+    /// The system, for example `event` or `batch`.
     pub namespace: String,
-    /// Its id there.
+    /// The id in that system.
     pub id: String,
 }
 
@@ -274,7 +273,7 @@ impl ExternalId {
     pub const RVF: &'static str = "rvf";
     /// Namespace of the ids that records had in another memory.
     pub const REPRISE: &'static str = "reprise";
-    /// Every namespace in which a caller may name a record, in the order of the look-up.
+    /// Namespaces in which a caller's id is looked up, in this order.
     pub const NAMED: [&'static str; 12] = [
         Self::BATCH,
         Self::EVENT,
@@ -290,7 +289,6 @@ impl ExternalId {
         Self::REPRISE,
     ];
 
-    /// Names `id` within `namespace`.
     pub fn new(namespace: impl Into<String>, id: impl Into<String>) -> Self {
         Self {
             namespace: namespace.into(),
@@ -299,7 +297,7 @@ impl ExternalId {
     }
 }
 
-/// XXH3-128 of the text: tells repeated content, is not a security boundary.
+/// XXH3-128 of the text: detects repeated content, is not cryptographic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ContentHash(pub u128);
 
@@ -318,7 +316,7 @@ impl<'de> Deserialize<'de> for ContentHash {
     }
 }
 
-/// Where a record came from, in the host's own words.
+/// The origin of a record, in the host's terms.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     /// The run it belongs to.
@@ -327,7 +325,7 @@ pub struct Provenance {
     /// The actor that produced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub actor_id: Option<String>,
-    /// Files, documents and evidence it points at.
+    /// Files, documents and evidence it refers to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub source_refs: Vec<String>,
 }

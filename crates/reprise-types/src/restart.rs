@@ -1,4 +1,4 @@
-//! How often a child may be restarted before its supervisor gives up.
+//! The restart limit of a supervised child.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 const RESTARTS_MAX: usize = 5;
 const WINDOW: Duration = Duration::from_mins(1);
 
-/// The restarts of one child: five within a minute at most.
+/// The restarts of one child, at most five within a minute.
 #[derive(Debug, Default)]
 pub struct RestartBudget(VecDeque<Instant>);
 
 impl RestartBudget {
-    /// Whether a restart now would be one too many.
+    /// Whether a restart now would exceed the limit.
     #[must_use]
     pub fn is_spent(&self, now: Instant) -> bool {
         let recent = self
@@ -21,7 +21,7 @@ impl RestartBudget {
         recent.count() >= RESTARTS_MAX
     }
 
-    /// Takes one restart; `false` where the budget is spent.
+    /// Counts a restart; `false` where the limit is reached.
     pub fn take(&mut self, now: Instant) -> bool {
         while self
             .0

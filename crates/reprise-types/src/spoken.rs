@@ -1,23 +1,21 @@
-//! Times among other words: `what broke last week`, `since april 2019`, `on 2026-02-16`.
-//!
-//! The words that name a time.
+//! Times in a query among other words: `what broke last week`, `since april 2019`, `on 2026-02-16`.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, TimeDelta, Utc};
 
 use crate::calendar::{Calendar, Span, TimeError, day};
 
-/// A time that a question names.
+/// A time named in a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spoken {
-    /// The words that name it, as the question has them.
+    /// The words that name it, as the query has them.
     pub phrase: String,
-    /// The time; `None` where the words name a day that does not exist.
+    /// The span; `None` where the words name a day that does not exist.
     pub span: Option<Span>,
-    /// It is counted from now (`last week`), or a date of the calendar.
+    /// Whether it is relative to now (`last week`) and not a date.
     pub relative: bool,
 }
 
-/// Words of a question that are looked at.
+/// Words of a query that are examined.
 const WORDS_MAX: usize = 200;
 const MONTHS: [&str; 12] = [
     "january",
@@ -47,15 +45,15 @@ const NUMBERS: [&str; 13] = [
     "eleven", "twelve",
 ];
 
-/// What stands at the beginning of some words.
+/// A parsed time at the beginning of some words.
 struct Read {
-    /// How many of the words.
+    /// Number of words consumed.
     words: usize,
     span: Result<Span, String>,
     relative: bool,
 }
 
-/// One word of a question, in small letters, and its place.
+/// One word of a query in lower case, with its position.
 struct Word {
     lower: String,
     start: usize,
@@ -63,7 +61,7 @@ struct Word {
 }
 
 impl Calendar {
-    /// The first time that a question names, where it names one.
+    /// The first time that a query names.
     #[must_use]
     pub fn spoken(&self, question: &str) -> Option<Spoken> {
         let words = words(question);
@@ -89,7 +87,7 @@ impl Calendar {
         None
     }
 
-    /// Reads a time at the beginning of `words`; `before` is the word that leads to it.
+    /// Parses a time at the beginning of `words`; `before` is the word in front of it.
     fn read(&self, words: &[&str], before: &str) -> Option<Read> {
         self.dated(words, before)
             .or_else(|| self.counted(words))
@@ -120,7 +118,7 @@ impl Calendar {
         if let Some(year) = year_of(first).filter(|_| leads && before != "last") {
             return Some(Read::date(1, self.year(year).ok_or_else(String::new)));
         }
-        // The day may come first or second, the year last.
+        // Day and month in either order, then the year.
         let (number, rest) = match day_of(first) {
             Some(number) => {
                 let of = usize::from(words.get(1) == Some(&"of"));
@@ -157,7 +155,7 @@ impl Calendar {
         Some(Read::date(used, span))
     }
 
-    /// A day or a month in numbers; an error for one that no calendar has.
+    /// An ISO day or month; an error for one that does not exist.
     fn iso(&self, word: &str) -> Option<Result<Span, String>> {
         let mut parts = word.split(['-', '/']);
         let number = |part: &str, digits: usize| {
@@ -202,7 +200,7 @@ impl Calendar {
             "week" => self.week(day)?,
             "month" => self.month(day.year(), day.month())?,
             "year" => self.year(day.year())?,
-            // Somebody who counts hours knows them about.
+            // Counted hours are approximate.
             _ => Span {
                 since: then - (self.now - then) / 4,
                 until: then + (self.now - then) / 4,
@@ -300,7 +298,7 @@ impl Read {
     }
 }
 
-/// On which side of a time is meant.
+/// Which side of a time is meant.
 #[derive(Clone, Copy)]
 enum Side {
     From,
@@ -333,7 +331,7 @@ impl Side {
     }
 }
 
-/// A text that names a time and nothing else.
+/// Parses a text that is a time and nothing else.
 pub(crate) fn whole(calendar: &Calendar, text: &str) -> Option<Result<Span, TimeError>> {
     let words = words(text);
     let lower: Vec<&str> = words.iter().map(|word| word.lower.as_str()).collect();

@@ -1,13 +1,13 @@
-//! Instants: the dialects they arrive in, and the clock that the caller lends.
+//! Parsing of timestamps, and the machine's clock.
 //!
 //! Times are compared as instants, never as strings (G17): the same moment written with `Z`, with
-//! an offset or with fractional seconds is one value here.
+//! an offset or with fractional seconds is one value.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
 
 use crate::ports::Clock;
 
-/// A text that is not a timestamp in any known dialect.
+/// A text that is not a timestamp in any known format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is not a timestamp; write RFC 3339 (2026-02-16T09:46:08Z), `YYYY-MM-DD HH:MM:SS` (UTC) or a date"
@@ -40,7 +40,7 @@ pub fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, TimestampError> {
     })
 }
 
-/// The machine's clock. The one place that asks it.
+/// The machine's clock, read here only.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

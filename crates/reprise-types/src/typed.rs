@@ -1,4 +1,4 @@
-//! A time as it is typed, nothing else being in the text: `2026-02`, `7d`, `last week`, RFC 3339.
+//! Parsing of a time argument: `2026-02`, `7d`, `last week`, RFC 3339.
 
 use chrono::{DateTime, Months, NaiveDateTime, NaiveTime, TimeDelta, Utc};
 
@@ -6,7 +6,7 @@ use crate::calendar::{Calendar, LAST, Span, TimeError};
 use crate::spoken;
 
 impl Calendar {
-    /// What a text calls a time, nothing else being in it.
+    /// The span that a time argument names.
     pub fn span(&self, text: &str) -> Result<Span, TimeError> {
         let text = text.trim();
         let unknown = || TimeError::Unknown {
@@ -38,17 +38,16 @@ impl Calendar {
         }
     }
 
-    /// The first instant of what a text calls a time: where a search begins.
+    /// The first instant of a time argument, for a lower bound.
     pub fn since(&self, text: &str) -> Result<DateTime<Utc>, TimeError> {
         self.span(text).map(|span| span.since)
     }
 
-    /// The last instant of it: where a search ends.
+    /// The last instant of a time argument, for an upper bound.
     pub fn until(&self, text: &str) -> Result<DateTime<Utc>, TimeError> {
         self.span(text).map(|span| span.until)
     }
 
-    /// The instant so long before now.
     fn before(&self, ago: &Ago) -> Option<Span> {
         let instant = match ago {
             Ago::Months(months) => {
@@ -93,7 +92,7 @@ mod tests {
     use crate::calendar::Zone;
     use crate::time::parse_timestamp;
 
-    /// Wednesday noon in Greenwich, one in the afternoon where it is read.
+    /// Wednesday noon UTC, 13:00 local time.
     fn calendar() -> Calendar {
         Calendar {
             now: parse_timestamp("2026-02-18T12:00:00Z").unwrap(),

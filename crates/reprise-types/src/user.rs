@@ -1,4 +1,4 @@
-//! The user id: a name that is safe as a directory, checked once at the edge.
+//! The user id: a name that is safe as a directory, validated on construction.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,13 +18,11 @@ pub struct UserId(String);
 /// Why a text cannot be a user id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UserIdError {
-    /// No characters at all.
     #[error("the user id is empty; pass a name such as `ada`")]
     Empty,
     /// Longer than a directory name should be.
     #[error("the user id has {got} bytes; use at most {USER_ID_BYTES_MAX}")]
     TooLong {
-        /// Its length in bytes.
         got: usize,
     },
     /// Could be read as a hidden file or a parent directory.
@@ -32,19 +30,16 @@ pub enum UserIdError {
         "the user id `{got}` starts with a dot; user ids name directories, use letters and digits first"
     )]
     LeadingDot {
-        /// The text as given.
         got: String,
     },
     /// A character that is not safe in a file name.
     #[error("the user id contains {character:?}; use letters, digits and . _ - @ + only")]
     Character {
-        /// The first such character.
         character: char,
     },
 }
 
 impl UserId {
-    /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

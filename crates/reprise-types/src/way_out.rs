@@ -1,44 +1,44 @@
-//! The wall around a user's memory: which record may leave it by which way.
+//! Access rules: which record may leave a user's memory, and to where.
 //!
-//! Every way out asks here.
+//! Every export, projection and publication checks here.
 
 use serde_json::Value;
 
 use crate::kind::Visibility;
 use crate::record::MemoryRecord;
 
-/// A way out of a user's own memory.
+/// A destination outside the user's own memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WayOut {
-    /// Into a file in the user's own hands.
+    /// A file of the user's own.
     Export,
-    /// Into the user's versioned workspace, which others read.
+    /// The user's versioned workspace, which others read.
     Projection,
-    /// Into the prompt of a model behind an address.
+    /// The prompt of a remote model.
     Endpoint,
-    /// Into the global store, by the user's own act.
+    /// The global store, by the user's explicit act.
     Publication,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum Withheld {
-    /// Tagged so, or said so in its metadata.
+    /// By its tag or its metadata.
     #[error("it is marked sensitive")]
     Sensitive,
-    /// Tagged so, said so in its metadata, or never said to be for the workspace.
+    /// By its tag or its metadata, or because it was never made visible to the workspace.
     #[error("it is private")]
     Private,
 }
 
-/// The tag and the metadata field of what is sensitive (A35).
+/// The tag and the metadata field of sensitive records (A35).
 const SENSITIVE: &str = "sensitive";
-/// The tag of what is private beyond the default, and such a value of `visibility` in the metadata.
+/// The tag of explicitly private records, and that value of `visibility` in the metadata.
 const PRIVATE: &str = "private";
 
 impl MemoryRecord {
-    /// Whether this record may leave by this way (C3, M58). What is sensitive leaves by none. What
-    /// is marked private leaves only into its owner's hands. What nobody marked is private by
-    /// default: to publish it is the explicit act that raises that, and no projection takes it.
+    /// Whether this record may go there (C3, M58). A sensitive record may go nowhere. One marked
+    /// private may go only to a file of its owner. An unmarked one is private by default:
+    /// publishing it is the explicit act that overrides that, and no projection includes it.
     pub fn may_leave(&self, way: WayOut) -> Result<(), Withheld> {
         let says = |key: &str, word: &str| match self.metadata.get(key) {
             Some(Value::Bool(yes)) => key == word && *yes,

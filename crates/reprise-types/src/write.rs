@@ -1,10 +1,10 @@
-//! What a write answers: never a bool, because a duplicate and an outage are different things (G6).
+//! The outcome of a write: not a bool, since a duplicate and a failure differ (G6).
 
 use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
 
-/// The fate of one record handed in. `Inserted` means on disk and findable.
+/// The outcome for one record. `Inserted` means on disk and findable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum WriteOutcome {
@@ -17,16 +17,15 @@ pub enum WriteOutcome {
     },
     /// Refused; nothing changed.
     Rejected {
-        /// What was wrong with it.
+        /// The reason.
         why: RejectReason,
     },
 }
 
-/// Why a record was refused: always something its sender can change.
+/// Why a record was refused: always something its sender can fix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(tag = "reason", rename_all = "snake_case")]
 pub enum RejectReason {
-    /// Nothing to remember.
     #[error("the text is empty; send what should be remembered")]
     EmptyText,
     /// A score outside its range.
@@ -39,7 +38,6 @@ pub enum RejectReason {
     /// The vector cannot be stored.
     #[error("{message}")]
     Vector {
-        /// The vector check's sentence.
         message: String,
     },
     /// A field is larger than its limit.
@@ -56,7 +54,7 @@ pub enum RejectReason {
         got: usize,
         limit: usize,
     },
-    /// `supersedes` names a record that is not here.
+    /// `supersedes` names a record that this store does not hold.
     #[error("it supersedes {id}, which this store does not hold")]
     UnknownSuperseded { id: RecordId },
 }

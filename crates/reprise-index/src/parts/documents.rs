@@ -193,7 +193,8 @@ struct Columns {
 }
 
 impl Columns {
-    /// Builds the elements of a page, each from its row's bytes; `None` for a damaged page.
+    /// Builds the elements of a page: `of` gets each ordinal with its row's bytes, `None` where
+    /// they are damaged.
     fn page<T>(&self, page: usize, of: impl Fn(usize, Option<&[u8; ROW_BYTES]>) -> T) -> Vec<T> {
         let bytes = self.pages.fresh(page).unwrap_or_default();
         let (rows, _) = bytes.as_chunks::<ROW_BYTES>();

@@ -1,9 +1,9 @@
-//! The strict reading of quoted memory, for tests: written from the documented form of the frame
-//! without the functions that write one, so that a mistake of theirs is seen here.
+//! A strict parser of quoted memory, for tests: written from the documented form of the frame,
+//! independently of the code that writes it.
 
 use unicode_normalization::UnicodeNormalization;
 
-/// What nothing in a frame may show, as it stands or in any normal form of Unicode.
+/// What no text in a frame may contain, in any Unicode normal form.
 const MARKUP: [&str; 10] = ["<", ">", "``", "~~", "{{", "{%", "{#", "](", "[/", "&#"];
 /// Read as `<`, `>`, `&` and `"` with a semicolon or without.
 const NAMED: [&str; 4] = ["lt", "gt", "amp", "quot"];
@@ -39,8 +39,8 @@ fn is_plain(line: &str) -> bool {
     })
 }
 
-/// Blanks but the plain one, controls, and what Unicode calls ignorable by default, but for marks
-/// that writing needs: joiners, the direction of one place, variants of the letter before.
+/// Spaces other than U+0020, controls, and default-ignorable code points, except joiners, single
+/// direction marks and variation selectors.
 fn is_seen(c: char) -> bool {
     let ignorable = matches!(u32::from(c),
         0xad | 0x34f | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180e | 0x200b | 0x202a..=0x202e
