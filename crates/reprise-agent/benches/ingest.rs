@@ -1,7 +1,7 @@
-//! How much of an ingest is spent within the model: the rest of the way must cost next to nothing.
+//! Share of an ingest that is spent in the model; the rest should be negligible.
 //!
-//! A model that takes a fixed time per text stands in for the real one, so that the figure speaks
-//! of the actors alone. Run: `cargo bench -p reprise-agent`.
+//! A stand-in model takes a fixed time per text, so that the figure measures the actors alone. Run:
+//! `cargo bench -p reprise-agent`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const DIMENSIONS: u16 = 384;
 const EVENTS: u64 = 3_000;
 const THREADS: usize = 2;
 
-/// Works for a fixed time on every text.
+/// A model that takes a fixed time per text.
 struct Steady {
     space: EmbeddingSpace,
     takes: Duration,
@@ -47,7 +47,7 @@ impl Embedder for Steady {
     }
 }
 
-/// A log that is there from the beginning.
+/// A log that is complete from the start.
 struct Log(u64);
 
 #[async_trait]

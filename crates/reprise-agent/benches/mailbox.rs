@@ -1,7 +1,7 @@
-//! What the mailbox costs: a recall by messages beside the same recall without them, in one run.
+//! The cost of the mailbox: a recall by messages compared with the same recall without, in one run.
 //!
-//! Questions are known to the pool, so that no model is in the figures. Run:
-//! `cargo bench -p reprise-agent --bench mailbox`.
+//! Query vectors are cached, so that the figures exclude the model. Run: `cargo bench -p
+//! reprise-agent --bench mailbox`.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const MS: u64 = 60_000;
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// A direction per word, added up.
+/// A sum of one random direction per word.
 struct Words(EmbeddingSpace);
 
 impl Embedder for Words {
@@ -89,7 +89,7 @@ async fn main() -> Result<(), Failed> {
     let (mut hop, mut message, mut direct) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         hop.push(timed(asker.hop(&agent)).await?);
-        // Each goes first as often as the other.
+        // Alternates which goes first.
         if round % 2 == 0 {
             message.push(timed(asker.by_message(round)).await?);
             direct.push(timed(asker.directly(round)).await?);
@@ -148,7 +148,7 @@ impl Asker {
         Ok(())
     }
 
-    /// The same work on the same snapshot, by the asker itself.
+    /// The same work on the same snapshot, without the actor.
     async fn directly(&self, number: usize) -> Result<(), Failed> {
         let _permit = self.service.admission().recall(&self.user)?;
         let request = Self::question(number).heard(&Calendar::of_machine(
@@ -166,7 +166,7 @@ impl Asker {
         Ok(())
     }
 
-    /// Recalls a second of some askers at once.
+    /// Recalls per second of several concurrent clients.
     async fn rate(&self, by_message: bool) -> Result<f64, Failed> {
         let began = Instant::now();
         let mut askers = tokio::task::JoinSet::new();

@@ -1,7 +1,7 @@
-//! Who may ask at all: a permit for every request, taken at the door.
+//! Admission control: every request needs a permit.
 //!
-//! A mailbox is unbounded, so a message that brings work brings a permit, and who gets none is
-//! refused at once. It is given back when the work has ended.
+//! A mailbox is unbounded, so every message that carries work carries a permit; without a free one
+//! the request is refused at once. The permit is released when the work ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,47 +12,47 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::ServiceLimits;
 
-/// The door of one service. Cheap to clone.
+/// The permits of one service. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Admission(Arc<Door>);
+pub struct Admission(Arc<Limits>);
 
 #[derive(Debug)]
-struct Door {
-    recalls: Places,
-    calls: Places,
-    write_bytes: Places,
+struct Limits {
+    recalls: Slots,
+    calls: Slots,
+    write_bytes: Slots,
     closing: AtomicBool,
 }
 
 #[derive(Debug)]
-struct Places {
+struct Slots {
     free: Arc<Semaphore>,
     limit: u32,
 }
 
-/// A place among the requests under way.
+/// A slot among the requests in flight.
 #[derive(Debug)]
 pub struct Permit {
-    /// When the request was admitted: its time box begins here,
+    /// When the request was admitted: its time budget begins here,
     pub(crate) since: Instant,
-    /// and is so long, where its asker has one of his own.
+    /// and has this length where the caller set one.
     pub(crate) budget: Option<Duration>,
-    _place: OwnedSemaphorePermit,
+    _slot: OwnedSemaphorePermit,
 }
 
-impl Places {
+impl Slots {
     fn new(limit: usize) -> Self {
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let free = Arc::new(Semaphore::new(limit as usize));
         Self { free, limit }
     }
 
-    fn take(&self, places: u32) -> Option<Permit> {
-        let place = Arc::clone(&self.free).try_acquire_many_owned(places).ok()?;
+    fn take(&self, count: u32) -> Option<Permit> {
+        let slot = Arc::clone(&self.free).try_acquire_many_owned(count).ok()?;
         Some(Permit {
             since: Instant::now(),
             budget: None,
-            _place: place,
+            _slot: slot,
         })
     }
 
@@ -62,7 +62,7 @@ impl Places {
         }
     }
 
-    /// Waits until nobody has a place, and keeps all of them.
+    /// Waits until all slots are free, and takes them.
     async fn close(&self) {
         if let Ok(all) = self.free.acquire_many(self.limit).await {
             all.forget();
@@ -72,10 +72,10 @@ impl Places {
 
 impl Admission {
     pub(crate) fn new(limits: &ServiceLimits) -> Self {
-        Self(Arc::new(Door {
-            recalls: Places::new(limits.recalls_max),
-            calls: Places::new(limits.calls_max),
-            write_bytes: Places::new(limits.write_bytes_max),
+        Self(Arc::new(Limits {
+            recalls: Slots::new(limits.recalls_max),
+            calls: Slots::new(limits.calls_max),
+            write_bytes: Slots::new(limits.write_bytes_max),
             closing: AtomicBool::new(false),
         }))
     }
@@ -86,7 +86,7 @@ impl Admission {
         recalls.take(1).ok_or_else(|| recalls.overloaded())
     }
 
-    /// For these records, by their bytes.
+    /// Admits a write by the size of its records in bytes.
     pub fn write(&self, user: &UserId, records: &[NewRecord]) -> Result<Permit, MemoryError> {
         self.refuse_if_closing(user)?;
         let writes = &self.0.write_bytes;
@@ -107,7 +107,7 @@ impl Admission {
         calls.take(1).ok_or_else(|| calls.overloaded())
     }
 
-    /// Recalls that could begin now.
+    /// Free recall slots.
     #[must_use]
     pub fn recalls_free(&self) -> usize {
         self.0.recalls.free.available_permits()
@@ -126,10 +126,10 @@ impl Admission {
         self.0.closing.load(Ordering::Acquire)
     }
 
-    /// Admits nobody from now on, and waits for those under way; whether they ended in time.
+    /// Refuses new requests and waits for those in flight; returns whether they ended in time.
     pub(crate) async fn close(&self, patience: Duration) -> bool {
         self.0.closing.store(true, Ordering::Release);
-        let Door {
+        let Limits {
             recalls,
             calls,
             write_bytes,

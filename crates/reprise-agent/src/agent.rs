@@ -1,8 +1,7 @@
-//! The actor of one user's memory: it starts the writer, hands requests on, keeps house while
-//! nobody asks, and ends.
+//! The actor of one user's memory: it starts the writer, forwards requests, and runs maintenance
+//! while idle.
 //!
-//! Which request goes where, and the life of one memory - checkpoint when idle, passivation when
-//! long idle.
+//! Lifecycle of a memory: checkpoint when idle, passivation when idle for long.
 
 mod compaction;
 mod consolidation;
@@ -23,7 +22,7 @@ use crate::admission::Permit;
 use crate::config::MemoryConfig;
 use crate::embedder::EmbedPool;
 use crate::handle::AgentHandle;
-use crate::job::{Job, Reply, of_a_run, storage};
+use crate::job::{Job, Reply, run_error, storage};
 use crate::protocol::{EngineWork, MemoryAgentMsg, Own, OwnMsg};
 use crate::stages::Stages;
 use crate::supervisor::Directory;
@@ -37,13 +36,12 @@ pub(crate) use late::embed_some;
 use requests::Requests;
 use tending::Tending;
 
-/// Ticks from one look to the next once a memory is idle and saved.
+/// Interval between maintenance checks, in ticks, once a memory is idle and checkpointed.
 const IDLE_TICKS: u32 = 20;
 
 #[derive(Debug)]
 pub struct MemoryAgent;
 
-/// What an agent starts from.
 pub struct MemoryAgentArguments {
     pub(crate) config: Arc<MemoryConfig>,
     pub(crate) pool: EmbedPool,
@@ -54,7 +52,7 @@ pub struct MemoryAgentArguments {
     pub(crate) directory: Arc<Directory>,
 }
 
-/// The agent's own state; everything else is in the file.
+/// The agent's state; everything durable is in the file.
 pub struct MemoryAgentState {
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
@@ -69,7 +67,7 @@ pub struct MemoryAgentState {
 }
 
 impl Drop for MemoryAgentState {
-    /// However the agent ends, also when it is killed: the writer finishes its queue and closes.
+    /// However the agent ends, even killed: the writer finishes its queue and closes the file.
     fn drop(&mut self) {
         self.handle.close();
     }
@@ -92,7 +90,7 @@ impl std::fmt::Debug for MemoryAgentState {
 }
 
 impl MemoryAgentState {
-    fn keep_house(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
+    fn maintain(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
         let idle = self.handle.idle();
         if idle >= self.config.limits.passivate_after && !self.late.is_running() {
             // The writer's last act is a checkpoint; the next question opens the file again.
@@ -116,23 +114,23 @@ impl MemoryAgentState {
                 }
             });
         }
-        // After the checkpoint there is hardly a chore left, and there may be a thousand of us.
+        // After the checkpoint little maintenance is left, and there may be a thousand idle agents.
         let ticks = if idle >= self.config.limits.checkpoint_after * 2 {
             IDLE_TICKS
         } else {
             1
         };
         let tick = self.config.limits.tick * ticks;
-        let _timer = myself.send_after(tick, || own(OwnMsg::KeepHouse));
+        let _timer = myself.send_after(tick, || own(OwnMsg::Maintain));
     }
 }
 
 impl MemoryAgentState {
-    /// Hands a request on; works and waits for nothing.
-    fn take(&self, request: MemoryAgentMsg) {
+    /// Forwards a request without working or waiting.
+    fn dispatch(&self, request: MemoryAgentMsg) {
         self.handle.touch();
         if !self.handle.is_serving() {
-            // Still opening, or closed already: whoever serves next gets it.
+            // Still opening, or already closed: the request goes to the agent that serves next.
             let (directory, user) = (Arc::clone(&self.directory), self.handle.user().clone());
             tokio::spawn(async move { directory.deliver(&user, request).await });
             return;
@@ -161,7 +159,7 @@ impl MemoryAgentState {
                 drop(permit);
             }
             MemoryAgentMsg::BeginTrajectory { run, permit, reply } => {
-                self.tell(permit, reply, move |engine| engine.begin_run(&run, now));
+                self.queue_run_event(permit, reply, move |engine| engine.begin_run(&run, now));
             }
             MemoryAgentMsg::AddTrajectoryStep {
                 run_id,
@@ -169,11 +167,11 @@ impl MemoryAgentState {
                 used,
                 permit,
                 reply,
-            } => self.tell(permit, reply, move |engine| {
+            } => self.queue_run_event(permit, reply, move |engine| {
                 engine.step_run(&run_id, &action, &used, now)
             }),
             MemoryAgentMsg::EndTrajectory { run, permit, reply } => {
-                self.tell(permit, reply, move |engine| {
+                self.queue_run_event(permit, reply, move |engine| {
                     engine.end_run(&run, now)?;
                     engine.leave_outcome(&run.run_id, None, now).map(drop)
                 });
@@ -184,7 +182,7 @@ impl MemoryAgentState {
                 quality,
                 permit,
                 reply,
-            } => self.tell(permit, reply, move |engine| {
+            } => self.queue_run_event(permit, reply, move |engine| {
                 engine.revise_run(&run_id, revision, quality, now)?;
                 engine.leave_outcome(&run_id, None, now).map(drop)
             }),
@@ -205,18 +203,18 @@ impl MemoryAgentState {
         }
     }
 
-    /// Says something of a run to the writer.
-    fn tell(
+    /// Queues an event of a run for the writer.
+    fn queue_run_event(
         &self,
         permit: Permit,
         reply: Reply<()>,
         what: impl FnOnce(&mut Engine) -> Result<(), EngineError> + Send + 'static,
     ) {
-        let work = |engine: &mut Engine| what(engine).map_err(of_a_run);
+        let work = |engine: &mut Engine| what(engine).map_err(run_error);
         self.queue(Job::answering(permit, reply, work));
     }
 
-    /// Hands a job to the writer, by a task where its queue is full.
+    /// Queues a job for the writer, from a task where the queue is full.
     fn queue(&self, job: Job) {
         let Err(job) = self.handle.try_send(job) else {
             return;
@@ -224,14 +222,14 @@ impl MemoryAgentState {
         let (handle, directory) = (self.handle.clone(), Arc::clone(&self.directory));
         tokio::spawn(async move {
             if let Err(undone) = handle.send(job).await {
-                // Closed meanwhile: its successor gets it.
+                // Closed meanwhile: the job goes to the successor.
                 directory.work(handle.user(), undone).await;
             }
         });
     }
 }
 
-/// Answers by a task of its own.
+/// Answers from a task of its own.
 fn answer<T: Send + 'static>(
     reply: Reply<T>,
     work: impl Future<Output = Result<T, MemoryError>> + Send + 'static,
@@ -284,10 +282,10 @@ impl Actor for MemoryAgent {
         tokio::spawn(async move {
             let panicked = end.await.is_err();
             let _gone = ended_sender.send(()).is_err();
-            // Refused where the agent itself has ended, which is then why the writer has.
+            // Fails only where the agent has ended, which then ended the writer.
             let _gone = agent.cast(own(OwnMsg::NoteWriterEnd { panicked })).is_err();
         });
-        let _timer = myself.send_after(config.limits.tick, || own(OwnMsg::KeepHouse));
+        let _timer = myself.send_after(config.limits.tick, || own(OwnMsg::Maintain));
         Ok(MemoryAgentState {
             config,
             handle,
@@ -309,12 +307,12 @@ impl Actor for MemoryAgent {
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            MemoryAgentMsg::Own(Own(OwnMsg::KeepHouse)) => {
-                state.keep_house(&myself);
+            MemoryAgentMsg::Own(Own(OwnMsg::Maintain)) => {
+                state.maintain(&myself);
                 Ok(())
             }
-            // Not opened: the asker has been told; an agent without a file has no reason to stay,
-            // and restarting it would only repeat the failure.
+            // Not opened: the caller got the error. The agent stops, as a restart would repeat the
+            // failure.
             MemoryAgentMsg::Own(Own(OwnMsg::NoteWriterEnd { panicked: false })) => {
                 let _already = myself.drain().is_err();
                 Ok(())
@@ -323,7 +321,7 @@ impl Actor for MemoryAgent {
                 Err(format!("the writer of `{}` panicked", state.handle.user()).into())
             }
             request => {
-                state.take(request);
+                state.dispatch(request);
                 Ok(())
             }
         }
@@ -336,7 +334,7 @@ impl Actor for MemoryAgent {
     ) -> Result<(), ActorProcessingErr> {
         state.handle.close();
         if let Some(ended) = state.ended.take() {
-            // Sent or dropped, the writer has finished its queue and closed the file.
+            // Either way the writer has finished its queue and closed the file.
             let _panicked = ended.await.is_err();
         }
         Ok(())

@@ -1,6 +1,4 @@
-//! What a memory service starts from: places, bounds, and the functions that open things.
-//!
-//! Options with their defaults.
+//! Configuration of a memory service: paths, limits, and the functions that open files and models.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -17,7 +15,7 @@ use reprise_types::{
 use crate::embedder::{OpenEmbedder, PoolOptions};
 use crate::others::OtherModels;
 
-/// Opens one user's file. The caller chooses the disk.
+/// Opens one user's file on the caller's choice of disk.
 pub type OpenEngine = Arc<
     dyn Fn(&Path, &EngineOptions) -> Result<(Engine, OpenReport), EngineError>
         + Send
@@ -25,92 +23,89 @@ pub type OpenEngine = Arc<
         + 'static,
 >;
 
-/// Finds out what is to be done to a memory for as long as it is told to go on; `None` where there
-/// was no time for that.
+/// Computes the maintenance of a memory, for as long as the callback permits; `None` where it ran
+/// out of time.
 pub type Tend = Arc<
     dyn Fn(&Snapshot, DateTime<Utc>, &dyn Fn() -> bool) -> Option<TendWork> + Send + Sync + 'static,
 >;
 
-/// Does it.
+/// Applies the maintenance.
 pub type TendWork = Box<dyn FnOnce(&mut Engine) -> Result<(), EngineError> + Send + 'static>;
 
-/// Starts a thread of this name, or says why the system does not.
+/// Starts a thread with this name, or returns why the system refused.
 pub(crate) type SpawnThread =
     Arc<dyn Fn(String, Box<dyn FnOnce() + Send>) -> std::io::Result<()> + Send + Sync>;
 
-/// The whole configuration.
 #[derive(Clone)]
 pub struct MemoryConfig {
     /// Holds one folder per user.
     pub data_dir: PathBuf,
-    /// Length of every vector.
     pub dimensions: u16,
-    /// Opens a user's file.
     pub open_engine: OpenEngine,
     pub open_embedder: OpenEmbedder,
-    /// The space of its vectors, where that is known before it is opened; else the first of them
-    /// that a memory waits for says it.
+    /// The space of the model's vectors, if known before it is opened; else it is taken from the
+    /// first vector.
     pub space: Option<EmbeddingSpace>,
     /// Models before that one; without, what they made is found by words until it is made anew.
     pub others: Option<OtherModels>,
     pub pool: PoolOptions,
-    /// What adjusts scores; `None` is each memory's own learner, fed by its runs.
+    /// Adjusts scores; `None` for each memory's own learner.
     pub learning: Option<Arc<dyn LearningEngine>>,
-    /// How much failures from outside and implied uses teach a memory's own learner (C34).
+    /// Weights of exogenous failures and implicit credit in a memory's own learner (C34).
     pub learn: LearnSettings,
-    /// Puts questions in other words; `None` asks them as they stand.
+    /// Expands queries; `None` for no expansion.
     pub expander: Option<Arc<dyn QueryExpander>>,
-    /// Judges what was found a second time; `None` leaves the ranking as it is.
+    /// Reranks results; `None` for no reranking.
     pub reranker: Option<Arc<dyn Reranker>>,
-    /// Tends memories while nobody asks; `None` leaves them as they are.
+    /// Maintenance of idle memories; `None` for none.
     pub tend: Option<Tend>,
     pub clock: Arc<dyn Clock>,
     pub limits: ServiceLimits,
-    /// Starts the writers' threads; a test refuses some.
+    /// Starts the writers' threads; tests replace it to fail.
     pub(crate) spawn_thread: SpawnThread,
 }
 
-/// Every bound of the service in one place.
+/// The limits of the service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceLimits {
-    /// Recalls under way; one more is refused at once.
+    /// Recalls in flight; one more is refused at once.
     pub recalls_max: usize,
-    /// Requests under way that are neither recalls nor writes; one more is refused at once.
+    /// Requests in flight that are neither recalls nor writes; one more is refused at once.
     pub calls_max: usize,
-    /// Bytes of text in writes under way; more is refused at once, but for the relay, which waits.
+    /// Bytes of text in writes in flight; more is refused at once, except from the relay, which
+    /// waits.
     pub write_bytes_max: usize,
-    /// Writes waiting for one user's writer; whoever brings one more waits.
+    /// Writes queued for one user's writer; a caller with one more waits.
     pub writer_queue_max: usize,
     /// Records of one group commit.
     pub group_records_max: usize,
     /// Records that the relay embeds and commits at a time.
     pub relay_batch: usize,
-    /// How long a recall may take before it is answered without its late parts, or not at all.
+    /// Time budget of a recall; late parts are left out, and without any the recall fails.
     pub recall_budget: Duration,
-    /// How long other wordings of a question are waited for.
+    /// Time limit of query expansion.
     pub expansion_wait: Duration,
-    /// Of those, so many are asked.
+    /// Most expansions used.
     pub wordings_max: usize,
-    /// How long a second judgement is waited for.
+    /// Time limit of reranking.
     pub rerank_wait: Duration,
-    /// Results that are judged a second time.
+    /// Most results reranked.
     pub reranked_max: usize,
-    /// Without use for so long: the file is checkpointed.
+    /// Idle time after which the file is checkpointed.
     pub checkpoint_after: Duration,
-    /// Without use for so long: the file is closed and the memory given back.
+    /// Idle time after which the file is closed and its memory released.
     pub passivate_after: Duration,
-    /// Without use for so long, and with enough that is new: it is tended,
+    /// Idle time after which maintenance runs, where enough is new,
     pub tend_after: Duration,
-    /// for at most so long.
+    /// with at most this time for computing it.
     pub tend_budget: Duration,
-    /// Memories open at once; where one more is asked for, those unused for longest are closed
-    /// early.
+    /// Memories open at once; for one more, those idle for longest are closed early,
     pub open_max: usize,
-    /// But none that was used within so long.
+    /// but none idle for less than this.
     pub crowded_out_after: Duration,
-    /// How often an agent looks whether it is idle and whether texts wait for a model.
+    /// Interval at which an agent checks for maintenance.
     pub tick: Duration,
-    /// How long each step of the shutdown may take.
+    /// Time limit of each step of the shutdown.
     pub shutdown_step: Duration,
 }
 

@@ -1,18 +1,17 @@
-//! A recall in the shape of today's choiros: what its `GetContextSnapshot` answers, so that it can
-//! use this memory with its own types unchanged.
+//! A recall as choiros's `ContextSnapshot`, the answer of its `GetContextSnapshot`, so that choiros
+//! can use this memory with its own types.
 //!
-//! Pure, and called by whoever has a recall: a host in its process, or a server. Must never live
-//! here: the recall itself.
+//! A pure conversion of a finished recall.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{MemoryRecord, MemorySource, Recall, RetrievedMemory};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What memory knows of a query, for one run.
+/// The results of a query for one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ContextSnapshot {
-    /// ULID; the recall's own id, so that an outcome can name it.
+    /// The recall's id (a ULID), which an outcome refers to.
     pub snapshot_id: String,
     pub run_id: String,
     pub query: String,
@@ -20,7 +19,6 @@ pub struct ContextSnapshot {
     pub items: Vec<ContextItem>,
     /// One for each item, in their order.
     pub provenance: Vec<CitationRef>,
-    /// When it was answered.
     pub created_at: DateTime<Utc>,
 }
 
@@ -30,28 +28,28 @@ pub struct ContextItem {
     pub item_id: String,
     /// `user_input`, `version_snapshot`, `run_trajectory` or `doc_trajectory`.
     pub kind: String,
-    /// The document, file or run that it comes from.
+    /// The document, file or run that it came from.
     pub source_ref: String,
     pub content: String,
-    /// After learning, 0..1.
+    /// The score after learning, 0..1.
     pub relevance: f32,
     /// When it happened.
     pub created_at: DateTime<Utc>,
 }
 
-/// That an item was retrieved.
+/// The citation of a retrieved item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CitationRef {
     /// The record's id.
     pub cited_id: String,
     /// The item's kind.
     pub cited_kind: String,
-    /// Always `retrieved_context`: what it was used for is told later.
+    /// Always `retrieved_context`: its use is reported later.
     pub kind: String,
 }
 
-/// The first `max_items` results of a recall as choiros has them. The same recall gives the same
-/// snapshot, but for `now`.
+/// The first `max_items` results of a recall. The same recall gives the same snapshot, but for
+/// `now`.
 #[must_use]
 pub fn context_snapshot(
     recall: &Recall,
@@ -88,7 +86,7 @@ fn item(found: &RetrievedMemory) -> ContextItem {
     }
 }
 
-/// The collection of choiros that such a record would be in.
+/// The choiros collection that corresponds to a record.
 fn kind(record: &MemoryRecord) -> &'static str {
     match record.source {
         MemorySource::UserInput => "user_input",

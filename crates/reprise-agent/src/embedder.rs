@@ -1,7 +1,7 @@
 //! The process-wide embedder pool: texts in, unit vectors out, one text a call.
 //!
-//! Threads, two bounded queues (queries before documents), the cache of query vectors, and what
-//! happens when there is no model, a bad one, or one that panics.
+//! Threads, two bounded queues (queries before documents), a cache of query vectors, and the
+//! handling of a model that is missing, returns garbage or panics.
 
 mod cache;
 mod queue;
@@ -51,8 +51,8 @@ impl Drop for Owner {
 }
 
 impl EmbedPool {
-    /// Starts the threads. The first opens its embedder at once, the others when many texts wait;
-    /// one that cannot be opened is tried again later.
+    /// Starts the threads. The first opens its embedder at once, the others when many texts wait; a
+    /// failed opening is retried later.
     #[must_use]
     pub fn start(options: PoolOptions, open: OpenEmbedder) -> Self {
         let shared = Arc::new(Shared {
@@ -63,7 +63,7 @@ impl EmbedPool {
             options,
         });
         let (alive, ended) = watch::channel(0);
-        // Without a first thread a few texts would wait for ever.
+        // Only the first thread takes single texts; without it they would wait for ever.
         let mut part = Part::First;
         for number in 0..shared.options.threads.max(1) {
             if worker::spawn(number, part, Arc::clone(&shared), alive.clone()) {
@@ -73,8 +73,8 @@ impl EmbedPool {
         Self(Arc::new(Owner { shared, ended }))
     }
 
-    /// The vector of a question, which is that of its [`subject`]. Answered before any waiting
-    /// document; dropped unembedded when the future is.
+    /// The vector of a query, which is that of its [`subject`]. Queries go before waiting
+    /// documents; dropping the future cancels the job.
     pub async fn query(&self, question: &str) -> Result<Arc<Embedding>, PoolError> {
         let shared = &self.0.shared;
         let text = subject(question);
@@ -95,7 +95,7 @@ impl EmbedPool {
         Ok(embedded)
     }
 
-    /// Hands in a text to be kept; waits while too many are waiting.
+    /// Queues a document; waits while the queue is full.
     pub async fn document(&self, text: &str) -> Pending {
         let (reply, answer) = oneshot::channel();
         let shared = &self.0.shared;
@@ -107,13 +107,13 @@ impl EmbedPool {
                 reply,
                 room: Some(room),
             };
-            // A closed pool drops the job, and the asker reads `Closed`.
+            // A closed pool drops the job, and the caller gets `Closed`.
             let _closed = shared.queue.push_document(job).is_err();
         }
         Pending(answer)
     }
 
-    /// What the pool did so far.
+    /// Counters of the pool.
     #[must_use]
     pub fn stats(&self) -> PoolStats {
         PoolStats {
@@ -122,7 +122,7 @@ impl EmbedPool {
         }
     }
 
-    /// Takes nothing new, finishes what is waiting, ends the threads. `false` where they did not
+    /// Refuses new texts, finishes the queued ones and ends the threads. `false` where they did not
     /// end in time.
     pub async fn drain(&self, patience: Duration) -> bool {
         self.0.shared.queue.close();

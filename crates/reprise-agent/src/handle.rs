@@ -1,7 +1,7 @@
-//! One user's running memory, as its own agent and its writer thread share it.
+//! One user's running memory, shared by its agent and its writer thread.
 //!
-//! The way to the writer thread (a bounded channel), the latest snapshot, which readers take
-//! without waiting for anybody, and how far the opening has come.
+//! The bounded channel to the writer thread, the latest snapshot, which readers take without
+//! waiting, and the state of the opening.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use crate::job::Job;
 use crate::protocol::MemoryAgentMsg;
 
-/// How far the opening of the file has come.
+/// State of the opening of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Readiness {
     Opening,
@@ -35,10 +35,10 @@ struct Inner {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     snapshot: ArcSwapOption<Snapshot>,
     ready: watch::Sender<Readiness>,
-    /// Before the first look at the file.
+    /// Taken before the file is first accessed.
     born: Instant,
     used: Mutex<Instant>,
-    /// Held while the file is rewritten.
+    /// Held while the file is compacted.
     compactions: Arc<tokio::sync::Mutex<()>>,
     /// Held while a batch of waiting texts is embedded. Every text before this place was tried,
     /// once in the life of an agent: those that still have no vector are such that the model cannot
@@ -78,17 +78,16 @@ impl AgentHandle {
         &self.0.user
     }
 
-    /// The agent's address.
     pub(crate) fn actor(&self) -> Option<&ActorRef<MemoryAgentMsg>> {
         self.0.actor.get()
     }
 
-    /// Said by the agent itself when it starts.
+    /// Set by the agent when it starts.
     pub(crate) fn set_actor(&self, actor: ActorRef<MemoryAgentMsg>) {
         let _again = self.0.actor.set(actor).is_err();
     }
 
-    /// Whether its file is open and takes work.
+    /// Whether its file is open and accepts work.
     pub(crate) fn is_serving(&self) -> bool {
         *self.0.ready.borrow() == Readiness::Open && !self.is_closed()
     }
@@ -103,7 +102,7 @@ impl AgentHandle {
             .is_none()
     }
 
-    /// The present state for readers.
+    /// The latest snapshot; an error where the file is not open.
     pub(crate) fn snapshot(&self) -> Result<Arc<Snapshot>, MemoryError> {
         self.0
             .snapshot
@@ -111,12 +110,12 @@ impl AgentHandle {
             .ok_or_else(|| self.unavailable())
     }
 
-    /// The same where there may be none yet.
+    /// The latest snapshot, if there is one.
     pub(crate) fn newest(&self) -> Option<Arc<Snapshot>> {
         self.0.snapshot.load_full()
     }
 
-    /// Whose turn it is to rewrite the file.
+    /// Serialises compactions of the file.
     pub(crate) fn compactions(&self) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(&self.0.compactions)
     }
@@ -137,7 +136,7 @@ impl AgentHandle {
         }
     }
 
-    /// Whether its file was first looked at before `then`, if not later.
+    /// Whether its opening began before `then`.
     pub(crate) fn is_older_than(&self, then: Instant) -> bool {
         self.0.born < then
     }
@@ -146,8 +145,8 @@ impl AgentHandle {
         self.0.ready.send_replace(Readiness::Open);
     }
 
-    /// The file could not be opened. Closed first: whoever hears why, and asks again, must not be
-    /// given this one again.
+    /// Reports that the file could not be opened. The handle is closed first, so that a caller that
+    /// sees the error and retries does not get it again.
     pub(crate) fn fail(&self, error: MemoryError) {
         self.take_no_more();
         self.0.ready.send_replace(Readiness::Failed(error));
@@ -155,14 +154,14 @@ impl AgentHandle {
 
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
         let held = self.0.snapshot.load_full();
-        // Storing looks at every thread that ever read one, of which there is one a user: a chore
-        // that has changed nothing is not worth that.
+        // Storing a snapshot visits every thread that ever read one, so an unchanged one is not
+        // stored.
         if !held.is_some_and(|held| Arc::ptr_eq(&held, &snapshot)) {
             self.0.snapshot.store(Some(snapshot));
         }
     }
 
-    /// Takes nothing new; the writer finishes what is queued and ends.
+    /// Refuses new work; the writer finishes its queue and ends.
     pub(crate) fn close(&self) {
         self.take_no_more();
         self.0.ready.send_if_modified(|state| {
@@ -179,7 +178,7 @@ impl AgentHandle {
         jobs.take();
     }
 
-    /// How long nobody has asked for anything.
+    /// Time since the last request.
     pub(crate) fn idle(&self) -> Duration {
         self.0
             .used
@@ -204,8 +203,8 @@ impl AgentHandle {
         answer.await.map_err(|_| self.unavailable())?
     }
 
-    /// Hands a job to the writer, waiting while its queue is full. Gives the job back, undone,
-    /// where the writer takes nothing any more.
+    /// Queues a job for the writer, waiting while the queue is full. Returns the job where the
+    /// writer has ended.
     pub(crate) async fn send(&self, job: Job) -> Result<(), Job> {
         match self.jobs() {
             Some(jobs) => jobs.send(job).await.map_err(|refused| refused.0),
@@ -213,7 +212,7 @@ impl AgentHandle {
         }
     }
 
-    /// The same without waiting: a full queue gives the job back too.
+    /// The same without waiting: also returns the job where the queue is full.
     pub(crate) fn try_send(&self, job: Job) -> Result<(), Job> {
         match self.jobs() {
             Some(jobs) => jobs.try_send(job).map_err(|refused| match refused {
@@ -228,16 +227,16 @@ impl AgentHandle {
         jobs.clone()
     }
 
-    /// Somebody has asked for something.
+    /// Resets the idle time.
     pub(crate) fn touch(&self) {
         *self.0.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 }
 
 impl AgentHandle {
-    /// Hands a recall's receipt to the writer without waiting. Where its queue is full the receipt
-    /// is lost, and an outcome that names the recall will be refused: a recall never waits for
-    /// that.
+    /// Queues a recall's receipt for the writer without waiting. Where the queue is full the
+    /// receipt is lost, and an outcome that names the recall is refused: a recall never waits for
+    /// this.
     pub(crate) fn remember(&self, receipt: Receipt) {
         let (job, _nobody) = Job::run(move |engine| engine.remember_recall(receipt));
         if self.try_send(job).is_err() {

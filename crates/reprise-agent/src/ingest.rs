@@ -1,16 +1,16 @@
-//! The way of new records to their vectors, shared by the relay and by direct writes.
+//! Embedding of new records, shared by the relay and by direct writes.
 //!
-//! Skipping copies, embedding the rest, going on without a model.
+//! Duplicates are skipped; without a model records go on without vectors.
 
 use reprise_engine::Engine;
 use reprise_types::NewRecord;
 
 use crate::embedder::{EmbedPool, Pending, PoolError};
 
-/// Vectors under way, with the places of their records.
+/// Pending vectors, with the indices of their records.
 pub(crate) type Vectors = Vec<(usize, Pending)>;
 
-/// Hands the text of every record that is not `known` to the pool; waits only for room there.
+/// Queues the text of every record that is not `known`; waits only for a free slot.
 pub(crate) async fn submit(pool: &EmbedPool, records: &[NewRecord], known: &[bool]) -> Vectors {
     let mut vectors = Vec::new();
     for (index, record) in records.iter().enumerate() {
@@ -22,7 +22,7 @@ pub(crate) async fn submit(pool: &EmbedPool, records: &[NewRecord], known: &[boo
     vectors
 }
 
-/// Waits for the vectors and puts them into their records; answers how many did not come.
+/// Waits for the vectors and sets them in their records; returns how many are missing.
 pub(crate) async fn collect(vectors: Vectors, records: &mut [NewRecord]) -> u64 {
     let mut missing = 0;
     for (index, vector) in vectors {
@@ -44,8 +44,8 @@ pub(crate) async fn collect(vectors: Vectors, records: &mut [NewRecord]) -> u64 
     missing
 }
 
-/// What to ask an engine before embedding: which of the records are copies of kept ones and need no
-/// vector. `None` where none can be one. When in doubt none is: the store itself decides.
+/// The engine query, before embedding, for records that are duplicates of stored ones and need no
+/// vector. `None` where none can be. A record is embedded when in doubt: the store decides.
 pub(crate) fn copies(
     records: &[NewRecord],
 ) -> Option<impl FnOnce(&mut Engine) -> Vec<bool> + Send + 'static> {

@@ -1,4 +1,4 @@
-//! Work for a memory's writer thread, and how its asker hears of it.
+//! Jobs for a memory's writer thread, and their answers.
 
 use std::fmt;
 
@@ -10,27 +10,27 @@ use tokio::sync::oneshot;
 /// Where the answer to a request goes.
 pub type Reply<T> = RpcReplyPort<Result<T, MemoryError>>;
 
-/// What a writer thread is asked to do.
+/// A job for a writer thread.
 pub(crate) enum Job {
     Observe(Observe),
     /// Anything else that needs the engine.
     Run(Work),
 }
 
-/// Work on the engine, or on the news that there is none; what it gives back answers the asker, and
-/// is called once readers see what was done.
+/// Work on the engine, or on the error that there is none. The returned closure sends the answer;
+/// it is called once readers see the change.
 pub(crate) type Work = Box<dyn FnOnce(Result<&mut Engine, MemoryError>) -> Answer + Send>;
 type Answer = Box<dyn FnOnce() + Send>;
-/// Work on the engine on the way to something else.
+/// Work on the engine before a write.
 pub(crate) type Before = Box<dyn FnOnce(&mut Engine) + Send>;
 
-/// Records to keep, with the place in a stream that they bring the store to.
+/// Records to store, with the stream position that they advance the store to.
 pub(crate) struct Observe {
     pub(crate) records: Vec<NewRecord>,
-    /// About how much they take in the file.
+    /// Approximate size of the stored records.
     pub(crate) bytes: usize,
     pub(crate) cursor: Option<(String, u64)>,
-    /// Done on the same visit, before they are kept.
+    /// Runs in the same job, before the records are stored.
     pub(crate) before: Option<Before>,
     pub(crate) reply: Reply<Vec<WriteOutcome>>,
 }
@@ -57,7 +57,7 @@ impl Observe {
 }
 
 impl Job {
-    /// Work on the engine whose result goes to `reply`; `held` is dropped when it has.
+    /// Work on the engine whose result goes to `reply`; `held` is dropped afterwards.
     pub(crate) fn answering<T: Send + 'static>(
         held: impl Send + 'static,
         reply: Reply<T>,
@@ -66,14 +66,14 @@ impl Job {
         Self::Run(Box::new(move |engine| {
             let done = engine.and_then(work);
             Box::new(move || {
-                // An asker that left has no use for the answer; the work is done all the same.
+                // The caller may have gone; the work is done all the same.
                 let _left = reply.send(done).is_err();
                 drop(held);
             })
         }))
     }
 
-    /// The same for an asker of this crate.
+    /// The same for callers within this crate.
     pub(crate) fn run<T: Send + 'static>(
         work: impl FnOnce(&mut Engine) -> T + Send + 'static,
     ) -> (Self, oneshot::Receiver<Result<T, MemoryError>>) {
@@ -84,7 +84,7 @@ impl Job {
         )
     }
 
-    /// Tells the asker why it is not done.
+    /// Answers with an error.
     pub(crate) fn refuse(self, error: MemoryError) {
         match self {
             Self::Observe(observe) => {
@@ -95,15 +95,15 @@ impl Job {
     }
 }
 
-/// The engine's sentence as an error of the port.
+/// Converts an engine error to the port's error.
 pub(crate) fn storage(error: &EngineError) -> MemoryError {
     MemoryError::Storage {
         message: error.to_string(),
     }
 }
 
-/// What the engine makes of something said of a run: a refusal is the asker's to hear.
-pub(crate) fn of_a_run(error: EngineError) -> MemoryError {
+/// Converts an error about a run: a refused event is the caller's error.
+pub(crate) fn run_error(error: EngineError) -> MemoryError {
     match error {
         EngineError::Learn(refused) => MemoryError::Invalid {
             message: refused.to_string(),

@@ -1,6 +1,4 @@
-//! The actors of memory: what turns a host's events into records and a question into an answer.
-//!
-//! The relay (mapping), the embedder pool, the actor per user, admission and shutdown.
+//! The actors of memory, which turn a host's events into records and queries into answers.
 
 mod admission;
 mod agent;

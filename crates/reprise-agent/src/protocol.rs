@@ -1,8 +1,8 @@
-//! What a memory can be asked: the messages of [`crate::MemoryAgent`].
+//! The messages of [`crate::MemoryAgent`].
 //!
-//! Every request brings the [`Permit`] that admitted it and the port for its answer. The handler
-//! only hands on: a recall goes to a task of its own on the newest snapshot, a write to the
-//! writer's bounded queue.
+//! Every request carries the [`Permit`] that admitted it and the port for its answer. The handler
+//! only dispatches: a recall to a task of its own on the newest snapshot, a write to the writer's
+//! bounded queue.
 
 use std::sync::Arc;
 
@@ -17,48 +17,48 @@ use crate::job::{Job, Reply};
 
 #[derive(Debug)]
 pub enum MemoryAgentMsg {
-    /// Keeps records; answered with an outcome each, in order, once they are on disk and findable.
-    /// They are kept without vectors where there is no model, and embedded later.
+    /// Stores records; answered with an outcome each, in order, once they are on disk and findable.
+    /// Without a model they are stored without vectors and embedded later.
     Ingest {
         records: Vec<NewRecord>,
         /// From [`crate::Admission::write`].
         permit: Permit,
         reply: Reply<Vec<WriteOutcome>>,
     },
-    /// Asks. Answered within the recall budget, which begins with the permit.
+    /// A recall. Answered within the recall budget, which begins with the permit.
     Recall {
         request: RecallRequest,
         /// From [`crate::Admission::recall`].
         permit: Permit,
         reply: Reply<Recall>,
     },
-    /// A run begins that works with what was recalled.
+    /// Begins a run that works with recalled records.
     BeginTrajectory {
         run: RunBeginning,
         /// From [`crate::Admission::call`], as all that follow.
         permit: Permit,
         reply: Reply<()>,
     },
-    /// A run under way does something.
+    /// Adds a step to a run.
     AddTrajectoryStep {
         run_id: String,
         action: String,
-        /// Records that it used for it.
+        /// Records used for the step.
         used: Vec<RecordId>,
         permit: Permit,
         reply: Reply<()>,
     },
-    /// A run under way ends; credit goes to the records it is said to have used.
+    /// Ends a run; credit goes to the records it names as used.
     EndTrajectory {
         run: RunEnding,
         permit: Permit,
         reply: Reply<()>,
     },
-    /// Something is learned about a run that has ended.
+    /// Revises the quality of an ended run.
     Revise {
         run_id: String,
         revision: Revision,
-        /// 0..1; counts for [`Revision::Scored`].
+        /// 0..1; used by [`Revision::Scored`] only.
         quality: Option<f32>,
         permit: Permit,
         reply: Reply<()>,
@@ -74,41 +74,41 @@ pub enum MemoryAgentMsg {
         permit: Permit,
         reply: Reply<EngineStats>,
     },
-    /// The present moment, for readers.
+    /// The latest snapshot, for readers.
     Snapshot {
         permit: Permit,
-        /// It never changes.
+        /// Immutable.
         reply: Reply<Arc<Snapshot>>,
     },
-    /// Rewrites the file without what was forgotten, while others write.
+    /// Compacts the file; writes continue meanwhile.
     Compact {
         permit: Permit,
-        /// What was left out; an inner error is the engine's.
+        /// The report; an inner error is the engine's.
         reply: Reply<CompactionOutcome>,
     },
     Work(EngineWork),
-    /// The agent's own, sent by itself.
+    /// Sent by the agent to itself.
     Own(Own),
 }
 
-/// Work for the writer, with where its answer goes; made by this crate.
+/// Work for the writer, with its reply port; constructed in this crate only.
 #[derive(Debug)]
 pub struct EngineWork(pub(crate) Job);
 
-/// What an agent sends itself; made by this crate.
+/// A message of an agent to itself; constructed in this crate only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Own(pub(crate) OwnMsg);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnMsg {
-    /// Looks whether there is something to do while nobody asks; sent by a timer.
-    KeepHouse,
-    /// The writer thread came to its end; `panicked` tells how.
+    /// Checks for maintenance; sent by a timer.
+    Maintain,
+    /// The writer thread ended, by a panic where `panicked`.
     NoteWriterEnd { panicked: bool },
 }
 
 impl MemoryAgentMsg {
-    /// Tells the asker why nothing was done.
+    /// Answers with an error.
     pub(crate) fn refuse(self, error: MemoryError) {
         let _left = match self {
             Self::Ingest { reply, .. } => reply.send(Err(error)).is_err(),

@@ -1,6 +1,4 @@
-//! The port to one user's memory, for hosts: messages to its agent.
-//!
-//! A permit for each request, and the way to the agent that runs.
+//! `MemoryProvider` for one user's memory, over messages to its agent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,19 +19,19 @@ use crate::job::Reply;
 use crate::protocol::MemoryAgentMsg;
 use crate::supervisor::Directory;
 
-/// One user's memory, over the messages of its agent. Cheap to clone. An agent that has fallen
-/// asleep or was replaced is found again by the next request.
+/// One user's memory, over the messages of its agent. Cheap to clone. Each request finds the
+/// current agent, also after passivation or a restart.
 #[derive(Debug, Clone)]
 pub struct ActorMemoryProvider {
     pub(crate) directory: Arc<Directory>,
     pub(crate) admission: Admission,
-    /// How long a recall may take.
+    /// Time budget of a recall.
     pub(crate) budget: Duration,
     pub(crate) user: UserId,
 }
 
 impl ActorMemoryProvider {
-    /// The same for an asker who waits no longer than this for a recall.
+    /// The same with another time budget for recalls.
     #[must_use]
     pub fn within(self, budget: Duration) -> Self {
         let budget = budget.min(self.budget);
@@ -45,7 +43,7 @@ impl ActorMemoryProvider {
         &self.user
     }
 
-    /// Keeps records (see [`MemoryAgentMsg::Ingest`]).
+    /// Stores records (see [`MemoryAgentMsg::Ingest`]).
     pub async fn observe(&self, records: Vec<NewRecord>) -> Result<Vec<WriteOutcome>, MemoryError> {
         let permit = self.admission.write(&self.user, &records)?;
         self.ask(|reply| MemoryAgentMsg::Ingest {
@@ -56,7 +54,7 @@ impl ActorMemoryProvider {
         .await
     }
 
-    /// Forgets records; answers which.
+    /// Forgets records; returns which.
     pub async fn forget(
         &self,
         selector: ForgetSelector,
@@ -92,7 +90,7 @@ impl ActorMemoryProvider {
         let (reply, answer) = oneshot::channel();
         let message = message(reply.into());
         self.directory.deliver(&self.user, message).await;
-        // An agent that ended with the message in its mailbox answers nothing.
+        // No answer: the agent ended with the message in its mailbox.
         answer.await.unwrap_or_else(|_| {
             Err(MemoryError::Unavailable {
                 user: self.user.to_string(),
@@ -112,7 +110,7 @@ impl MemoryProvider for ActorMemoryProvider {
             permit,
             reply,
         });
-        // The agent keeps to the budget; this is for one that is still being started.
+        // The agent keeps to the budget; this covers one that is still starting.
         let budget_ms = self.budget.as_millis() as u64;
         let answer = timeout(self.budget, asked).await;
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
@@ -160,7 +158,7 @@ impl MemoryProvider for ActorMemoryProvider {
         .await
     }
 
-    /// The pool's tokenisers are busy embedding, so four bytes count as a token here.
+    /// Counts four bytes as a token, as the pool's tokenisers are busy embedding.
     async fn context_block(&self, query: &str, budget: usize) -> Result<ContextBlock, MemoryError> {
         let request = RecallRequest {
             top_k: context_candidates(budget),

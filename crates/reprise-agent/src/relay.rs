@@ -1,17 +1,17 @@
-//! From a host's event to the records that memory keeps of it.
+//! The event relay: from a host's events to records.
 //!
-//! Reading every envelope form, the topic table (data: `relay/topics.toml`), text extraction,
-//! report splitting, counting, and the actor that carries the records to a memory.
+//! Decoding of every envelope form, the topic table (data: `relay/topics.toml`), text extraction,
+//! splitting of reports, counters, and the actor that writes the records to a memory.
 
 mod actor;
 mod arguments;
+mod batch;
 mod counters;
 mod credit;
 mod decode;
 mod feed;
 mod handle;
 mod map;
-mod parcel;
 mod pipeline;
 mod report;
 mod resume;

@@ -1,5 +1,5 @@
-//! Second opinions: other wordings of a question and another judge of what was found, where the
-//! host brings them. Each has its own time; what it misses, the answer does without and says so.
+//! The host's optional query expansion and reranking. Each has a time limit; where it misses it,
+//! the recall goes on without and reports it in `degraded`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::config::MemoryConfig;
 
-/// Other wordings of a question; `None` where there should be some and are none.
+/// Expansions of a query; `None` where the expander failed or was late.
 pub(crate) async fn wordings(
     config: &MemoryConfig,
     query: &str,
@@ -31,7 +31,7 @@ pub(crate) async fn wordings(
     Some(wordings)
 }
 
-/// How many results to ask the search for, so that the judge has a choice.
+/// How many results to search for, so that the reranker has a choice.
 pub(crate) fn candidates(config: &MemoryConfig, top_k: usize) -> usize {
     match &config.reranker {
         Some(_) if top_k > 0 => top_k.max(config.limits.reranked_max),
@@ -39,7 +39,7 @@ pub(crate) fn candidates(config: &MemoryConfig, top_k: usize) -> usize {
     }
 }
 
-/// What the judge makes of the first results; `None` where it should say something and did not.
+/// The reranker's scores of the first results; `None` where it failed or was late.
 pub(crate) async fn judgements(
     config: &MemoryConfig,
     query: &str,
@@ -59,7 +59,7 @@ pub(crate) async fn judgements(
         .filter(|judged| judged.len() == count)
 }
 
-/// Runs foreign work on a task of its own, so that neither its panic nor its sleep is ours.
+/// Runs foreign code on a task of its own, which isolates panics and blocking.
 async fn within<T: Send + 'static>(
     wait: Duration,
     work: impl Future<Output = Result<T, HelperError>> + Send + 'static,

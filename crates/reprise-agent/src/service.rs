@@ -1,4 +1,4 @@
-//! The whole service as one value: what a host starts, asks and ends.
+//! The memory service as a host starts, uses and stops it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -22,16 +22,15 @@ use crate::supervisor::{
     Directory, MemorySupervisor, MemorySupervisorArguments, MemorySupervisorMsg,
 };
 
-/// How long the supervisor may take to start a relay.
+/// Time limit for starting a relay.
 const START_RELAY_MS: u64 = 5_000;
-/// How long it may take to say that it is there.
+/// Time limit for a ping of the supervisor.
 const PING_MS: u64 = 1_000;
 
 /// A running memory service. Cheap to clone.
 #[derive(Clone)]
 pub struct MemoryService(Arc<Shared>);
 
-/// What the clones of a service share.
 struct Shared {
     config: Arc<MemoryConfig>,
     directory: Arc<Directory>,
@@ -50,14 +49,14 @@ pub struct StartError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ServiceStats {
     pub pool: PoolStats,
-    /// Query embedding, cached answers included.
+    /// Query embedding, cache hits included.
     pub embed: StageStats,
     pub search: StageStats,
     /// Whole recalls.
     pub recall: StageStats,
     /// Whole direct writes, embedding included.
     pub write: StageStats,
-    /// Recalls that could begin now.
+    /// Free recall slots.
     pub recalls_free: usize,
 }
 
@@ -70,8 +69,8 @@ impl fmt::Debug for MemoryService {
 }
 
 impl MemoryService {
-    /// Starts the pool and the supervisor, under `parent` where there is one. No file is opened and
-    /// no model is needed yet.
+    /// Starts the pool and the supervisor, linked to `parent` if given. No file is opened and no
+    /// model is needed yet.
     pub async fn start(
         config: MemoryConfig,
         parent: Option<ActorCell>,
@@ -105,7 +104,7 @@ impl MemoryService {
         })))
     }
 
-    /// The supervisor's actor id, so that its parent knows it again.
+    /// The supervisor's actor id, by which its parent identifies it.
     #[must_use]
     pub fn supervisor_id(&self) -> Option<ActorId> {
         self.0
@@ -114,7 +113,7 @@ impl MemoryService {
             .map(|supervisor| supervisor.get_id())
     }
 
-    /// Whether it takes requests: it is not ending, and its supervisor answers.
+    /// Whether it accepts requests: it is not shutting down, and its supervisor answers.
     pub async fn is_ready(&self) -> bool {
         let supervisor = self.0.directory.supervisor();
         let Some(supervisor) = supervisor.filter(|_| !self.0.admission.is_closing()) else {
@@ -128,15 +127,15 @@ impl MemoryService {
         answered.is_ok()
     }
 
-    /// Returns once the supervisor has ended, however: from then on nothing is answered.
+    /// Returns once the supervisor has ended; from then on no request is answered.
     pub async fn ended(&self) {
         if let Some(supervisor) = self.0.directory.supervisor() {
-            // Without a limit of time it can only end.
+            // Without a time limit this cannot fail.
             let _ended = supervisor.wait(None).await.is_ok();
         }
     }
 
-    /// The port to a user's memory. The file is opened by the first question.
+    /// The port to a user's memory. The file is opened by the first request.
     #[must_use]
     pub fn provider(&self, user: &UserId) -> ActorMemoryProvider {
         ActorMemoryProvider {
@@ -148,7 +147,7 @@ impl MemoryService {
     }
 
     /// The agent of a user's memory, with its file open: any actor may send it messages, with a
-    /// permit of [`Self::admission`]. It ends when nobody has asked for long; ask for it again.
+    /// permit of [`Self::admission`]. It stops when idle for long; then call this again.
     pub async fn agent(&self, user: &UserId) -> Result<ActorRef<MemoryAgentMsg>, MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
         let agent = self.0.directory.agent(user).await?;
@@ -160,21 +159,21 @@ impl MemoryService {
         &self.0.admission
     }
 
-    /// Opens a user's memory now, and says whether that worked.
+    /// Opens a user's memory now.
     pub async fn open(&self, user: &UserId) -> Result<(), MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
         self.0.directory.agent(user).await.map(drop)
     }
 
-    /// Whether this user has a memory, open or on the disk. One that may not be looked at is taken
-    /// for there: opening it says why it is not.
+    /// Whether this user has a memory, open or on disk. `true` where the file cannot be checked:
+    /// opening it then reports the error.
     #[must_use]
     pub fn has_memory(&self, user: &UserId) -> bool {
         let absent = || matches!(self.0.config.file_of(user).try_exists(), Ok(false));
         self.0.directory.is_open(user) || !absent()
     }
 
-    /// Keeps records (see [`MemoryAgentMsg::Ingest`]).
+    /// Stores records (see [`MemoryAgentMsg::Ingest`]).
     pub async fn observe(
         &self,
         user: &UserId,
@@ -183,20 +182,20 @@ impl MemoryService {
         self.provider(user).observe(records).await
     }
 
-    /// The present moment of a user's memory, for readers; its file is opened where it is closed.
+    /// The latest snapshot of a user's memory; opens its file where it is closed.
     pub async fn snapshot(&self, user: &UserId) -> Result<Arc<Snapshot>, MemoryError> {
         let ask = |permit, reply| MemoryAgentMsg::Snapshot { permit, reply };
         self.provider(user).call(ask).await
     }
 
-    /// The vector of a question that no recall asked; `None` where there is no model for it.
+    /// The vector of a query outside a recall; `None` without a model.
     pub async fn query_vector(&self, query: &str) -> Option<Embedding> {
         let embedding = self.0.pool.query(query).await.ok()?;
         Some(Arc::unwrap_or_clone(embedding))
     }
 
-    /// Runs work on a user's engine, between commits: checks, links, tags, whatever has no message
-    /// of its own.
+    /// Runs work on a user's engine, between commits: checks, links, tags and whatever has no
+    /// message of its own.
     pub async fn with_engine<T: Send + 'static>(
         &self,
         user: &UserId,
@@ -224,15 +223,15 @@ impl MemoryService {
         self.provider(user).call(ask).await
     }
 
-    /// Closes a user's file once everything accepted is in it, so that another program can have it.
-    /// The next question opens it again.
+    /// Closes a user's file once everything accepted is written, so that another program can use
+    /// it. The next request opens it again.
     pub async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
         self.0.admission.refuse_if_closing(user)?;
         self.0.directory.release(user).await
     }
 
-    /// Binds a source of events to a user: from now on, and from where it was left, its events
-    /// become records.
+    /// Starts a relay that turns a source's events into the user's records, from the stored cursor
+    /// on.
     pub async fn attach(
         &self,
         binding: SourceBinding,
@@ -271,7 +270,7 @@ impl MemoryService {
         }
     }
 
-    /// Ends the service from the edge inwards; everything accepted is on disk afterwards.
+    /// Shuts the service down from the edge inwards; everything accepted is on disk afterwards.
     pub async fn shut_down(&self) -> ShutdownReport {
         let Shared {
             admission,

@@ -1,7 +1,7 @@
-//! The end, in an order that loses nothing.
+//! The shutdown, in an order that loses nothing.
 //!
-//! The order. Refuse new requests and let those under way finish; then the relays, which still need
-//! vectors and a writer; then the pool; then the agents, whose writers end with a final sync and a
+//! New requests are refused and those in flight finish; then the relays stop, which still need
+//! vectors and a writer; then the pool; then the agents, whose writers end with a sync and a
 //! checkpoint; the supervisor last.
 
 use std::time::Duration;
@@ -13,28 +13,27 @@ use crate::embedder::EmbedPool;
 use crate::others::OtherModels;
 use crate::supervisor::{Children, Directory, MemorySupervisorMsg};
 
-/// How long the supervisor may take to name its children.
+/// Time limit for the supervisor to list its children.
 const CHILDREN_MS: u64 = 5_000;
 
 /// One step of the shutdown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ShutdownStep {
-    /// New requests are refused, those under way have ended.
+    /// New requests are refused, those in flight have ended.
     Requests,
-    /// No more events come in; what was read is written.
+    /// The relays have stopped; what they read is written.
     Relays,
     /// The embedder threads have ended.
     Pool,
     /// Every file is checkpointed and closed.
     Agents,
-    /// Nothing runs any more.
+    /// The supervisor has ended.
     Supervisor,
 }
 
-/// The steps in the order in which they ended, and whether each ended in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShutdownReport {
-    /// In order.
+    /// The steps in order, and whether each ended in time.
     pub steps: Vec<(ShutdownStep, bool)>,
 }
 
@@ -46,7 +45,7 @@ impl ShutdownReport {
     }
 }
 
-/// Ends a service; each step may take as long as `patience`.
+/// Shuts a service down; each step may take as long as `patience`.
 pub(crate) async fn run(
     admission: &Admission,
     directory: &Directory,
@@ -91,12 +90,12 @@ pub(crate) async fn children(directory: &Directory) -> Children {
     asked.unwrap_or_default()
 }
 
-/// Lets every actor finish its queue; whether all ended in time.
+/// Drains every actor; returns whether all ended in time.
 async fn drain(actors: Vec<ActorCell>, patience: Duration) -> bool {
     let mut draining = tokio::task::JoinSet::new();
     for actor in actors {
         draining.spawn(async move {
-            // An actor that has ended already has nothing to drain.
+            // An actor that has already ended has nothing to drain.
             match actor.drain_and_wait(Some(patience)).await {
                 Ok(()) | Err(ractor::RactorErr::Messaging(_)) => true,
                 Err(_) => false,

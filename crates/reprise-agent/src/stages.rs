@@ -1,4 +1,4 @@
-//! How long each stage of a request takes, counted where the work is done.
+//! Timing of each stage of a request, measured where the work is done.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

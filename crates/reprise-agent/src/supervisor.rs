@@ -1,4 +1,4 @@
-//! The actor that starts, restarts and finds the agents and relays.
+//! The actor that starts, restarts and looks up agents and relays.
 //!
 //! One agent per user, one relay per source, a restart budget for each.
 
@@ -26,7 +26,6 @@ pub use protocol::{Children, MemorySupervisorMsg};
 #[derive(Debug)]
 pub struct MemorySupervisor;
 
-/// What the supervisor starts from.
 #[derive(Debug, Clone)]
 pub struct MemorySupervisorArguments {
     pub(crate) config: Arc<MemoryConfig>,
@@ -45,7 +44,7 @@ struct Relay {
     arguments: MemoryEventRelayArguments,
 }
 
-/// The children, by whom they serve.
+/// The children, by user and stream.
 pub struct MemorySupervisorState {
     arguments: MemorySupervisorArguments,
     agents: BTreeMap<UserId, Agent>,
@@ -91,8 +90,7 @@ impl MemorySupervisorState {
         })
     }
 
-    /// Where as many memories are open as may be, those that nobody has asked for longest are put
-    /// to sleep, so that one more user costs no more than the active ones do.
+    /// Where the limit of open memories is reached, passivates those idle for longest.
     fn make_room(&self) {
         let limits = &self.arguments.config.limits;
         let open = self
@@ -156,16 +154,16 @@ impl MemorySupervisorState {
         Ok(handle)
     }
 
-    /// A child that ended well is not missed: the next question starts it again.
+    /// Removes a child that ended normally; the next request starts it again.
     fn remove(&mut self, ended: ActorId) {
         self.agents.retain(|_, agent| agent.actor.get_id() != ended);
-        // What it had in memory goes with its last address.
+        // Its memory is freed with its last handle.
         self.arguments.directory.drop_closed();
         self.relays.retain(|relay| relay.actor.get_id() != ended);
     }
 
-    /// A child that failed is started anew, from disk, while its budget lasts. Where that cannot be
-    /// done either, the next question tries again: it is the matter of one user, never of all.
+    /// Restarts a failed child, from disk, within its restart budget. Where that fails too, the
+    /// next request retries: one user's failure never affects the others.
     async fn replace(&mut self, myself: &ActorRef<MemorySupervisorMsg>, ended: ActorId, why: &str) {
         let now = Instant::now();
         let agent = self

@@ -1,5 +1,5 @@
-//! What this crate's tests share: a deterministic embedder with a brake, and a service on a
-//! temporary folder.
+//! Shared test support: a deterministic embedder that can be blocked, and a service on a temporary
+//! folder.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -16,15 +16,15 @@ use crate::{MemoryConfig, MemoryService, OpenEmbedder, PoolOptions};
 
 pub(crate) const DIMENSIONS: u16 = 16;
 
-/// Steers every embedder that was opened with it.
+/// Controls every embedder opened with it.
 #[derive(Debug, Default)]
 pub(crate) struct Controls {
     /// While set, there is no model.
     pub(crate) missing: AtomicBool,
-    /// While held, embedders stand still within a text.
+    /// While `true`, embedders block within a text.
     brake: Mutex<bool>,
     released: Condvar,
-    /// Embedders standing still right now.
+    /// Embedders blocked right now.
     pub(crate) standing: AtomicUsize,
     /// Texts in the order in which they were embedded.
     pub(crate) order: Mutex<Vec<String>>,
@@ -157,7 +157,7 @@ pub(crate) fn note(text: &str) -> NewRecord {
     NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
 }
 
-/// Gives way until `holds`; what never holds ends the test after two minutes instead of never.
+/// Yields until `holds`; fails the test after two minutes.
 pub(crate) async fn until(mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {

@@ -1,6 +1,6 @@
 //! One user's writer thread: it owns the engine.
 //!
-//! Opening, group commits, reopening where another file has taken its place, the orderly end.
+//! It opens the file, groups commits, and reopens a file that was replaced.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,17 +14,17 @@ use crate::config::MemoryConfig;
 use crate::handle::AgentHandle;
 use crate::job::{Job, Observe, Reply, Work, storage};
 
-/// Bytes of records that share a commit with others: a request that brings more goes alone.
+/// Most bytes of records in one group commit; a larger request is committed alone.
 const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Between two looks at whether a file that was lent is back.
+/// Interval of checks whether a lent file is free again.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Held by the writer for as long as its file is open. Inside: until when the file is another
-/// program's, where it was lent to one.
+/// Held by the writer while its file is open. The value: until when the file is lent to another
+/// program.
 pub(crate) type Gate = Mutex<Option<Instant>>;
 
-/// How a writer thread came to its end. No message at all means that it panicked.
+/// How a writer thread ended. No message at all means that it panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriterEnd {
     /// Everything queued is on disk and the file is closed.
@@ -33,8 +33,8 @@ pub(crate) enum WriterEnd {
     NotOpened,
 }
 
-/// Starts the thread. `gate` is held for as long as the file is open, so that a successor in this
-/// process waits for its predecessor instead of finding the file locked.
+/// Starts the thread. `gate` is held while the file is open, so that a successor in this process
+/// waits for its predecessor instead of finding the file locked.
 pub(crate) fn spawn(
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
@@ -54,7 +54,7 @@ pub(crate) fn spawn(
             lent_until: gate.take(),
         };
         let how = writer.run();
-        // The agent may have been killed; then nobody waits for this.
+        // The agent may have been killed and not wait for this.
         let _alone = ended.send(how).is_err();
     };
     spawn(name, Box::new(work))?;
@@ -72,7 +72,7 @@ struct Writer {
 impl Writer {
     fn run(&mut self) -> WriterEnd {
         if let Err(error) = self.open() {
-            // Whoever asks is told; the log of a daemon says it too.
+            // Callers get the error; a daemon logs it too.
             tracing::warn!(user = %self.handle.user(), %error, "a memory could not be opened");
             self.handle.fail(error);
             return WriterEnd::NotOpened;
@@ -92,7 +92,7 @@ impl Writer {
         if let Some(engine) = self.engine.take()
             && let Err(error) = engine.close()
         {
-            // Every acknowledged record is in the log; only the next opening is slower.
+            // Nothing is lost: only the next opening is slower.
             tracing::warn!(user = %self.handle.user(), %error, "the last checkpoint failed");
         }
         WriterEnd::Closed
@@ -101,7 +101,7 @@ impl Writer {
     fn open(&mut self) -> Result<(), MemoryError> {
         let path = self.config.file_of(self.handle.user());
         if let Some(folder) = path.parent() {
-            // What a person's agents did is that person's: nobody else may read it.
+            // Private to its owner: it holds what a person's agents did.
             let mut builder = std::fs::DirBuilder::new();
             let made = builder.recursive(true).mode(0o700).create(folder);
             made.map_err(|error| MemoryError::Storage {
@@ -130,13 +130,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether the file was lent for a moment, and is waited for.
+    /// Whether the file is lent and must be waited for.
     fn is_lent(&self) -> bool {
         let until = self.lent_until.filter(|until| Instant::now() < *until);
         until.is_some() && !self.handle.is_closed()
     }
 
-    /// The engine; opened anew where the last one's file was replaced by another.
+    /// The engine; reopened where its file was replaced by another.
     fn engine(&mut self) -> Result<&mut Engine, MemoryError> {
         if self.engine.is_none() {
             self.open()?;
@@ -149,11 +149,11 @@ impl Writer {
     fn run_work(&mut self, work: Work) {
         let answer = work(self.engine());
         self.show();
-        // Whoever hears that it is done, and then reads, sees it done.
+        // Answered after publishing, so that the caller's next read sees the change.
         answer();
     }
 
-    /// Shows readers what was done, and gives up an engine whose file is another's by now.
+    /// Publishes the new snapshot, and drops an engine whose file was replaced.
     fn show(&mut self) {
         if let Some(engine) = &self.engine {
             self.handle.publish(engine.snapshot());
@@ -163,7 +163,7 @@ impl Writer {
         }
     }
 
-    /// Commits `first` with all that waits behind it and fits. Answers the job that did not.
+    /// Commits `first` together with queued writes that fit. Returns the first job that did not.
     fn commit_group(&mut self, first: Observe) -> Option<Job> {
         let most = self.config.limits.group_records_max;
         let mut left_over = None;
@@ -227,10 +227,10 @@ impl Writer {
     }
 }
 
-/// What became of a group: of its first records, or of all.
+/// The outcomes of a group commit, which may cover only its first records.
 struct Observed {
     outcomes: Vec<WriteOutcome>,
-    /// Why there are no more.
+    /// The error that ended it early.
     failed: Option<MemoryError>,
 }
 
@@ -241,7 +241,7 @@ impl Observed {
     }
 }
 
-/// Whether two writes can share a commit: it has room for one stream's cursor.
+/// Whether two writes can share a commit, which holds the cursor of one stream.
 fn joins(held: Option<&(String, u64)>, more: Option<&(String, u64)>) -> bool {
     match (held, more) {
         (Some((one, _)), Some((two, _))) => one == two,
@@ -249,7 +249,7 @@ fn joins(held: Option<&(String, u64)>, more: Option<&(String, u64)>) -> bool {
     }
 }
 
-/// Of two places in one stream the later.
+/// The later of two positions in one stream.
 fn later(one: Option<(String, u64)>, two: Option<(String, u64)>) -> Option<(String, u64)> {
     match (one, two) {
         (Some(one), Some(two)) => Some(if two.1 > one.1 { two } else { one }),
@@ -257,8 +257,8 @@ fn later(one: Option<(String, u64)>, two: Option<(String, u64)>) -> Option<(Stri
     }
 }
 
-/// Tells each request what became of its own records: one whose records are all on disk hears so,
-/// whatever happened to its neighbours.
+/// Answers each request with the outcomes of its own records, whatever happened to the others of
+/// the group.
 fn answer(observed: Observed, replies: Vec<(usize, Reply<Vec<WriteOutcome>>)>) {
     let Observed { outcomes, failed } = observed;
     let mut outcomes = outcomes.into_iter();
@@ -268,12 +268,12 @@ fn answer(observed: Observed, replies: Vec<(usize, Reply<Vec<WriteOutcome>>)>) {
             Some(error) if count == 0 || own.len() < count => Err(partly(own.len(), count, error)),
             _ => Ok(own),
         };
-        // Whoever left will find the records when asking again.
+        // The caller may have gone; the records are stored all the same.
         let _left = reply.send(answer).is_err();
     }
 }
 
-/// The error of a request of which only the first records were kept.
+/// The error of a request of which only the first records were stored.
 fn partly(kept: usize, count: usize, error: &MemoryError) -> MemoryError {
     match error {
         MemoryError::Storage { message } if kept > 0 => MemoryError::Storage {

@@ -18,10 +18,7 @@ pub enum IndexError {
         "the saved index has vectors of {got} numbers, the store's have {expected}; \
          rebuild it from the log"
     )]
-    Dimensions {
-        got: usize,
-        expected: usize,
-    },
+    Dimensions { got: usize, expected: usize },
     /// Checksum, length or content is wrong.
     #[error("the saved {part} part is damaged ({what}); rebuild it from the log")]
     Damaged {

@@ -1,5 +1,5 @@
-//! What learning costs at ten thousand runs: `cargo bench -p reprise-learn`. Prints minima and
-//! ratios of one run; holds nothing to a figure.
+//! The cost of learning at ten thousand runs: `cargo bench -p reprise-learn`. Prints minima and
+//! ratios of one run; asserts no figure.
 
 #![expect(
     clippy::expect_used,
@@ -22,7 +22,7 @@ const RUNS: usize = 10_000;
 const TOPICS: usize = 200;
 const PER_TOPIC: usize = 50;
 
-/// Numbers from a counter: the same on every machine.
+/// Deterministic random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -119,7 +119,7 @@ fn main() {
     let (mut plan, mut fold) = (Vec::new(), Vec::new());
     for run in 0..RUNS {
         let outcome = world.outcome(run);
-        // A reader holds the last learner, as in the service: what changes is copied.
+        // A reader holds the last learner, as in the service, so that changes copy.
         let reader = learning.learner();
         let premises = Premises {
             now: DateTime::UNIX_EPOCH,

@@ -1,8 +1,8 @@
-//! The adapter: a rank-2 correction of the question, fitted to outcomes, held in `ruvector-sona`'s
-//! `MicroLoRA`.
+//! The adapter: a rank-2 correction of the query vector, fitted to outcomes, held in
+//! `ruvector-sona`'s `MicroLoRA`.
 //!
-//! Its worth for a record m is `lora(q) . m`, with lora applied to zeros, so it reaches records
-//! that no run has used. The weights in force and what they say.
+//! Its estimate for a record m is `lora(q) . m`, with lora applied to zeros, so that it also covers
+//! records that no run has used.
 
 pub(crate) mod fit;
 
@@ -11,27 +11,28 @@ use ruvector_sona::MicroLoRA;
 
 use crate::cow::CowMap;
 
-/// Rank of the correction: one row for what helps always, one for what depends on the question.
+/// Rank of the correction: one row for what helps with every query, one for what depends on the
+/// query.
 pub(crate) const RANK: usize = 2;
-/// How far an adjusted query moves, as a share of the query's length.
+/// Length of the step of an adjusted query, relative to the query's length.
 const QUERY_STEP: f32 = 0.5;
 
-/// Weights in force, and each record's place along them.
+/// The weights in force, and each record's projection on them.
 #[derive(Debug, Clone)]
 pub(crate) struct Adapter {
     lora: std::sync::Arc<MicroLoRA>,
     weights: std::sync::Arc<AdapterWeights>,
-    /// `up_r . m` of each record; a record's worth is two products more.
+    /// `up_r . m` of each record, so that an estimate costs two products.
     places: CowMap<[f32; RANK]>,
 }
 
 impl Adapter {
-    /// The adapter that corrects nothing.
+    /// An adapter without weights.
     pub(crate) fn empty(dimensions: usize) -> Self {
         Self::new(dimensions, AdapterWeights::default())
     }
 
-    /// An adapter with these weights and no record placed yet. Weights of another shape, or not
+    /// An adapter with these weights and no record projected yet. Weights of another shape, or not
     /// finite, count as none.
     pub(crate) fn new(dimensions: usize, weights: AdapterWeights) -> Self {
         let size = RANK * dimensions;
@@ -39,7 +40,7 @@ impl Adapter {
             .iter()
             .all(|part| part.len() == size && part.iter().all(|x| x.is_finite()));
         let mut lora = MicroLoRA::new(dimensions.max(1), RANK);
-        // Ours carry their whole size: the container's own scale is taken out.
+        // Our weights include their scale, so the container's own scale is 1.
         lora.set_scale(1.0);
         let taken = fits
             && lora
@@ -65,7 +66,7 @@ impl Adapter {
         self.weights.up.is_empty()
     }
 
-    /// Notes where a record stands.
+    /// Computes and stores a record's projection.
     pub(crate) fn place(&mut self, record: RecordId, vector: &[f32]) {
         if self.is_empty() || vector.len() * RANK != self.weights.up.len() {
             return;
@@ -78,7 +79,7 @@ impl Adapter {
         self.places.insert(record, place);
     }
 
-    /// Sets a place computed before.
+    /// Stores a projection computed before.
     pub(crate) fn set_place(&mut self, record: RecordId, place: [f32; RANK]) {
         self.places.insert(record, place);
     }
@@ -91,7 +92,7 @@ impl Adapter {
         &self.places
     }
 
-    /// What a question asks along each row.
+    /// The down projection of a query.
     pub(crate) fn aim(&self, query: &[f32]) -> [f32; RANK] {
         let mut aim = [0.0; RANK];
         if query.len() * RANK == self.weights.down.len() {
@@ -105,14 +106,14 @@ impl Adapter {
         aim
     }
 
-    /// How much better than usual a run with this aim goes that uses `record`; exactly 0 for a
-    /// record without a vector or an adapter without weights.
+    /// The estimated advantage of a run with this query that uses `record`; exactly 0 for a record
+    /// without a vector or an adapter without weights.
     pub(crate) fn worth(&self, aim: [f32; RANK], record: RecordId) -> f32 {
         let place = self.places.get(record);
         place.map_or(0.0, |place| aim.iter().zip(place).map(|(a, p)| a * p).sum())
     }
 
-    /// The question moved towards what has helped, of length 1.
+    /// The query moved towards what has helped, of length 1.
     pub(crate) fn adjusted(&self, query: &[f32]) -> Option<Vec<f32>> {
         if query.len() * RANK != self.weights.down.len() {
             return None;
@@ -131,7 +132,7 @@ impl Adapter {
 }
 
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight sums side by side: the order is fixed, and the compiler can use wide registers.
+    // Eight parallel sums: a fixed order that the compiler can vectorise.
     let mut sums = [0.0_f32; 8];
     let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
     let rest: f32 = left

@@ -1,18 +1,17 @@
-//! Vectors in 16-bit steps, and the kernel that says how alike two questions are.
+//! Vectors quantised to 16-bit integers, and the kernel for the similarity of two queries.
 //!
-//! Whole numbers make every similarity exact, so it is the same on every machine. Must never live
-//! here: what the similarity is used for.
+//! Integer arithmetic makes every similarity identical on every machine.
 
 use std::sync::Arc;
 
-/// Steps of a vector's largest number. Two vectors' dot product stays below `4096 * 511^2 < 2^31`.
+/// The integer of a vector's largest number. A dot product stays below `4096 * 511^2 < 2^31`.
 const STEPS_MAX: f32 = 511.0;
 /// The scale of what has no numbers here; those of vectors are never below zero.
 const FOREIGN: f32 = -1.0;
 /// Cosine from which on two questions have anything to do with each other.
 const KERNEL_FLOOR: f32 = 0.3;
 
-/// A vector as whole numbers with one scale.
+/// A vector as integers with one scale.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Code {
     scale: f32,
@@ -20,7 +19,7 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// Rounds a finite vector to its own scale.
+    /// Quantises a finite vector.
     pub(crate) fn of(vector: &[f32]) -> Self {
         let largest = vector.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
         if largest == 0.0 {
@@ -65,7 +64,7 @@ impl Code {
 
     /// The dot product: of unit vectors the cosine, to about 0.002.
     pub(crate) fn dot(&self, other: &Self) -> f32 {
-        // Nothing can overflow (see STEPS_MAX), and unchecked sums run in wide registers.
+        // No overflow is possible (see `STEPS_MAX`), and wrapping sums can be vectorised.
         let pairs = self.numbers.iter().zip(other.numbers.iter());
         let sum = pairs.fold(0_i32, |sum, (a, b)| {
             sum.wrapping_add(i32::from(*a).wrapping_mul(i32::from(*b)))
@@ -73,7 +72,7 @@ impl Code {
         sum as f32 * self.scale * other.scale
     }
 
-    /// Writes the vector it stands for.
+    /// Writes the dequantised vector.
     pub(crate) fn decode(&self, out: &mut [f32]) {
         for (out, number) in out.iter_mut().zip(self.numbers.iter()) {
             *out = f32::from(*number) * self.scale;
@@ -81,7 +80,7 @@ impl Code {
     }
 }
 
-/// `max(0, (cos - 0.3) / 0.7)^2`: 1 for the same question, 0 for unrelated ones.
+/// `max(0, (cos - 0.3) / 0.7)^2`: 1 for the same query, 0 for unrelated ones.
 pub(crate) fn kernel(cosine: f32) -> f32 {
     let above = ((cosine - KERNEL_FLOOR) / (1.0 - KERNEL_FLOOR)).max(0.0);
     above * above

@@ -1,4 +1,4 @@
-//! Containers whose clones share what did not change: published learners cost little.
+//! Copy-on-write containers, so that publishing a learner is cheap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,14 +6,14 @@ use std::sync::Arc;
 use reprise_types::RecordId;
 
 const CHUNK: usize = 64;
-/// Parts of a map; a change copies one.
+/// Shards of a map; a change copies one.
 const SHARDS: usize = 256;
 
-/// Neighbours in a row, copied together.
+/// Adjacent elements, copied together.
 #[derive(Debug, Clone)]
 struct Chunk<T>(Vec<T>);
 
-/// A row of elements, numbered from the first one ever pushed; the oldest can be dropped.
+/// A queue of elements, numbered from the first one ever pushed; the oldest can be dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct CowRow<T> {
     chunks: Vec<Arc<Chunk<T>>>,
@@ -29,7 +29,7 @@ impl<T> Default for CowRow<T> {
 }
 
 impl<T> CowRow<T> {
-    /// An empty row whose next element gets this number, rounded down to a whole chunk.
+    /// An empty queue whose next element gets this number, rounded down to a whole chunk.
     pub(crate) fn starting_at(first: u64) -> Self {
         Self {
             chunks: Vec::new(),
@@ -57,7 +57,6 @@ impl<T> CowRow<T> {
         self.chunks.get(place / CHUNK)?.0.get(place % CHUNK)
     }
 
-    /// The elements, oldest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.chunks.iter().flat_map(|chunk| chunk.0.iter())
     }
@@ -97,7 +96,7 @@ impl<T: Clone> CowRow<T> {
     }
 }
 
-/// A map from records, in parts by their ids.
+/// A map keyed by record id, in shards.
 #[derive(Debug, Clone)]
 pub(crate) struct CowMap<T> {
     shards: Vec<Arc<BTreeMap<RecordId, T>>>,
@@ -110,7 +109,7 @@ impl<T> Default for CowMap<T> {
     }
 }
 
-/// Ids of one millisecond differ in their low, random bits.
+/// Ids of one millisecond differ only in their low, random bits.
 fn shard_of(id: RecordId) -> usize {
     let id = id.to_u128();
     (id ^ (id >> 64) ^ (id >> 80)) as usize % SHARDS
@@ -125,7 +124,7 @@ impl<T> CowMap<T> {
         self.shards.iter().map(|shard| shard.len()).sum()
     }
 
-    /// Every entry, by shard and then by id: an order that depends on the keys alone.
+    /// Every entry, by shard and then by id: a deterministic order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&RecordId, &T)> {
         self.shards.iter().flat_map(|shard| shard.iter())
     }

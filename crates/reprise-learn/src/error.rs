@@ -1,8 +1,8 @@
-//! Why something said about a run was refused. Nothing is logged and nothing is learned then.
+//! Why an event of a run was refused. Nothing is logged or learned then.
 
 use reprise_types::{RecallId, RecordId, VectorError};
 
-/// A refusal; the caller must say something else.
+/// A refused event; the caller must correct it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LearnError {
@@ -12,21 +12,17 @@ pub enum LearnError {
     /// NaN, infinite, or outside 0..1.
     #[error("the quality of run `{run_id}` is {got}; give a number from 0 to 1")]
     Quality { run_id: String, got: f32 },
-    /// The question's vector is not one.
+    /// The query's vector is invalid.
     #[error("the question of run `{run_id}` cannot be used: {error}")]
-    Query {
-        run_id: String,
-        /// What is wrong with it.
-        error: VectorError,
-    },
-    /// The question's vector is of another model.
+    Query { run_id: String, error: VectorError },
+    /// The query's vector is of another model.
     #[error(
         "the question of run `{run_id}` was embedded with {got}, this memory with {expected}; embed \
          it with the same model"
     )]
     OtherSpace {
         run_id: String,
-        /// Model and version of the question.
+        /// Model and version of the query.
         got: String,
         /// Model and version of the store.
         expected: String,
@@ -34,7 +30,6 @@ pub enum LearnError {
     /// A step, an end or a revision of a run that never began.
     #[error("run `{run_id}` has not begun; begin it first, or report its outcome as one")]
     NotBegun { run_id: String },
-    /// Begun twice.
     #[error("run `{run_id}` is already under way; end it first, or give the new run its own id")]
     AlreadyBegun { run_id: String },
     /// Begun, stepped or ended after its end.
@@ -45,20 +40,14 @@ pub enum LearnError {
     StillOpen { run_id: String },
     /// More steps than a run may have.
     #[error("run `{run_id}` has {limit} steps, the most one run may have; end it")]
-    TooManySteps {
-        run_id: String,
-        /// The most.
-        limit: usize,
-    },
+    TooManySteps { run_id: String, limit: usize },
     /// More records used than a run may name.
     #[error("run `{run_id}` names {got} used records; name at most {limit}")]
     TooManyUsed {
         run_id: String,
         got: usize,
-        /// The most.
         limit: usize,
     },
-    /// No receipt of that recall.
     #[error(
         "recall {recall_id} is not known (only the last {limit} are remembered); report the outcome \
          with its question instead"
@@ -73,7 +62,7 @@ pub enum LearnError {
     /// Credit for a record that this memory does not hold.
     #[error("there is no record {record} in this memory; credit only records it holds")]
     UnknownRecord { record: RecordId },
-    /// A setting that is no weight.
+    /// A weight outside 0..1.
     #[error("the learning setting {name} is {got}; give a number from 0 to 1")]
     Weight { name: &'static str, got: f32 },
 }

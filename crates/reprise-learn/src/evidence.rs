@@ -1,8 +1,8 @@
-//! The evidence learner: how runs with similar questions went that used this very record.
+//! The evidence learner: the quality of past runs with similar queries that used a record.
 //!
 //! `est(q, m) = sum K(q, qi) wi ai / (sum K(q, qi) wi + 0.3)` over the runs i that used m, where ai
-//! is the run's quality minus what its neighbourhood let one expect, and wi falls with every later
-//! use of m, so that what changed is relearned while what rests is kept.
+//! is the run's quality minus the baseline of similar runs, and wi decays with every later use of
+//! m, so that newer outcomes outweigh older ones and unused records keep their estimate.
 
 use reprise_types::RecordId;
 
@@ -10,34 +10,33 @@ use crate::code::{Code, kernel};
 use crate::cow::CowMap;
 use crate::journal::{Journal, Run};
 
-/// How much evidence halves the pull towards zero.
+/// Shrinkage: the estimate is halved at this amount of evidence.
 const SHRINK: f32 = 0.3;
-/// Weight that a use keeps with every later use of the same record.
+/// Decay of a use's weight with every later use of the same record.
 const DECAY: f32 = 0.8;
-/// Uses remembered of one record; older ones weigh nothing any more.
+/// Uses kept per record; older ones have no weight left.
 const USES_MAX: usize = 64;
-/// Runs that the baseline looks back at.
+/// Runs that the baseline covers.
 const BASELINE_RUNS: usize = 768;
-/// Evidence for the overall mean in a baseline.
+/// Weight of the overall mean in a baseline.
 const BASELINE_SHRINK: f32 = 1.0;
 
-/// Which runs used a record, oldest first.
+/// Numbers of the runs that used a record, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Uses(pub(crate) Vec<u64>);
 
-/// What is known of every record that a run has used.
+/// The uses of every record.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Evidence {
     pub(crate) uses: CowMap<Uses>,
 }
 
-/// One run's part in an estimate.
+/// One run's contribution to an estimate.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Part<'a> {
     pub(crate) run: &'a Run,
-    /// Cosine of its question and the asked one.
+    /// Cosine of its query with the given one.
     pub(crate) similarity: f32,
-    /// Its weight in the estimate.
     pub(crate) weight: f32,
 }
 
@@ -53,15 +52,15 @@ impl Evidence {
         uses.push(run);
     }
 
-    /// Answers whether anything was known.
+    /// Whether the record had any uses.
     pub(crate) fn forget(&mut self, record: RecordId) -> bool {
         let known = self.uses.get(record).is_some();
         self.uses.remove(record);
         known
     }
 
-    /// How much better than usual runs like `query` went that used `record`, -1..1; exactly 0 where
-    /// none is known.
+    /// The estimated advantage of runs with a query like `query` that used `record`, -1..1; exactly
+    /// 0 without evidence.
     pub(crate) fn estimate(&self, journal: &Journal, query: &Code, record: RecordId) -> f32 {
         self.sum(journal, record, |run| query.dot(&run.query))
     }
@@ -137,7 +136,7 @@ impl Evidence {
     }
 }
 
-/// What a run with this question may be expected to reach, whatever it uses, 0..1.
+/// The expected quality of a run with this query, whatever it uses, 0..1.
 pub(crate) fn baseline(journal: &Journal, query: Option<&Code>) -> f32 {
     let (mut sum, mut count, mut near, mut weight) = (0.0_f32, 0.0_f32, 0.0_f32, 0.0_f32);
     for run in journal.runs.last(BASELINE_RUNS) {

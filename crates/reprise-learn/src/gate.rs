@@ -1,16 +1,17 @@
-//! The gate: has what a learner expected come true? A running regression of quality on expectation.
+//! The gate of a learner: a running regression of quality on the learner's predictions, which tests
+//! whether they come true.
 //!
-//! It measures whether quality can be predicted from what was used, not whether the qualities are
-//! honest; what dishonest ones can do is bounded by the cap.
+//! It measures whether quality can be predicted from the records used, not whether the reported
+//! qualities are honest; the cap bounds the effect of dishonest ones.
 
-/// Weight that a run keeps with every later run: about two hundred runs count.
+/// Decay of a run's weight with every later run: an effective window of about 200 runs.
 const DECAY: f64 = 0.995;
-/// Runs below which nothing is believed.
+/// Runs below which the gate stays closed.
 const RUNS_MIN: u32 = 15;
 /// The t value at which the gate begins to open; it is open a whole t later.
 const T_CLOSED: f64 = 1.8;
 
-/// Decayed moments of (1, baseline, expectation, quality).
+/// Decayed moments of (1, baseline, prediction, quality).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Gate {
     pub(crate) runs: u32,
@@ -18,18 +19,18 @@ pub(crate) struct Gate {
     pub(crate) moments: [f64; 10],
 }
 
-/// One run as the gate sees it.
+/// One run as input of the gate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Sample {
     pub(crate) baseline: f32,
     pub(crate) expected: f32,
     pub(crate) quality: f32,
-    /// How much the run counts, 0..1.
+    /// Weight of the run, 0..1.
     pub(crate) weight: f32,
 }
 
 impl Gate {
-    /// Takes a finished run in.
+    /// Adds a finished run.
     pub(crate) fn add(&mut self, sample: Sample) {
         self.runs = self.runs.saturating_add(1);
         for moment in &mut self.moments {
@@ -38,7 +39,7 @@ impl Gate {
         self.shift(sample, f64::from(sample.weight));
     }
 
-    /// Puts `new` in the place of `old`, a run that `age` runs have followed.
+    /// Replaces `old`, a run followed by `age` others, by `new`.
     pub(crate) fn replace(&mut self, old: Sample, new: Sample, age: u64) {
         let kept = DECAY.powi(i32::try_from(age).unwrap_or(i32::MAX));
         self.shift(old, -kept * f64::from(old.weight));
@@ -61,8 +62,8 @@ impl Gate {
         }
     }
 
-    /// The t value of the expectation's part in quality, the baseline's taken out; 0 where nothing
-    /// can be said.
+    /// The t value of the prediction's coefficient, controlling for the baseline; 0 where
+    /// undefined.
     pub(crate) fn t(&self) -> f64 {
         let [n, b, e, q, bb, be, bq, ee, eq, qq] = self.moments;
         if self.runs < RUNS_MIN || n <= 3.0 {
@@ -71,7 +72,7 @@ impl Gate {
         // Centred sums of squares and products.
         let (sbb, see, sqq) = (bb - b * b / n, ee - e * e / n, qq - q * q / n);
         let (sbe, sbq, seq) = (be - b * e / n, bq - b * q / n, eq - e * q / n);
-        // The baseline's part is taken out of expectation and quality.
+        // Partials the baseline out of prediction and quality.
         let out = |both: f64, left: f64, right: f64| {
             if sbb > 1e-12 {
                 both - left * right / sbb
@@ -88,7 +89,7 @@ impl Gate {
         slope / (rest / (n - 3.0) / vee).sqrt()
     }
 
-    /// How far the learner is believed, 0..1.
+    /// How far the gate is open, 0..1.
     pub(crate) fn open(&self) -> f32 {
         (self.t() - T_CLOSED).clamp(0.0, 1.0) as f32
     }

@@ -1,4 +1,4 @@
-//! The finished runs that teach, as the learner holds them.
+//! The finished runs that the learner learns from.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use reprise_types::{RecordId, Revision};
 use crate::code::Code;
 use crate::cow::CowRow;
 
-/// Runs held. Older ones are in the log alone: they weigh nothing any more.
+/// Runs held. Older ones are only in the log: they have no weight left.
 const RUNS_MAX: usize = 20_000;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -15,39 +15,39 @@ pub(crate) struct Run {
     pub(crate) id: String,
     /// When it ended, in milliseconds since 1970.
     pub(crate) at_ms: i64,
-    /// Its question; all zeros where it has none.
+    /// Its query; all zeros where it has none.
     pub(crate) query: Code,
     pub(crate) used: Vec<RecordId>,
-    /// In force now, 0..1.
+    /// Its quality in force, 0..1.
     pub(crate) quality: f32,
     /// Whether the caller gave the quality.
     pub(crate) scored: bool,
-    /// What the quality in force rests on, where it was revised.
+    /// The revision behind the quality in force, if any.
     pub(crate) revised: Option<Revision>,
-    /// How much it teaches: 1, less for implicit credit and for failures from outside.
+    /// Its weight: 1, less for implicit credit and for exogenous failures.
     pub(crate) weight: f32,
-    /// What was expected of it whatever it used, 0..1.
+    /// Its expected quality whatever it used, 0..1.
     pub(crate) baseline: f32,
-    /// What each learner expected beyond that.
+    /// Each learner's prediction, relative to the baseline.
     pub(crate) evidence: f32,
     pub(crate) adapter: f32,
 }
 
 impl Run {
-    /// How much better than expected it went, -1..1.
+    /// Its quality minus the baseline, -1..1.
     pub(crate) fn advantage(&self) -> f32 {
         self.quality - self.baseline
     }
 }
 
-/// The runs by their numbers.
+/// The runs by number.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Journal {
     pub(crate) runs: CowRow<Arc<Run>>,
 }
 
 impl Journal {
-    /// Takes a run in; answers its number.
+    /// Adds a run and returns its number.
     pub(crate) fn push(&mut self, run: Run) -> u64 {
         let number = self.runs.next();
         self.runs.push(Arc::new(run));
@@ -55,12 +55,12 @@ impl Journal {
         number
     }
 
-    /// The run, to be changed; `None` for one no longer held.
+    /// The run for writing; `None` for one no longer held.
     pub(crate) fn change(&mut self, number: u64) -> Option<&mut Run> {
         self.runs.get_mut(number).map(Arc::make_mut)
     }
 
-    /// Takes a record out of every run that used it.
+    /// Removes a record from every run that used it.
     pub(crate) fn strike(&mut self, record: RecordId) {
         let first = self.runs.first();
         let naming: Vec<u64> = self

@@ -15,24 +15,23 @@ use crate::gate::{Gate, Sample};
 use crate::journal::{Journal, Run};
 use crate::settings::LearnSettings;
 
-/// Score that one unit of the evidence's estimate is worth.
+/// Factor from the evidence learner's estimate to the score.
 pub(crate) const EVIDENCE_WORTH: f32 = 0.6;
-/// Score that one unit of the adapter's estimate is worth.
+/// Factor from the adapter's estimate to the score.
 pub(crate) const ADAPTER_WORTH: f32 = 0.6;
-/// The cap of a learner that has not proved itself for long.
+/// The initial cap.
 pub(crate) const CAP_MIN: f32 = 0.05;
 /// The cap after a gate was fully open for [`SUSTAINED_RUNS`].
 pub(crate) const CAP_MAX: f32 = 0.15;
-/// Runs in a row, with an open gate, that raise the cap all the way.
+/// Consecutive runs with an open gate that raise the cap to its maximum.
 const SUSTAINED_RUNS: u32 = 60;
-/// Runs from one consolidation to the next: an eighth of those behind the last, within these
-/// bounds.
+/// Runs between two consolidations: an eighth of those before the last, within these bounds.
 const CONSOLIDATE_RUNS_MIN: u64 = 32;
 const CONSOLIDATE_RUNS_MAX: u64 = 256;
-/// Runs that a fit looks at.
+/// Runs that a fit covers.
 const FIT_RUNS: usize = 1_024;
 
-/// What past runs teach about records.
+/// The learned state.
 #[derive(Debug, Clone)]
 pub struct Learner {
     pub(crate) dimensions: usize,
@@ -43,12 +42,12 @@ pub struct Learner {
     pub(crate) adapter: Arc<Adapter>,
     pub(crate) evidence_gate: Gate,
     pub(crate) adapter_gate: Gate,
-    /// Runs in a row that ended with a gate fully open, up to [`SUSTAINED_RUNS`].
+    /// Consecutive runs that ended with a gate fully open, up to [`SUSTAINED_RUNS`].
     pub(crate) sustained: u32,
 }
 
 impl Learner {
-    /// A learner that has learned nothing, for vectors of this length.
+    /// An empty learner for vectors of this length.
     #[must_use]
     pub fn new(dimensions: usize, settings: LearnSettings) -> Self {
         Self {
@@ -64,7 +63,7 @@ impl Learner {
         }
     }
 
-    /// What a run with this question that used these records may be expected to reach.
+    /// The predictions for a run with this query and these records.
     #[must_use]
     pub fn expect(&self, query: Option<&[f32]>, used: &[RecordId]) -> Expected {
         let query = query.filter(|query| query.len() == self.dimensions);
@@ -124,7 +123,7 @@ impl Learner {
         number
     }
 
-    /// Sets the quality in force of a run learned before; a run no longer held is left as it is.
+    /// Revises the quality of a run; no effect on a run no longer held.
     pub fn revise(&mut self, number: u64, revision: Revision, quality: f32) {
         let age = self.journal.runs.next().saturating_sub(number + 1);
         let Some(run) = self.journal.change(number) else {
@@ -138,8 +137,8 @@ impl Learner {
         self.adapter_gate.replace(old.1, new.1, age);
     }
 
-    /// Fits the adapter anew to the last runs. `vector` writes a record's vector and says whether
-    /// it has one. Takes long: run it beside the writer, on a clone.
+    /// Refits the adapter to the last runs. `vector` writes a record's vector and returns whether
+    /// it has one. Slow: run it on a clone, off the writer's thread.
     #[must_use]
     pub fn consolidate(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> AdapterWeights {
         let rows = self.rows(vector);
@@ -147,7 +146,7 @@ impl Learner {
         fit::fit(&rows, self.adapter.weights(), self.dimensions, runs)
     }
 
-    /// Whether enough was learned since the last consolidation.
+    /// Whether enough runs ended since the last consolidation.
     #[must_use]
     pub fn needs_consolidation(&self) -> bool {
         let (now, then) = (self.journal.runs.next(), self.adapter.weights().runs);
@@ -155,21 +154,21 @@ impl Learner {
         now >= then + wait
     }
 
-    /// Puts consolidated weights in force. Every record has to be placed anew.
+    /// Puts consolidated weights in force. Every record must be placed again.
     pub fn adopt(&mut self, weights: AdapterWeights) {
         self.adapter = Adapter::new(self.dimensions, weights).into();
     }
 
-    /// Notes a record's vector, so that the adapter can speak of it.
+    /// Registers a record's vector with the adapter.
     pub fn place(&mut self, record: RecordId, vector: &[f32]) {
         if !self.adapter.is_empty() {
             Arc::make_mut(&mut self.adapter).place(record, vector);
         }
     }
 
-    /// Drops what is known of a forgotten record.
+    /// Removes a forgotten record.
     pub fn forget(&mut self, record: RecordId) {
-        // A run's record is evidence: what is none stands in no run, and need not be looked for.
+        // Every record of a run has evidence; without any it is in no run.
         if self.evidence.forget(record) {
             self.journal.strike(record);
         }
@@ -178,14 +177,14 @@ impl Learner {
         }
     }
 
-    /// The largest adjustment in force.
+    /// The cap in force.
     #[must_use]
     pub fn cap_in_force(&self) -> f32 {
         let share = self.sustained as f32 / SUSTAINED_RUNS as f32;
         CAP_MIN + (CAP_MAX - CAP_MIN) * share
     }
 
-    /// The adjustments of many records for one question.
+    /// The adjustments of many records for one query.
     pub(crate) fn adjust(&self, query: &[f32], records: &[RecordId]) -> Vec<f32> {
         let (evidence, adapter) = (self.evidence_gate.open(), self.adapter_gate.open());
         if !self.on || query.len() != self.dimensions || (evidence <= 0.0 && adapter <= 0.0) {
@@ -209,7 +208,7 @@ impl Learner {
             .collect()
     }
 
-    /// The last runs as the fit wants them: each record's vector less what runs nearby used.
+    /// The last runs as input of the fit: the records' vectors minus those of similar runs.
     fn rows(&self, vector: &dyn Fn(RecordId, &mut [f32]) -> bool) -> Vec<Row> {
         let mut rows = Vec::new();
         let mut codes = Vec::new();
@@ -245,9 +244,9 @@ impl Learner {
     }
 }
 
-/// Takes from every row what its neighbourhood did: both what was used and how it went.
+/// Subtracts from every row the mean of its neighbourhood, in records used and in quality.
 fn centre(rows: &mut [Row], codes: &[Code]) {
-    /// Weight of the overall mean in a neighbourhood's.
+    /// Weight of the overall mean in the mean of a neighbourhood.
     const SHRINK: f32 = 1.0;
     let Some(dimensions) = rows.first().map(|row| row.used.len()) else {
         return;

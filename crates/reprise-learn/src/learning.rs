@@ -1,7 +1,6 @@
-//! Learning's part of the log, folded: the learner that recalls use, and the runs that teach it.
+//! The fold of the learning events of a log: the learner used by recalls, and the runs under way.
 //!
-//! What each event means. What a caller may say is decided in `learning/plan`, before anything is
-//! written.
+//! Applies events. Requests are validated in `learning/plan` before anything is logged.
 
 mod plan;
 
@@ -18,9 +17,9 @@ use crate::trajectories::{OpenRun, Trajectories};
 
 pub use plan::Premises;
 
-/// Cosine from which on a run's question is a recall's.
+/// Cosine from which a run's query counts as that of a recall.
 const SAME_QUESTION: f32 = 0.98;
-/// A recall this near to a run's beginning may be the one it works with.
+/// Longest time from a recall to a run that works with it.
 const RECALLED_WITHIN: TimeDelta = TimeDelta::minutes(10);
 
 /// The fold of every [`LearningEvent`] of one log.
@@ -33,13 +32,13 @@ pub struct Learning {
 }
 
 impl Learning {
-    /// Nothing learned yet, for vectors of this length, by the default settings.
+    /// An empty state for vectors of this length, with default settings.
     #[must_use]
     pub fn new(dimensions: usize) -> Self {
         Self::with_settings(dimensions, LearnSettings::default())
     }
 
-    /// Nothing learned yet, for vectors of this length.
+    /// An empty state for vectors of this length.
     #[must_use]
     pub fn with_settings(dimensions: usize, settings: LearnSettings) -> Self {
         Self {
@@ -83,7 +82,7 @@ impl Learning {
     }
 
     /// Applies an event. `live` says whether a record is held and not forgotten: on a replay
-    /// records may be gone that an event names.
+    /// records named by an event may be gone.
     pub fn fold(&mut self, event: &LearningEvent, live: &dyn Fn(RecordId) -> bool) {
         match event {
             LearningEvent::Recalled(receipt) => {
@@ -146,62 +145,60 @@ impl Learning {
                 self.learner = fresh.into();
                 self.trajectories.ended.clear();
             }
-            // Events of a later version mean nothing to this learner.
+            // Events of a later version are ignored.
             _ => {}
         }
     }
 
-    /// Drops what is known of a forgotten record.
+    /// Removes a forgotten record.
     pub fn forget(&mut self, record: RecordId) {
         Arc::make_mut(&mut self.learner).forget(record);
         self.trajectories.strike(record);
     }
 
-    /// Notes a record's vector.
+    /// Registers a record's vector.
     pub fn place(&mut self, record: RecordId, vector: &[f32]) {
         if !self.learner.adapter.is_empty() {
             Arc::make_mut(&mut self.learner).place(record, vector);
         }
     }
 
-    /// Whether there are weights along which records are placed.
+    /// Whether the adapter has weights.
     #[must_use]
     pub fn has_weights(&self) -> bool {
         !self.learner.adapter.is_empty()
     }
 
-    /// Puts in force, with its records placed, the adapter of a learner that was consolidated
-    /// beside the writer.
+    /// Takes over the adapter, with its projections, of a learner consolidated on another thread.
     pub fn take_adapter(&mut self, consolidated: &Learner) {
         Arc::make_mut(&mut self.learner).adapter = Arc::clone(&consolidated.adapter);
     }
 
-    /// Remembers what a recall returned, for as long as this process runs.
+    /// Stores the receipt of a recall, in memory only.
     pub fn remember(&mut self, receipt: Receipt) {
         self.trajectories.remember(receipt);
     }
 
-    /// The receipt of a recall, where it is remembered.
+    /// The receipt of a recall, if still held.
     #[must_use]
     pub fn receipt(&self, recall_id: reprise_types::RecallId) -> Option<&Receipt> {
         self.trajectories.receipt(recall_id)
     }
 
-    /// The settings it was made with.
     #[must_use]
     pub fn settings(&self) -> LearnSettings {
         self.learner.settings
     }
 
-    /// The receipt of the recall that a run under way works with, where that is known.
+    /// The receipt of the recall that a run under way works with, if known.
     #[must_use]
     pub fn receipt_of(&self, run_id: &str) -> Option<&Receipt> {
         let run = self.trajectories.open.get(run_id)?;
         self.trajectories.receipt(run.recall_id?)
     }
 
-    /// The newest receipt of a recall that asked just this, not long before `at`: for hosts that do
-    /// not say which recall a run works with.
+    /// The newest receipt of a recall with this query shortly before `at`, for hosts that do not
+    /// name the recall of a run.
     #[must_use]
     pub fn recalled_for(&self, query: &Embedding, at: DateTime<Utc>) -> Option<&Receipt> {
         let receipts = self.trajectories.receipts();
@@ -220,7 +217,7 @@ impl Learning {
         self.learner.journal.runs.next()
     }
 
-    /// When a run last said something; `None` where none ever did.
+    /// The time of the last event of a run; `None` without any.
     #[must_use]
     pub fn latest_word(&self) -> Option<DateTime<Utc>> {
         let ended = self.learner.journal.runs.last(1).next();
@@ -253,7 +250,7 @@ impl Learning {
         let first = learner.journal.runs.first();
         let ids = &mut self.trajectories.ended;
         ids.insert(ended.run_id, number);
-        // Ids of runs that made room are free again, once they are many.
+        // Removes ids of dropped runs once they outnumber the held ones.
         if ids.len() as u64 > 2 * (number + 1 - first) {
             ids.retain(|_, number| *number >= first);
         }

@@ -1,6 +1,4 @@
-//! What outcomes teach: from finished runs to bounded, explained adjustments of a ranking.
-//!
-//! The evidence learner, the adapter, their gates, the cap, trajectories, patterns.
+//! Learning from outcomes: from finished runs to bounded, explained adjustments of a ranking.
 
 mod adapter;
 mod code;

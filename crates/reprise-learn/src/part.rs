@@ -1,8 +1,7 @@
-//! Learning as bytes: the part a checkpoint stores, so that an open need not fold the whole log,
-//! and the digest by which two states are known to be the same.
+//! The serialised learner: the part stored in a checkpoint, so that an open need not fold the whole
+//! log, and the digest that identifies a state.
 //!
-//! Little-endian, versioned; a part that cannot be read in full is no part, and the log is folded
-//! again.
+//! Little-endian, versioned; where a part cannot be read in full, the log is folded again.
 
 mod bytes;
 
@@ -30,7 +29,7 @@ use bytes::{Reader, Writer};
 const MAGIC: [u8; 8] = *b"RPLEARN\x02";
 
 impl Learning {
-    /// The part that a checkpoint stores.
+    /// The part for a checkpoint.
     #[must_use]
     pub fn to_part(&self) -> Vec<u8> {
         let mut out = self.truth();
@@ -53,7 +52,7 @@ impl Learning {
         out.0
     }
 
-    /// The state that a part holds; `None` where it is damaged or of another version, dimension or
+    /// The state of a part; `None` where it is damaged or of another version, dimension or
     /// settings.
     #[must_use]
     pub fn from_part(dimensions: usize, settings: LearnSettings, part: &[u8]) -> Option<Self> {
@@ -92,8 +91,8 @@ impl Learning {
         r.0.is_empty().then_some(learning)
     }
 
-    /// What tells one learned state from another: SHA-256 of everything that was folded, in hex.
-    /// Receipts of unused recalls and what can be computed from weights and vectors stay out.
+    /// SHA-256 of the learned state, in hex. Receipts of unused recalls, and what follows from
+    /// weights and vectors, are not included.
     #[must_use]
     pub fn digest(&self) -> String {
         let hash = Sha256::digest(&self.truth().0);

@@ -1,8 +1,7 @@
-//! The reasoning bank: what successful runs have in common, as at most twenty clusters of
-//! questions.
+//! The reasoning bank: successful runs as at most twenty clusters of queries.
 //!
-//! Rebuilt from the journal whenever it is asked for, so it is never stale and never stored.
-//! Farthest first, then Lloyd's steps, all in a fixed order.
+//! Computed from the journal on demand, never stored. Farthest-first seeding, then Lloyd's
+//! algorithm, in a fixed order.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +12,26 @@ use crate::adapter::dot;
 use crate::journal::Run;
 use crate::learner::Learner;
 
-/// Most clusters.
 const PATTERNS_MAX: usize = 20;
 const RUNS_MAX: usize = 2_048;
-/// Quality from which on a run counts as a success.
+/// Quality from which a run counts as a success.
 const SUCCESS: f32 = 0.6;
-/// A question nearer than this to a centre needs no cluster of its own.
+/// Cosine to a centre from which a query needs no cluster of its own.
 const NEAR: f32 = 0.6;
 const STEPS: usize = 8;
-/// Records named by a pattern.
 const RECORDS_MAX: usize = 5;
 
-/// How a kind of question was answered well before.
+/// A cluster of similar queries that were answered well.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pattern {
-    /// The run whose question is nearest to the middle.
+    /// The run whose query is nearest to the centre.
     pub example_run: String,
     pub runs: usize,
-    /// Their mean quality, 0..1.
+    /// Mean quality of its runs, 0..1.
     pub quality: f32,
     /// The records they used most, most used first.
     pub records: Vec<RecordId>,
-    /// Its middle: a unit vector.
+    /// The centre, a unit vector.
     #[serde(skip)]
     pub centre: Vec<f32>,
 }
@@ -86,7 +83,7 @@ impl Learner {
     }
 }
 
-/// Farthest first, from the oldest run on, until every question has a centre near it.
+/// Farthest-first seeding from the oldest run on, until every query has a centre near it.
 fn seeds(runs: &[(&Run, Vec<f32>)]) -> Vec<Vec<f32>> {
     let mut centres: Vec<Vec<f32>> = runs.first().map(|run| run.1.clone()).into_iter().collect();
     let mut best = vec![f32::MIN; runs.len()];
@@ -106,7 +103,7 @@ fn seeds(runs: &[(&Run, Vec<f32>)]) -> Vec<Vec<f32>> {
     centres
 }
 
-/// The centre nearest to a question, and the cosine.
+/// The centre nearest to a query, and the cosine.
 fn nearest(centres: &[Vec<f32>], query: &[f32]) -> (usize, f32) {
     let mut best = (0, f32::MIN);
     for (index, centre) in centres.iter().enumerate() {

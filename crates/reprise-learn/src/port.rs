@@ -1,11 +1,11 @@
-//! The learner behind the port that recalls know.
+//! The `LearningEngine` port over the learner.
 
 use reprise_types::{LearningEngine, RecordId, TaughtBy};
 
 use crate::code::Code;
 use crate::learner::Learner;
 
-/// Runs named behind one adjustment.
+/// Most runs named for one adjustment.
 const TAUGHT_BY_MAX: usize = 5;
 
 impl LearningEngine for Learner {
@@ -35,7 +35,7 @@ impl LearningEngine for Learner {
         self.gates()
     }
 
-    /// The runs that weigh most, heaviest first. None where the evidence learner is not believed.
+    /// The runs with most weight, heaviest first. None while the evidence learner's gate is closed.
     fn taught_by(&self, query_vector: Option<&[f32]>, record: RecordId) -> Vec<TaughtBy> {
         let query = query_vector.filter(|query| query.len() == self.dimensions);
         let Some(query) = query.filter(|_| self.on && self.evidence_gate.open() > 0.0) else {
@@ -43,7 +43,7 @@ impl LearningEngine for Learner {
         };
         let code = Code::of(query);
         let mut parts: Vec<_> = self.evidence.parts(&self.journal, &code, record).collect();
-        // Stable: of equal weights the newer run is named first.
+        // Stable sort: of equal weights the newer run comes first.
         parts.sort_by(|a, b| b.weight.total_cmp(&a.weight));
         parts.truncate(TAUGHT_BY_MAX);
         parts

@@ -1,9 +1,9 @@
-//! What a host may choose about learning: how much the weaker kinds of runs teach (C34).
+//! Settings of learning: the weights of weaker kinds of runs (C34).
 
 use crate::error::LearnError;
 
-/// How much runs teach that say less than others. Part of what was learned: with other settings the
-/// log is folded anew.
+/// Weights of weaker kinds of runs. Part of the learned state: with other settings the log is
+/// folded again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LearnSettings {
     exogenous_weight: f32,
@@ -11,8 +11,8 @@ pub struct LearnSettings {
 }
 
 impl LearnSettings {
-    /// Weights in 0..=1: of a run that failed from outside (auth, network, rate limit, provider; 1
-    /// treats it as any other failure), and of one whose use of records is only implied.
+    /// Weights in 0..=1: of a run that failed for an outside cause (auth, network, rate limit,
+    /// provider; 1 treats it as any other failure), and of one with implicit credit.
     pub fn new(exogenous_weight: f32, implicit_weight: f32) -> Result<Self, LearnError> {
         for (name, got) in [
             ("exogenous_weight", exogenous_weight),
@@ -28,13 +28,13 @@ impl LearnSettings {
         })
     }
 
-    /// How much a run teaches that failed from outside, 0..=1.
+    /// Weight of a run that failed for an outside cause, 0..=1.
     #[must_use]
     pub fn exogenous_weight(self) -> f32 {
         self.exogenous_weight
     }
 
-    /// How much a run teaches whose use of records is only implied, 0..=1.
+    /// Weight of a run with implicit credit, 0..=1.
     #[must_use]
     pub fn implicit_weight(self) -> f32 {
         self.implicit_weight
@@ -42,7 +42,7 @@ impl LearnSettings {
 }
 
 impl Default for LearnSettings {
-    /// A quarter and a half.
+    /// 0.25 for outside causes, 0.5 for implicit credit.
     fn default() -> Self {
         Self {
             exogenous_weight: 0.25,

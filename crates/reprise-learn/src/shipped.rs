@@ -1,8 +1,8 @@
-//! `ruvector-sona` as it ships, for the proof to compare with. Never part of an answer.
+//! `ruvector-sona` with its defaults, as a baseline for the evaluation. Never part of an answer.
 
 use ruvector_sona::SonaEngine;
 
-/// The engine of the crate with its default settings, fed with what our learner is fed with.
+/// The crate's engine with default settings, given the same runs as our learner.
 pub struct Shipped(SonaEngine);
 
 impl std::fmt::Debug for Shipped {
@@ -18,23 +18,23 @@ impl Shipped {
         Self(SonaEngine::new(dimensions))
     }
 
-    /// A finished run: its question, the mean of what it used, how it went. All must be finite: one
-    /// NaN would poison it for good.
+    /// A finished run: its query, the mean of the records used, its quality. All must be finite:
+    /// one NaN would corrupt it for good.
     pub fn learn(&self, query: &[f32], used: &[f32], quality: f32) {
         let mut run = self.0.begin_trajectory(query.to_vec());
         run.add_step(used.to_vec(), Vec::new(), quality);
         self.0.end_trajectory(run, quality);
     }
 
-    /// Applies what it has gathered: the most favourable moment to ask it.
+    /// Applies its pending updates, the most favourable moment for a query.
     pub fn settle(&self) {
         self.0.flush();
     }
 
-    /// The question as it would have it searched.
+    /// The query as it adjusts it.
     #[must_use]
     pub fn adjusted(&self, query: &[f32]) -> Vec<f32> {
-        // It adds to what is there: the output begins as the question.
+        // It adds to its output buffer, which therefore starts as the query.
         let mut moved = query.to_vec();
         self.0.apply_micro_lora(query, &mut moved);
         moved

@@ -1,7 +1,6 @@
 //! `sona.json`: the learned state for people and other programs to read (M66).
 //!
-//! A projection: it is compared with the log's state and never believed against it. Must never live
-//! here: the file itself.
+//! A projection: it is compared with the log's state and never read into it.
 
 use reprise_types::{EmbeddingSpace, RecordId};
 use serde::{Deserialize, Serialize};
@@ -12,26 +11,25 @@ const VERSION: u32 = 1;
 /// Records listed, those with most uses first.
 const RECORDS_MAX: usize = 100;
 
-/// The content of `sona.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SonaFile {
     pub version: u32,
     /// The embedding model that questions and records share, once there is one.
     pub model: Option<EmbeddingSpace>,
-    /// The last commit of the log that it covers.
+    /// The last commit that it covers.
     pub log_position: u64,
     pub runs: u64,
     /// The largest adjustment in force, 0..1.
     pub cap: f32,
-    /// How far the evidence learner is believed, 0..1.
+    /// Gate of the evidence learner, 0..1.
     pub evidence_gate: f32,
-    /// How far the adapter is believed, 0..1.
+    /// Gate of the adapter, 0..1.
     pub adapter_gate: f32,
     /// Down projection of the adapter: rank 2 times dimensions.
     pub micro_lora_down: Vec<f32>,
     /// Up projection of the adapter: rank 2 times dimensions.
     pub micro_lora_up: Vec<f32>,
-    /// The records that runs used most.
+    /// The records used by most runs.
     pub most_used: Vec<UsedRecord>,
     /// SHA-256 of the learned state, in hex.
     pub digest: String,
@@ -47,20 +45,19 @@ pub struct UsedRecord {
 /// How a `sona.json` compares with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SonaState {
-    /// It says what the log says.
+    /// It matches the log.
     Current,
-    /// There is none.
     Missing,
-    /// It is not one: cut off, or something else.
+    /// Truncated, or another kind of file.
     Unreadable,
-    /// It covers an earlier state.
+    /// It covers an earlier commit.
     Old,
-    /// It claims this state and says something else.
+    /// It claims this commit but differs.
     Forged,
 }
 
 impl SonaState {
-    /// The sentence a person reads.
+    /// The message for a person.
     #[must_use]
     pub fn sentence(self) -> &'static str {
         match self {
@@ -78,7 +75,6 @@ impl SonaState {
 }
 
 impl SonaFile {
-    /// The file of a state.
     #[must_use]
     pub fn of(learning: &Learning, model: Option<EmbeddingSpace>, log_position: u64) -> Self {
         let status = learning.status();
@@ -107,14 +103,13 @@ impl SonaFile {
         }
     }
 
-    /// The text of the file.
     #[must_use]
     pub fn to_text(&self) -> String {
-        // Its numbers are finite and its keys are texts, so it has a text form.
+        // Cannot fail: its numbers are finite and its keys are strings.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// How the text found on disk compares with this file, made from the log.
+    /// Compares the file on disk with this one, made from the log.
     #[must_use]
     pub fn compare(&self, found: Option<&str>) -> SonaState {
         let Some(text) = found else {

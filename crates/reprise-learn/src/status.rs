@@ -1,4 +1,4 @@
-//! What learning says of itself: how far it is believed, and why a record was moved.
+//! Status of learning, and explanations of adjustments.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{RecordId, Revision, Worked};
@@ -15,54 +15,54 @@ pub struct LearningStatus {
     /// Finished runs ever learned from since the last reset.
     pub runs: u64,
     pub open_runs: usize,
-    /// Records that some run has used.
+    /// Records used by any run.
     pub records: usize,
     /// The largest adjustment in force, 0..1.
     pub cap: f32,
     /// t value of the evidence learner's predictions; the gate opens from 1.8 to 2.8.
     pub evidence_t: f64,
-    /// How far the evidence learner is believed, 0..1.
+    /// Gate of the evidence learner, 0..1.
     pub evidence_gate: f32,
     /// t value of the adapter's predictions.
     pub adapter_t: f64,
-    /// How far the adapter is believed, 0..1.
+    /// Gate of the adapter, 0..1.
     pub adapter_gate: f32,
-    /// Runs that the adapter's weights rest on.
+    /// Finished runs at the time of the last consolidation.
     pub consolidated_runs: u64,
     /// SHA-256 of the learned state, in hex.
     pub digest: String,
 }
 
-/// Why one record is moved for one question.
+/// Why one record is adjusted for one query.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Explained {
     pub adjustment: f32,
     pub cap: f32,
-    /// What the evidence learner expects beyond the usual, -1..1.
+    /// The evidence learner's estimate, -1..1.
     pub evidence: f32,
-    /// How far it is believed, 0..1.
+    /// Its gate, 0..1.
     pub evidence_gate: f32,
     /// Its part of the adjustment before the cap.
     pub evidence_part: f32,
-    /// What the adapter expects beyond the usual.
+    /// The adapter's estimate.
     pub adapter: f32,
-    /// How far it is believed, 0..1.
+    /// Its gate, 0..1.
     pub adapter_gate: f32,
     /// Its part of the adjustment before the cap.
     pub adapter_part: f32,
-    /// Every run with a part in the evidence, heaviest first.
+    /// The runs behind the evidence, heaviest first.
     pub runs: Vec<ExplainedRun>,
 }
 
-/// One run's part in the evidence.
+/// One run behind the evidence.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ExplainedRun {
     pub run_id: String,
-    /// Cosine of its question and the asked one.
+    /// Cosine of its query with the given one.
     pub similarity: f32,
-    /// How it went, 0..1.
+    /// Its quality, 0..1.
     pub quality: f32,
-    /// How it was expected to go, 0..1.
+    /// Its expected quality, 0..1.
     pub expected: f32,
     /// Its weight in the evidence.
     pub weight: f32,
@@ -75,11 +75,11 @@ pub struct RunWent<'a> {
     /// When it ended.
     pub at: DateTime<Utc>,
     pub used: &'a [RecordId],
-    /// How it went, 0..1, by the last word on it.
+    /// Its quality in force, 0..1.
     pub quality: f32,
-    /// How it was expected to go, 0..1.
+    /// Its expected quality, 0..1.
     pub expected: f32,
-    /// What that word rests on, where it was revised.
+    /// The revision behind that quality, if any.
     pub revised: Option<Revision>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> RunWent<'a> {
 }
 
 impl Learning {
-    /// A run that has ended, as far as it is held.
+    /// An ended run; `None` for one no longer held.
     #[must_use]
     pub fn ended_run(&self, run_id: &str) -> Option<RunWent<'_>> {
         let number = self.trajectories.ended.get(run_id)?;
@@ -127,13 +127,13 @@ impl Learning {
 }
 
 impl Learner {
-    /// How far the two learners are believed, 0..1: evidence, adapter.
+    /// The gates of evidence learner and adapter, 0..1.
     #[must_use]
     pub fn gates(&self) -> (f32, f32) {
         (self.evidence_gate.open(), self.adapter_gate.open())
     }
 
-    /// Why `record` is moved for `query`, a unit vector.
+    /// Why `record` is adjusted for `query`, a unit vector.
     #[must_use]
     pub fn explain(&self, query: &[f32], record: RecordId) -> Explained {
         let (evidence_gate, adapter_gate) = self.gates();
@@ -175,7 +175,7 @@ impl Learner {
         runs.map(|run| RunWent::of(run))
     }
 
-    /// How the runs went that used a record; `None` where none is known.
+    /// Outcomes of the runs that used a record; `None` without any.
     #[must_use]
     pub fn worked(&self, record: RecordId) -> Option<Worked> {
         let numbers = &self.evidence.uses.get(record)?.0;
@@ -189,7 +189,7 @@ impl Learner {
         })
     }
 
-    /// Quality and what was expected of the runs held, oldest first: the curve of `learn plot`.
+    /// Quality and expected quality of the runs held, oldest first, for `learn plot`.
     pub fn curve(&self) -> impl Iterator<Item = (f32, f32)> {
         let runs = self.journal.runs.iter();
         runs.map(|run| (run.quality, run.baseline + run.evidence + run.adapter))

@@ -1,18 +1,17 @@
-//! Runs under way and receipts: what the writer has to know to accept or refuse what is said of a
-//! run.
+//! Runs under way and receipts, by which the writer validates requests about runs.
 //!
-//! A fold of the log, like the learner, but never published.
+//! Folded from the log, like the learner, but never published.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::{Embedding, RecallId, Receipt, RecordId};
 
-/// Runs kept track of at the same time; one more gives up the one silent for longest.
+/// Most runs under way; one more abandons the one idle for longest.
 pub const OPEN_RUNS_MAX: usize = 1_024;
 pub const STEPS_MAX: usize = 1_024;
 pub const RECEIPTS_MAX: usize = 256;
-/// A run that says nothing for so long is given up.
+/// A run idle for this long is abandoned.
 pub const STALE_AFTER: TimeDelta = TimeDelta::hours(24);
 
 /// A run that has begun and not ended.
@@ -29,7 +28,7 @@ pub(crate) struct OpenRun {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Trajectories {
     pub(crate) open: BTreeMap<String, OpenRun>,
-    /// Number of each ended run that the journal holds.
+    /// Journal numbers of the ended runs held.
     pub(crate) ended: HashMap<String, u64>,
     receipts: BTreeMap<RecallId, Receipt>,
     order: VecDeque<RecallId>,
@@ -40,14 +39,13 @@ impl Trajectories {
         self.receipts.get(&recall_id)
     }
 
-    /// The receipts, oldest first.
     pub(crate) fn receipts(
         &self,
     ) -> impl DoubleEndedIterator<Item = &Receipt> + ExactSizeIterator<Item = &Receipt> {
         self.order.iter().map(|id| &self.receipts[id])
     }
 
-    /// Remembers a receipt; the oldest makes room.
+    /// Stores a receipt, dropping the oldest where full.
     pub(crate) fn remember(&mut self, receipt: Receipt) {
         let id = receipt.recall_id;
         if self.receipts.insert(id, receipt).is_none() {
@@ -60,7 +58,7 @@ impl Trajectories {
         }
     }
 
-    /// Takes a forgotten record out of everything.
+    /// Removes a forgotten record everywhere.
     pub(crate) fn strike(&mut self, record: RecordId) {
         for run in self.open.values_mut() {
             run.used.retain(|used| *used != record);
@@ -70,7 +68,7 @@ impl Trajectories {
         }
     }
 
-    /// Runs that have said nothing since `STALE_AFTER` before `now`.
+    /// Runs idle since `STALE_AFTER` before `now`.
     pub(crate) fn stale(&self, now: DateTime<Utc>) -> impl Iterator<Item = &String> {
         let stale = move |run: &OpenRun| now.signed_duration_since(run.last) >= STALE_AFTER;
         self.open
@@ -79,7 +77,7 @@ impl Trajectories {
             .map(|(run_id, _)| run_id)
     }
 
-    /// The run that has said nothing for longest, where there is no room for one more.
+    /// The run idle for longest, where there is no room for another.
     pub(crate) fn crowded_out(&self) -> Option<&String> {
         if self.open.len() < OPEN_RUNS_MAX {
             return None;

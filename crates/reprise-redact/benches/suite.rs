@@ -1,7 +1,7 @@
-//! What redaction finds, what it touches for nothing, and what it costs.
+//! Recall, false alarms and cost of redaction.
 //!
-//! `cargo bench -p reprise-redact` prints the figures; after `--`, `--misses` names what was missed
-//! and touched, `--rules FILE` takes other rules, and every other argument is a file whose lines
+//! `cargo bench -p reprise-redact` prints the figures; after `--`, `--misses` lists misses and
+//! false alarms, `--rules FILE` uses other rules, and every other argument is a file whose lines
 //! are counted too.
 
 #![expect(clippy::print_stdout, reason = "a bench talks to a person")]
@@ -12,7 +12,7 @@ use reprise_redact::Rules;
 use reprise_redact::testing::{drawn, forms, innocent, is_clean};
 
 const SEEDS: std::ops::Range<u64> = 1..21;
-/// Bytes of one text: what a record usually has.
+/// Bytes of one text, as of a typical record.
 const CHUNK: usize = 2 * 1024;
 const ROUNDS: usize = 5;
 

@@ -1,18 +1,18 @@
-//! Elements that enclose what is private: `<private>...</private>`, whatever the letter case and
-//! spaces of their tags.
+//! Elements that mark private text: `<private>...</private>`, in any letter case and with spaces in
+//! the tags.
 
 use std::ops::Range;
 
-/// What becomes of an element that is never closed.
+/// How to treat an element that is never closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unclosed {
-    /// It is a word like others: texts speak of tags, too.
+    /// It is plain text: texts mention tags, too.
     Stays,
-    /// It goes to the end: for words that somebody has just typed.
+    /// It extends to the end: for text just typed.
     ToTheEnd,
 }
 
-/// Where the outermost elements called `name` are, tags included.
+/// Ranges of the outermost elements called `name`, tags included.
 #[must_use]
 pub fn elements(text: &str, name: &str, unclosed: Unclosed) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -46,7 +46,8 @@ pub fn elements(text: &str, name: &str, unclosed: Unclosed) -> Vec<Range<usize>>
     found
 }
 
-/// `text` without the elements called by one of `names`; one that is never closed goes to the end.
+/// `text` without the elements called by one of `names`; one that is never closed extends to the
+/// end.
 #[must_use]
 pub fn without_elements(text: &str, names: &[&str]) -> String {
     let mut text = text.to_owned();

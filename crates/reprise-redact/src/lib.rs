@@ -1,7 +1,7 @@
-//! Secrets out of texts, before anything is kept, sent or shown to others.
+//! Redaction of secrets, before anything is stored, sent or shown to others.
 //!
-//! The rules (data: `rules.toml`), the one pass that finds what they describe, and what is private
-//! by its tags.
+//! The rules are data (`rules.toml`); one pass over a text applies them all. Text between
+//! `<private>` tags is removed too.
 
 mod element;
 mod named;

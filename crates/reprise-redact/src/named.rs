@@ -1,7 +1,7 @@
 //! Values of names that only secrets have: `DB_PASSWORD=...`, `"clientSecret": "..."`,
 //! `--password ...`, `<password>...</password>`.
 //!
-//! Reading a name, what joins it to its value, and how much of a proof that place asks for.
+//! Parses a name, its separator and its value; the separator decides how much proof a value needs.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -12,10 +12,9 @@ use crate::proof::{has_digit, has_sign, is_mixed, is_random};
 use crate::rules::{Needs, Rules};
 use crate::scan::{Found, begins_word};
 
-/// Longest value, in bytes.
 const VALUE_BYTES_MAX: usize = 8 * 1024;
 
-/// What joins a name and its value, the value's opening quote included.
+/// The separator of a name and its value, the value's opening quote included.
 #[expect(
     clippy::expect_used,
     reason = "a constant expression; every test of names compiles it"
@@ -27,7 +26,7 @@ static JOINT: LazyLock<Regex> = LazyLock::new(|| {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// `"name": "value"`, `<name>value</name>`: nothing but a value can stand there.
+    /// `"name": "value"`, `<name>value</name>`: certainly a value.
     Certain,
     /// `name = "value"`, `--name value`.
     Quoted,
@@ -36,7 +35,7 @@ enum Place {
     /// `name = value`.
     Spaced,
     /// `name: value`.
-    Told,
+    Colon,
     /// `("name", "value")`.
     Listed,
     /// `--name value`.
@@ -44,7 +43,7 @@ enum Place {
 }
 
 impl Rules {
-    /// The value of the name in which the word at `word` stands, and where the name ends.
+    /// The value of the name that contains the word at `word`, and the end of the name.
     pub(crate) fn named<'a>(&self, text: &str, word: Range<usize>) -> (usize, Option<Found<'a>>) {
         let name = name_around(text, &word);
         let end = name.end;
@@ -71,14 +70,14 @@ impl Rules {
         })
     }
 
-    /// What makes the value of a key of JSON a secret, whatever it is; the kind is its ending.
+    /// The kind of secret that a JSON key names; `None` where its value is no secret.
     pub(crate) fn secret_key(&self, key: &str) -> Option<&str> {
         let ending = self.names.ending(key)?;
         (ending.needs != Needs::Random).then_some(ending.name.as_str())
     }
 }
 
-/// What stands around a name and its value on their line.
+/// The line around a name and its value.
 struct Line<'a> {
     before: &'a str,
     after: &'a str,
@@ -92,7 +91,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Nothing but indentation before the name and nothing after the value.
+    /// The line holds only the name and its value.
     fn is_pair(&self) -> bool {
         let before = self.before.rsplit("\\n").next().unwrap_or_default();
         let after = self.after.split("\\n").next().unwrap_or_default();
@@ -100,7 +99,7 @@ impl<'a> Line<'a> {
         indented && after.trim_end_matches(['\r', ' ', '"', '\'']).is_empty()
     }
 
-    /// The name is an argument of a call or an entry of a list.
+    /// The name is an argument of a call or an item of a list.
     fn is_argument(&self) -> bool {
         self.before.trim_end().ends_with(['(', ',', '[', '{'])
     }
@@ -112,7 +111,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Whether a value at such a place is a secret.
+/// Whether a value after this separator is a secret.
 fn judge(needs: Needs, place: Place, value: &str, name: &str, line: &Line<'_>) -> bool {
     let bare = value.trim_end_matches(['.', ',', ';', ')', '?', '!']);
     let odd = has_digit(bare) || has_sign(bare);
@@ -132,11 +131,12 @@ fn judge(needs: Needs, place: Place, value: &str, name: &str, line: &Line<'_>) -
         return value.len() >= long && is_random(value);
     }
     if spaced {
-        // Labels and messages have spaces too: a pass phrase is exported, or has a digit or sign.
+        // Labels and messages have spaces too, so a pass phrase must be exported, or have a digit
+        // or sign.
         let phrase = needs == Needs::Any && place == Place::Quoted && upper && line.is_exported();
         return phrase
             || needs != Needs::Mixed
-                && place != Place::Told
+                && place != Place::Colon
                 && odd
                 && value.split_whitespace().count() < 4;
     }
@@ -157,8 +157,8 @@ fn judge(needs: Needs, place: Place, value: &str, name: &str, line: &Line<'_>) -
         }
         Place::Flag => value.len() >= 6 && any && line.after.trim().is_empty(),
         Place::Spaced => odd && value.len() >= 4 && (any || is_mixed(bare)),
-        Place::Told if odd => bare.len() >= 6 && (has_digit(bare) || !any || bare.len() >= 8),
-        Place::Told => any && value.len() >= 6 && line.is_pair() && bare.len() == value.len(),
+        Place::Colon if odd => bare.len() >= 6 && (has_digit(bare) || !any || bare.len() >= 8),
+        Place::Colon => any && value.len() >= 6 && line.is_pair() && bare.len() == value.len(),
     }
 }
 
@@ -170,7 +170,7 @@ fn name_around(text: &str, word: &Range<usize>) -> Range<usize> {
     let left = left.take_while(|b| part(b) || **b == b'.').count();
     let right = bytes[word.end..].iter().take_while(|b| part(b)).count();
     let mut name = word.start - left..word.end + right;
-    // The letter of an escaped line break is none of the name.
+    // The letter of an escaped line break is not part of the name.
     let escaped =
         text[..name.start].ends_with('\\') && text[name.clone()].starts_with(['n', 't', 'r']);
     if escaped && begins_word(text, name.start + 1) && name.start < word.start {
@@ -179,7 +179,7 @@ fn name_around(text: &str, word: &Range<usize>) -> Range<usize> {
     name
 }
 
-/// How a value is joined to its name, and where it is in `rest`, which follows the name.
+/// The separator, and the range of the value in `rest`, which follows the name.
 fn placed(before: &str, name: &str, rest: &str) -> Option<(Place, Range<usize>)> {
     let flag = name.starts_with('-') && rest.starts_with([' ', '\t']);
     if flag {
@@ -214,21 +214,21 @@ fn placed(before: &str, name: &str, rest: &str) -> Option<(Place, Range<usize>)>
             let range = end..end + rest.get(end..)?.find('<')?;
             return Some((Place::Certain, range));
         }
-        // A path of names, not a pair.
+        // A path such as `a::b`, not a pair.
         (":", ..) if rest.get(end..).is_some_and(|more| more.starts_with(':')) => return None,
         (",", true, true) => Place::Listed,
         ("==" | "===" | "!=" | ">" | ",", ..) => return None,
         (_, true, true) => Place::Certain,
         (by, ..) if by.contains("value") => Place::Certain,
         (_, _, true) => Place::Quoted,
-        (":", ..) => Place::Told,
+        (":", ..) => Place::Colon,
         _ if space || led => Place::Spaced,
         _ => Place::Tight,
     };
     Some((place, range))
 }
 
-/// To the quote that closes, else to the end of the line.
+/// Up to the closing quote, else to the end of the line.
 fn quoted(text: &str, start: usize, quote: &str) -> Range<usize> {
     let rest = &text[start..];
     let line = rest.find('\n').unwrap_or(rest.len());
@@ -251,13 +251,13 @@ fn quoted(text: &str, start: usize, quote: &str) -> Range<usize> {
     start..start + line
 }
 
-/// To a space, a quote, or what separates pairs.
+/// Up to a space, a quote, or a separator of pairs.
 fn unquoted(text: &str, start: usize) -> Range<usize> {
     let rest = &text[start..];
     let run = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`'));
     let run = rest.floor_char_boundary(run.unwrap_or(rest.len()).min(VALUE_BYTES_MAX));
     let mut run = &rest[..run];
-    // An escaped line break, and the end of a link in Markdown.
+    // Also ends at an escaped line break and at the end of a Markdown link.
     for end in ["\\n", ")]("] {
         if let Some(at) = run.find(end) {
             run = &run[..at];

@@ -1,12 +1,12 @@
-//! Whether what stands where a secret would is one: not a placeholder, not code, random enough.
+//! Whether a candidate value is a secret: not a placeholder, not code, random enough.
 
 use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-/// Bits a character from which a text is no word.
+/// Entropy in bits per character from which a text counts as random.
 const ENTROPY_MIN: f64 = 3.0;
-/// What reads a value from elsewhere.
+/// Expressions that read a value from elsewhere.
 const LOOKUPS: &[&str] = &[
     "process.env",
     "os.environ",
@@ -44,14 +44,13 @@ const LOOKUPS: &[&str] = &[
     "https://",
 ];
 
-/// What a value must look like to be a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Proof {
-    /// Its shape is proof enough.
+    /// Its shape suffices.
     #[default]
     Shape,
-    /// A digit: prose that happens to have the shape has none.
+    /// It needs a digit, which prose of the same shape lacks.
     Digit,
     /// Any value but a placeholder or code.
     Value,
@@ -60,13 +59,13 @@ pub(crate) enum Proof {
     /// A value with letters and digits, or another mixture that words do not have.
     Mixed,
     Random,
-    /// What follows "is": a password, not a word that says something of it.
+    /// After "is": a password, not an adjective that describes one.
     Said,
-    /// What follows "the password": a value that no sentence goes on with.
+    /// After "the password": a value, not the next word of a sentence.
     RandomSaid,
 }
 
-/// Words that are no secrets.
+/// Values that are placeholders.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Placeholders {
@@ -246,7 +245,7 @@ pub(crate) fn is_mixed(value: &str) -> bool {
         || value.len() >= 16 && has_turns(value)
 }
 
-/// Capitals where no name has them.
+/// Changes of letter case that names do not have.
 fn has_turns(value: &str) -> bool {
     let turns = value.as_bytes().windows(2).filter(|pair| {
         let [a, b] = pair else { return false };
@@ -256,7 +255,7 @@ fn has_turns(value: &str) -> bool {
     lower && value.bytes().all(|b| b.is_ascii_alphanumeric()) && turns.count() * 5 >= value.len()
 }
 
-/// Long, of the letters that random values are written with, and not like words, ids or versions.
+/// Long, in an alphabet of random values, and unlike words, ids or versions.
 pub(crate) fn is_random(value: &str) -> bool {
     let written = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=' | '_' | '-' | '.' | '~' | '%')
@@ -288,7 +287,7 @@ fn is_id(value: &str) -> bool {
     hex && groups == [8, 4, 4, 4, 12] || ulid
 }
 
-/// Shannon's, of its bytes, in bits.
+/// Shannon entropy per byte, in bits.
 fn entropy(value: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in value.bytes() {

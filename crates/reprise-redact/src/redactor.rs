@@ -1,4 +1,4 @@
-//! The built-in rules over whatever is kept: texts, JSON, records.
+//! The built-in rules applied to texts, JSON and records.
 
 use std::sync::LazyLock;
 
@@ -26,13 +26,14 @@ impl Redactor {
         Self
     }
 
-    /// A text without its secrets. Applying it twice changes nothing more.
+    /// Redacts a text. Idempotent.
     #[must_use]
     pub fn redact_text(&self, text: &str) -> Redacted {
         BUILT_IN.redact(text)
     }
 
-    /// A JSON value without its secrets: whole values under secret keys, and secrets in texts.
+    /// Redacts a JSON value: whole values under secret keys, and secrets in strings. Returns how
+    /// many secrets were replaced.
     pub fn redact_value(&self, value: &mut Value) -> u32 {
         match value {
             Value::String(text) => {
@@ -48,7 +49,7 @@ impl Redactor {
         }
     }
 
-    /// A JSON object without its secrets, keys included.
+    /// Redacts a JSON object, keys included. Returns how many secrets were replaced.
     pub fn redact_map(&self, map: &mut Map<String, Value>) -> u32 {
         let mut count = 0;
         for (key, value) in map.iter_mut() {
@@ -77,8 +78,8 @@ impl Redactor {
         count
     }
 
-    /// Every text of a record that was written by somebody else. External ids stay: they are the
-    /// key of deduplication. Returns how many secrets were replaced.
+    /// Redacts every text field of a record. External ids stay: they are the key of deduplication.
+    /// Returns how many secrets were replaced.
     pub fn redact_record(&self, record: &mut RecordBody) -> u32 {
         let mut count = 0;
         let texts = std::iter::once(&mut record.text)

@@ -1,4 +1,5 @@
-//! The rules: read from their page, checked, and compiled into one search for all of their words.
+//! The rules: parsed from TOML, validated, and compiled into one Aho-Corasick search for their
+//! words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,28 +9,18 @@ use serde::Deserialize;
 
 use crate::proof::{Placeholders, Proof};
 
-/// Rules that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// The page is not what it should be.
+    /// The TOML does not parse.
     #[error("the rules of redaction cannot be read: {0}; correct that line")]
     Page(#[from] toml_edit::de::Error),
-    /// A rule's expression is none.
+    /// A rule's regular expression does not compile.
     #[error("the rule `{kind}` of redaction has an expression that does not compile: {why}")]
-    Expression {
-        /// The rule's kind.
-        kind: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A rule that could never be found, or says nothing of where it comes from.
+    Expression { kind: String, why: String },
+    /// A rule without search words or without a source.
     #[error("the rule `{kind}` of redaction has no {what}; add it")]
-    Incomplete {
-        /// The rule's kind.
-        kind: String,
-        what: &'static str,
-    },
-    /// The words of all rules together cannot be searched for.
+    Incomplete { kind: String, what: &'static str },
+    /// The search words of all rules do not compile.
     #[error("the words of the rules of redaction cannot be compiled: {0}")]
     Words(#[from] aho_corasick::BuildError),
 }
@@ -37,7 +28,7 @@ pub enum RulesError {
 #[derive(Debug)]
 pub struct Rules {
     pub(crate) words: AhoCorasick,
-    /// By the word that was found: what it may begin.
+    /// By index of a search word: what it may begin.
     pub(crate) meanings: Vec<Vec<Meaning>>,
     pub(crate) tokens: Vec<Token>,
     pub(crate) phrases: Vec<Phrase>,
@@ -46,7 +37,7 @@ pub struct Rules {
     pub(crate) placeholders: Placeholders,
 }
 
-/// What a word in a text may begin.
+/// What a search word may begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Meaning {
     Token(usize),
@@ -54,7 +45,7 @@ pub(crate) enum Meaning {
     Name,
 }
 
-/// A secret known by how it begins.
+/// A secret with a known prefix.
 #[derive(Debug)]
 pub(crate) struct Token {
     pub(crate) kind: String,
@@ -65,7 +56,7 @@ pub(crate) struct Token {
     pub(crate) proof: Proof,
 }
 
-/// A secret known by the words around it.
+/// A secret recognised by the words around it.
 #[derive(Debug)]
 pub(crate) struct Phrase {
     pub(crate) kind: String,
@@ -73,15 +64,14 @@ pub(crate) struct Phrase {
     pub(crate) proof: Proof,
 }
 
-/// Names, folded to lower-case letters and digits, whose values are secrets.
+/// Names, normalised to lower-case letters and digits, whose values are secrets.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// The longest endings first.
+    /// Longest first.
     pub(crate) endings: Vec<Ending>,
     pub(crate) suffixes: BTreeSet<String>,
 }
 
-/// An ending of such names.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) name: String,
@@ -89,17 +79,17 @@ pub(crate) struct Ending {
     pub(crate) needs: Needs,
 }
 
-/// What the value of a name must look like to be a secret.
+/// What the value of a name needs to count as a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Needs {
     Any,
-    /// Anything, but words only where nothing else can stand.
+    /// Any value; a plain word only where the position is certain.
     Value,
     /// A mixture that words do not have.
     Mixed,
     Random,
-    /// The name is none of a secret.
+    /// Never a secret.
     Never,
 }
 
@@ -163,7 +153,7 @@ struct Suffixes {
     words: BTreeSet<String>,
 }
 
-/// The last word of each name is looked for; what stands before it is read from there.
+/// The search looks for the last word of a name; the rest of the name is read backwards from it.
 const NAME_WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -190,7 +180,7 @@ const NAME_WORDS: &[&str] = &[
 ];
 
 impl Rules {
-    /// Reads and compiles a page of rules.
+    /// Parses and compiles rules.
     pub fn from_toml(page: &str) -> Result<Self, RulesError> {
         let page: Page = toml_edit::de::from_str(page)?;
         let mut words: BTreeMap<String, Vec<Meaning>> = BTreeMap::new();
@@ -300,7 +290,7 @@ fn regex(kind: &str, expression: &str) -> Result<Regex, RulesError> {
 }
 
 impl Names {
-    /// The ending that makes `name` the name of a secret, by what it needs.
+    /// The ending that makes `name` the name of a secret.
     pub(crate) fn ending(&self, name: &str) -> Option<&Ending> {
         let words = words_of(name);
         let kept = match words.split_last() {

@@ -1,38 +1,33 @@
-//! One pass over a text: where the words of the rules stand, what begins there, and what goes.
+//! One pass over a text: finds the search words, checks the rules they belong to, replaces secrets.
 
 use std::ops::Range;
 
 use crate::element::{Unclosed, elements};
 use crate::rules::{Meaning, Phrase, Rules, Token};
 
-/// A text is looked at again after a replacement, at most so often: what was found may have hidden
-/// more.
+/// Most passes over a text: a replacement may uncover another secret.
 const PASSES_MAX: usize = 4;
-/// Bytes before a token's beginning that its rule may look at.
+/// Bytes before a token that its rule may examine.
 const BEFORE: usize = 64;
-/// Bytes of an address in which its user and password are looked for.
+/// Bytes of a URL in which user and password are looked for.
 const ADDRESS: usize = 512;
 
-/// A text after redaction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted {
-    /// The text without its secrets.
     pub text: String,
     pub count: u32,
 }
 
-/// A secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found<'a> {
     pub(crate) range: Range<usize>,
     pub(crate) kind: &'a str,
-    /// Bytes of it that its rule knew beforehand.
+    /// Length of the known prefix.
     pub(crate) known: usize,
 }
 
 impl Rules {
-    /// A text with `[redacted:kind]` in the place of every secret. Applying it twice changes
-    /// nothing more.
+    /// Replaces every secret by `[redacted:kind]`. Idempotent.
     #[must_use]
     pub fn redact(&self, text: &str) -> Redacted {
         let mut redacted = Redacted {
@@ -97,7 +92,7 @@ impl Rules {
                 known: 0,
             });
         }
-        // The earliest, of those the longest, of those the one that is known best.
+        // Earliest first, then longest, then the longest known prefix.
         all.sort_by_key(|found| {
             let Range { start, end } = found.range;
             (start, std::cmp::Reverse((end, found.known)))
@@ -154,7 +149,7 @@ impl Rules {
         })
     }
 
-    /// The password of an address, or a token in the place of its user: `scheme://user:password@`.
+    /// The password of a URL, or a token as its user: `scheme://user:password@`.
     fn address(&self, text: &str, at: usize) -> Option<Found<'static>> {
         let rest = text.get(at..)?;
         let end = text.floor_char_boundary((at + ADDRESS).min(text.len()));
@@ -164,7 +159,7 @@ impl Rules {
             })
             .map_or(end, |found| end.min(at + found));
         let rest = text.get(at..end)?;
-        // An `@` after `?` or `#`, or of a path that follows a port, belongs to no user.
+        // An `@` after `?` or `#`, or in a path after a port, does not follow a user.
         let before_query = rest.find(['?', '#']);
         let last = rest.rfind('@')?;
         let ats = rest.match_indices('@').map(|(found, _)| found);
@@ -207,7 +202,7 @@ impl Rules {
     }
 }
 
-/// A user's name that is no name.
+/// Whether the user part of a URL is a token.
 fn is_token(user: &str) -> bool {
     let written = user
         .chars()
@@ -216,7 +211,8 @@ fn is_token(user: &str) -> bool {
     user.len() >= 16 && written && digits >= 2 && user.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
-/// Whether what begins `at` is not the middle of a word; an escaped line break before it is none.
+/// Whether `at` is at the beginning of a word; an escaped line break before it does not count as
+/// part of the word.
 pub(crate) fn begins_word(text: &str, at: usize) -> bool {
     let mut before = text[..at].chars().rev();
     match before.next() {
@@ -228,7 +224,7 @@ pub(crate) fn begins_word(text: &str, at: usize) -> bool {
     }
 }
 
-/// Whether `before` ends with a byte in the escape of an address: `%3D`.
+/// Whether `before` ends with a percent-encoded byte such as `%3D`.
 fn is_escape(before: &str) -> bool {
     let Some(tail) = before.len().checked_sub(3).and_then(|at| before.get(at..)) else {
         return false;

@@ -8,20 +8,20 @@
 
 use crate::rules::Rules;
 
-/// Around a form's secret.
+/// Opens the secret of a form.
 const OPEN: char = '\u{ab}';
 const CLOSE: char = '\u{bb}';
 
-/// A form with its random parts drawn.
+/// A form with its random parts filled in.
 #[derive(Debug, Clone)]
 pub struct Labelled {
-    /// As it would stand in a text.
+    /// The text with the secrets.
     pub text: String,
-    /// What of it must go.
+    /// The secrets to be redacted.
     pub secrets: Vec<String>,
 }
 
-/// Forms written before the rules, and beside them.
+/// Forms written before the rules, and forms written with them.
 #[must_use]
 pub fn forms() -> [Vec<&'static str>; 2] {
     let read = |page: &'static str| {
@@ -36,14 +36,14 @@ pub fn forms() -> [Vec<&'static str>; 2] {
     ]
 }
 
-/// Lines that hold no secret: of this repository's code, pages, lock file and history, and drawn
-/// ones with hashes, UUIDs, digests, keys for all to see, and logs.
+/// Lines without secrets: from this repository's code, pages, lock file and history, and generated
+/// ones with hashes, UUIDs, digests, public keys and logs.
 #[must_use]
 pub fn innocent() -> Vec<&'static str> {
     include_str!("testing/innocent.txt").lines().collect()
 }
 
-/// A form drawn with `seed`.
+/// A form with its random parts filled in from `seed`.
 #[must_use]
 pub fn drawn(form: &str, seed: u64) -> Labelled {
     let mut state = seed ^ 0x9e37_79b9_7f4a_7c15;
@@ -117,7 +117,7 @@ fn random(letter: char, count: usize, next: &mut dyn FnMut(usize) -> usize) -> S
     drawn.collect()
 }
 
-/// Whether nothing of the secrets is left: no eight characters in a row, and no shorter part whole.
+/// Whether no part of a secret is left: no run of eight characters, and no shorter secret.
 #[must_use]
 pub fn is_clean(rules: &Rules, labelled: &Labelled) -> bool {
     let text = rules.redact(&labelled.text).text;

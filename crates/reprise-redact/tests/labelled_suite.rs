@@ -1,5 +1,5 @@
-//! What the rules find and what they leave alone, over the labelled suite. `cargo bench -p
-//! reprise-redact` prints the figures.
+//! Recall and false alarms of the rules on the labelled suite. `cargo bench -p reprise-redact`
+//! prints the figures.
 
 use reprise_redact::testing::{drawn, forms, innocent, is_clean};
 use reprise_redact::{Rules, RulesError};
@@ -65,7 +65,7 @@ fn the_suite_holds_what_it_says() {
     assert!(forms().iter().flatten().all(|form| form.contains('\u{ab}')));
 }
 
-/// Without it, a form stays that it alone finds, or a line is touched that it alone keeps.
+/// Removing any rule misses a form that only it finds, or touches a line that only it protects.
 #[test]
 fn no_rule_can_be_taken_away_unnoticed() {
     let page: toml_edit::DocumentMut = include_str!("../src/rules.toml").parse().unwrap();

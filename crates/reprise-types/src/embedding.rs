@@ -47,19 +47,14 @@ pub enum VectorError {
     #[error(
         "the vector has {got} numbers, its space has {expected}; embed the text with the right model"
     )]
-    Dimensions {
-        got: usize,
-        expected: usize,
-    },
+    Dimensions { got: usize, expected: usize },
     #[error("the vector's number {index} is not finite; embed the text again")]
     NotFinite {
         /// The first such index.
         index: usize,
     },
     #[error("the vector's length is {norm}, not 1; normalise it before storing")]
-    NotUnit {
-        norm: f32,
-    },
+    NotUnit { norm: f32 },
 }
 
 /// Accepts a finite vector of `expected` numbers and Euclidean length 1 within

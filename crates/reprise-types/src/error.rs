@@ -38,9 +38,7 @@ pub enum MemoryError {
     #[error("{message}")]
     Invalid { message: String },
     #[error("{message}")]
-    Storage {
-        message: String,
-    },
+    Storage { message: String },
 }
 
 impl MemoryError {
@@ -75,7 +73,5 @@ pub enum EmbedError {
     #[error("the model answered with an unusable vector ({message}); run `reprise models verify`")]
     BadOutput { message: String },
     #[error("the inference engine failed: {message}; run `reprise doctor`")]
-    Engine {
-        message: String,
-    },
+    Engine { message: String },
 }

@@ -22,21 +22,15 @@ pub enum UserIdError {
     Empty,
     /// Longer than a directory name should be.
     #[error("the user id has {got} bytes; use at most {USER_ID_BYTES_MAX}")]
-    TooLong {
-        got: usize,
-    },
+    TooLong { got: usize },
     /// Could be read as a hidden file or a parent directory.
     #[error(
         "the user id `{got}` starts with a dot; user ids name directories, use letters and digits first"
     )]
-    LeadingDot {
-        got: String,
-    },
+    LeadingDot { got: String },
     /// A character that is not safe in a file name.
     #[error("the user id contains {character:?}; use letters, digits and . _ - @ + only")]
-    Character {
-        character: char,
-    },
+    Character { character: char },
 }
 
 impl UserId {

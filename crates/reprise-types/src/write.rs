@@ -37,9 +37,7 @@ pub enum RejectReason {
     },
     /// The vector cannot be stored.
     #[error("{message}")]
-    Vector {
-        message: String,
-    },
+    Vector { message: String },
     /// A field is larger than its limit.
     #[error("{field} has {got} bytes, the limit is {limit}")]
     TooLarge {

@@ -1,6 +1,6 @@
-//! Rewriting one memory's file without what is dead, off its writer: by rule, and when asked.
+//! Compaction of one memory's file, off the writer's thread: automatic, and on request.
 //!
-//! The order of the steps, and one at a time.
+//! One compaction per memory at a time.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use tokio::sync::Semaphore;
 use super::single::SingleFlight;
 use crate::handle::AgentHandle;
 
-/// Of all memories of a process, one is rewritten by rule at a time.
+/// One automatic compaction per process at a time.
 static BY_RULE: Semaphore = Semaphore::const_new(1);
-/// A file that could not be rewritten, for want of room as a rule, is left alone for so long.
+/// Pause after a failed compaction, which is mostly for lack of disk space.
 const AFTER_FAILURE: Duration = Duration::from_mins(10);
-/// What was written meanwhile is carried over in so many rounds at most,
+/// Most rounds of copying what was written meanwhile,
 const CATCH_UPS_MAX: usize = 8;
-/// until this much is left for the writer.
+/// until at most this much is left for the writer's thread.
 const LEFT_BYTES: u64 = 256 * 1024;
 
-/// The compaction of one memory by rule.
+/// The automatic compaction of one memory.
 #[derive(Debug)]
 pub(super) struct CompactionByRule {
     handle: AgentHandle,
@@ -38,7 +38,7 @@ impl CompactionByRule {
         }
     }
 
-    /// Starts the task, unless it runs or has failed lately.
+    /// Starts the task, unless it runs or failed recently.
     pub(super) fn start_if_due(&self) {
         let failed = *self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         if failed.is_some_and(|at| at.elapsed() < AFTER_FAILURE) {
@@ -68,9 +68,9 @@ impl CompactionByRule {
     }
 }
 
-/// Rewrites a memory's file. Its writer begins and ends it, and commits in between; whoever asks
-/// while one runs waits for that and then for one of his own, which leaves out what was forgotten
-/// meanwhile.
+/// Compacts a memory's file. The writer's thread starts and finishes it, and commits in between. A
+/// request during a running compaction waits for it and then runs another, which drops what was
+/// forgotten meanwhile.
 pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, MemoryError> {
     let turns = handle.compactions();
     let _turn = turns.lock().await;
@@ -94,7 +94,7 @@ pub(crate) async fn compact(handle: &AgentHandle) -> Result<CompactionOutcome, M
     }
 }
 
-/// Carries over what was committed meanwhile, as long as there is much of it.
+/// Copies what was committed meanwhile, while there is much of it.
 fn catch_up(mut done: CompactionCopy, handle: &AgentHandle) -> Result<CompactionCopy, EngineError> {
     for _ in 0..CATCH_UPS_MAX {
         let Some(newest) = handle.newest() else {

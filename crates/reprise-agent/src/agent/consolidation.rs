@@ -1,5 +1,5 @@
-//! Learning's background loop (M56): runs that nobody ended are given up, and the adapter is fitted
-//! anew, off the writer.
+//! The background loop of learning (M56): abandons runs that were never ended, and refits the
+//! adapter off the writer's thread.
 //!
 //! One background task at a time per memory.
 
@@ -8,7 +8,6 @@ use reprise_engine::Engine;
 use super::single::SingleFlight;
 use crate::handle::AgentHandle;
 
-/// The consolidation of one memory.
 pub(super) struct Consolidation {
     handle: AgentHandle,
     single: SingleFlight,
@@ -22,7 +21,7 @@ impl Consolidation {
         }
     }
 
-    /// Starts the task, unless it runs. The fit itself takes no turn of the writer's.
+    /// Starts the task, unless it runs. The fit itself does not occupy the writer.
     pub(super) fn start_if_due(&self) {
         let handle = self.handle.clone();
         self.single.start(|| async move {

@@ -1,4 +1,4 @@
-//! The search graph of one memory, grown while nobody waits for its writer.
+//! Growth of one memory's search graph while its writer is idle.
 //!
 //! One background task at a time per memory, in steps between which commits go first.
 
@@ -7,10 +7,9 @@ use std::time::Instant;
 use super::single::SingleFlight;
 use crate::handle::AgentHandle;
 
-/// Records taken in at a time: some milliseconds, which a commit may have to wait.
+/// Records inserted at a time: a few milliseconds, by which a commit may be delayed.
 const STEP: usize = 8;
 
-/// The growth of one memory's graph.
 #[derive(Debug)]
 pub(super) struct GraphGrowth {
     handle: AgentHandle,
@@ -25,8 +24,8 @@ impl GraphGrowth {
         }
     }
 
-    /// Starts the task, unless it runs. It ends when the graph is whole or the memory closes, and
-    /// rests for as long as it works, so that it never takes more than half a core.
+    /// Starts the task, unless it runs. It ends when the graph is complete or the memory closes,
+    /// and sleeps for as long as it works, so that it uses at most half a core.
     pub(super) fn start_if_due(&self) {
         let handle = self.handle.clone();
         self.single.start(|| async move {

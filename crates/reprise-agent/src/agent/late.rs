@@ -9,10 +9,8 @@ use super::single::SingleFlight;
 use crate::embedder::{EmbedPool, PoolError};
 use crate::handle::AgentHandle;
 
-/// Texts embedded between two commits.
 const BATCH: usize = 32;
 
-/// The late embedding of one memory.
 #[derive(Debug)]
 pub(super) struct LateEmbedding {
     pool: EmbedPool,
@@ -92,7 +90,7 @@ pub(crate) async fn embed_some(
     Ok(model && !waiting.is_empty())
 }
 
-/// Keeps vectors; answers how many, and whether older texts wait for this model now.
+/// Stores vectors; returns how many, and whether older texts need this model now.
 fn take(
     engine: &mut Engine,
     vectors: Vec<(RecordId, EmbeddingSpace, Vec<f32>)>,

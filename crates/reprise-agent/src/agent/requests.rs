@@ -1,6 +1,6 @@
 //! The recalls and writes of one memory, each on a task of its own.
 //!
-//! The way of a question, in its time box and on the newest snapshot, and of records to the writer.
+//! A recall runs within its time budget on the newest snapshot; a write goes to the writer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,10 +24,10 @@ use crate::second;
 use crate::stages::Stages;
 use crate::supervisor::Directory;
 
-/// Of the recall budget, the embedder may use four fifths: the search needs the rest.
+/// Share of the recall budget for the embedder; the search needs the rest.
 const EMBED_SHARE: (u32, u32) = (4, 5);
 
-/// What a recall needs. Cheap to clone.
+/// The context of recalls and writes. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Requests {
     pub(super) config: Arc<MemoryConfig>,
@@ -37,7 +37,7 @@ pub(super) struct Requests {
     pub(super) directory: Arc<Directory>,
 }
 
-/// The vector of a question, or why it has none.
+/// The vector of a query, or why it has none.
 enum Question {
     Here(Arc<Embedding>),
     None,
@@ -68,7 +68,7 @@ impl Asked {
 }
 
 impl Requests {
-    /// Answers within the budget, which began when the request was admitted.
+    /// Answers within the budget, which begins when the request is admitted.
     pub(super) async fn recall(
         self,
         request: RecallRequest,
@@ -83,7 +83,7 @@ impl Requests {
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
     }
 
-    /// Keeps records, embedded where there is a model; answered once they are on disk and findable.
+    /// Stores records, embedded where there is a model; answers once they are on disk and findable.
     pub(super) async fn ingest(
         self,
         mut records: Vec<NewRecord>,
@@ -98,7 +98,7 @@ impl Requests {
         let (reply, answer) = oneshot::channel();
         let job = Job::Observe(Observe::new(records, reply.into()));
         if let Err(undone) = self.handle.send(job).await {
-            // Closed meanwhile: its successor gets them.
+            // Closed meanwhile: the records go to the successor.
             self.directory.work(self.handle.user(), undone).await;
         }
         let outcomes = answer.await;
@@ -173,11 +173,11 @@ impl Requests {
             top_k: second::candidates(config, top_k),
             ..request
         };
-        // Taken last: what was kept while the question was embedded is in it.
+        // Taken last, so that it has what was stored while the query was embedded.
         let snapshot = self.handle.snapshot()?;
         let (settings, stages) = (Arc::clone(config), Arc::clone(&self.stages));
         let searched = tokio::task::spawn_blocking(move || {
-            // The permit is held until the work ends, even where nobody waits for it any more.
+            // The permit is held until the work ends, even where the caller has gone.
             let _permit = permit;
             let began = Instant::now();
             let recall = search(&settings, &snapshot, &request, &vector, others);
@@ -203,7 +203,7 @@ impl Requests {
     }
 }
 
-/// Searches for a question and for other wordings of it.
+/// Searches for a query and its expansions.
 fn search(
     config: &MemoryConfig,
     snapshot: &Snapshot,
@@ -245,7 +245,7 @@ fn search(
     with_wordings(recall, others, request.top_k)
 }
 
-/// What a later outcome may give credit to.
+/// The receipt, by which a later outcome can give credit.
 fn receipt_of(recall: &Recall, query: Option<&Embedding>, at: DateTime<Utc>) -> Receipt {
     Receipt {
         recall_id: recall.recall_id,

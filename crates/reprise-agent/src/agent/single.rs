@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Lets one task run, and the next once it has ended.
+/// Permits one running task; another can start once it has ended.
 #[derive(Debug, Default)]
 pub(super) struct SingleFlight {
     running: Arc<AtomicBool>,
 }
 
-/// Makes room for the next task, also where this one panics.
+/// Permits the next task when dropped, also after a panic.
 struct Turn(Arc<AtomicBool>);
 
 impl Drop for Turn {

@@ -1,7 +1,5 @@
-//! Tending one memory while nobody asks: what is to be done is found out beside the writer, within
-//! a budget, and done in one visit.
-//!
-//! One memory of a process at a time.
+//! Maintenance of one memory while it is idle: the work is computed off the writer's thread, within
+//! a time budget, and applied in one job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,17 +11,16 @@ use super::single::SingleFlight;
 use crate::config::MemoryConfig;
 use crate::handle::AgentHandle;
 
-/// Of all memories of a process, one is looked through at a time.
+/// One memory per process at a time.
 static ONE: Semaphore = Semaphore::const_new(1);
-/// Records that have to come before a memory is looked through again.
+/// New records needed before a memory is examined again.
 const NEW_RECORDS: usize = 64;
 
-/// The tending of one memory.
 pub(super) struct Tending {
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
     single: SingleFlight,
-    /// Live records at the last look; at first those that were there when it was opened.
+    /// Live records at the last examination; initially those at opening.
     seen: Arc<AtomicUsize>,
 }
 
@@ -37,7 +34,7 @@ impl Tending {
         }
     }
 
-    /// Starts the task where enough is new and nobody asks; unless it runs.
+    /// Starts the task where the memory is idle and enough is new, unless it runs.
     pub(super) fn start_if_due(&self) {
         let (Some(tend), Some(memory)) = (self.config.tend.clone(), self.handle.newest()) else {
             return;

@@ -1,4 +1,4 @@
-//! The chores of one memory: texts embedded late, and the file rewritten by rule.
+//! Maintenance of one memory: late embedding and automatic compaction.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -38,7 +38,7 @@ fn tried(bench: &Bench, text: &str) -> usize {
     order.iter().filter(|embedded| *embedded == text).count()
 }
 
-/// Keeps texts, one after the other, each of which is tried when it is kept and once more late.
+/// Stores texts one by one; each is tried when it is stored and once more late.
 async fn rounds(bench: &Bench, service: &MemoryService, what: &str) {
     for round in 0..5 {
         let text = format!("{what} {round}");
@@ -67,7 +67,7 @@ async fn a_model_that_is_not_the_configured_one_is_not_asked_again_and_again() {
     bench.config.space = Some(foreign());
     let service = bench.start().await;
     rounds(&bench, &service, "of no use").await;
-    // Once when it was kept and once late: its vector is of no use here, and stays so.
+    // Tried once when stored and once late: this text can never be embedded.
     assert!((0..5).all(|round| tried(&bench, &format!("of no use {round}")) == 2));
     assert_eq!(stats(&service).await.unembedded, 5);
     assert!(service.shut_down().await.is_clean());
@@ -112,7 +112,7 @@ async fn a_file_that_is_half_dead_is_rewritten_by_itself_beside_a_writer() {
     assert_eq!(stats(&service).await.compacted_to, 0);
     let stop = Arc::new(AtomicBool::new(false));
     let writer = writing(&service, &stop);
-    // Each checkpoint makes the one before it superfluous.
+    // Each checkpoint makes the previous one dead.
     until(async || {
         let user = ada();
         let saved = service.with_engine(&user, Engine::checkpoint);
@@ -133,7 +133,7 @@ async fn a_file_that_is_half_dead_is_rewritten_by_itself_beside_a_writer() {
     assert!(service.shut_down().await.is_clean());
 }
 
-/// The one thread that may block stands still: whoever copies the file elsewhere waits for it.
+/// The only blocking thread is occupied, so a copy on another thread has to wait.
 #[test]
 fn a_writer_takes_writes_while_its_file_is_copied() {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();

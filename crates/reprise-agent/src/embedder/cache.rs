@@ -1,4 +1,4 @@
-//! The vectors of recent questions: people and agents ask the same thing several times.
+//! A cache of query vectors: people and agents repeat queries.
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lru::LruCache;
 use reprise_types::{Embedding, EmbeddingSpace};
 
-/// Least recently used goes first; without room for one it holds none.
+/// Least recently used is evicted first; with capacity 0 it caches nothing.
 #[derive(Debug)]
 pub(super) struct QueryCache(Option<Mutex<LruCache<String, Arc<Embedding>>>>);
 
@@ -24,8 +24,8 @@ impl QueryCache {
         self.with(|held| held.put(text.to_owned(), Arc::clone(embedding)));
     }
 
-    /// Forgets everything where it is of another space: another model has been opened, and vectors
-    /// of two spaces are never compared.
+    /// Clears the cache where it is of another space: another model was opened, and vectors of two
+    /// spaces are never compared.
     pub(super) fn keep_only(&self, space: &EmbeddingSpace) {
         self.with(|held| {
             if held

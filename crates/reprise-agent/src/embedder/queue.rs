@@ -1,6 +1,4 @@
 //! The two queues in front of the embedder threads.
-//!
-//! Order, bounds, the end, and the counts.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -11,13 +9,13 @@ use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::types::{PoolError, PoolStats};
 
-/// One text on its way.
+/// One text to be embedded.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) text: String,
     pub(super) since: Instant,
     pub(super) reply: oneshot::Sender<Result<Embedding, PoolError>>,
-    /// A document's place among those waiting, given back when a thread takes it.
+    /// A document's slot in the queue, released when a thread takes it.
     pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
@@ -35,42 +33,41 @@ struct Inner {
     alive: usize,
     stats: PoolStats,
     refused: Option<(Instant, EmbedError)>,
-    /// Queries taken since the last document while documents waited.
+    /// Consecutive queries taken while documents waited.
     in_a_row: usize,
 }
 
-/// After so many queries a document that waits has its turn: whoever keeps something waits for it
-/// as well.
+/// After so many consecutive queries a waiting document is taken, so that writes are not starved.
 const QUERIES_IN_A_ROW: usize = 4;
 
-/// Texts waiting from which another thread opens an embedder of its own: fewer are done sooner by
-/// those that are open than a model is loaded.
+/// Queue length from which another thread opens an embedder: fewer texts are done before a model is
+/// loaded.
 const BACKLOG: usize = 4;
 
-/// A thread as the queue sees it.
+/// State of a thread that asks for work.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taker {
-    /// Takes whatever comes; else it is woken by a backlog only, to open its embedder.
+    /// Takes any text; otherwise it is woken by a backlog only, to open its embedder.
     pub(super) is_keen: bool,
-    /// Has an embedder that it would give back after so long without a text.
+    /// Idle time after which it closes its embedder, if it has one.
     pub(super) sleep_after: Option<Duration>,
 }
 
-/// What a thread is to do next.
+/// The next action of a thread.
 #[derive(Debug)]
 pub(super) enum Next {
-    /// Embed this text; whether it is a query.
+    /// Embed this text; `true` for a query.
     Embed(Job, bool),
-    /// Texts pile up: open an embedder and help.
+    /// There is a backlog: open an embedder and help.
     Help,
-    /// Nothing has come for long: give the embedder's memory back.
+    /// Idle for long: close the embedder to free its memory.
     Sleep,
     /// The pool is closed and nothing waits.
     End,
 }
 
 impl Inner {
-    /// The first text that somebody still waits for, and whether it is a query.
+    /// The first text whose caller still waits, and whether it is a query.
     fn take(&mut self) -> Option<(Job, bool)> {
         loop {
             let turn = self.in_a_row >= QUERIES_IN_A_ROW && !self.documents.is_empty();
@@ -103,7 +100,7 @@ impl Queue {
         }
     }
 
-    /// No lock is held while foreign code runs, so a poisoned one still guards a whole value.
+    /// No foreign code runs under the lock, so the value behind a poisoned one is consistent.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -113,7 +110,7 @@ impl Queue {
         if inner.closed || inner.alive == 0 {
             return Err(PoolError::Closed);
         }
-        // Those whose asker has left make room for those who wait.
+        // Drops queries whose caller has gone.
         if inner.queries.len() >= most {
             let before = inner.queries.len();
             inner.queries.retain(|job| !job.reply.is_closed());
@@ -144,7 +141,7 @@ impl Queue {
         Ok(())
     }
 
-    /// What a thread is to do next, queries first; waits for it.
+    /// Waits for the next action of a thread, queries first.
     pub(super) fn next(&self, taker: Taker) -> Next {
         let since = Instant::now();
         let mut inner = self.lock();
@@ -153,8 +150,8 @@ impl Queue {
             if !taker.is_keen && waiting >= BACKLOG {
                 return Next::Help;
             }
-            // What is left of a closed pool is the keen ones' to finish: nobody would wake a thread
-            // that waited here for them to be done.
+            // The keen threads finish the queue of a closed pool; others end now, as nothing would
+            // wake them later.
             if inner.closed && (waiting == 0 || !taker.is_keen) {
                 return Next::End;
             }
@@ -185,12 +182,13 @@ impl Queue {
         self.wake.notify_all();
     }
 
-    /// A thread begins.
+    /// Counts a thread that starts.
     pub(super) fn enter(&self) {
         self.lock().alive += 1;
     }
 
-    /// A thread ends; the last one answers whoever still waits by dropping the texts.
+    /// Counts a thread that ends; the last one drops the queued texts, so that their callers get an
+    /// error.
     pub(super) fn leave(&self) {
         let mut inner = self.lock();
         inner.alive -= 1;
@@ -208,7 +206,7 @@ impl Queue {
         self.lock().stats
     }
 
-    /// Why no embedder could be opened a moment ago, while it is too early to try again.
+    /// The error of the last failed opening, while it is too early to retry.
     pub(super) fn refused(&self, now: Instant) -> Option<EmbedError> {
         let inner = self.lock();
         let (until, error) = inner.refused.as_ref()?;

@@ -1,4 +1,4 @@
-//! What the pool and its threads share.
+//! State shared by the pool and its threads.
 
 use std::fmt;
 use std::sync::Arc;

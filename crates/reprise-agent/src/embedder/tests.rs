@@ -1,4 +1,4 @@
-//! Order, bounds, and every way in which a model can misbehave.
+//! Order, bounds, and misbehaving models.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -278,7 +278,7 @@ async fn an_idle_pool_gives_its_models_back_and_the_next_text_brings_one() {
     pool.query("two").await.unwrap();
     let stats = pool.stats();
     assert_eq!((stats.queries, stats.threads), (2, 1));
-    // The vectors of recent questions are of the same space, and stay.
+    // The cached vectors are of the same space, and stay.
     pool.query("one").await.unwrap();
     assert_eq!(pool.stats().cached, 1);
 }

@@ -1,4 +1,4 @@
-//! What the pool is made with, and what it answers.
+//! Options, errors and counters of the pool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,22 +9,20 @@ use reprise_types::{EmbedError, Embedder};
 pub type OpenEmbedder =
     Arc<dyn Fn() -> Result<Box<dyn Embedder>, EmbedError> + Send + Sync + 'static>;
 
-/// The bounds of a pool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolOptions {
     /// Threads, each with an embedder of its own. At least 1.
     pub threads: usize,
     /// Most queries waiting; one more is refused.
     pub queries_max: usize,
-    /// Most documents waiting; whoever brings one more waits.
+    /// Most documents waiting; a caller with one more waits.
     pub documents_max: usize,
     pub cache_max: usize,
-    /// How long to leave it after an embedder could not be opened.
+    /// Pause after a failed opening of an embedder.
     pub retry: Duration,
-    /// Whether the first thread opens its embedder before there is a text.
+    /// Whether the first thread opens its embedder before the first text.
     pub opens_at_once: bool,
-    /// Without a text for so long, the first thread gives its embedder's memory back; the next text
-    /// opens it again.
+    /// Idle time after which the first thread closes its embedder; the next text opens it again.
     pub sleep_after: Duration,
     /// The same for the other threads, which open theirs only while many texts wait.
     pub helpers_sleep_after: Duration,
@@ -61,14 +59,14 @@ pub enum PoolError {
     Closed,
 }
 
-/// What the pool did, in numbers.
+/// Counters of the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct PoolStats {
     pub queries: u64,
     pub documents: u64,
     /// Queries answered from the cache.
     pub cached: u64,
-    /// Texts dropped because their asker had left.
+    /// Texts dropped because their caller had gone.
     pub cancelled: u64,
     /// Texts that could not be embedded.
     pub failed: u64,
@@ -78,9 +76,9 @@ pub struct PoolStats {
     pub queries_waiting_max: usize,
     /// Most documents that ever waited at once.
     pub documents_waiting_max: usize,
-    /// Microseconds within embedders, summed over the threads.
+    /// Microseconds spent in embedders, summed over the threads.
     pub embed_us: u64,
-    /// Microseconds that texts waited, summed.
+    /// Microseconds that texts spent in the queues, summed.
     pub wait_us: u64,
     /// Threads alive.
     pub threads: usize,

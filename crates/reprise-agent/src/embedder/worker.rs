@@ -1,6 +1,6 @@
 //! One embedder thread.
 //!
-//! Opening, embedding, and surviving whatever the model does.
+//! Opens its embedder, embeds texts, and survives failures and panics of the model.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use super::queue::{Next, Taker};
 use super::shared::Shared;
 use super::types::{PoolError, PoolOptions};
 
-/// How long a helper without a model leaves a backlog to the first thread.
+/// Pause of a helper that could not open a model.
 const HELP_AGAIN: Duration = Duration::from_millis(100);
 
-/// Which part a thread plays.
+/// The role of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
     /// Takes every text.
     First,
-    /// Opens an embedder while texts pile up.
+    /// Helps while there is a backlog.
     Helper,
 }
 
-/// Starts a thread; whether the system gave one.
+/// Starts a thread; `false` where the system refused.
 pub(super) fn spawn(
     number: usize,
     part: Part,
@@ -43,7 +43,7 @@ pub(super) fn spawn(
     started.is_ok()
 }
 
-/// Counts the thread out however it ends.
+/// Counts the thread as ended, however it ends.
 struct Presence {
     shared: Arc<Shared>,
     alive: watch::Sender<usize>,
@@ -69,7 +69,7 @@ fn run(part: Part, shared: &Shared) {
     } else {
         helpers_sleep_after
     };
-    // Opened before the first text, which then need not wait; a refusal is kept for the askers.
+    // Opened before the first text, which then need not wait; a failure is kept for the callers.
     let mut embedder = None;
     if is_first && opens_at_once {
         embedder = open(shared).ok();
@@ -84,7 +84,7 @@ fn run(part: Part, shared: &Shared) {
             Next::Help => {
                 embedder = open(shared).ok();
                 if embedder.is_none() {
-                    // The first thread tells the askers why there is none.
+                    // The first thread reports the failure to the callers.
                     std::thread::sleep(HELP_AGAIN);
                 }
                 continue;
@@ -108,7 +108,7 @@ fn run(part: Part, shared: &Shared) {
             *counter += 1;
             stats.embed_us += took;
         });
-        // An asker that left meanwhile has no use for the answer.
+        // The caller may have gone meanwhile.
         let _left = job.reply.send(result).is_err();
     }
 }
@@ -138,7 +138,7 @@ fn open(shared: &Shared) -> Result<Box<dyn Embedder>, EmbedError> {
     opened
 }
 
-/// An embedder that failed or panicked is not trusted with the next text: it is opened anew.
+/// An embedder that failed or panicked is reopened for the next text.
 fn embed(
     shared: &Shared,
     slot: &mut Option<Box<dyn Embedder>>,
@@ -174,7 +174,7 @@ fn embed(
     Ok(Embedding { space, vector })
 }
 
-/// An embedder has been given back, or is not trusted any more.
+/// Counts an embedder as closed.
 fn closed(shared: &Shared) {
     shared.queue.count(|stats| stats.embedders_open -= 1);
 }

@@ -1,4 +1,4 @@
-//! A memory driven by its messages alone, as any actor would.
+//! A memory driven by messages alone, as by any actor.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use crate::MemoryService;
 use crate::job::Reply;
 use crate::testing::{Bench, ada, note, until};
 
-/// Long enough for a machine that does much else.
+/// Long enough for a loaded machine.
 const MS: u64 = 60_000;
 
-/// One request to an agent that lives.
+/// One request to a running agent.
 async fn ask<T: Send + 'static>(
     agent: &ActorRef<MemoryAgentMsg>,
     message: impl FnOnce(Reply<T>) -> MemoryAgentMsg,
@@ -175,7 +175,7 @@ async fn who_gets_no_permit_is_refused_at_once_and_the_place_comes_back() {
         call_t!(agent, ask, MS)
     });
     until(async || bench.controls.standing.load(Ordering::SeqCst) == 1).await;
-    // The one recall under way waits for its vector; the mailbox is empty, and no second gets in.
+    // The one admitted recall waits for its vector; the mailbox is empty, and a second is refused.
     let refused = door.recall(&user).unwrap_err();
     assert_eq!(refused, MemoryError::Overloaded { in_flight: 1 });
     let held = door.call(&user).unwrap();
@@ -235,7 +235,7 @@ async fn what_waits_in_a_closed_agents_mailbox_goes_to_its_successor() {
         };
         let kept = match call_t!(agent, ingest, MS) {
             Ok(kept) => kept,
-            // It was gone before it was asked.
+            // It ended before the request.
             Err(_) => service.observe(&ada(), vec![note("gone")]).await,
         };
         assert!(matches!(kept.unwrap()[..], [WriteOutcome::Inserted { .. }]));

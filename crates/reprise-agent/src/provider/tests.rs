@@ -1,5 +1,4 @@
-//! The loop through the port: recall, work with the answer, say how it went, and be answered
-//! better.
+//! The learning loop through the port: recall, run, outcome, and a better ranking.
 
 mod second;
 

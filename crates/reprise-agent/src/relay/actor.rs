@@ -1,6 +1,4 @@
-//! The actor around a relay: its start, its end, and what happens when it fails.
-//!
-//! The task and its supervision.
+//! The actor of a relay: it supervises the pipeline's task.
 
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{mpsc, watch};
@@ -10,7 +8,7 @@ use super::arguments::MemoryEventRelayArguments;
 use super::handle::RelayHandle;
 use super::pipeline::Pipeline;
 
-/// Requests waiting for a relay.
+/// Most requests queued for a relay.
 const REQUESTS_MAX: usize = 16;
 
 #[derive(Debug)]
@@ -18,7 +16,7 @@ pub(crate) struct MemoryEventRelay;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RelayMsg {
-    /// The pipeline has ended; `Some` says how it failed.
+    /// The pipeline has ended; `Some` with its error.
     NoteEnd(Option<String>),
 }
 
@@ -30,7 +28,7 @@ pub(crate) struct MemoryEventRelayState {
 }
 
 impl Drop for MemoryEventRelayState {
-    /// However the actor ends, the task ends with it.
+    /// The task ends with the actor, however that ends.
     fn drop(&mut self) {
         self.stop.send_replace(true);
         self.handle.connect(None);
@@ -55,7 +53,7 @@ impl Actor for MemoryEventRelay {
         let task = tokio::spawn(async move {
             let pipeline = tokio::spawn(Pipeline::new(arguments, stopped).run(requests));
             let failure = pipeline.await.err().map(|error| error.to_string());
-            // Refused where the actor itself has ended, which is then why the task has.
+            // Fails only where the actor has ended, which then ended the task.
             let _gone = myself.cast(RelayMsg::NoteEnd(failure)).is_err();
         });
         Ok(MemoryEventRelayState {
@@ -87,7 +85,7 @@ impl Actor for MemoryEventRelay {
     ) -> Result<(), ActorProcessingErr> {
         state.stop.send_replace(true);
         if let Some(task) = state.task.take() {
-            // It catches the pipeline's panics itself.
+            // The task catches the pipeline's panics itself.
             let _panicked = task.await.is_err();
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a relay starts from, and every stage of it works with.
+//! The arguments of a relay, shared by all its stages.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use super::map::Mapper;
 use crate::embedder::EmbedPool;
 use crate::supervisor::Directory;
 
-/// What a relay starts from.
 #[derive(Clone)]
 pub(crate) struct MemoryEventRelayArguments {
     pub(crate) binding: SourceBinding,

@@ -1,6 +1,4 @@
-//! What the relay did with every topic, so that nothing is dropped in silence.
-//!
-//! Counting and its bound.
+//! Counters of the relay by topic, so that nothing is dropped silently.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +6,14 @@ use serde::Serialize;
 
 use super::map::MapOutcome;
 
-/// Most topics counted by name; a host that invents names cannot fill the memory.
+/// Most topics counted by name, as a host may generate names.
 const TOPICS_MAX: usize = 1_000;
-/// Where the counts of further topics go.
+/// The topic under which further ones are counted.
 const OTHER: &str = "(other)";
-/// Where events without a readable envelope are counted.
+/// The topic under which events without a readable envelope are counted.
 const UNREADABLE: &str = "(unreadable)";
 
-/// Events by topic and fate.
+/// Events by topic and outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RelayCounters {
     topics: BTreeMap<String, TopicCount>,
@@ -26,13 +24,13 @@ pub struct RelayCounters {
 pub struct TopicCount {
     pub mapped: u64,
     pub records: u64,
-    /// Events that the table leaves out on purpose.
+    /// Events that the table ignores on purpose.
     pub ignored: u64,
     /// Events of a topic that the table does not know.
     pub unknown: u64,
     /// Events that should have been kept and could not be read.
     pub malformed: u64,
-    /// Findings and learnings kept out by the gate.
+    /// Findings and learnings below the gate's thresholds.
     pub gated: u64,
     pub redacted: u64,
 }
@@ -53,7 +51,7 @@ impl RelayCounters {
         }
     }
 
-    /// Counts one value that is no event at all.
+    /// Counts a value that is not an event.
     pub fn count_unreadable(&mut self) {
         self.entry(UNREADABLE).malformed += 1;
     }

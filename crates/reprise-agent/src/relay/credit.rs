@@ -1,6 +1,6 @@
-//! The fourth stage: what a log says of runs, credited to the records they used.
+//! The fourth stage: events of runs, with credit for the records they used.
 //!
-//! Which recall and which records a run's event speaks of, and whose runs they are.
+//! Finds the recall and the records of a run's event, and whether the host reports the run itself.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -16,11 +16,11 @@ use reprise_types::{
 use super::runs::{self, RunSignal, RunTurn};
 use crate::embedder::EmbedPool;
 
-/// Runs remembered as begun by the log itself; the one begun first makes room.
+/// Most runs remembered as begun by the relay; the oldest is dropped.
 const OWN_RUNS_MAX: usize = 1_024;
 
-/// Runs that nobody but the log has begun: only of these it says what they used. A host that begins
-/// its runs itself names that itself.
+/// Runs begun by the relay from the log. Only for these it infers the records used: a host that
+/// begins its runs itself reports them itself.
 #[derive(Debug, Default)]
 pub(super) struct OwnRuns(VecDeque<String>);
 
@@ -42,7 +42,7 @@ impl OwnRuns {
     }
 }
 
-/// The vector of the question that a record holds: the one that a recall of the same words has.
+/// The vector of the query in a record: the one that a recall with the same words has.
 async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<Embedding> {
     let own = record.embedding.as_ref()?;
     if let Cow::Borrowed(_) = subject(&record.text) {
@@ -52,7 +52,7 @@ async fn question(pool: &EmbedPool, record: &NewRecord) -> Option<Embedding> {
     Some(Arc::unwrap_or_clone(asked))
 }
 
-/// What one parcel's events say of runs, ready for the engine.
+/// The run events of one batch, ready for the engine.
 #[derive(Clone)]
 pub(super) struct Credits {
     of_runs: Vec<Credited>,
@@ -60,7 +60,7 @@ pub(super) struct Credits {
     told: Arc<AtomicBool>,
 }
 
-/// One thing said of a run.
+/// One event of a run.
 #[derive(Clone)]
 struct Credited {
     signal: RunSignal,
@@ -69,7 +69,7 @@ struct Credited {
 }
 
 impl Credits {
-    /// What `signals` say, each with the place of the record that holds its question.
+    /// The events of `signals`, each with the index of the record that holds its query.
     pub(super) async fn of(
         signals: Vec<(RunSignal, usize)>,
         records: &[NewRecord],
@@ -96,7 +96,7 @@ impl Credits {
         }
     }
 
-    /// The runs of which more is known by now: how they ended, or what came of them.
+    /// The runs that ended or were revised.
     pub(super) fn judged(&self) -> Vec<String> {
         let judged = self.of_runs.iter().filter(|credited| {
             matches!(
@@ -107,22 +107,22 @@ impl Credits {
         judged.map(|one| one.signal.run_id.clone()).collect()
     }
 
-    /// Whether the engine has not heard of it yet.
+    /// Whether the engine does not have them yet.
     pub(super) fn are_due(&self) -> bool {
         !self.of_runs.is_empty() && !self.told.load(Ordering::Acquire)
     }
 
-    /// Tells the engine. Whatever it refuses was said before, or makes no sense: a record is never
-    /// held up by it.
-    pub(super) fn tell(self, engine: &mut Engine) {
+    /// Passes the events to the engine. A refused one was a repetition or is invalid, and never
+    /// blocks the records.
+    pub(super) fn apply(self, engine: &mut Engine) {
         self.told.store(true, Ordering::Release);
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         for credit in self.of_runs {
-            if let Err(error) = credit.tell(engine, &mut own) {
+            if let Err(error) = credit.apply(engine, &mut own) {
                 tracing::debug!(%error, "something said of a run was refused");
             }
         }
-        // A log may hold runs that nobody ended.
+        // A log may hold runs that were never ended.
         if let Err(error) = engine.sweep_runs() {
             tracing::warn!(%error, "stale runs could not be given up");
         }
@@ -130,7 +130,7 @@ impl Credits {
 }
 
 impl Credited {
-    fn tell(self, engine: &mut Engine, own: &mut OwnRuns) -> Result<(), EngineError> {
+    fn apply(self, engine: &mut Engine, own: &mut OwnRuns) -> Result<(), EngineError> {
         let RunSignal {
             run_id,
             at,
@@ -139,12 +139,12 @@ impl Credited {
             said,
         } = self.signal;
         let at = at.unwrap_or(self.now);
-        // Words that look like ids, and ids of other memories, are nobody's fault.
+        // Ignores words that look like ids, and ids of other memories.
         let snapshot = engine.snapshot();
         cited.retain(|record| snapshot.get(*record).is_some());
         let receipt = engine.learning().receipt_of(&run_id);
         if let Some(returned) = receipt.map(|receipt| &receipt.records) {
-            // Credit can go to nothing else.
+            // Only recalled records can get credit.
             cited.retain(|record| returned.contains(record));
             let quotes = |record: &&RecordId| is_quoted(&snapshot, **record, &said);
             let mut quoted: Vec<RecordId> = returned.iter().filter(quotes).copied().collect();
@@ -186,8 +186,8 @@ impl Credited {
     }
 }
 
-/// Whether a recalled record's text stands in what the run said. Requests and plans do not count: a
-/// run repeats its own request, and so those that were like it.
+/// Whether the run's output quotes a recalled record. Requests and plans do not count: a run
+/// repeats its own request, and with it similar ones.
 fn is_quoted(snapshot: &Snapshot, record: RecordId, said: &str) -> bool {
     let Some(Ok(record)) = snapshot.get(record) else {
         return false;

@@ -1,4 +1,4 @@
-//! The forms in which hosts deliver an event, read into one.
+//! Decoding of the envelope forms in which hosts deliver an event.
 //!
 //! The API and JSONL record, the bus event with its `committed_event`, the documented top-level
 //! envelope, the WebSocket frame.
@@ -18,26 +18,25 @@ pub struct Event {
     pub seq: Option<u64>,
     /// When it happened; `None` where the form does not say.
     pub timestamp: Option<DateTime<Utc>>,
-    /// Who emitted it, or empty.
+    /// The emitter, or empty.
     pub actor_id: String,
-    /// As the host wrote it: never used to choose a store, kept for the record only.
+    /// As the host wrote it: stored for information, never used to choose a store.
     pub user_id: String,
     /// The stored row's own session, where the form carries one.
     pub session_id: Option<String>,
-    /// What it says, without the envelope.
+    /// The payload, without the envelope.
     pub payload: Value,
 }
 
-/// Why a value is not an event. The sentence names what is missing.
+/// Why a value is not an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
-    /// Not a JSON object.
     #[error("the event is not a JSON object; send one object per event")]
     NotAnObject,
-    /// No name in any of the known places.
+    /// No type in any of the known fields.
     #[error("the event has no `event_type` or `topic`; send it as the host's log exports it")]
     NoType,
-    /// No id in any of the known places.
+    /// No id in any of the known fields.
     #[error(
         "the `{event_type}` event has no `event_id`; without it a replay could not be recognised"
     )]
@@ -45,17 +44,14 @@ pub enum EventError {
     /// An id or type too long to be one.
     #[error("the event's `{field}` has {got} bytes, the limit is {IDENTIFIER_BYTES_MAX}")]
     TooLong { field: &'static str, got: usize },
-    /// A time in no known dialect.
+    /// A time in no known format.
     #[error("{message}")]
-    Timestamp {
-        /// The parser's sentence.
-        message: String,
-    },
+    Timestamp { message: String },
 }
 
 impl Event {
-    /// Reads any known form. Where a bus event carries `committed_event`, that is the truth about
-    /// id, type, time and actor.
+    /// Reads any known form. Where a bus event carries `committed_event`, its id, type, time and
+    /// actor are used.
     pub fn read(value: Value) -> Result<Self, EventError> {
         let Value::Object(mut outer) = value else {
             return Err(EventError::NotAnObject);
@@ -99,7 +95,7 @@ impl Event {
         })
     }
 
-    /// The log position of a value that may not be a readable event, so that a reader can pass it.
+    /// The log position of a value that may not be a readable event, so that a reader can skip it.
     #[must_use]
     pub fn seq_of(value: &Value) -> Option<u64> {
         value
@@ -123,8 +119,8 @@ fn bounded(field: &'static str, text: String) -> Result<String, EventError> {
     Ok(text)
 }
 
-/// Removes `committed_event` and undoes the `{"value": ...}` wrapping of payloads that were no
-/// object.
+/// Removes `committed_event` and unwraps `{"value": ...}`, in which payloads that are no object are
+/// wrapped.
 fn take_committed(payload: &mut Value) -> Option<Map<String, Value>> {
     let map = payload.as_object_mut()?;
     let Some(Value::Object(committed)) = map.remove("committed_event") else {

@@ -1,6 +1,4 @@
-//! The first stage: events from the host, in order, each once.
-//!
-//! The seam to the host, and the place in its log.
+//! The first stage: reads events from the host, in order, each once.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +9,10 @@ use serde_json::Value;
 
 use super::decode::Event;
 
-/// Events read from the log at a time.
 const PAGE: u32 = 512;
 
-/// Binds a source of events to the one user whose memory they become. An event's own `user_id`
-/// is never asked: hosts write `system` there.
+/// Binds a source of events to one user's memory. An event's own `user_id` is not used: hosts write
+/// `system` there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceBinding {
     /// Names the source; the store keeps one cursor per stream.
@@ -27,17 +24,16 @@ pub struct SourceBinding {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the host's event log cannot be read ({message}); the relay tries again")]
 pub struct FeedError {
-    /// The host's words.
+    /// The host's error.
     pub message: String,
 }
 
 /// A host's events, in any envelope form that [`super::Event::read`] knows.
 #[async_trait]
 pub trait EventFeed: Send + Sync {
-    /// The next events as they happen; `None` once the host has ended. May lose and repeat events:
-    /// the log is the truth. An empty batch says that some may have been missed, as before the
-    /// first event of every new subscription: the relay then reads the log. Dropping the future
-    /// loses nothing.
+    /// The next live events; `None` once the host has ended. May lose and repeat events, as the
+    /// relay can read the log. An empty batch means that some may have been missed, as before the
+    /// first event of every new subscription: the relay then reads the log. Cancel-safe.
     async fn next(&mut self) -> Option<Vec<Value>>;
 
     /// Logged events after `since_seq`, ascending, at most `limit`; empty at the end.
@@ -47,7 +43,7 @@ pub trait EventFeed: Send + Sync {
     async fn latest_seq(&mut self) -> Result<u64, FeedError>;
 }
 
-/// Makes a feed; asked again when a relay is restarted.
+/// Creates a feed; called again when a relay is restarted.
 #[derive(Clone)]
 pub struct FeedSource(pub Arc<dyn Fn() -> Box<dyn EventFeed> + Send + Sync>);
 
@@ -57,21 +53,21 @@ impl fmt::Debug for FeedSource {
     }
 }
 
-/// A host's events with the place up to which they were looked at.
+/// A feed with the position up to which it was read.
 pub(super) struct Reader {
     feed: Box<dyn EventFeed>,
-    /// The last position looked at.
+    /// The last position read.
     seen: u64,
 }
 
-/// What a batch of live events holds that was not looked at yet.
+/// A batch of live events, sorted by position.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Live {
-    /// New ones, up to the first gap.
+    /// New events, up to the first gap.
     pub(super) fresh: Vec<Value>,
-    /// Known by their position.
+    /// Number of events already read, by position.
     pub(super) repeated: u64,
-    /// Some are missing: the log has them.
+    /// Whether some are missing and must be read from the log.
     pub(super) gap: bool,
 }
 
@@ -81,7 +77,7 @@ impl Reader {
         Self { feed, seen: 0 }
     }
 
-    /// The place to read on from.
+    /// Sets the position to read from.
     pub(super) fn begin(&mut self, seen: u64) {
         self.seen = seen;
     }
@@ -90,12 +86,12 @@ impl Reader {
         self.seen
     }
 
-    /// Everything up to `seq` is taken.
+    /// Advances the position to `seq`.
     pub(super) fn pass(&mut self, seq: u64) {
         self.seen = seq;
     }
 
-    /// The next events as they happen (see [`EventFeed::next`]).
+    /// The next live events (see [`EventFeed::next`]).
     pub(super) async fn next(&mut self) -> Option<Vec<Value>> {
         self.feed.next().await
     }
@@ -107,7 +103,7 @@ impl Reader {
         Ok(last.filter(|last| *last > self.seen).map(|_| page))
     }
 
-    /// Logged events after `since`, at most `limit`, whatever was looked at.
+    /// Logged events after `since`, at most `limit`, whatever the position.
     pub(super) async fn logged(&mut self, since: u64, limit: u32) -> Result<Vec<Value>, FeedError> {
         self.feed.history(since, limit).await
     }
@@ -116,7 +112,7 @@ impl Reader {
         self.feed.latest_seq().await
     }
 
-    /// Sorts live events by what is known of their positions.
+    /// Compares live events with the position.
     pub(super) fn sort(&self, events: Vec<Value>) -> Live {
         let mut live = Live::default();
         let mut expected = self.seen + 1;
@@ -131,7 +127,8 @@ impl Reader {
                     live.gap = true;
                     break;
                 }
-                // Published without being logged: no position, its id alone tells a repetition.
+                // Published without being logged: without a position only its id identifies a
+                // repetition.
                 None => live.fresh.push(event),
             }
         }

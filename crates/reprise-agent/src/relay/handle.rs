@@ -1,4 +1,4 @@
-//! A relay's address, and how far it has come.
+//! A handle to a relay, and its progress.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,33 +9,33 @@ use tokio::sync::{mpsc, oneshot};
 use super::counters::RelayCounters;
 use super::feed::{FeedError, SourceBinding};
 
-/// What a relay has done since it was first started.
+/// Progress of a relay since its first start.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RelayProgress {
     /// The position up to which everything is on disk.
     pub durable_seq: u64,
     pub events: u64,
-    /// Events delivered again and recognised by their position.
+    /// Repeated events, recognised by their position.
     pub repeated: u64,
-    /// Gaps in the live events, closed from the log.
+    /// Gaps in the live events, filled from the log.
     pub gaps: u64,
     pub inserted: u64,
-    /// Records recognised by their external id.
+    /// Duplicate records, recognised by their external id.
     pub duplicates: u64,
     /// Records that the store refused.
     pub rejected: u64,
-    /// Records kept without a vector for the time being.
+    /// Records stored without a vector for now.
     pub unembedded: u64,
-    /// Steps that failed and were tried again.
+    /// Retries of failed steps.
     pub retries: u64,
     pub topics: RelayCounters,
 }
 
-/// What a relay can be asked while it runs.
+/// A request to catch up with the log.
 #[derive(Debug)]
 pub(super) struct CatchUp(pub(super) oneshot::Sender<Result<RelayProgress, FeedError>>);
 
-/// A relay's address; stays valid when the relay is restarted.
+/// A handle to a relay; stays valid when the relay is restarted.
 #[derive(Debug, Clone)]
 pub struct RelayHandle(Arc<Shared>);
 
@@ -55,13 +55,11 @@ impl RelayHandle {
         }))
     }
 
-    /// Which source, and whose memory.
     #[must_use]
     pub fn binding(&self) -> &SourceBinding {
         &self.0.binding
     }
 
-    /// What the relay has done so far.
     #[must_use]
     pub fn progress(&self) -> RelayProgress {
         self.0
@@ -71,7 +69,7 @@ impl RelayHandle {
             .clone()
     }
 
-    /// Waits until everything that the host has logged by now is on disk in memory.
+    /// Waits until everything that the host has logged by now is stored.
     pub async fn catch_up(&self) -> Result<RelayProgress, MemoryError> {
         let unavailable = || MemoryError::Unavailable {
             user: self.0.binding.user.to_string(),

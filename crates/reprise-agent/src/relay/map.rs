@@ -1,4 +1,4 @@
-//! One event to its records: a pure function of the event and the topic table.
+//! The mapping of one event to records: a pure function of the event and the topic table.
 //!
 //! Text, run, session, metadata and provenance of a record.
 
@@ -18,19 +18,19 @@ pub struct Mapper {
     redactor: Redactor,
 }
 
-/// What became of one event. Every outcome is counted; none is silent.
+/// The outcome of mapping one event. Every outcome is counted.
 #[derive(Debug, Clone, PartialEq)]
 pub enum MapOutcome {
     Mapped(MappedEvent),
-    /// The table says that it is not.
+    /// The table ignores its topic.
     Ignored {
         topic: String,
     },
-    /// The table does not know it.
+    /// The table does not know its topic.
     Unknown {
         topic: String,
     },
-    /// It should have been worth remembering and holds nothing usable.
+    /// It should give a record but has no usable content.
     Malformed {
         topic: String,
         why: String,
@@ -41,11 +41,11 @@ pub enum MapOutcome {
 #[derive(Debug, Clone, PartialEq)]
 pub struct MappedEvent {
     pub topic: String,
-    /// The documented topic that it counts as.
+    /// The documented topic that it maps to.
     pub documented: String,
     /// At least one, redacted, each with its external id in the namespace `event`.
     pub records: Vec<NewRecord>,
-    /// Findings and learnings that the gate kept out.
+    /// Findings and learnings below the gate's thresholds.
     pub gated: u32,
     pub redacted: u32,
 }
@@ -60,7 +60,7 @@ impl Mapper {
         }
     }
 
-    /// A mapper with the table that the binary carries.
+    /// A mapper with the built-in table.
     pub fn builtin() -> Result<Self, TopicTableError> {
         TopicTable::builtin().map(Self::new)
     }

@@ -1,8 +1,7 @@
-//! Events to records to disk, in order, at least once in and exactly once kept:
-//! feed, decode, map, credit, write.
+//! The pipeline of the relay: feed, decode, map, credit, write. Events arrive at least once and are
+//! stored exactly once, in order.
 //!
-//! What runs when. While one parcel is being written the next is being embedded, so that the model
-//! never waits for the disk.
+//! While one batch is written the next is embedded, so that the model never waits for the disk.
 
 use std::time::Duration;
 
@@ -10,17 +9,16 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 
 use super::arguments::MemoryEventRelayArguments;
+use super::batch::Batch;
 use super::feed::{FeedError, Reader};
 use super::handle::CatchUp;
-use super::parcel::Parcel;
 use super::resume::resume;
 use super::write::Writing;
 use crate::ingest::{copies, submit};
 
-/// Events that may lie between the cursor on disk and the last one looked at, where none of them
-/// made a record.
+/// Most events without a record by which the stored cursor may lag behind.
 const CURSOR_LAG_MAX: u64 = 256;
-/// How long a log that could not be read is left alone.
+/// Pause after a failed read of the log.
 const READ_ON_AFTER: Duration = Duration::from_millis(500);
 
 pub(super) struct Pipeline {
@@ -28,11 +26,11 @@ pub(super) struct Pipeline {
     stopped: watch::Receiver<bool>,
     reader: Reader,
     writing: Writing,
-    /// Being embedded and not yet written.
-    ready: Parcel,
-    /// Events up to here may be known already.
+    /// The batch being embedded, not yet written.
+    ready: Batch,
+    /// Events up to here may be stored already.
     copies_until: u64,
-    /// The log holds something that this relay could not read yet.
+    /// A read of the log failed and must be repeated.
     behind: bool,
 }
 
@@ -46,7 +44,7 @@ impl Pipeline {
             arguments,
             stopped,
             writing: Writing::default(),
-            ready: Parcel::default(),
+            ready: Batch::default(),
             copies_until: 0,
             behind: false,
         }
@@ -91,7 +89,7 @@ impl Pipeline {
         *self.stopped.borrow()
     }
 
-    /// Reads the log from where this relay is to its end, and writes what it finds.
+    /// Reads the log from the current position to its end, and writes the records.
     async fn catch_up(&mut self) -> Result<(), FeedError> {
         self.behind = true;
         let batch = self.arguments.batch.max(1);
@@ -109,8 +107,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// As [`Self::catch_up`] where nobody waits for the answer: what cannot be read now is read
-    /// later.
+    /// As [`Self::catch_up`] without a waiting caller: a failed read is repeated later.
     async fn read_on(&mut self) {
         if let Err(error) = self.catch_up().await {
             tracing::warn!(%error, "the relay reads on in a moment");
@@ -132,10 +129,10 @@ impl Pipeline {
         }
     }
 
-    /// Maps these events and has them embedded; meanwhile the ones before them are written.
+    /// Maps these events and starts embedding them; meanwhile the previous batch is written.
     async fn carry(&mut self, events: Vec<Value>) {
         let since = self.reader.seen();
-        let mut next = Parcel::of(events, &self.arguments);
+        let mut next = Batch::of(events, &self.arguments);
         if let Some(seq) = next.cursor {
             self.reader.pass(seq);
         }
@@ -145,9 +142,9 @@ impl Pipeline {
         self.write(before).await;
     }
 
-    /// Which of a parcel's records need no vector; asked only where the log is read again.
-    async fn known(&self, since: u64, parcel: &Parcel) -> Vec<bool> {
-        match copies(&parcel.records).filter(|_| since < self.copies_until) {
+    /// Which of a batch's records are stored already; checked only where the log is read again.
+    async fn known(&self, since: u64, batch: &Batch) -> Vec<bool> {
+        match copies(&batch.records).filter(|_| since < self.copies_until) {
             Some(copies) => {
                 let known = self.arguments.with_engine(copies).await;
                 known.unwrap_or_default()
@@ -156,31 +153,31 @@ impl Pipeline {
         }
     }
 
-    /// Writes what is ready. A parcel without records leaves its cursor for later, but not for
-    /// long.
+    /// Writes the batch that is ready. The cursor of a batch without records is deferred, up to
+    /// [`CURSOR_LAG_MAX`].
     async fn flush(&mut self) {
-        let parcel = std::mem::take(&mut self.ready);
+        let batch = std::mem::take(&mut self.ready);
         let lag = |seq: u64| seq.saturating_sub(self.writing.sent());
-        if parcel.says_nothing() && parcel.cursor.map_or(0, lag) < CURSOR_LAG_MAX {
+        if batch.is_cursor_only() && batch.cursor.map_or(0, lag) < CURSOR_LAG_MAX {
             return;
         }
-        self.write(parcel).await;
+        self.write(batch).await;
     }
 
-    /// The last act: the next start begins where this one ended.
+    /// Writes the cursor at the end, so that the next start resumes here.
     async fn write_cursor(&mut self) {
-        let mut parcel = std::mem::take(&mut self.ready);
-        parcel.cursor = Some(self.reader.seen())
+        let mut batch = std::mem::take(&mut self.ready);
+        batch.cursor = Some(self.reader.seen())
             .filter(|seq| *seq > self.writing.sent())
-            .or(parcel.cursor);
-        self.write(parcel).await;
+            .or(batch.cursor);
+        self.write(batch).await;
     }
 
-    async fn write(&mut self, parcel: Parcel) {
+    async fn write(&mut self, batch: Batch) {
         let Self {
             arguments, stopped, ..
         } = self;
-        self.writing.write(parcel, arguments, stopped).await;
+        self.writing.write(batch, arguments, stopped).await;
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::table::ReportRules;
 use super::template::{fits, text_at, texts_at};
 
-/// The summary and whatever passes the gate, in the report's order; and how many did not pass.
+/// The summary and the parts that pass the gate, in the report's order, and how many did not pass.
 pub(super) fn split(
     payload: &Value,
     summary: Option<NewRecord>,
@@ -111,7 +111,7 @@ fn learning(
     Some(record)
 }
 
-/// What findings and learnings share; `None` where the text is missing or the confidence too low.
+/// The record of a finding or learning; `None` where the text is missing or the confidence too low.
 fn typed(
     part: &Value,
     (text, id, letter): (&str, &str, &str),

@@ -1,7 +1,7 @@
-//! Where a relay reads on from after a start.
+//! The position from which a relay resumes after a start.
 //!
-//! A log that has lost its end since (a power cut, an older copy put back) holds events that were
-//! never read. External ids tell what is known, so reading too much costs only time.
+//! A log that lost its end meanwhile (power cut, restored copy) holds unread events below the
+//! cursor. External ids identify what is stored, so reading too much costs only time.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use super::feed::Reader;
 use super::map::MapOutcome;
 use super::write::{RETRY_FIRST, pause};
 
-/// Events before the cursor that are asked whether they are still those that were read.
+/// Events before the cursor that are checked to be those that were read.
 const CHECKED: u64 = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Resumed {
     /// Everything up to here is on disk.
     pub(super) cursor: u64,
-    /// Events up to here may be known already: their copies are not embedded again.
+    /// Events up to here may be stored already: duplicates are not embedded again.
     pub(super) copies_until: u64,
 }
 
-/// Where the store says that this stream was left; `None` where the relay was stopped first.
+/// The stored cursor, checked against the log; `None` where the relay was stopped first.
 pub(super) async fn resume(
     arguments: &MemoryEventRelayArguments,
     reader: &mut Reader,
@@ -47,7 +47,7 @@ pub(super) async fn resume(
     }
 }
 
-/// Where to read on from, given where the stream was left and whether the store holds anything.
+/// The position to resume from, given the stored cursor and whether the store holds anything.
 async fn checked(
     arguments: &MemoryEventRelayArguments,
     reader: &mut Reader,
@@ -67,7 +67,7 @@ async fn checked(
         }
         _ => rewritten(arguments, reader, left).await.unwrap_or(left),
     };
-    // Read on where it was left, or into an empty store, nothing is a copy.
+    // Resumed at the cursor, or with an empty store, there are no duplicates.
     let again = any && (left == 0 || cursor < left);
     let copies_until = if again { latest.unwrap_or(u64::MAX) } else { 0 };
     Resumed {
@@ -76,8 +76,8 @@ async fn checked(
     }
 }
 
-/// The position before the first of the last events up to `cursor` whose record this memory has
-/// never seen; 0 where none of them is known. `None` where there is no such event.
+/// The position before the first of the last events up to `cursor` whose record is not stored; 0
+/// where none of them is. `None` where all are.
 async fn rewritten(
     arguments: &MemoryEventRelayArguments,
     reader: &mut Reader,

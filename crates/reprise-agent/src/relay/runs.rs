@@ -1,4 +1,4 @@
-//! What an event says of a run (M64): that it began, did something, ended, was approved.
+//! Signals of runs in events (M64): beginning, step, end, approval.
 //!
 //! Pure functions of the event and its mapping.
 
@@ -9,43 +9,43 @@ use super::decode::Event;
 use super::map::MappedEvent;
 use super::template::text_at;
 
-/// Records one event may cite.
+/// Most records cited by one event.
 const CITED_MAX: usize = 32;
-/// Of a record's text, so many characters must be quoted, or all of a shorter one ...
+/// Characters of a record's text that a quotation must match, or all of a shorter text,
 const QUOTED_CHARACTERS: usize = 120;
-/// ... which is not this short: that could be chance.
+/// unless it is shorter than this, which could match by chance.
 const QUOTED_CHARACTERS_MIN: usize = 24;
 /// Characters of a record's id.
 const ID_CHARACTERS: usize = 26;
 
-/// One thing said of a run.
+/// A signal of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RunSignal {
     pub(super) run_id: String,
     pub(super) at: Option<DateTime<Utc>>,
     pub(super) what: RunTurn,
-    /// Records whose ids stand in the event: an implicit sign that the run used them.
+    /// Records whose ids occur in the event: implicit credit.
     pub(super) cited: Vec<RecordId>,
-    /// What the event says, as one line in small letters: a text quoted there counts likewise.
+    /// The event's text on one line in lower case; quoting a record gives implicit credit too.
     pub(super) said: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RunTurn {
-    /// It began; its question is the text of the event's first record.
+    /// It began; its query is the text of the event's first record.
     Began,
     Acted {
         action: String,
     },
-    /// It ended, well or not.
+    /// It ended, completed or failed.
     Ended {
         fail: Option<FailKind>,
     },
-    /// A person approved of what came of it.
+    /// A person approved its result.
     Approved,
 }
 
-/// What `event` says of the run that its records belong to; `None` where it says nothing of one.
+/// The signal of `event` for the run of its records; `None` without one.
 pub(super) fn signal(event: &Event, mapped: &MappedEvent) -> Option<RunSignal> {
     let run_id = mapped
         .records
@@ -76,7 +76,7 @@ pub(super) fn signal(event: &Event, mapped: &MappedEvent) -> Option<RunSignal> {
     })
 }
 
-/// That the run was approved of.
+/// The signal of an approval.
 pub(super) fn approval(run_id: String, event: &Event) -> RunSignal {
     RunSignal {
         run_id,
@@ -87,19 +87,19 @@ pub(super) fn approval(run_id: String, event: &Event) -> RunSignal {
     }
 }
 
-/// Whether the beginning of a record's text stands in what was said (see [`RunSignal::said`]).
+/// Whether `said` quotes the beginning of a record's text (see [`RunSignal::said`]).
 pub(super) fn quoted(said: &str, text: &str) -> bool {
     let text: String = one_line(text).chars().take(QUOTED_CHARACTERS).collect();
     text.chars().count() >= QUOTED_CHARACTERS_MIN && said.contains(text.trim_end())
 }
 
-/// Case and line breaks are nobody's signature.
+/// Normalises case and line breaks.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").to_lowercase()
 }
 
-/// The host's word for a failure: what lies outside the run is told apart from the run's own (C34).
+/// Classifies the host's name of a failure: outside causes, or the run's own (C34).
 fn fail_kind(named: &str) -> FailKind {
     let known = named.parse().ok();
     known.unwrap_or(match named {
@@ -111,7 +111,7 @@ fn fail_kind(named: &str) -> FailKind {
     })
 }
 
-/// Record ids that stand in the texts as words of their own, each once.
+/// Record ids that occur in the texts as separate words, each once.
 fn cited<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<RecordId> {
     let words = texts.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric()));
     let mut ids = Vec::new();

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use super::template::{Template, fits, value_at};
 
-/// The table that the binary carries.
+/// The built-in table.
 const BUILTIN: &str = include_str!("topics.toml");
-/// The one version of the table's own form.
+/// The version of the table's format.
 const VERSION: u32 = 1;
 
 /// Which events become memories, and how.
@@ -93,7 +93,7 @@ pub(super) struct ReportRules {
     pub(super) learning_kind: MemoryKind,
 }
 
-/// Events by which a person approves of a run, and where they name it.
+/// Events by which a person approves a run, and the path of the run's id in them.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Approved {
@@ -108,7 +108,7 @@ struct Ignore {
     prefixes: Vec<String>,
 }
 
-/// What the table says of an event.
+/// The table's rule for an event.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Verdict<'a> {
     Keep(&'a Rule, &'a str, Documented),
@@ -123,30 +123,25 @@ pub enum TopicTableError {
     #[error("the topic table {path} cannot be read ({cause}); pass a copy of the built-in table")]
     Read {
         path: PathBuf,
-        /// The system's words.
         cause: std::io::Error,
     },
     /// Not TOML, or not this table.
     #[error("the topic table is not valid: {message}")]
     Parse {
-        /// The parser's words, with line and column.
+        /// The parser's message, with line and column.
         message: String,
     },
     #[error(
         "the topic table has version {got}, this program reads version {VERSION}; start from the built-in table"
     )]
     Version { got: u32 },
-    /// A rule points at a topic that the table does not document.
+    /// A rule maps to a topic that the table does not document.
     #[error("a rule for `{topic}` says `as = \"{documented}\"`, which [documented] does not list")]
-    Undocumented {
-        /// The rule's topic.
-        topic: String,
-        documented: String,
-    },
+    Undocumented { topic: String, documented: String },
 }
 
 impl TopicTable {
-    /// The table that the binary carries.
+    /// The built-in table.
     pub fn builtin() -> Result<Self, TopicTableError> {
         Self::parse(BUILTIN)
     }
@@ -187,7 +182,7 @@ impl TopicTable {
         self.documented.keys().map(String::as_str)
     }
 
-    /// The run that an event approves of; `None` for any other event.
+    /// The run that an event approves; `None` for any other event.
     pub(super) fn approved_run(&self, event_type: &str, payload: &Value) -> Option<String> {
         let topics = &self.approved.topics;
         if !topics.iter().any(|topic| covers(topic, event_type)) {

@@ -6,7 +6,7 @@ use reprise_types::limits::IDENTIFIER_BYTES_MAX;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What stands between the kept beginning and the kept end of a shortened text.
+/// Separator between the beginning and the end of a shortened text.
 const ELISION: &str = "\n[...]\n";
 
 /// A text with `{path}` places.
@@ -97,7 +97,7 @@ pub(super) fn texts_at(value: &Value, path: &str) -> Vec<String> {
     }
 }
 
-/// Whether a text can be an identifier: something, and within the limit.
+/// Whether a text can be an identifier: not empty, and within the limit.
 pub(super) fn fits(text: &str) -> bool {
     !text.is_empty() && text.len() <= IDENTIFIER_BYTES_MAX
 }

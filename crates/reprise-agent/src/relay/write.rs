@@ -1,5 +1,4 @@
-//! The last stage: a parcel's records and credits to disk, with its position, in one visit to the
-//! writer.
+//! The last stage: writes a batch's records, credits and position in one job of the writer.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,20 +8,20 @@ use reprise_types::{MemoryError, WriteOutcome};
 use tokio::sync::{oneshot, watch};
 
 use super::arguments::MemoryEventRelayArguments;
+use super::batch::Batch;
 use super::credit::{Credits, OwnRuns};
-use super::parcel::Parcel;
 use crate::ingest::collect;
 use crate::job::{Job, Observe};
 
-/// First and longest wait before a failed step is tried again.
+/// First and longest pause before a failed step is retried.
 pub(super) const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_LONGEST: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Default)]
 pub(super) struct Writing {
-    /// The last position whose cursor was handed to the store.
+    /// The last position whose cursor was written.
     sent: u64,
-    /// A parcel was given up because the relay was stopped: nothing after it may be written, or the
+    /// A batch was given up because the relay was stopped: nothing after it may be written, or the
     /// cursor would pass it.
     given_up: bool,
     own_runs: Arc<Mutex<OwnRuns>>,
@@ -37,32 +36,32 @@ impl Writing {
         self.sent
     }
 
-    /// Writes a parcel, again and again until it is on disk or the relay is stopped.
+    /// Writes a batch, retrying until it is on disk or the relay is stopped.
     pub(super) async fn write(
         &mut self,
-        mut parcel: Parcel,
+        mut batch: Batch,
         arguments: &MemoryEventRelayArguments,
         stopped: &mut watch::Receiver<bool>,
     ) {
-        let nothing = parcel.records.is_empty() && parcel.cursor.is_none();
+        let nothing = batch.records.is_empty() && batch.cursor.is_none();
         if nothing || self.given_up {
             return;
         }
-        let vectors = std::mem::take(&mut parcel.vectors);
-        let missing = collect(vectors, &mut parcel.records).await;
+        let vectors = std::mem::take(&mut batch.vectors);
+        let missing = collect(vectors, &mut batch.records).await;
         arguments
             .handle
             .change(|progress| progress.unembedded += missing);
-        let (signals, now) = (std::mem::take(&mut parcel.signals), arguments.clock.now());
+        let (signals, now) = (std::mem::take(&mut batch.signals), arguments.clock.now());
         let own = &self.own_runs;
-        let credits = Credits::of(signals, &parcel.records, &arguments.pool, own, now).await;
+        let credits = Credits::of(signals, &batch.records, &arguments.pool, own, now).await;
         let mut wait = RETRY_FIRST;
         loop {
-            let error = match visit(&parcel, &credits, arguments).await {
+            let error = match visit(&batch, &credits, arguments).await {
                 Ok(outcomes) => {
-                    self.sent = parcel.cursor.unwrap_or(self.sent);
+                    self.sent = batch.cursor.unwrap_or(self.sent);
                     leave_outcomes(credits.judged(), arguments).await;
-                    return count(arguments, &outcomes, parcel.cursor);
+                    return count(arguments, &outcomes, batch.cursor);
                 }
                 Err(error) => error,
             };
@@ -75,9 +74,9 @@ impl Writing {
     }
 }
 
-/// The credits go first: after a crash in between they are said again, and refused.
+/// Credits go first: after a crash in between they are repeated, and refused as duplicates.
 async fn visit(
-    parcel: &Parcel,
+    batch: &Batch,
     credits: &Credits,
     arguments: &MemoryEventRelayArguments,
 ) -> Result<Vec<WriteOutcome>, MemoryError> {
@@ -85,9 +84,9 @@ async fn visit(
     let (reply, answer) = oneshot::channel();
     let due = credits.are_due().then(|| credits.clone());
     let observe = Observe {
-        cursor: parcel.cursor.map(|seq| (binding.stream.clone(), seq)),
-        before: due.map(|credits| Box::new(move |engine: &mut Engine| credits.tell(engine)) as _),
-        ..Observe::new(parcel.records.clone(), reply.into())
+        cursor: batch.cursor.map(|seq| (binding.stream.clone(), seq)),
+        before: due.map(|credits| Box::new(move |engine: &mut Engine| credits.apply(engine)) as _),
+        ..Observe::new(batch.records.clone(), reply.into())
     };
     let directory = &arguments.directory;
     directory.work(&binding.user, Job::Observe(observe)).await;
@@ -98,8 +97,8 @@ async fn visit(
     })
 }
 
-/// Keeps what finished runs leave, now that their records are there, with their vectors where there
-/// is a model: embedded later, they would change the file once more.
+/// Stores the outcome records of finished runs, now that their records are there, with vectors
+/// where there is a model: late embedding would write to the file again.
 async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments) {
     if runs.is_empty() {
         return;
@@ -137,7 +136,7 @@ async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments
     }
 }
 
-/// Waits before trying again; `None` where the relay was stopped meanwhile.
+/// Waits before a retry; `None` where the relay was stopped meanwhile.
 pub(super) async fn pause(
     stopped: &mut watch::Receiver<bool>,
     error: &MemoryError,

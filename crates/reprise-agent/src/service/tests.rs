@@ -1,4 +1,4 @@
-//! The whole service on a real file: what is kept, refused, degraded, healed and ended.
+//! The whole service on a real file: writes, refusals, degradation, restarts, shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,7 +107,7 @@ async fn more_bytes_than_admitted_are_refused_at_once() {
     });
     until(async || bench.controls.standing.load(Ordering::SeqCst) == 1).await;
     let refused = service.observe(&ada(), vec![note("more")]).await;
-    // As written it is larger than all that is admitted, and so takes all of it.
+    // Its stored form is larger than the limit, so it takes all of it.
     let (bytes, limit) = (10, 10);
     assert_eq!(refused, Err(MemoryError::WritesFull { bytes, limit }));
     bench.controls.release();
@@ -169,7 +169,7 @@ async fn without_a_model_words_answer_and_the_vectors_follow_when_it_appears() {
     assert_eq!(texts(&found), ["the auth race was fixed"]);
     assert_eq!(found.degraded, [Degraded::NoQueryVector]);
     bench.controls.missing.store(false, Ordering::SeqCst);
-    // The text that no model can take is left; the other one gets its vector.
+    // The text that cannot be embedded is left; the other one gets its vector.
     until(async || waiting(&service).await == 1).await;
     let found = recall(&service, "auth race").await.unwrap();
     assert_eq!(found.degraded, [Degraded::UnembeddedRecords]);
@@ -191,7 +191,7 @@ async fn the_graph_of_a_large_memory_grows_by_itself() {
     let notes: Vec<_> = (0..40).map(|n| note(&format!("note {n}"))).collect();
     service.observe(&ada(), notes).await.unwrap();
     let missing = async || {
-        // Asks without growing.
+        // Queries without growing.
         let asked = service
             .with_engine(&ada(), |engine| engine.advance_graph(0))
             .await;
@@ -271,7 +271,7 @@ async fn a_thread_that_is_refused_is_one_users_failure_and_passes() {
     let [bob, cara]: [UserId; 2] = ["bob", "cara"].map(|name| name.parse().unwrap());
     service.open(&bob).await.unwrap();
     refuses.store(true, Ordering::SeqCst);
-    // Its writer fails, and cannot be started again.
+    // Its writer fails, and its thread cannot be restarted.
     let died = service.with_engine(&bob, |_| panic!("told to panic")).await;
     let unavailable = MemoryError::Unavailable { user: "bob".into() };
     assert_eq!(died, Err(unavailable.clone()));
@@ -308,7 +308,8 @@ async fn a_memory_that_fails_too_often_is_left_alone() {
             .with_engine(&ada(), |_| panic!("told to panic"))
             .await;
         died.is_err() && !service.open(&ada()).await.is_ok_and(|()| true) && {
-            // Between two restarts the memory is away for a moment; for good it is away twice.
+            // Between two restarts the memory is unavailable for a moment; two failures mean for
+            // good.
             tokio::task::yield_now().await;
             service.stats().recalls_free > 0 && spent(&service).await
         }
@@ -321,7 +322,7 @@ async fn a_memory_that_fails_too_often_is_left_alone() {
         .unwrap();
 }
 
-/// Whether a hundred questions in a row find no memory.
+/// Whether a hundred consecutive requests find no memory.
 async fn spent(service: &MemoryService) -> bool {
     for _ in 0..100 {
         if service.open(&ada()).await.is_ok() {
@@ -533,7 +534,7 @@ async fn a_file_is_let_go_of_however_often_it_is_asked_for() {
         let service = service.clone();
         async move {
             loop {
-                // Refused while the file is closed, and asked again.
+                // Refused while the file is closed, then retried.
                 let _answered = service.open(&ada()).await.is_ok();
                 tokio::task::yield_now().await;
             }

@@ -1,7 +1,7 @@
-//! Where the running memories are, for everyone who asks often.
+//! Handles of the running memories.
 //!
-//! A cache of addresses in front of the supervisor's mailbox, and the gate that lets one writer at
-//! a time into a user's file.
+//! A cache in front of the supervisor's mailbox, and the gate that admits one writer at a time to a
+//! user's file.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
@@ -18,20 +18,19 @@ use crate::job::Job;
 use crate::protocol::{EngineWork, MemoryAgentMsg};
 use crate::writer::Gate;
 
-/// How long the supervisor may take to answer; it never waits for a file.
+/// Time limit for the supervisor, which never waits for a file.
 const ANSWER_MS: u64 = 5_000;
 
-/// First and last wait for the successor of a memory that has just ended.
+/// First and longest wait for the successor of a memory that has just ended.
 const DELIVER_FIRST: Duration = Duration::from_millis(1);
 const DELIVER_LAST: Duration = Duration::from_millis(64);
 
-/// How long a memory may take to close its file.
+/// Time limit for closing a file.
 const RELEASE: Duration = Duration::from_secs(10);
 
-/// How long the other program, for which a memory was ended, is waited for.
+/// How long to wait for another program that uses a released file.
 const LENT: Duration = Duration::from_secs(10);
 
-/// The addresses of one service.
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
     supervisor: ArcSwapOption<ActorRef<MemorySupervisorMsg>>,
@@ -40,9 +39,9 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// A running memory of this user with its file open; started where there is none. Whoever asks
-    /// is told of no opening that began earlier: the lock that it met may be free by now. One that
-    /// was ended to let go of the file is begun anew.
+    /// The running memory of this user with its file open; started where there is none. A failure
+    /// of an opening that began before this call is retried, as the lock may be free by now. A
+    /// memory that was released is started again.
     pub(crate) async fn agent(&self, user: &UserId) -> Result<AgentHandle, MemoryError> {
         let (asked, mut wait) = (Instant::now(), DELIVER_FIRST);
         loop {
@@ -78,15 +77,15 @@ impl Directory {
         answer.await.unwrap_or_else(|_| Err(unavailable(user)))
     }
 
-    /// Hands work to the user's agent.
+    /// Sends work to the user's agent.
     pub(crate) async fn work(&self, user: &UserId, job: Job) {
         self.deliver(user, MemoryAgentMsg::Work(EngineWork(job)))
             .await;
     }
 
-    /// Hands a message to the user's agent, or tells its asker why there is none. An agent that
-    /// falls asleep or is being replaced at this moment gives it back, and its successor gets it.
-    /// What was taken is never repeated: nobody knows how far it came.
+    /// Sends a message to the user's agent, or answers it with an error. Where the agent is just
+    /// being passivated or replaced, the message goes to its successor. An accepted message is
+    /// never repeated, as it may have had effects.
     pub(crate) async fn deliver(&self, user: &UserId, mut message: MemoryAgentMsg) {
         let mut wait = DELIVER_FIRST;
         loop {
@@ -98,7 +97,7 @@ impl Directory {
                 Some(actor) => actor.send_message(message),
                 None => Err(MessagingErr::SendErr(message)),
             };
-            // Sent, or never to be: no message of ours is of another type or goes over a wire.
+            // Any other error cannot occur: all messages are of one type and local.
             let Err(MessagingErr::SendErr(undone)) = sent else {
                 return;
             };
@@ -137,21 +136,20 @@ impl Directory {
         agents.insert(handle.user().clone(), handle.clone());
     }
 
-    /// Whether a user's memory runs.
     pub(crate) fn is_open(&self, user: &UserId) -> bool {
         let agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.get(user).is_some_and(|held| !held.is_closed())
     }
 
-    /// Lets go of the memories that have ended.
+    /// Drops the handles of memories that have ended.
     pub(crate) fn drop_closed(&self) {
         let mut agents = self.agents.lock().unwrap_or_else(PoisonError::into_inner);
         agents.retain(|_, held| !held.is_closed());
     }
 
-    /// Ends a user's memory and waits until its file is closed. Whoever asks meanwhile starts
-    /// another one, which waits at the gate and is ended too; whoever asks afterwards waits for as
-    /// long as the file is in use elsewhere, though not for ever.
+    /// Stops a user's memory and waits until its file is closed. A request meanwhile starts another
+    /// agent, which waits at the gate and is stopped too; a later request waits while the file is
+    /// in use elsewhere, up to a limit.
     pub(crate) async fn release(&self, user: &UserId) -> Result<(), MemoryError> {
         let (gate, since) = (self.gate(user), Instant::now());
         loop {
@@ -174,8 +172,8 @@ impl Directory {
         agents.values().filter(|held| !held.is_closed()).count()
     }
 
-    /// The gate of a user's file. One that no writer holds is forgotten, unless the file is lent:
-    /// whoever was served once costs nothing for ever.
+    /// The gate of a user's file. Unused gates are dropped, unless the file is lent, so that past
+    /// users cost no memory.
     pub(crate) fn gate(&self, user: &UserId) -> Arc<Gate> {
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

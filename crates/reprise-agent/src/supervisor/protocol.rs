@@ -1,4 +1,4 @@
-//! What the supervisor of memories can be asked.
+//! The messages of the memory supervisor.
 
 use std::sync::Arc;
 
@@ -12,23 +12,22 @@ pub enum MemorySupervisorMsg {
     /// The memory of a user, started where it does not run.
     GetOrCreate {
         user: UserId,
-        /// Its address; the file may still be opening.
+        /// Its handle; the file may still be opening.
         reply: RpcReplyPort<Result<AgentHandle, MemoryError>>,
     },
-    /// Binds a source of events to a user.
+    /// Starts a relay from a source of events to a user's memory.
     StartRelay {
         binding: SourceBinding,
-        /// What the events mean.
         mapper: Arc<Mapper>,
-        /// Where they come from; asked again after a restart.
+        /// Creates the feed; called again after a restart.
         feed: FeedSource,
         reply: RpcReplyPort<Result<RelayHandle, MemoryError>>,
     },
     Ping {
-        /// Answered at once.
+        /// Answers a ping.
         reply: RpcReplyPort<()>,
     },
-    /// Every running child, for an orderly end.
+    /// Every running child, for the shutdown.
     GetChildren { reply: RpcReplyPort<Children> },
 }
 

@@ -1,4 +1,4 @@
-//! A writer whose disk is full, whose file is taken away, and whose neighbours are large.
+//! A writer with a full disk, a removed file, and large requests in its group.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ async fn a_body_that_inflates_beyond_a_commit_is_kept_and_so_are_its_neighbours(
     let mut bench = Bench::new();
     bench.config.limits.write_bytes_max = 128 * 1024 * 1024;
     let service = bench.start().await;
-    // 14 KB as they come, 61 KB as they are kept, 73 MB in all: more than one commit may hold.
+    // 14 KB as sent, 61 KB as stored, 73 MB in all: more than one commit may hold.
     let numbers = vec![Value::from(1e15); 3_200];
     let large = |n: usize| {
         let mut record = note(&format!("large {n}"));

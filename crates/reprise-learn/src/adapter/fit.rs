@@ -1,5 +1,4 @@
-//! Fitting the adapter: ridge regression, alternating between its two sides, always in the same
-//! order.
+//! Fitting the adapter: ridge regression, alternating between its two sides in a fixed order.
 //!
 //! `advantage of run i ~ sum over r of (down_r . qi) (up_r . xi)`, where xi is the mean of the
 //! records it used, less what runs nearby used. Weights that past runs depended on (Fisher
@@ -10,32 +9,32 @@ use reprise_types::AdapterWeights;
 
 use super::{RANK, dot};
 
-/// One run as the fit sees it.
+/// One run as input of the fit.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// Its question's unit vector.
+    /// Its query's unit vector.
     pub(crate) query: Vec<f32>,
-    /// What it used, less what runs nearby used.
+    /// The mean of the records it used, minus that of similar runs.
     pub(crate) used: Vec<f32>,
-    /// How much better than expected it went.
+    /// Its quality minus the expected quality.
     pub(crate) advantage: f32,
-    /// How much it counts, 0..1.
+    /// Its weight, 0..1.
     pub(crate) weight: f32,
 }
 
-/// Pull of `up` to zero, in runs' worth of squared length.
+/// Ridge of `up` towards zero, in units of one run.
 const RIDGE_UP: f32 = 3.0;
-/// Pull of `down` to where it was.
+/// Ridge of `down` towards its previous value.
 const RIDGE_DOWN: f32 = 20.0;
-/// Pull of `up` to the last consolidated weights, times its Fisher information.
+/// Pull of `up` towards the last consolidated weights, times its Fisher information.
 const HOLD: f32 = 0.5;
-/// Share of the Fisher information that a consolidation keeps of the one before.
+/// Share of the previous Fisher information that a consolidation keeps.
 const FISHER_DECAY: f32 = 0.9;
 const SWEEPS: usize = 3;
 const STEPS_MAX: usize = 15;
 const POWER_STEPS: usize = 12;
 
-/// Fits weights to `rows`, held to `before`. Without rows the weights stay as they are.
+/// Fits weights to `rows`, regularised towards `before`. Without rows the weights stay.
 pub(crate) fn fit(
     rows: &[Row],
     before: &AdapterWeights,
@@ -65,7 +64,7 @@ pub(crate) fn fit(
     };
     let held = up.clone();
     if anew {
-        // The first row alone explains what it can before the second looks for the rest.
+        // The first row is fitted alone, the second to the residual.
         let features = |row: &Row| feature(aims(&down, &row.query, true), &row.used);
         solve(rows, features, RIDGE_UP, &zeros, &zeros, &mut up);
         second_down(rows, &mut down, &up, dimensions);
@@ -100,7 +99,7 @@ pub(crate) fn fit(
     }
 }
 
-/// Size of what `down` is multiplied with, so that its pull is in the same unit.
+/// Scale of the features of `down`, so that its ridge is in the same unit.
 fn scale(rows: &[Row], up: &[f32]) -> f32 {
     let total: f32 = rows
         .iter()
@@ -133,8 +132,7 @@ fn feature(aims: [f32; RANK], vector: &[f32]) -> Vec<f32> {
         .collect()
 }
 
-/// The first row asks the same of every question: the mean question, sized so that the answer is
-/// about 1.
+/// The first row is nearly constant over queries: the mean query, scaled to an output of about 1.
 fn first_down(rows: &[Row], dimensions: usize) -> Vec<f32> {
     let mut down = vec![0.0; RANK * dimensions];
     let mean = &mut down[..dimensions];
@@ -155,7 +153,7 @@ fn first_down(rows: &[Row], dimensions: usize) -> Vec<f32> {
     down
 }
 
-/// The second row: the direction of questions along which what is left to explain varies most.
+/// The second row: the direction of queries along which the residual varies most.
 fn second_down(rows: &[Row], down: &mut [f32], up: &[f32], dimensions: usize) {
     let (first, second) = down.split_at_mut(dimensions);
     let rest: Vec<f32> = rows
@@ -174,7 +172,7 @@ fn second_down(rows: &[Row], down: &mut [f32], up: &[f32], dimensions: usize) {
         for (row, rest) in rows.iter().zip(&rest) {
             add(second, rest * dot(&row.used, &right), &row.query);
         }
-        // What every question shares is the first row's.
+        // The component shared by all queries belongs to the first row.
         let shared = if along > 0.0 {
             dot(second, first) / along
         } else {

@@ -1,7 +1,6 @@
-//! What a caller may say of a run, checked, and turned into the events that say it.
+//! Validates requests about runs and turns them into events.
 //!
-//! Nothing here changes anything: the caller logs the events, then folds them. Must never live
-//! here: what an event means.
+//! Changes no state: the caller logs the events, then folds them.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX};
@@ -16,33 +15,33 @@ use crate::error::LearnError;
 use crate::journal::Run;
 use crate::trajectories::{OpenRun, RECEIPTS_MAX, STEPS_MAX};
 
-/// Quality of a run that completed, and of which nothing more is known (M65).
+/// Quality of a completed run without other information (M65).
 const COMPLETED: f32 = 0.8;
 /// Quality of a run that failed.
 const FAILED: f32 = 0.0;
 /// Quality of a result that a person approved.
 const APPROVED: f32 = 1.0;
-/// Quality of a run after which the same was asked again in other words.
+/// Quality of a run whose request was repeated in other words.
 const RETRIED: f32 = 0.4;
 /// Quality of a run after which a related one succeeded.
 const RELATED: f32 = 0.9;
-/// Cosine from which on two questions ask for the same.
+/// Cosine from which two queries count as the same request.
 const SAME_REQUEST: f32 = 0.75;
-/// A question this soon after the end of a run that asked the same is a retry.
+/// A run with the same request within this time after another's end is a retry.
 const RETRY_WITHIN: TimeDelta = TimeDelta::minutes(10);
-/// A success this soon after a run that asked the same speaks for that run.
+/// A success within this time raises earlier runs with the same request.
 const RELATED_WITHIN: TimeDelta = TimeDelta::days(7);
-/// Ended runs looked at for both.
+/// Ended runs examined for both.
 const RELATED_RUNS_MAX: usize = 256;
 /// Longest action that a step keeps, in bytes.
 const ACTION_BYTES_MAX: usize = 4_096;
 
-/// What is true of the memory that the events are for.
+/// State of the memory that the events are for.
 #[derive(Clone, Copy)]
 pub struct Premises<'a> {
-    /// When the events are said.
+    /// The time of the events.
     pub now: DateTime<Utc>,
-    /// The space of the memory's vectors, once it has any.
+    /// The space of the memory's vectors; `None` before the first.
     pub space: Option<&'a EmbeddingSpace>,
     /// Whether a record is held and not forgotten.
     pub live: &'a dyn Fn(RecordId) -> bool,
@@ -58,7 +57,6 @@ impl std::fmt::Debug for Premises<'_> {
 }
 
 impl Learning {
-    /// The events of a beginning.
     pub fn begin(
         &self,
         beginning: &RunBeginning,
@@ -66,8 +64,7 @@ impl Learning {
     ) -> Result<Vec<LearningEvent>, LearnError> {
         self.check_new(&beginning.run_id)?;
         let query = self.question(beginning, premises)?;
-        // Runs that nobody ends must not keep those to come from teaching: the one that has said
-        // nothing for longest makes room.
+        // Runs that are never ended must not block new ones: the one idle for longest is abandoned.
         let mut events = abandoned(self.trajectories.crowded_out(), premises.now);
         events.extend(self.receipt_event(beginning.recall_id));
         if let Some(query) = &query {
@@ -82,7 +79,6 @@ impl Learning {
         Ok(events)
     }
 
-    /// The event of a step.
     pub fn step(
         &self,
         run_id: &str,
@@ -107,7 +103,6 @@ impl Learning {
         }])
     }
 
-    /// The events of an end.
     pub fn end(
         &self,
         ending: &RunEnding,
@@ -122,12 +117,12 @@ impl Learning {
             recall_id: run.recall_id,
         };
         let (mut ended, events) = self.ended(&beginning, ending, used, premises)?;
-        // The beginning said it already.
+        // The beginning already has it.
         ended.query = None;
         Ok([vec![LearningEvent::Ended(ended.into())], events].concat())
     }
 
-    /// The events of a run that is reported when it is over.
+    /// The events of a run that is reported after its end.
     pub fn outcome(
         &self,
         outcome: &RunOutcome,
@@ -146,8 +141,8 @@ impl Learning {
         Ok(all)
     }
 
-    /// The event of a revision; none where something stronger is known already. `quality` counts
-    /// for [`Revision::Scored`] alone.
+    /// The event of a revision; none where a stronger one is in force. `quality` is used by
+    /// [`Revision::Scored`] only.
     pub fn revise(
         &self,
         run_id: &str,
@@ -176,7 +171,7 @@ impl Learning {
         } else {
             strength(run.revised)
         };
-        // Said again, as a log that is read again says it: nothing new.
+        // The same revision again, as on a replay of the host's log.
         let again = run.revised == Some(revision) && run.quality.to_bits() == quality.to_bits();
         Ok(if again || strength(Some(revision)) < known {
             Vec::new()
@@ -185,7 +180,7 @@ impl Learning {
         })
     }
 
-    /// The events that give up every run that said nothing for a day.
+    /// The events that abandon every run idle for a day.
     #[must_use]
     pub fn sweep(&self, now: DateTime<Utc>) -> Vec<LearningEvent> {
         abandoned(self.trajectories.stale(now), now)
@@ -236,7 +231,7 @@ impl Learning {
         Ok((ended, related))
     }
 
-    /// Runs that ended just now and asked for the same: this one retries them.
+    /// Revises recently ended runs with the same request, which this run retries.
     fn retries(&self, query: &[f32], now: DateTime<Utc>) -> Vec<LearningEvent> {
         let asks_again = |run: &Run| {
             let stronger = strength(run.revised) >= strength(Some(Revision::Retried));
@@ -247,7 +242,7 @@ impl Learning {
             .collect()
     }
 
-    /// Completed runs that asked for the same: this success speaks for them.
+    /// Revises earlier runs with the same request, after this success.
     fn related(&self, query: &[f32], now: DateTime<Utc>) -> Vec<LearningEvent> {
         let waits = |run: &Run| !run.scored && run.revised.is_none() && run.quality >= COMPLETED;
         self.alike(query, now, RELATED_WITHIN, waits)
@@ -270,7 +265,7 @@ impl Learning {
         })
     }
 
-    /// The receipt goes into the log with the first run that refers to it.
+    /// The receipt is logged with the first run that refers to it.
     fn receipt_event(&self, recall_id: Option<RecallId>) -> Vec<LearningEvent> {
         let receipt = recall_id.and_then(|id| self.trajectories.receipt(id));
         receipt
@@ -279,7 +274,7 @@ impl Learning {
             .collect()
     }
 
-    /// The run's question, checked: its own, or that of its recall.
+    /// The run's validated query: its own, or that of its recall.
     fn question(
         &self,
         beginning: &RunBeginning,
@@ -379,7 +374,7 @@ impl Learning {
     }
 }
 
-/// Of two revisions the stronger one holds; of two equally strong ones the later.
+/// Precedence of revisions: the stronger holds, of equals the later.
 fn strength(revision: Option<Revision>) -> u8 {
     match revision {
         None => 0,
@@ -398,7 +393,7 @@ fn revised(run: &Run, at: DateTime<Utc>, revision: Revision, quality: f32) -> Le
     }
 }
 
-/// That nobody will hear of these runs again.
+/// Events that abandon these runs.
 fn abandoned<'a>(
     runs: impl IntoIterator<Item = &'a String>,
     at: DateTime<Utc>,

@@ -1,4 +1,4 @@
-//! What a caller may say, what it leaves behind, and what it must not.
+//! Validation of requests, and what accepted ones teach.
 
 mod holding;
 

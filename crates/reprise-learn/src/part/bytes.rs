@@ -1,9 +1,9 @@
-//! Little-endian numbers and texts, written to a vector and read from bytes that may lie.
+//! Little-endian numbers and texts, written to a vector and read from untrusted bytes.
 
 #[derive(Debug)]
 pub(super) struct Writer(pub(super) Vec<u8>);
 
-/// Reads; every method answers `None` instead of reading past the end.
+/// Every method returns `None` instead of reading past the end.
 #[derive(Debug)]
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
@@ -39,7 +39,7 @@ impl Writer {
 }
 
 impl Reader<'_> {
-    /// A count of things of at least one byte each: a lying one costs nothing.
+    /// A count of items of at least one byte each, so that a forged count cannot allocate.
     pub(super) fn count(&mut self) -> Option<usize> {
         let count = self.u32()? as usize;
         (count <= self.0.len()).then_some(count)

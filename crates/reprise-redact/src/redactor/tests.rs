@@ -1,4 +1,4 @@
-//! What must go, what must stay, and that nothing listed survives wherever it stands.
+//! What must be redacted, what must stay, and that no listed secret survives in any context.
 
 use proptest::prelude::*;
 use reprise_types::{MemoryKind, MemorySource, NewRecord};

@@ -1,5 +1,5 @@
-//! Second opinions that a host brings: what they do to an answer, and that nothing they fail at is
-//! the asker's to pay for.
+//! Query expansion and reranking by a host: their effect on an answer, and that their failures
+//! never fail a recall.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use reprise_types::{
 
 use crate::testing::{Bench, ada, note};
 
-/// What a helper of these tests does when it is asked.
+/// Behaviour of a fake helper.
 #[derive(Debug, Clone, Copy)]
 enum Mood {
     Helpful,
     Failing,
     Panicking,
     Asleep,
-    /// Answers with what makes no sense.
+    /// Answers with invalid values.
     Confused,
 }
 
@@ -36,7 +36,7 @@ impl Mood {
     }
 }
 
-/// Knows that a "crate" is a box.
+/// An expander that knows that a "crate" is a box.
 struct Thesaurus(Mood);
 
 #[async_trait]
@@ -48,7 +48,7 @@ impl QueryExpander for Thesaurus {
     }
 }
 
-/// Takes the text that says "certainly" for right.
+/// A reranker that prefers the text with "certainly".
 struct Judge(Mood);
 
 #[async_trait]
@@ -168,7 +168,7 @@ async fn what_a_helper_fails_at_is_done_without_and_named() {
         assert_eq!(texts(&recall), texts(&plain), "{mood:?}");
         assert!(recall.degraded.contains(&Degraded::NotReranked), "{mood:?}");
     }
-    // Other wordings that are none change nothing, and nothing is missing.
+    // Invalid expansions change nothing, and nothing is reported missing.
     let recall = ask(Some(Mood::Confused), None).await;
     assert_eq!(texts(&recall), texts(&plain));
     assert!(!recall.degraded.contains(&Degraded::NotExpanded));

@@ -1,4 +1,4 @@
-//! From a host's log to the disk: everything once, in order, whatever is delivered how often.
+//! From a host's log to the disk: everything once, in order, whatever is lost or repeated.
 
 mod runs;
 
@@ -217,7 +217,7 @@ async fn live_events_arrive_once_and_gaps_are_closed_from_the_log() {
     *host.log.lock().unwrap() = (1..=6).map(chat).collect();
     publish(&[1, 2, 2, 1]).await;
     until(async || relay.progress().repeated == 2).await;
-    // Three and four were lost on the way.
+    // Events 3 and 4 were lost.
     publish(&[5]).await;
     until(async || relay.progress().durable_seq == 6).await;
     publish(&[6]).await;
@@ -227,7 +227,7 @@ async fn live_events_arrive_once_and_gaps_are_closed_from_the_log() {
         (progress.inserted, progress.duplicates, progress.gaps),
         (6, 0, 1)
     );
-    // A feed that may have missed something says so.
+    // The feed reports that it may have missed events.
     host.log.lock().unwrap().push(chat(7));
     publish(&[]).await;
     until(async || relay.progress().durable_seq == 7).await;
@@ -320,7 +320,7 @@ async fn a_batch_given_up_at_the_end_is_read_again_and_nothing_is_written_past_i
         let relay = relay.clone();
         async move { relay.catch_up().await }
     });
-    // By now the pauses are long, and the end falls into one of them.
+    // By now the pauses are long, so the shutdown falls into one.
     until(async || relay.progress().retries >= 5).await;
     broken.store(false, Ordering::SeqCst);
     assert!(service.shut_down().await.is_clean());
@@ -364,8 +364,8 @@ async fn a_log_that_was_replaced_is_read_anew() {
     assert_eq!((progress.inserted, progress.duplicates), (1, 1));
 }
 
-/// What a power cut leaves of a log whose end was not on the disk yet: other events stand where
-/// those that the cursor has passed stood.
+/// A log after a power cut that lost its unsynced end: other events have the positions that the
+/// cursor has passed.
 fn regrown(kept: usize, length: usize) -> Vec<Value> {
     let other = (kept + 1..=length).map(|seq| {
         let mut event = chat(seq);

@@ -1,4 +1,4 @@
-//! Files that another program has for a while, and gates that nobody needs any more.
+//! Files in use by another program for a while, and unused gates.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -18,12 +18,12 @@ use crate::handle::AgentHandle;
 use crate::protocol::MemoryAgentMsg;
 use crate::testing::{Bench, DIMENSIONS, ada, note, until};
 
-/// Whether it still waits, after one more look.
+/// Whether the future is still pending after one more poll.
 async fn still_waits<F: Future>(mut future: Pin<&mut F>) -> bool {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_pending())).await
 }
 
-/// A service's bench whose first opening of a file finds it locked, once it is told to.
+/// A test service whose first opening of a file finds it locked, once permitted to run.
 fn locked_at_first(go_on: Receiver<()>) -> (Bench, Arc<AtomicUsize>) {
     let mut bench = Bench::new();
     let looks = Arc::new(AtomicUsize::new(0));
@@ -61,7 +61,7 @@ async fn a_request_is_told_of_no_opening_that_began_before_it() {
     assert!(service.shut_down().await.is_clean());
 }
 
-/// Notes whether a handle is closed at the moment at which its failure is told.
+/// Records whether a handle is closed at the moment its failure becomes visible.
 struct WhenTold(AgentHandle, AtomicBool);
 
 impl Wake for WhenTold {

@@ -1,9 +1,9 @@
-//! What was learned is held while something else is learned (M62).
+//! What was learned is kept while something else is learned (M62).
 
 use super::*;
 
-/// Fits the adapter anew and puts it in force, as the background loop does. A record's vector lies
-/// along its number.
+/// Refits the adapter and puts it in force, as the background loop does. A record's vector follows
+/// from its number.
 fn consolidate(learning: &mut Learning) {
     let vector = |record: RecordId| question(record.to_u128() as usize % 16, 0).vector;
     let read = |record: RecordId, out: &mut [f32]| {

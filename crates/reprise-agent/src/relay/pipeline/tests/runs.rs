@@ -1,5 +1,5 @@
-//! What a log says of runs: it teaches once, credits what is cited or quoted, and leaves to hosts
-//! what hosts say themselves.
+//! Runs in a log: each teaches once, cited or quoted records get credit, and reports of the host
+//! itself take precedence.
 
 use super::*;
 
@@ -59,7 +59,7 @@ async fn runs_of_a_log_teach_once_and_those_that_nobody_ended_are_given_up() {
         "completed, failed; the third was given up"
     );
     assert!(service.shut_down().await.is_clean());
-    // The same log under another name: everything is said again, and refused.
+    // The same log as another stream: every event is repeated, and refused.
     let service = bench.start().await;
     let binding = SourceBinding {
         stream: "again".into(),

@@ -1,4 +1,4 @@
-//! The second and third stage: a batch of events, decoded and mapped.
+//! The second and third stage: a batch of events is decoded and mapped.
 
 use reprise_types::NewRecord;
 use serde_json::Value;
@@ -9,36 +9,36 @@ use super::map::MapOutcome;
 use super::runs::{self, RunSignal};
 use crate::ingest::Vectors;
 
-/// What a batch of events becomes, with the position it brings the store to.
+/// The records and signals of a batch of events, with the position it advances the store to.
 #[derive(Debug, Default)]
-pub(super) struct Parcel {
+pub(super) struct Batch {
     pub(super) records: Vec<NewRecord>,
     pub(super) vectors: Vectors,
     pub(super) cursor: Option<u64>,
-    /// What its events say of runs, each with the place of the record that holds the question.
+    /// Signals of runs, each with the index of the record that holds the query.
     pub(super) signals: Vec<(RunSignal, usize)>,
 }
 
-impl Parcel {
+impl Batch {
     pub(super) fn of(events: Vec<Value>, arguments: &MemoryEventRelayArguments) -> Self {
-        let mut parcel = Self::default();
+        let mut batch = Self::default();
         for value in events {
-            parcel.cursor = Event::seq_of(&value).or(parcel.cursor);
-            let place = parcel.records.len();
+            batch.cursor = Event::seq_of(&value).or(batch.cursor);
+            let place = batch.records.len();
             let (records, signal) = mapped(value, arguments);
-            parcel.records.extend(records);
-            parcel.signals.extend(signal.map(|signal| (signal, place)));
+            batch.records.extend(records);
+            batch.signals.extend(signal.map(|signal| (signal, place)));
         }
-        parcel
+        batch
     }
 
-    /// Whether there is nothing in it but a position.
-    pub(super) fn says_nothing(&self) -> bool {
+    /// Whether it holds nothing but a position.
+    pub(super) fn is_cursor_only(&self) -> bool {
         self.records.is_empty() && self.signals.is_empty()
     }
 }
 
-/// What one event becomes; counted, whatever that is.
+/// Maps one event and counts the outcome.
 fn mapped(
     value: Value,
     arguments: &MemoryEventRelayArguments,
