@@ -1,12 +1,12 @@
-//! What any memory could do: cosine alone, BM25 alone, and the two merged by rank. Written apart
-//! from the engine, so that a fault there does not flatter the comparison.
+//! Baselines: cosine alone, BM25 alone, and reciprocal rank fusion of the two. Written
+//! independently of the engine, so that a defect there does not distort the comparison.
 
 use std::collections::BTreeMap;
 
 use reprise_index::{IndexSnapshot, IndexWriter};
 use reprise_types::limits::QUERY_BYTES_MAX;
 
-/// BM25's saturation and length parameters, the usual ones.
+/// BM25's saturation and length parameters, usual values.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 /// Constant of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009).

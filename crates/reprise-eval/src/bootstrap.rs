@@ -1,7 +1,7 @@
-//! Intervals by resampling questions: how far a mean would move with another draw of questions.
+//! Bootstrap confidence intervals over questions.
 
 const RESAMPLES: usize = 1_000;
-/// Seed of every interval: the same marks give the same interval.
+/// A fixed seed: the same values give the same interval.
 const SEED: u64 = 0x5265_7072_6973_6521;
 
 /// The 95 % percentile interval of the mean of `values` (Efron 1979); `None` without values.

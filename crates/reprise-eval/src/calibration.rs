@@ -1,5 +1,5 @@
-//! Whether a score means what it says: expected calibration error, and how often "nothing relevant"
-//! is said where nothing is.
+//! Calibration of scores (expected calibration error), and abstention: how often "nothing relevant"
+//! is answered rightly and wrongly.
 
 use serde::Serialize;
 
@@ -13,9 +13,7 @@ pub struct Calibration {
     /// Mean over the results of |mean score - share relevant| of their bin, 0..1 (Naeini, Cooper
     /// and Hauskrecht 2015).
     pub expected_error: f64,
-    /// Mean score of all.
     pub mean_score: f64,
-    /// Share that is relevant.
     pub share_relevant: f64,
 }
 
@@ -48,7 +46,7 @@ impl Calibration {
     }
 }
 
-/// What the best score of an answer was, and whether the answer said that nothing is relevant.
+/// The best score of an answer, and whether the answer was "nothing relevant".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Said {
     /// 0..1; minus infinity where nothing came back.
@@ -56,30 +54,30 @@ pub(crate) struct Said {
     pub(crate) nothing: bool,
 }
 
-/// What saying "nothing relevant" does.
+/// The rates of abstention at one threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Cut {
-    /// Share of the questions without an answer on which that is said, 0..1.
+    /// Share of the questions without an answer that get "nothing relevant", 0..1.
     pub rightly: f64,
-    /// Share of the answerable questions on which that is said, 0..1.
+    /// Share of the answerable questions that get "nothing relevant", 0..1.
     pub wrongly: f64,
 }
 
-/// Saying nothing where nothing is known.
+/// Abstention: answering "nothing relevant".
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Silence {
     /// Questions without an answer.
     pub without_answer: usize,
     pub with_answer: usize,
-    /// As the engine says it.
+    /// With the engine's threshold.
     pub in_force: Cut,
-    /// With the threshold that parts these questions best (largest `rightly - wrongly`): chosen on
-    /// this very data, so an upper bound and no result.
+    /// With the threshold that separates these questions best (largest `rightly - wrongly`). Chosen
+    /// on this very data, so an upper bound, not a result.
     pub best_here: Cut,
     /// That threshold, a score of 0..1.
     pub best_threshold_here: f32,
-    /// Chance that the best score of an answerable question is above that of one without an answer,
-    /// ties half (area under the curve), 0..1.
+    /// Area under the ROC curve: the probability that the best score of an answerable question is
+    /// above that of one without an answer, ties counting half, 0..1.
     pub separation: f64,
 }
 

@@ -1,4 +1,4 @@
-//! A data set as the protocol sees it: stores to fill, questions to ask, and what should come back.
+//! A data set for the protocol: stores to fill, questions to ask, and gold answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::marks::{Gold, Marks, marks};
 
-/// The published forms that can be read.
+/// The published formats that can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -22,12 +22,12 @@ pub enum Format {
     DevBench,
     /// Folders with `records.jsonl`, `queries.jsonl` and `gold.jsonl`.
     Jsonl,
-    /// A local clone with a changelog: commits asked for by the entries that describe them.
+    /// A local clone with a changelog: commits are records, changelog entries are questions.
     Git,
 }
 
 impl Format {
-    /// Every form, in the order of the help text.
+    /// Every format, in the order of the help text.
     pub const ALL: [Self; 6] = [
         Self::Locomo,
         Self::Beam,
@@ -50,7 +50,7 @@ impl Format {
         }
     }
 
-    /// How this set becomes records, questions and gold, in words.
+    /// A description of how this set becomes records, questions and gold.
     #[must_use]
     pub fn protocol(self) -> &'static str {
         match self {
@@ -107,9 +107,9 @@ impl Dataset {
 pub struct Corpus {
     /// For example the conversation's id.
     pub name: String,
-    /// What is kept, oldest first; each has one external id.
+    /// The records, oldest first; each has one external id.
     pub records: Vec<NewRecord>,
-    /// The session that a record counts for, by external id.
+    /// The session of a record, by external id.
     pub sessions: BTreeMap<String, String>,
     pub questions: Vec<Question>,
 }
@@ -130,7 +130,7 @@ impl Corpus {
         }
     }
 
-    /// Fills in the sessions of every question that names none of its own.
+    /// Fills in the gold sessions of every question that has none.
     #[must_use]
     pub fn with_sessions_of_gold(mut self) -> Self {
         for question in &mut self.questions {
@@ -144,7 +144,7 @@ impl Corpus {
         self
     }
 
-    /// Rates one answer: external ids, best first.
+    /// The metrics of one answer, given as external ids, best first.
     #[must_use]
     pub fn rate(&self, question: &Question, found: &[&str]) -> Rated {
         let mut sessions: Vec<&str> = Vec::new();
@@ -163,40 +163,40 @@ impl Corpus {
     }
 }
 
-/// The marks of one answer at both levels.
+/// The metrics of one answer at both levels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rated {
-    /// Single records; `None` where the question does not count at this level.
+    /// At turn level; `None` where the question does not count at this level.
     pub turn: Option<Marks>,
-    /// Its distinct sessions, each at its best record.
+    /// At session level, each session at the rank of its best record.
     pub session: Marks,
 }
 
-/// One question with what should come back.
+/// One question with its gold.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub id: String,
     pub text: String,
-    /// As the set names it.
+    /// The set's category.
     pub category: String,
-    /// The records wanted; empty where the set names none.
+    /// The gold records; empty where the set names none.
     pub gold: Vec<Gold>,
     pub gold_sessions: BTreeSet<String>,
-    /// Whether the store holds the answer, by the set's own account.
+    /// Whether the store holds the answer, according to the set.
     pub answerable: bool,
     /// When it is asked, where the set says.
     pub asked_at: Option<DateTime<Utc>>,
 }
 
 impl Question {
-    /// Whether it counts at turn level: it has an answer, and the set says where.
+    /// Whether it counts at turn level: it has an answer, and gold records.
     #[must_use]
     pub fn is_judged(&self) -> bool {
         self.answerable && !self.gold.is_empty()
     }
 }
 
-/// The batch contract's id of a record.
+/// A record's id in the batch contract.
 pub(crate) fn external_id(record: &NewRecord) -> Option<&str> {
     let batch = |external: &&ExternalId| external.namespace == ExternalId::BATCH;
     let external = record.external_ids.iter().find(batch)?;

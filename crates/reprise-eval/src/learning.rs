@@ -1,5 +1,5 @@
-//! The proof that learning learns: scenarios of outcomes over real vectors, asked afterwards what
-//! was not asked before; and a loop in which a learner's own answers bring about the next outcomes.
+//! Evaluation of learning: scenarios of outcomes over real vectors, evaluated on held-out
+//! questions, and a closed loop in which a learner's own rankings produce the next outcomes.
 //!
 //! Rankings are by cosine plus adjustment over the fifty nearest, so that nothing but learning
 //! differs from the baseline.
@@ -25,16 +25,16 @@ pub use report::{Kept, LearningReport, Loop, ScenarioReport, System, print_learn
 
 /// Seeds of the report. Constants of the learner were chosen on seeds 1 to 8 alone.
 const SEEDS: std::ops::Range<u64> = 101..109;
-/// Records that a run uses, of the ten that it was shown.
+/// Records that a run uses of the ten it was shown.
 const USED: usize = 3;
-/// Records named besides that a contaminated run did not use.
+/// Records that a contaminated run names without having used them.
 const BYSTANDERS: usize = 2;
 /// Runs of each half of A then B.
 const HALF_RUNS: usize = 480;
 /// Runs of the closed loop.
 const LOOP_RUNS: usize = 1_200;
 
-/// What one seed of one scenario gave.
+/// The result of one seed of one scenario.
 struct Outcome {
     cosine: f64,
     shipped: f64,
@@ -45,7 +45,7 @@ struct Outcome {
     gates: (f32, f32),
 }
 
-/// Runs every scenario and the closed loop. `tell` hears which is under way.
+/// Runs every scenario and the closed loop. `tell` is called with the name of each.
 pub fn prove(
     embedder: &mut dyn Embedder,
     tell: &mut dyn FnMut(&str),
@@ -88,8 +88,8 @@ pub fn prove(
     })
 }
 
-/// What is gained on the questions of topics A after runs on A, and what is left of it after as
-/// many runs on the other topics.
+/// The gain on questions of topics A after runs on A, and what remains of it after as many runs on
+/// the other topics.
 fn a_then_b(world: &World, seed: u64) -> (f64, f64) {
     let scenario = Scenario::PerTopic;
     let mut dice = Dice::new(seed);
@@ -117,7 +117,7 @@ fn a_then_b(world: &World, seed: u64) -> (f64, f64) {
     (gains[0], gains[1])
 }
 
-/// Runs the seeds on the machine's cores; answers in their order.
+/// Runs the seeds on all cores; returns the results in their order.
 fn each_seed<T: Send>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
     let cores = thread::available_parallelism().map_or(1, usize::from) as u64;
     let (work, mut done) = (&work, BTreeMap::new());
@@ -129,7 +129,7 @@ fn each_seed<T: Send>(work: impl Fn(u64) -> T + Sync) -> Vec<T> {
             })
             .collect();
         for worker in workers {
-            // A worker that panicked takes the proof with it.
+            // A panic in a worker fails the evaluation.
             done.extend(
                 worker
                     .join()
@@ -179,7 +179,7 @@ fn one(world: &World, scenario: Scenario, seed: u64) -> Outcome {
     outcome
 }
 
-/// What a run that was shown ten memories used, and how it went.
+/// The records used by a run that was shown ten, and its quality.
 fn run_of(
     scenario: Scenario,
     question: usize,
@@ -208,8 +208,8 @@ fn run_of(
     (used, quality.clamp(0.0, 1.0))
 }
 
-/// The share of used memories that helped in the last quarter of a loop in which what is shown is
-/// what was learned, or plain cosine.
+/// The share of used memories that helped in the last quarter of a closed loop, ranked by the
+/// learner or by plain cosine.
 fn closed(world: &World, scenario: Scenario, seed: u64, learning: bool) -> f64 {
     let mut dice = Dice::new(seed);
     let mut helpful = scenario.helpful(&mut dice);
@@ -240,7 +240,7 @@ fn closed(world: &World, scenario: Scenario, seed: u64, learning: bool) -> f64 {
     helped as f64 / used_last.max(1) as f64
 }
 
-/// What helped harms now, and the other way round.
+/// Inverts which memories help.
 fn turn_round(helpful: &mut [bool]) {
     for helps in helpful {
         *helps = !*helps;

@@ -1,6 +1,4 @@
 //! Retrieval quality: readers of the public data sets, the protocol, metrics, baselines, reports.
-//!
-//! Everything between a data set on disk and a table of figures.
 
 mod baselines;
 mod bootstrap;

@@ -1,11 +1,11 @@
-//! How good one ranking is for one question.
+//! The metrics of one ranking for one question.
 
 use std::collections::BTreeSet;
 
-/// The depths at which recall is taken.
+/// The depths at which recall is computed.
 pub const DEPTHS: [usize; 4] = [1, 5, 10, 20];
 
-/// Depth of the discounted gain.
+/// Depth of nDCG.
 const GAIN_DEPTH: usize = 10;
 
 /// One thing to be found: any of these external ids will do.
@@ -19,22 +19,21 @@ impl Gold {
     }
 }
 
-/// Figures of one question, each 0..1.
+/// The metrics of one question, each 0..1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Marks {
     /// Share of the gold found among the first of [`DEPTHS`].
     pub recall: [f64; DEPTHS.len()],
     /// 1 where any of it was.
     pub any: [f64; DEPTHS.len()],
-    /// One over the rank of the first hit, 0 without; `None` where there is nothing to find.
+    /// Reciprocal rank of the first hit, 0 without; `None` without gold.
     pub reciprocal_rank: Option<f64>,
-    /// Discounted gain of the first ten over the best possible (Jarvelin and Kekalainen 2002,
-    /// binary gains, log2); `None` where there is nothing to find.
+    /// nDCG at 10 (Jarvelin and Kekalainen 2002, binary gains, log2); `None` without gold.
     pub ndcg10: Option<f64>,
 }
 
-/// Marks of the ids in `ranked`, best first. With no gold, recall counts 1 (the session protocol of
-/// the field; at turn level such questions are left out before).
+/// The metrics of `ranked`, ids best first. Without gold, recall counts 1 (the usual session
+/// protocol; at turn level such questions are excluded before).
 #[must_use]
 pub fn marks(ranked: &[&str], gold: &[Gold]) -> Marks {
     if gold.is_empty() {
@@ -47,7 +46,7 @@ pub fn marks(ranked: &[&str], gold: &[Gold]) -> Marks {
     }
     let mut open: BTreeSet<&Gold> = gold.iter().collect();
     let wanted = open.len();
-    // How much was found up to and including each rank.
+    // Gold found up to and including each rank.
     let mut found = Vec::with_capacity(ranked.len());
     let (mut first, mut gain) = (None, 0.0);
     for (place, id) in ranked.iter().enumerate() {

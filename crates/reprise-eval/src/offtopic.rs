@@ -1,5 +1,5 @@
-//! Off topic: one store's questions put to another, and its own put to it. The first should hear
-//! that nothing is known, the second should not.
+//! Off-topic evaluation: each store gets another set's questions, which it should answer "nothing
+//! relevant", and its own, which it should not.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -17,10 +17,10 @@ use crate::run::Stage;
 use crate::store::{Store, Subjects, Tools, ids_of};
 use crate::vectors::Vectors;
 
-/// What every ordered pair of sets gave.
+/// The results of every ordered pair of sets.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct OffTopic {
-    /// How it was done, in sentences.
+    /// A description of the protocol.
     pub protocol: Vec<String>,
     /// A row for each set's stores and each set's questions, their own first.
     pub pairs: Vec<Pair>,
@@ -28,7 +28,7 @@ pub struct OffTopic {
     pub elapsed_s: f64,
 }
 
-/// One set's questions put to one set's stores.
+/// One set's questions asked of one set's stores.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Pair {
     /// The set that the stores hold.
@@ -37,11 +37,11 @@ pub struct Pair {
     pub questions: String,
     /// Questions asked, over all stores.
     pub asked: usize,
-    /// Share of them that heard "nothing relevant", 0..1.
+    /// Share of them answered "nothing relevant", 0..1.
     pub nothing: f64,
-    /// Share of them that heard "weak", 0..1.
+    /// Share of them answered "weak", 0..1.
     pub weak: f64,
-    /// Of answerable ones, the share that heard "nothing" over a right first result.
+    /// Of the answerable ones, the share answered "nothing" although the first result was right.
     pub over_a_right_first: Option<f64>,
     /// Mean score of the first result, 0..1.
     pub first_score: f64,

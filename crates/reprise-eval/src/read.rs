@@ -1,4 +1,4 @@
-//! From what a set publishes to the protocol's nouns. One file per form.
+//! Readers of the published formats, one file each.
 
 mod beam;
 mod devbench;

@@ -1,4 +1,4 @@
-//! The figures of one run, as they are printed and as JSON.
+//! The report of one run, printed or as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,15 @@ use crate::calibration::{Calibration, Silence};
 use crate::dataset::Format;
 use crate::marks::{DEPTHS, Marks};
 
-/// One run over one set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     pub set: Format,
-    /// How it was done, in sentences.
+    /// A description of the protocol.
     pub protocol: Vec<String>,
     pub stores: usize,
     /// Records kept, over all stores.
     pub records: usize,
-    /// Records that a store would not take (blank texts, ids given twice).
+    /// Records that a store refused (blank texts, duplicate ids).
     pub refused: usize,
     pub questions: usize,
     /// Of those, the ones that count at turn level.
@@ -29,7 +28,7 @@ pub struct Report {
     pub systems: Vec<SystemReport>,
     /// Of Reprise's `score` over its first ten results, on the judged questions.
     pub calibration: Option<Calibration>,
-    /// How well Reprise knows when it knows nothing.
+    /// How well Reprise abstains.
     pub silence: Option<Silence>,
     /// One Reprise recall without the embedding of its query.
     pub recall_ms: Latency,
@@ -37,14 +36,14 @@ pub struct Report {
     pub elapsed_s: f64,
 }
 
-/// One way to rank.
+/// The metrics of one ranking system.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SystemReport {
     /// For example `reprise` or `bm25`.
     pub name: String,
     /// Single records, over the judged questions.
     pub turn: Summary,
-    /// Sessions, each at its best record, over all questions; nothing to find counts 1.
+    /// Sessions, each at its best record, over all questions; without gold recall counts 1.
     pub session: Summary,
     /// Single records, by the set's categories.
     pub turn_by_category: BTreeMap<String, Summary>,
@@ -57,9 +56,9 @@ pub struct Summary {
     pub recall: BTreeMap<usize, f64>,
     /// Share of the questions with any hit, by depth.
     pub any: BTreeMap<usize, f64>,
-    /// Mean reciprocal rank, over the questions with something to find.
+    /// Mean reciprocal rank, over the questions with gold.
     pub mrr: f64,
-    /// Normalised discounted gain at 10, over the questions with something to find.
+    /// nDCG at 10, over the questions with gold.
     pub ndcg10: f64,
     /// 95 % intervals of `R@5`, `R@10`, `MRR` and `nDCG@10`.
     pub intervals: BTreeMap<&'static str, Interval>,
@@ -78,12 +77,11 @@ pub struct Interval {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Latency {
     pub p50: f64,
-    /// All but one in a hundred are faster.
+    /// The 99th percentile.
     pub p99: f64,
 }
 
 impl Summary {
-    /// Means over `marks`, with intervals.
     pub(crate) fn of(marks: &[Marks]) -> Self {
         let by_depth = |pick: &dyn Fn(&Marks) -> [f64; DEPTHS.len()]| {
             let columns = DEPTHS.iter().enumerate().map(|(place, depth)| {

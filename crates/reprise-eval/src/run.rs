@@ -1,4 +1,4 @@
-//! The protocol: fill a throw-away store, ask every question, mark every system on it.
+//! The protocol: fill a temporary store, ask every question, compute the metrics of every system.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -16,22 +16,22 @@ use crate::report::{Latency, Report, Summary, SystemReport};
 use crate::store::{Store, Subjects, Tools, ids_of};
 use crate::vectors::Vectors;
 
-/// Results that the calibration looks at.
+/// Results per question used for calibration.
 const CALIBRATED: usize = 10;
 
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Results of one recall; at least 20 for R@20.
     pub top_k: usize,
-    /// One ablation each: names of signals or kinds of evidence to leave out together, with commas
-    /// between; [`EACH`] stands for every name in turn.
+    /// Ablations: each is a comma-separated list of signals or kinds of evidence to leave out
+    /// together; [`EACH`] stands for one ablation per name.
     pub without: Vec<String>,
 }
 
-/// All ablations of one name.
+/// One ablation for every single name.
 pub const EACH: &str = "each";
 
-/// The ablations that were asked for, with their names.
+/// The requested ablations with their names.
 fn ablations(options: &Options) -> Result<Vec<(String, Ablation)>, EvalError> {
     let mut asked: Vec<String> = Vec::new();
     for names in &options.without {
@@ -94,11 +94,11 @@ pub fn evaluate(
     Ok(tally.report(dataset, options, space.as_ref(), &names, began))
 }
 
-/// The ways to rank, in the order of the report.
+/// The ranking systems, in the order of the report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum System {
     Reprise,
-    /// Without the signals of the ablation of this number.
+    /// Reprise with the ablation of this index.
     Without(usize),
     Cosine,
     Bm25,
@@ -120,14 +120,14 @@ impl System {
     }
 }
 
-/// Marks of one system for one question.
+/// The metrics of one system for one question.
 struct Marked {
     category: String,
     turn: Option<Marks>,
     session: Marks,
 }
 
-/// What has been counted so far.
+/// Running totals.
 #[derive(Default)]
 struct Tally {
     kept: usize,
@@ -182,7 +182,7 @@ impl Tally {
         }
     }
 
-    /// Keeps what calibration and silence need of one answer.
+    /// Adds one answer to calibration and abstention.
     fn score(&mut self, question: &Question, recall: &Recall) {
         let scores = recall.results.iter().map(|found| found.score);
         let said = Said {

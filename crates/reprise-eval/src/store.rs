@@ -1,4 +1,4 @@
-//! A throw-away store: filled with a corpus, asked, and gone.
+//! A temporary store, filled with a corpus.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,13 +17,13 @@ use crate::vectors::{OpenEmbedder, Vectors};
 
 const GROUP: usize = 256;
 
-/// Makes a new store at a path, as of an instant.
+/// Creates a store at a path, as of an instant.
 pub type OpenEngine = dyn Fn(&Path, DateTime<Utc>) -> Result<Engine, EngineError>;
 
 pub struct Tools<'a> {
-    /// Makes a new store at a path that does not exist yet, as of an instant.
+    /// Creates a store at a path that does not exist yet, as of an instant.
     pub open_engine: &'a OpenEngine,
-    /// The model; without it words answer alone.
+    /// The model; without it the search is by words alone.
     pub open_embedder: Option<&'a OpenEmbedder<'a>>,
     /// An empty folder for the stores.
     pub folder: &'a Path,
@@ -38,7 +38,7 @@ impl std::fmt::Debug for Tools<'_> {
     }
 }
 
-/// What recalls embed: a question's subject. The baselines embed the question as it stands.
+/// The subjects of questions, which recalls embed. The baselines embed the question itself.
 pub(crate) struct Subjects<'q>(BTreeMap<&'q str, Cow<'q, str>>);
 
 impl<'q> Subjects<'q> {
@@ -47,12 +47,12 @@ impl<'q> Subjects<'q> {
         Self(texts.map(|text| (text, subject(text))).collect())
     }
 
-    /// Every one, each once.
+    /// Every distinct subject.
     pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
         self.0.values().map(|subject| &**subject)
     }
 
-    /// The subject of a question that was given.
+    /// The subject of one of the questions.
     pub(crate) fn get<'s>(&'s self, text: &'s str) -> &'s str {
         self.0.get(text).map_or(text, |subject| &**subject)
     }
@@ -62,7 +62,7 @@ pub(crate) struct Store<'a> {
     folder: PathBuf,
     snapshot: Arc<Snapshot>,
     vectors: Option<&'a Vectors<'a>>,
-    /// Records that it took and would not take.
+    /// Records stored and refused.
     pub(crate) kept: usize,
     pub(crate) refused: usize,
 }
@@ -108,7 +108,7 @@ impl<'a> Store<'a> {
         })
     }
 
-    /// Asks a question whose subject is `about`.
+    /// Runs a recall for a question with the subject `about`.
     pub(crate) fn recall(
         &self,
         text: &str,
@@ -139,7 +139,7 @@ impl<'a> Store<'a> {
     }
 }
 
-/// The instant at which the questions are asked: after everything that happened.
+/// The instant of the questions: after every record.
 fn last_instant(corpus: &Corpus) -> DateTime<Utc> {
     let happened = corpus.records.iter().filter_map(|record| record.timestamp);
     let asked = corpus.questions.iter().filter_map(|q| q.asked_at);

@@ -1,14 +1,13 @@
-//! A report as a person reads it.
+//! Reports as text tables.
 
 use std::io::{self, Write};
 
 use crate::marks::DEPTHS;
 use crate::report::{Report, Summary};
 
-/// Widest name of a system or category that keeps the columns straight.
+/// Width of the column for names of systems and categories.
 const NAME_WIDTH: usize = 32;
 
-/// Prints the whole report.
 pub fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for sentence in &report.protocol {
         writeln!(out, "  {sentence}")?;
@@ -47,7 +46,7 @@ pub fn print(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     )
 }
 
-/// Prints what one reads first: how the ways to rank compare on single records.
+/// Prints the summary: the ranking systems compared at turn level.
 pub fn print_brief(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     for sentence in &report.protocol {
         writeln!(out, "  {sentence}")?;

@@ -1,4 +1,4 @@
-//! Every text of a set embedded once, on all cores; store and baselines share the vectors.
+//! Every text of a set, embedded once on all cores and shared by store and baselines.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 /// Opens one more embedder of the same space.
 pub type OpenEmbedder<'a> = dyn Fn() -> Result<Box<dyn Embedder>, EmbedError> + Sync + 'a;
 
-/// Vectors by text. The texts belong to the data set.
+/// Vectors by text, borrowed from the data set.
 pub(crate) struct Vectors<'d> {
     embedders: Vec<Box<dyn Embedder>>,
     known: HashMap<&'d str, Vec<f32>>,

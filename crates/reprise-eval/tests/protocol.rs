@@ -137,7 +137,7 @@ fn an_ablation_is_a_row_of_its_own_and_an_unknown_signal_is_named() {
     );
 }
 
-/// A clone of six commits, made by git itself.
+/// A clone of six commits, made by git.
 fn clone_of_six(folder: &Path) {
     let git = |arguments: &[&str], day: u32| {
         let at = format!("2026-03-{day:02}T09:00:00+01:00");
@@ -327,7 +327,8 @@ fn the_questions_of_each_set_are_put_to_the_stores_of_the_others() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-/// Figures of `score.py` of the batch contract for these two recall files and the gold beside them.
+/// Expected values are from `score.py` of the batch contract for these two recall files and the
+/// gold beside them.
 #[test]
 fn fixed_answers_score_as_the_reference_script_has_it() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");

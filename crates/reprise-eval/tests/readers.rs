@@ -1,4 +1,4 @@
-//! Every published form, from small files of our own text in that form; no set is here.
+//! Every published format, from small files with our own text; no data set is included.
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
@@ -14,7 +14,7 @@ fn data(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// As much of the ingest form as the fixtures use.
+/// As much of the ingest format as the fixtures use.
 fn record(line: &str) -> Result<NewRecord, String> {
     let value: serde_json::Value = serde_json::from_str(line).map_err(|e| e.to_string())?;
     let text = |key: &str| value[key].as_str().map(str::to_owned).ok_or(key.to_owned());

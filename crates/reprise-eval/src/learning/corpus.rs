@@ -1,7 +1,7 @@
-//! The texts of the learning proof: forty-eight topics, each with twenty memories of how it was
-//! dealt with, half of them with care and half in haste, and twenty ways to ask.
+//! The texts of the learning evaluation: forty-eight topics, each with twenty memories of how it
+//! was handled, half of them carefully and half hastily, and twenty questions.
 //!
-//! Care and haste are told by which of twenty phrases a memory holds, never by its topic, so that a
+//! Careful and hasty memories differ only in one of twenty phrases, never in the topic, so that a
 //! question is about equally near to both.
 
 use super::dice::Dice;

@@ -1,4 +1,4 @@
-//! Chance from a seed: the same on every machine.
+//! Seeded random numbers, the same on every machine.
 
 /// A `SplitMix64` (Steele, Lea and Flood 2014).
 #[derive(Debug, Clone)]

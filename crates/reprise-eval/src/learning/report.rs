@@ -1,4 +1,4 @@
-//! The proof in figures, as data and as a table.
+//! The report of the learning evaluation, as data and as a table.
 
 use std::io::{self, Write};
 
@@ -6,27 +6,26 @@ use serde::Serialize;
 
 use crate::bootstrap::interval;
 
-/// The whole proof.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearningReport {
     /// Each scenario is run with each of these.
     pub seeds: Vec<u64>,
-    /// Results that count in nDCG.
+    /// Depth of nDCG.
     pub depth: usize,
-    /// Held-out quality after learning from runs that cosine led.
+    /// Held-out quality after learning from runs ranked by cosine.
     pub scenarios: Vec<ScenarioReport>,
-    /// What learning other topics leaves of what was learned before.
+    /// Retention of topics A after learning topics B.
     pub kept: Kept,
-    /// Runs that the learner's own answers led.
+    /// Closed loops, ranked by the learner itself.
     pub loops: Vec<Loop>,
 }
 
 /// One system in one scenario; means over seeds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct System {
-    /// nDCG at `depth` on questions that no run asked.
+    /// nDCG at `depth` on held-out questions.
     pub ndcg: f64,
-    /// The same less cosine's.
+    /// The same minus cosine's.
     pub delta: f64,
     /// 95 % bootstrap interval of `delta` over seeds.
     pub delta_interval: (f64, f64),
@@ -42,9 +41,9 @@ pub struct ScenarioReport {
     /// `ruvector-sona` with its defaults.
     pub shipped: System,
     pub reprise: System,
-    /// Share of questions whose first ten ours changes.
+    /// Share of questions whose first ten our learner changes.
     pub changed: f64,
-    /// The largest adjustment that was made.
+    /// The largest adjustment applied.
     pub largest_adjustment: f32,
     /// Mean cap in force at the end.
     pub cap: f64,
@@ -61,15 +60,14 @@ pub struct Kept {
     pub after_a: f64,
     /// The same after A and B.
     pub after_b: f64,
-    /// Share of the gain that is left, mean over seeds.
+    /// Share of the gain that remains, mean over seeds.
     pub share: f64,
     /// 95 % bootstrap interval of `share` over seeds.
     pub share_interval: (f64, f64),
 }
 
 impl Kept {
-    /// From each seed's gain after A, and after A and B. A seed without a gain has nothing to keep
-    /// and has no share.
+    /// From each seed's gain after A, and after A and B. A seed without a gain has no share.
     pub(super) fn of(gains: &[(f64, f64)]) -> Self {
         let count = gains.len().max(1) as f64;
         let shares: Vec<f64> = gains
@@ -90,9 +88,9 @@ impl Kept {
 pub struct Loop {
     pub name: &'static str,
     pub runs: usize,
-    /// Share of used memories that helped, in the last quarter, where cosine chose what was shown.
+    /// Share of used memories that helped, in the last quarter, ranked by cosine.
     pub cosine: f64,
-    /// The same where the learner chose.
+    /// The same, ranked by the learner.
     pub reprise: f64,
     /// 95 % bootstrap interval of the difference over seeds.
     pub delta_interval: (f64, f64),

@@ -1,5 +1,5 @@
-//! A learner in the proof: ours, by the same calls as the engine makes, and the shipped one beside
-//! it.
+//! The learners under evaluation: ours, by the same calls as the engine makes, and `ruvector-sona`
+//! with its defaults.
 
 use chrono::{DateTime, TimeDelta};
 use reprise_learn::{Learner, Learning, Premises, Shipped};
@@ -91,7 +91,7 @@ impl<'a> Student<'a> {
         self.learning.take_adapter(&fitted);
     }
 
-    /// The candidates by cosine and adjustment, and the largest adjustment made.
+    /// The candidates ranked by cosine plus adjustment, and the largest adjustment.
     pub(super) fn ranking(&self, question: usize) -> (Vec<usize>, f32) {
         let found = &self.world.found[question];
         let ids: Vec<RecordId> = found.iter().map(|(memory, _)| id(*memory)).collect();
@@ -105,7 +105,7 @@ impl<'a> Student<'a> {
         (ranked(scored.collect()), largest)
     }
 
-    /// The candidates by their cosine with the question that the shipped engine makes of it.
+    /// The candidates ranked by cosine with the query as `ruvector-sona` adjusts it.
     pub(super) fn shipped_ranking(&self, question: usize) -> Vec<usize> {
         let moved = self.shipped.adjusted(&self.world.questions[question]);
         let cosine = |memory: usize| {
@@ -125,7 +125,7 @@ impl<'a> Student<'a> {
     }
 }
 
-/// Best first; stable, so that what is equal stays as it was.
+/// Best first; a stable sort.
 fn ranked(mut scored: Vec<(usize, f32)>) -> Vec<usize> {
     scored.sort_by(|a, b| b.1.total_cmp(&a.1));
     scored.into_iter().map(|(memory, _)| memory).collect()

@@ -1,4 +1,4 @@
-//! The proof itself on one seed, with the real model: what it promises, and the other sign of it.
+//! The learning evaluation on one seed, with the real model, and with inverted outcomes.
 
 use reprise_embed::testing::shared_models;
 use reprise_embed::{EmbedderFactory, Variant};

@@ -1,4 +1,5 @@
-//! The world of the proof: vectors, what cosine finds, and which memories help in which scenario.
+//! The data of the learning evaluation: vectors, cosine rankings, and which memories help in which
+//! scenario.
 
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace, RecordId};
 
@@ -47,7 +48,7 @@ impl Scenario {
         Self::ColdStartArbitrary,
     ];
 
-    /// Name, and what it is in a few words.
+    /// Name and short description.
     pub(super) fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Global => ("global", "one manner helps everywhere"),
@@ -63,7 +64,7 @@ impl Scenario {
         }
     }
 
-    /// Runs that are learned from.
+    /// Number of training runs.
     pub(super) fn runs(self) -> usize {
         match self {
             Self::ColdStart | Self::ColdStartArbitrary => 120,
@@ -72,7 +73,7 @@ impl Scenario {
         }
     }
 
-    /// By memory: whether it helps with its topic.
+    /// For each memory whether it helps.
     pub(super) fn helpful(self, dice: &mut Dice) -> Vec<bool> {
         let half = PER_TOPIC / 2;
         let everywhere = dice.below(2);
@@ -95,7 +96,7 @@ impl Scenario {
         helpful
     }
 
-    /// Questions to learn from and questions to be judged by, each in random order.
+    /// Training and held-out questions, each in random order.
     pub(super) fn split(self, dice: &mut Dice) -> (Vec<usize>, Vec<usize>) {
         let (mut known, mut asked) = (Vec::new(), Vec::new());
         let seen = dice.pick(TOPICS, TOPICS / 2);

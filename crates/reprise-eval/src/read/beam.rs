@@ -18,7 +18,7 @@ const CHAT: &str = "a BEAM chat (batches with turns of {id, role, content})";
 const QUESTIONS: &str = "BEAM probing questions (an object of lists of {question, ...})";
 const ABSTENTION: &str = "abstention";
 
-/// Folders are looked for this deep below `--data`: `chats/100K/1`.
+/// Search depth for folders below `--data`: `chats/100K/1`.
 const DEPTH_MAX: u32 = 4;
 
 /// The set dates batches, not messages: messages follow each other at this distance.
@@ -63,7 +63,7 @@ fn collect(folder: &Path, depth: u32, corpora: &mut Vec<Corpus>) -> Result<(), E
     Ok(())
 }
 
-/// Messages in the order of the file, with the batch and the date that they stand under.
+/// Messages in file order, with their batch and date.
 #[derive(Default)]
 struct Reading {
     plan: String,
@@ -148,8 +148,8 @@ fn questions(chat: &str, asked: BTreeMap<String, Vec<Asked>>) -> Vec<Question> {
         .collect()
 }
 
-/// Every message number in `source_chat_ids`: a list, an object of lists, lists in lists, numbers
-/// written as text.
+/// Every message number in `source_chat_ids`: a list, an object of lists, nested lists, or numbers
+/// as strings.
 fn named(value: &Value, ids: &mut BTreeSet<u64>) {
     match value {
         Value::Number(number) => ids.extend(number.as_u64()),

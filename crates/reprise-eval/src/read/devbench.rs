@@ -15,7 +15,7 @@ use crate::marks::Gold;
 const EXPECTED: &str = "a DevBench file ({memories: [{content, tags}], queries: [{question}]})";
 const NEGATIVE: &str = "negative";
 
-/// Tags that hold the key of the benchmark: they must not reach the store.
+/// Prefix of the tags with the gold answers, which must not reach the store.
 const KEY: &str = "bench:";
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Corpus>, EvalError> {
     });
     let questions = questions.collect();
     let records = set.memories.iter().enumerate().map(|(number, memory)| {
-        // A memory stands for itself: each is its own session.
+        // Each memory is its own session.
         let id = number.to_string();
         let text = memory.content.clone();
         let mut record = episode(&id, text, MemorySource::UserInput, &id);

@@ -1,4 +1,4 @@
-//! Our own form: a folder with `records.jsonl`, `queries.jsonl` and `gold.jsonl`, or a folder of
+//! Our own format: a folder with `records.jsonl`, `queries.jsonl` and `gold.jsonl`, or a folder of
 //! such folders, one user each.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,7 +59,7 @@ fn user(folder: &Path, record: ReadRecord) -> Result<Corpus, EvalError> {
         .map(|line| (line.query_id.clone(), line))
         .collect();
     let questions = queries.into_iter().filter_map(|query| {
-        // A query that the gold does not know cannot be judged.
+        // A query without gold cannot be evaluated.
         let line = gold.remove(&query.query_id)?;
         let category = match &line.category {
             Value::String(text) => text.clone(),
@@ -85,7 +85,7 @@ fn user(folder: &Path, record: ReadRecord) -> Result<Corpus, EvalError> {
     Ok(corpus)
 }
 
-/// The session of a turn, by its id alone, as `score.py` has it.
+/// The session of a turn, derived from its id as in `score.py`.
 fn session(id: &str) -> String {
     let numbered = id.strip_prefix('D').and_then(|rest| rest.split_once(':'));
     numbered.map_or_else(|| id.to_owned(), |(number, _)| format!("session_{number}"))

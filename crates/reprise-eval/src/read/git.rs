@@ -1,8 +1,8 @@
 //! Any local clone with a hand-written changelog: its commits are the records, the changelog's
 //! entries the questions, and the commits that name an entry's issue what should come back.
 //!
-//! The numbers of issues are taken out of both, so that nothing is found by them. Must never live
-//! here: a network, or anything that changes the clone.
+//! The numbers of issues are removed from both, so that nothing is found by them. Reads only: no
+//! network, no change to the clone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,19 +17,19 @@ use crate::dataset::{Corpus, Dataset, Format, Question};
 use crate::error::EvalError;
 use crate::marks::Gold;
 
-/// Digits of a commit's hash that are its external id.
+/// Digits of a commit's hash used as external id.
 const ID_DIGITS: usize = 12;
-/// An issue that more commits name says little about which of them an entry means.
+/// Most commits that name an issue; with more, it does not identify the gold of an entry.
 const GOLD_MAX: usize = 3;
-/// A shorter entry ("Fix typo") asks nothing.
+/// Fewest words of an entry; a shorter one ("Fix typo") is no question.
 const WORDS_MIN: usize = 3;
-/// Where a changelog is looked for, without its ending, in any case.
+/// File names of changelogs, without extension, in any letter case.
 const CHANGELOGS: [&str; 4] = ["changelog", "changes", "history", "news"];
-/// Between the fields of one commit, and before each: bytes that no message holds.
+/// Separators of fields and commits: bytes that no message contains.
 const FIELD: char = '\u{1f}';
 const COMMIT: char = '\u{1e}';
 
-/// Reads a clone; without a changelog the one in its root is taken.
+/// Reads a clone; without `changelog` the one in its root is used.
 pub fn read_git(repository: &Path, changelog: Option<&Path>) -> Result<Dataset, EvalError> {
     let changelog = match changelog {
         Some(path) => path.to_owned(),
@@ -72,10 +72,10 @@ fn changelog_of(repository: &Path) -> Result<PathBuf, EvalError> {
     })
 }
 
-/// Every commit of the branch that is checked out, but merges, oldest first.
+/// Every commit of the checked-out branch except merges, oldest first.
 fn log_of(repository: &Path) -> Result<String, EvalError> {
     let mut git = Command::new("git");
-    // Git's own variables would lead it to another repository, as within a hook.
+    // Git's environment variables would select another repository, as within a hook.
     for variable in [
         "GIT_DIR",
         "GIT_WORK_TREE",
@@ -150,7 +150,7 @@ fn corpus(name: String, log: &str, changelog: &str) -> Corpus {
     Corpus::new(name, records, questions).with_sessions_of_gold()
 }
 
-/// The items of a Markdown document's lists, each with the lines that go on with it.
+/// The list items of a Markdown document, with their continuation lines.
 fn entries(changelog: &str) -> Vec<String> {
     let mut entries: Vec<String> = Vec::new();
     let mut open = false;
@@ -187,7 +187,8 @@ fn issues(text: &str) -> BTreeSet<u64> {
         .collect()
 }
 
-/// A text without them, without links' addresses, who signed it, and what is left around either.
+/// A text without issue numbers, link targets and signatures, and without the brackets and words
+/// left over.
 fn without_issues(text: &str) -> String {
     let mut text = text.to_owned();
     for (pattern, with) in [(&LINK, "$text"), (&ISSUE, ""), (&SIGNED, ""), (&CRUMBS, "")] {
@@ -211,12 +212,12 @@ fn replaced(pattern: &LazyLock<Option<Regex>>, text: &str, with: &str) -> String
     }
 }
 
-/// `[text](address)`; the address of an issue is read before this takes it off.
+/// `[text](address)`; issue addresses are read before this removes them.
 static LINK: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"\[(?P<text>[^\]\n]*)\](?:\([^)\s]*\)|\[[^\]\n]*\])"));
 
-/// `#12`, `GH-12`, `owner/name#12`, the address of an issue or pull request; with the word that
-/// says what is done to it.
+/// `#12`, `GH-12`, `owner/name#12`, the address of an issue or pull request, with a verb such as
+/// "fixes" before it.
 static ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|see(?: also)?|issues?|pr|pull)",
@@ -225,16 +226,16 @@ static ISSUE: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// `(@somebody)`, `by @somebody`: how an entry names whom it thanks.
+/// `(@somebody)`, `by @somebody`: credits in an entry.
 static THANKS: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"(?i)(?:\b(?:by|thanks to|thanks|and) +)?\B@[\w-]+(?:\[bot\])?"));
 
-/// The lines at the end of a message that say whose it is.
+/// Sign-off lines at the end of a message.
 static SIGNED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(r"(?im)^(?:signed-off|co-authored|reviewed|acked|tested|reported)-by:.*$")
 });
 
-/// Brackets and words that nothing is left in or after.
+/// Empty brackets and dangling words.
 static CRUMBS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)[(\[][\s,;:/&.-]*(?:(?:and|see|by|also)[\s,;:/&.-]*)*[)\]]",

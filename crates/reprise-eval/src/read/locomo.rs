@@ -114,7 +114,7 @@ fn parse_date(text: &str) -> Result<NaiveDateTime, String> {
         .map_err(|error| format!("`{text}` is not a session date: {error}"))
 }
 
-/// The turns that one piece of evidence names, however it is written: `D1:3`, `D8:6; D9:17`,
+/// The turns that a piece of evidence names, in any of its spellings: `D1:3`, `D8:6; D9:17`,
 /// `D:11:26`, `D30:05`.
 fn turns(evidence: &str) -> Vec<String> {
     let pieces = evidence.split(|c: char| c.is_whitespace() || matches!(c, ';' | ','));

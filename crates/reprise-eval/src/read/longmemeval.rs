@@ -57,7 +57,7 @@ fn corpus(instance: Instance) -> Result<Corpus, String> {
     }
     let mut records = Vec::new();
     let mut gold = Vec::new();
-    // One session may stand in a haystack twice; its turns still need ids of their own.
+    // One session may occur in a haystack twice; its turns still need unique ids.
     let mut uses: BTreeMap<&str, u32> = BTreeMap::new();
     for (place, (session, turns)) in ids.iter().zip(sessions).enumerate() {
         let began = instance

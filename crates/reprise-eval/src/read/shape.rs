@@ -1,4 +1,4 @@
-//! What the forms' readers share: files of a folder in order, JSON, and the parts of a record.
+//! Helpers of the readers: files of a folder in order, JSON, and parts of a record.
 
 use std::path::{Path, PathBuf};
 
@@ -7,11 +7,11 @@ use serde::de::DeserializeOwned;
 
 use crate::error::EvalError;
 
-/// Reads one line of the batch contract's ingest form; the error is a sentence about it. The wire
-/// form belongs to the binary, which lends this.
+/// Parses one line of the batch contract's ingest format; the error is a message. Passed in by the
+/// binary, which owns the format.
 pub type ReadRecord = fn(&str) -> Result<NewRecord, String>;
 
-/// What is in a folder, numbers inside names in their own order: chat-2 before chat-10.
+/// The entries of a folder in natural order: chat-2 before chat-10.
 pub(super) fn listed(folder: &Path) -> Result<Vec<PathBuf>, EvalError> {
     let mut paths = Vec::new();
     for entry in fs_err::read_dir(folder)? {
@@ -69,7 +69,7 @@ pub(super) fn episode(id: &str, text: String, source: MemorySource, session: &st
     record
 }
 
-/// Who spoke, in a chat between a person and an assistant.
+/// The source of a message, by its role in a chat.
 pub(super) fn source_of(role: &str) -> MemorySource {
     if role == "assistant" {
         MemorySource::WorkerResult
