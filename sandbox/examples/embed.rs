@@ -1,6 +1,6 @@
-//! A host with memory in forty lines: `cargo run -p reprise-sandbox --example embed`.
+//! A minimal host with memory: `cargo run -p reprise-sandbox --example embed`.
 //!
-//! The shortest way from nothing to a run that remembers the one before.
+//! The second run recalls the first.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use reprise_types::{EmbedError, UserId};
 async fn main() -> Result<(), Box<dyn Error>> {
     let folder = tempfile::tempdir()?;
     let user: UserId = "ada".parse()?;
-    // Who opens files and models is the host's choice; without a model, words answer.
+    // The host chooses how files and models are opened; without a model recall is by words.
     let memory = MemoryConfig::new(
         folder.path().join("data"),
         384,
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             })
         }),
     );
-    // One log is one user's, whatever its events say.
+    // One log belongs to one user, whatever `user_id` its events have.
     let binding = SourceBinding {
         stream: "host".to_owned(),
         user: user.clone(),

@@ -1,6 +1,6 @@
-//! The conductor and its workers: who does what for a request of the user.
+//! The conductor and its workers.
 //!
-//! Choiros' own names.
+//! Names as in choiros.
 
 mod conductor;
 mod emitter;

@@ -1,6 +1,4 @@
-//! The host as one value: the log, and the tree that is started when it is first needed.
-//!
-//! `ensure_supervisor`, `ensure_memory`, `execute`, the end.
+//! The host: the event log, and the supervision tree, started on first use.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,40 +18,39 @@ use crate::supervisor::{
 };
 use crate::workspace_bridge::WorkspaceBridge;
 
-/// How long the tree may take to make a memory.
+/// Time limit for creating a memory.
 const MEMORY_MS: u64 = 60_000;
-/// How long a run waits for its memory's file to be open.
+/// How long a run waits for its memory's file to open.
 const MEMORY_OPEN: Duration = Duration::from_secs(5);
-/// How long a run may take, with those that wait before it.
+/// Time limit of a run, including the runs queued before it.
 const RUN_MS: u64 = 60 * 60 * 1_000;
-/// Requests under way or waiting; one more is refused at once.
+/// Runs in progress or queued; one more is refused at once.
 const RUNS_MAX: usize = 32;
-/// First and last wait for the successor of a conductor that ends with a request in its queue.
+/// First and longest wait for the successor of a conductor that ended with a request in its queue.
 const SUCCESSOR_FIRST: Duration = Duration::from_millis(1);
 const SUCCESSOR_LAST: Duration = Duration::from_millis(64);
-/// How long the whole tree may take to end.
+/// Time limit for shutting down the whole tree.
 const SHUTDOWN: Duration = Duration::from_mins(4);
-/// How often the relay looks for new events.
+/// Poll interval of the relay.
 const POLL: Duration = Duration::from_millis(120);
 
-/// What the host starts from.
 #[derive(Clone)]
 pub struct AppConfig {
     /// The SQLite file of the event log.
     pub events_path: PathBuf,
-    /// Which memory to run with.
+    /// The memory to use.
     pub memory: MemoryBridge,
-    /// What conductors and workers start from; `None` is a host without them.
+    /// Configuration of conductors and workers; `None` for a host without them.
     pub workers: Option<WorkersConfig>,
-    /// The governed tree that agents and people change; `None` is a host without one.
+    /// The governed workspace; `None` for a host without one.
     pub governed: Option<WorkspaceBridge>,
-    /// How often the relay looks for new events.
+    /// Poll interval of the relay.
     pub poll: Duration,
     pub clock: Arc<dyn Clock>,
 }
 
 impl AppConfig {
-    /// The host with its log at `events_path`, the machine's clock and choiros' pace.
+    /// A host with its log at `events_path`, the machine's clock and choiros's poll interval.
     #[must_use]
     pub fn new(events_path: PathBuf, memory: MemoryBridge) -> Self {
         Self {
@@ -98,7 +95,7 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// Opens the log. The tree is started by whoever first needs it.
+    /// Opens the log. The tree is started on first use.
     pub async fn start(config: AppConfig) -> Result<Self, AppError> {
         let arguments = EventStoreArguments {
             path: config.events_path.clone(),
@@ -122,7 +119,7 @@ impl AppState {
         &self.store
     }
 
-    /// The root of the tree, started where it does not run.
+    /// The root of the tree, started if it does not run.
     pub async fn ensure_supervisor(&self) -> Result<ActorRef<ApplicationSupervisorMsg>, AppError> {
         let mut held = self.supervisor.lock().await;
         if let Some(running) = held.as_ref().filter(|held| lives(held)) {
@@ -145,7 +142,7 @@ impl AppState {
         Ok(supervisor)
     }
 
-    /// The memory of a user. The same user gets the same memory, however often it is asked for.
+    /// The memory of a user, the same one on every call.
     pub async fn ensure_memory(
         &self,
         user: &UserId,
@@ -166,8 +163,8 @@ impl AppState {
         .unwrap_or_else(|_| Err(unavailable()))
     }
 
-    /// Has the user's conductor do what is wanted. Memory helps where there is one; without it, or
-    /// with one that is late, wrong or dead, the same is done.
+    /// Runs a request with the user's conductor. Memory is optional: without it, or with one that
+    /// is late, wrong or dead, the request is still carried out.
     pub async fn execute(
         &self,
         user: &UserId,
@@ -191,7 +188,7 @@ impl AppState {
             };
             match call_t!(conductor, execute, RUN_MS) {
                 Ok(done) => return done,
-                // Nothing of it was done: whoever takes the place of that conductor may do it.
+                // It was not started, so the conductor's successor may run it.
                 Err(error)
                     if wait <= SUCCESSOR_LAST
                         && !begun.load(Ordering::SeqCst)
@@ -205,8 +202,8 @@ impl AppState {
         }
     }
 
-    /// A file that is still closed is opened before the run, so that its first question is not
-    /// late; a memory that cannot be opened is done without.
+    /// Opens the memory's file before the run, so that its first recall is not late; the run goes
+    /// on without a memory that cannot be opened.
     async fn open_memory(&self, user: &UserId) {
         if self.config.workers.is_none() {
             return;
@@ -230,7 +227,8 @@ impl AppState {
         asked.map_err(|error| gone("host", &error))?
     }
 
-    /// Logs what the user says of a run's result; memory reads it there (1.0 for an approval).
+    /// Logs the user's verdict on a run; memory reads it from the log (quality 1.0 for an
+    /// approval).
     pub async fn judge(&self, user: &UserId, run_id: &str, approved: bool) -> Result<(), RunError> {
         let clock = Arc::clone(&self.config.clock);
         let emitter = Emitter::new(self.store.clone(), clock, user.clone());
@@ -238,7 +236,8 @@ impl AppState {
         Ok(emitter.emit(vec![said]).await?)
     }
 
-    /// Ends the tree from the edge inwards, then the log. Everything queued is finished first.
+    /// Shuts down the tree from the edge inwards, then the log. Everything queued is finished
+    /// first.
     pub async fn shut_down(self) -> Result<(), AppError> {
         let ended = |error: RactorErr<()>| AppError::Tree {
             message: error.to_string(),
@@ -261,7 +260,7 @@ fn gone(who: &'static str, error: &dyn std::fmt::Display) -> RunError {
     RunError::Gone { who, message }
 }
 
-/// Just spawned counts: an actor is `Starting` for a moment after its spawn has been answered.
+/// Includes `Starting`, the state of an actor just after its spawn.
 fn lives(supervisor: &ActorRef<ApplicationSupervisorMsg>) -> bool {
     matches!(
         supervisor.get_status(),

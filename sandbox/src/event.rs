@@ -1,6 +1,4 @@
-//! The shapes in which the host's events are stored, exported and published: choiros' own.
-//!
-//! Field names and conversions.
+//! The formats in which events are stored, exported and published, as in choiros.
 
 use chrono::{DateTime, Utc};
 use reprise_types::{TimestampError, parse_timestamp};
@@ -15,34 +13,31 @@ pub const SYSTEM_USER: &str = "system";
 pub struct NewEvent {
     /// A second event with the same id is a duplicate.
     pub event_id: String,
-    /// When it happened.
     pub timestamp: DateTime<Utc>,
     /// For example `conductor.task.started`.
     pub event_type: String,
-    /// Any JSON.
     pub payload: Value,
     pub actor_id: String,
-    /// For whom; [`SYSTEM_USER`] for the host itself.
+    /// The user; [`SYSTEM_USER`] for the host itself.
     pub user_id: String,
 }
 
 /// Why a value is not an exported event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ExportError {
-    /// Not a JSON object.
     #[error("not an event: it is not a JSON object")]
     NotAnObject,
-    /// A field that every export has.
+    /// A required field is missing.
     #[error("not an event: `{0}` is missing or empty")]
     Missing(&'static str),
-    /// A time in no known dialect.
+    /// A time in no known format.
     #[error("not an event: {0}")]
     Timestamp(#[from] TimestampError),
 }
 
 impl NewEvent {
     /// Reads a record of `/logs/events`, a frame of its WebSocket, or a relayed bus event, whose
-    /// `committed_event` is then the truth and leaves the payload.
+    /// `committed_event` is then used and removed from the payload.
     pub fn from_export(value: Value) -> Result<Self, ExportError> {
         let Value::Object(mut record) = value else {
             return Err(ExportError::NotAnObject);
@@ -82,12 +77,10 @@ pub struct StoredEvent {
     /// Position in the log, ascending.
     pub seq: u64,
     pub event_id: String,
-    /// When it happened.
     pub timestamp: DateTime<Utc>,
     pub actor_id: String,
     /// For example `conductor.task.started`.
     pub event_type: String,
-    /// Any JSON.
     pub payload: Value,
     pub user_id: String,
     /// Copied from `payload.scope` when the event was stored.
@@ -98,16 +91,16 @@ pub struct StoredEvent {
     pub thread_id: Option<String>,
 }
 
-/// What travels on the bus.
+/// An event on the bus.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BusEvent {
     /// The publication's own id.
     pub id: String,
     /// Written as `{"custom": "conductor.task.started"}`.
     pub event_type: EventType,
-    /// What subscribers' patterns are held against.
+    /// Matched against the subscribers' patterns.
     pub topic: String,
-    /// Any JSON; relayed events carry `committed_event` in it.
+    /// Any JSON; relayed events have `committed_event` in it.
     pub payload: Value,
     /// When it was published.
     pub timestamp: DateTime<Utc>,
@@ -116,17 +109,17 @@ pub struct BusEvent {
     pub correlation_id: Option<String>,
 }
 
-/// The type of a bus event, as the host's enum is written.
+/// The type of a bus event, as choiros's enum is serialised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventType {
-    /// A type that the log names.
+    /// An event type of the log.
     Custom(String),
 }
 
 impl StoredEvent {
-    /// The event as the relay publishes it: enriched with where it stands in the log, which is what
-    /// a subscriber deduplicates and catches up by.
+    /// The event as the relay publishes it, with its position in the log, by which a subscriber
+    /// deduplicates and catches up.
     #[must_use]
     pub fn to_bus(&self, publication_id: String, now: DateTime<Utc>) -> BusEvent {
         let mut payload = match &self.payload {

@@ -1,7 +1,7 @@
-//! The actor that hands events to whoever subscribed to their topic.
+//! The event bus: an actor that delivers events to the subscribers of their topic.
 //!
-//! One bus's own table of subscribers, so that two buses in one process never cross-deliver. The
-//! bus is lossy by contract: a subscriber that is slower than its bound misses events, is told so,
+//! Each bus has its own table of subscribers, so that two buses in one process never cross-deliver.
+//! The bus is lossy by contract: a subscriber whose queue is full misses events, can see how many,
 //! and catches up from the log.
 
 use std::sync::Arc;
@@ -18,29 +18,28 @@ pub struct EventBusActor;
 
 #[derive(Debug)]
 pub enum EventBusMsg {
-    /// Hands the events to every subscriber that one of its patterns admits.
+    /// Delivers the events to every subscriber with a matching pattern.
     Publish {
-        /// In order.
         events: Vec<Arc<BusEvent>>,
-        /// Told once every subscriber has it or has missed it.
+        /// Sent once every subscriber has received or missed them.
         reply: RpcReplyPort<Published>,
     },
-    /// Adds a subscriber; it ends when its subscription is dropped.
+    /// Adds a subscriber; it is removed when its subscription is dropped.
     Subscribe {
-        /// `a.b.c`, `a.b.*`, `a.*` or `*`. A subscriber gets an event once, however many admit it.
+        /// `a.b.c`, `a.b.*`, `a.*` or `*`. A subscriber gets an event once, however many match it.
         patterns: Vec<String>,
-        /// Most events waiting for it.
+        /// Capacity of its queue, in events.
         capacity: usize,
         reply: RpcReplyPort<Subscription>,
     },
 }
 
-/// What became of a publication.
+/// The result of a publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Published {
-    /// Events handed over, counted per subscriber.
+    /// Deliveries, counted per subscriber.
     pub delivered: u64,
-    /// Events that a subscriber had no room for, counted per subscriber.
+    /// Events dropped for a full queue, counted per subscriber.
     pub missed: u64,
 }
 
@@ -64,7 +63,7 @@ impl Subscription {
         events
     }
 
-    /// Events lost so far because too many were waiting. Never goes back.
+    /// Events dropped so far for a full queue. Monotonic.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Acquire)
@@ -78,7 +77,6 @@ struct Subscriber {
     missed: Arc<AtomicU64>,
 }
 
-/// The subscribers of one bus.
 #[derive(Debug, Default)]
 pub struct EventBusState {
     subscribers: Vec<Subscriber>,
@@ -107,7 +105,7 @@ impl EventBusState {
     }
 }
 
-/// Whether a pattern admits a topic: itself, everything below `a.`, or everything.
+/// Whether a pattern matches a topic.
 fn admits(pattern: &str, topic: &str) -> bool {
     match pattern.strip_suffix('*') {
         Some("") => true,

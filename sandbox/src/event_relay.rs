@@ -1,7 +1,7 @@
-//! The actor that carries stored events onto the bus.
+//! The event relay: an actor that publishes stored events on the bus.
 //!
-//! Polling by position, at-least-once publication. Like choiros' it starts at 0 on every start
-//! unless told otherwise, so the whole log replays, and every subscriber must survive that.
+//! It polls by position and publishes at least once. As in choiros it starts at 0 by default, so
+//! the whole log replays on every start, and subscribers must tolerate that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,22 +14,21 @@ use crate::event_store::{EventQuery, EventStoreMsg};
 use crate::ids::EventIds;
 
 const PAGE: u32 = 500;
-/// How long the store or the bus may take before the page is tried again.
+/// Time limit of the store or the bus before the page is retried.
 const CALL_MS: u64 = 10_000;
-/// Polls are at least so far apart.
+/// Minimum interval of polls.
 const POLL_MIN: Duration = Duration::from_millis(10);
 
 #[derive(Debug)]
 pub struct EventRelayActor;
 
-/// What the relay starts from.
 #[derive(Clone)]
 pub struct EventRelayArguments {
     pub store: ActorRef<EventStoreMsg>,
     pub bus: ActorRef<EventBusMsg>,
-    /// Only later ones; 0 for all.
+    /// Only events after this position; 0 for all.
     pub since_seq: u64,
-    /// How long to wait when the log has nothing new.
+    /// Poll interval when the log has nothing new.
     pub poll: Duration,
     pub clock: Arc<dyn Clock>,
 }
@@ -45,11 +44,11 @@ impl std::fmt::Debug for EventRelayArguments {
 
 #[derive(Debug)]
 pub enum EventRelayMsg {
-    /// Looks for new events; the relay sends it to itself.
+    /// Polls for new events; sent by the relay to itself.
     Poll,
 }
 
-/// How far the relay has come.
+/// The relay's state.
 #[derive(Debug)]
 pub struct EventRelayState {
     arguments: EventRelayArguments,
@@ -57,7 +56,7 @@ pub struct EventRelayState {
 }
 
 impl EventRelayState {
-    /// Publishes one page; whether there may be more right now.
+    /// Publishes one page; returns whether there may be more.
     async fn relay_page(&mut self) -> Result<bool, String> {
         let query = EventQuery {
             since_seq: self.arguments.since_seq,
@@ -86,7 +85,7 @@ impl EventRelayState {
             CALL_MS
         )
         .map_err(|error| error.to_string())?;
-        // Moved only after the bus has answered: a page may be published twice, never not at all.
+        // Advanced only after the bus has answered: a page may be published twice, never skipped.
         self.arguments.since_seq = last;
         Ok(full)
     }
@@ -127,10 +126,10 @@ impl Actor for EventRelayActor {
                     }
                 };
                 if more {
-                    // Refused only where the actor is draining, and then the relay is over.
+                    // Fails only where the actor is draining, so the relay ends anyway.
                     let _over = myself.cast(EventRelayMsg::Poll).is_err();
                 } else {
-                    // The timer's message goes nowhere once the actor has ended.
+                    // Once the actor has ended, the timer's message is dropped.
                     let _timer = myself.send_after(state.arguments.poll, || EventRelayMsg::Poll);
                 }
             }

@@ -1,6 +1,4 @@
 //! The actor that owns the host's event log.
-//!
-//! Messages and their way to the blocking thread.
 
 mod log;
 
@@ -17,10 +15,9 @@ pub use log::{Appended, EventQuery, EventStoreError};
 #[derive(Debug)]
 pub struct EventStoreActor;
 
-/// What the actor starts from.
 #[derive(Debug, Clone)]
 pub struct EventStoreArguments {
-    /// The SQLite file; made where missing.
+    /// The SQLite file, created if missing.
     pub path: PathBuf,
 }
 
@@ -28,31 +25,29 @@ pub struct EventStoreArguments {
 pub enum EventStoreMsg {
     /// Stores events in one transaction; those whose id is known are duplicates.
     Append {
-        /// In order.
         events: Vec<NewEvent>,
         /// One answer per event, in order.
         reply: RpcReplyPort<Result<Vec<Appended>, EventStoreError>>,
     },
-    /// Reads a page, ascending.
+    /// Reads a page, in ascending order.
     Query {
         query: EventQuery,
         reply: RpcReplyPort<Result<Vec<StoredEvent>, EventStoreError>>,
     },
     /// The position of the newest event; 0 for an empty log.
     GetLatestSeq {
-        /// The position.
         reply: RpcReplyPort<Result<u64, EventStoreError>>,
     },
 }
 
-/// The open log, lent to one blocking task at a time.
+/// The open log, used by one blocking task at a time.
 #[derive(Debug)]
 pub struct EventStoreState {
     log: Arc<Mutex<EventLog>>,
 }
 
 impl EventStoreState {
-    /// Runs blocking work off the runtime's threads; the mailbox keeps the order.
+    /// Runs blocking work off the runtime's threads, in the order of the mailbox.
     async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut EventLog) -> Result<T, EventStoreError> + Send + 'static,
@@ -106,10 +101,10 @@ impl Actor for EventStoreActor {
     }
 }
 
-/// Answers, unless the asker has gone: then there is nobody to tell.
+/// Answers, unless the caller has gone.
 fn answer<T: Send + 'static>(reply: RpcReplyPort<T>, value: T) {
     if !reply.is_closed() && reply.send(value).is_err() {
-        tracing::debug!("an asker left before its answer");
+        tracing::debug!("the caller left before its answer");
     }
 }
 

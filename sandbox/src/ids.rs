@@ -1,19 +1,16 @@
-//! ULIDs for events that have none yet.
-//!
-//! Making them from the caller's time.
+//! ULIDs for events.
 
 use chrono::{DateTime, Utc};
 use reprise_types::system_entropy;
 use ulid::Ulid;
 
-/// A source of ids, unique by 80 random bits and a counter.
+/// A generator of ids, unique by 80 random bits and a counter.
 #[derive(Debug)]
 pub struct EventIds {
     random: u128,
 }
 
 impl EventIds {
-    /// A source of its own.
     #[must_use]
     pub fn new() -> Self {
         Self {

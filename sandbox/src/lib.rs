@@ -1,8 +1,7 @@
 //! The host: a `ChoirOS`-style sandbox with an event log, a bus, a relay and a supervision tree.
 //!
-//! The conductor and its workers, the actors around memory, and recorded logs. The host knows it
-//! only through `MemoryProvider`; the one file that names the memory's crate is the composition
-//! root `memory_bridge.rs`.
+//! The conductor and its workers, and replay of recorded logs. The host uses memory only through
+//! `MemoryProvider`; only the composition root `memory_bridge.rs` names `reprise-agent`.
 
 mod actors;
 mod app_state;

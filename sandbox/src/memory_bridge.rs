@@ -1,6 +1,6 @@
-//! The composition root: the one file of the host that may name the memory's crate.
+//! The composition root: the only file of the host that may name `reprise-agent`.
 //!
-//! Which memory the host runs with, and the host's log and bus as the memory's feed.
+//! It holds the memory that the host uses, and adapts the host's log and bus to the memory's feed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,18 +25,17 @@ use crate::event_bus::{EventBusMsg, Subscription};
 use crate::event_store::{EventQuery, EventStoreMsg};
 use crate::null_memory::NullMemory;
 
-/// Live events waiting for the memory; more are missed and read from the log.
+/// Capacity of the queue of live events; further ones are missed and read from the log.
 const LIVE_MAX: usize = 1_024;
-/// Live events handed over at a time.
+/// Live events per batch.
 const BATCH: usize = 64;
-/// How long the store or the bus may take.
+/// Time limit of the store or the bus.
 const CALL_MS: u64 = 10_000;
 
-/// What stands before a user's memory and answers in its place: published knowledge beside it, for
-/// example.
+/// Wraps a user's memory in another provider, for example one that adds published knowledge.
 pub type Before = dyn Fn(&UserId, Arc<dyn MemoryProvider>) -> Arc<dyn MemoryProvider> + Send + Sync;
 
-/// Which memory to run with; cheap to clone, and the same memory in every clone.
+/// The memory to use. Clones are cheap and share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryBridge(Option<Arc<Memory>>);
 
@@ -45,7 +44,7 @@ struct Memory {
     binding: SourceBinding,
     mapper: Arc<Mapper>,
     before: Option<Arc<Before>>,
-    /// What runs now, for those who wait for it from outside the tree.
+    /// The running service, for callers outside the tree.
     running: watch::Sender<Option<Running>>,
 }
 
@@ -58,7 +57,7 @@ impl fmt::Debug for Memory {
     }
 }
 
-/// The port to a user's memory, whichever service runs it at the time of a question.
+/// The port to a user's memory; each call goes to the service running at that time.
 fn port(memory: &Arc<Memory>, user: &UserId) -> Arc<dyn MemoryProvider> {
     let own = Arc::new(UserMemory {
         memory: Arc::clone(memory),
@@ -76,7 +75,7 @@ struct Running {
     relay: RelayHandle,
 }
 
-/// A memory that runs under the session.
+/// The memory running under the session.
 #[derive(Debug, Clone)]
 pub(crate) struct RunningMemory {
     running: Option<Running>,
@@ -84,19 +83,19 @@ pub(crate) struct RunningMemory {
 }
 
 impl MemoryBridge {
-    /// The host without memory: every recall answers nothing.
+    /// A host without memory: every recall is empty.
     #[must_use]
     pub fn without_memory() -> Self {
         Self(None)
     }
 
-    /// The host with a memory, into which the events of its log go as `binding` says.
+    /// A host with memory, fed from the host's log as `binding` says.
     #[must_use]
     pub fn with_memory(config: MemoryConfig, binding: SourceBinding, mapper: Arc<Mapper>) -> Self {
         Self::with_memory_behind(config, binding, mapper, None)
     }
 
-    /// The same with something before each user's memory.
+    /// The same with each user's memory wrapped by `before`.
     #[must_use]
     pub fn with_memory_behind(
         config: MemoryConfig,
@@ -114,26 +113,26 @@ impl MemoryBridge {
         })))
     }
 
-    /// Waits until everything that is logged by now is in memory; what the relay has done so far.
-    /// `None` for the host without memory, or while the memory does not run.
+    /// Waits until everything logged by now is in memory; returns the relay's progress. `None`
+    /// without memory, or while it does not run.
     pub async fn catch_up(&self) -> Option<Result<RelayProgress, MemoryError>> {
         Some(self.running()?.relay.catch_up().await)
     }
 
-    /// The memory in numbers. `None` for the host without memory, or while it does not run.
+    /// Statistics of the memory. `None` without memory, or while it does not run.
     #[must_use]
     pub fn stats(&self) -> Option<ServiceStats> {
         Some(self.running()?.service.stats())
     }
 
-    /// The running service. `None` for the host without memory, or while it does not run.
+    /// The running service. `None` without memory, or while it does not run.
     #[must_use]
     pub fn service(&self) -> Option<MemoryService> {
         Some(self.running()?.service)
     }
 
-    /// The port to a user's memory, whichever service runs it at the time of a question. `None` for
-    /// the host without memory.
+    /// The port to a user's memory; each call goes to the service running at that time. `None`
+    /// without memory.
     #[must_use]
     pub fn provider(&self, user: &UserId) -> Option<Arc<dyn MemoryProvider>> {
         Some(port(self.0.as_ref()?, user))
@@ -213,8 +212,8 @@ impl RunningMemory {
     }
 }
 
-/// One user's memory, whichever service runs it now: a restart of memory is no restart of those who
-/// use it.
+/// One user's memory, over the service running now, so that a restart of memory does not restart
+/// its users.
 struct UserMemory {
     memory: Arc<Memory>,
     user: UserId,
@@ -267,17 +266,17 @@ impl MemoryProvider for UserMemory {
     }
 }
 
-/// The host's log and bus as the memory reads them.
+/// The host's log and bus as a feed for memory.
 struct HostFeed {
     store: ActorRef<EventStoreMsg>,
     bus: watch::Receiver<ActorRef<EventBusMsg>>,
     live: Option<Subscription>,
-    /// Events that the subscription is known to have missed.
+    /// Missed events of the subscription that were already reported.
     missed: u64,
 }
 
 impl HostFeed {
-    /// Subscribes to everything: the memory counts also what it leaves out.
+    /// Subscribes to every topic, as the memory also counts what it ignores.
     async fn subscribe(&mut self) -> Option<Subscription> {
         loop {
             let bus = self.bus.borrow_and_update().clone();
@@ -293,7 +292,7 @@ impl HostFeed {
             );
             match asked {
                 Ok(subscription) => return Some(subscription),
-                // That bus has ended: its successor is announced, or the host ends too.
+                // The bus has ended: waits for its successor, or ends with the host.
                 Err(_) => self.bus.changed().await.ok()?,
             }
         }
@@ -306,10 +305,10 @@ impl EventFeed for HostFeed {
         let Some(live) = &mut self.live else {
             self.live = Some(self.subscribe().await?);
             self.missed = 0;
-            // What was published before is not heard here; it is in the log.
+            // Events published before must be read from the log.
             return Some(Vec::new());
         };
-        // Events that found no room: told once those that did have been handed over.
+        // Missed events are reported after the received ones have been delivered.
         let missed = live.missed();
         if missed > self.missed {
             self.missed = missed;

@@ -1,5 +1,4 @@
-//! The host without memory: the second implementation of the port, and proof that the host needs
-//! no other.
+//! The null implementation of the memory port, for a host without memory.
 
 use async_trait::async_trait;
 use reprise_types::{
@@ -7,7 +6,7 @@ use reprise_types::{
     system_entropy,
 };
 
-/// Remembers nothing, and says so by an empty answer.
+/// Stores nothing and answers with nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NullMemory;
 

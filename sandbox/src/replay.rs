@@ -1,6 +1,6 @@
-//! Feeding an exported event log (`/logs/events.jsonl`) into the store.
+//! Replay of an exported event log (`/logs/events.jsonl`) into the store.
 //!
-//! Reading lines, naming the bad ones, going on.
+//! Bad lines are reported and skipped.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -15,31 +15,31 @@ use crate::event_store::{Appended, EventStoreError, EventStoreMsg};
 const BATCH: usize = 500;
 /// Batches read ahead of the store.
 const AHEAD: usize = 2;
-/// Longest line: an event holds at most a few outputs of 16 KiB.
+/// Longest line; an event holds at most a few outputs of 16 KiB.
 const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bad lines reported one by one; the rest is counted.
+/// Bad lines reported individually; further ones are only counted.
 const BAD_LINES_MAX: usize = 100;
-/// How long the store may take for a batch.
+/// Time limit for storing a batch.
 const APPEND_MS: u64 = 60_000;
 
-/// What became of the lines of a file.
+/// The result of a replay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplayCounts {
     /// Lines that were not blank.
     pub lines: u64,
     pub inserted: u64,
-    /// Events that the store had already.
+    /// Events that were stored before.
     pub duplicates: u64,
-    /// Lines that are no event.
+    /// Lines that are not an event.
     pub bad: u64,
-    /// The first hundred of those.
+    /// The first hundred bad lines.
     pub bad_lines: Vec<BadLine>,
 }
 
-/// A line that is no event.
+/// A line that is not an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub number: u64,
     pub why: String,
 }
@@ -49,20 +49,14 @@ pub struct BadLine {
 pub enum ReplayError {
     /// The file cannot be read.
     #[error("the event file {path} cannot be read ({message}); pass an export of the host's log")]
-    Read {
-        path: PathBuf,
-        /// The system's words.
-        message: String,
-    },
-    /// The store refused a batch.
+    Read { path: PathBuf, message: String },
     #[error(transparent)]
     Store(#[from] EventStoreError),
-    /// The store does not answer.
     #[error("the event store does not answer ({message}); restart the host and replay again")]
     Gone { message: String },
 }
 
-/// Stores every event of a JSONL file, in order. A bad line is named and the rest goes on; a second
+/// Stores every event of a JSONL file, in order. Bad lines are reported and skipped; a second
 /// replay of the same file inserts nothing.
 pub async fn replay_jsonl(
     path: &Path,
@@ -128,7 +122,7 @@ fn read_lines(
             }
         }
         if batch.len() == BATCH {
-            // Refused only where the replay was given up: nobody wants the rest.
+            // Fails only where the replay was cancelled.
             if batches.blocking_send(std::mem::take(&mut batch)).is_err() {
                 return Ok(counts);
             }
@@ -140,8 +134,8 @@ fn read_lines(
     Ok(counts)
 }
 
-/// Reads the next line without its end into `line`; of a line beyond the limit one byte more than
-/// the limit, skipping the rest. `false` at the end of the file.
+/// Reads the next line, without its line break, into `line`; of a longer line than the limit one
+/// byte more than the limit, skipping the rest. `false` at the end of the file.
 fn next_line(reader: &mut BufReader<File>, line: &mut Vec<u8>) -> std::io::Result<bool> {
     line.clear();
     let most = LINE_BYTES_MAX as u64 + 1;

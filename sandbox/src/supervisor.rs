@@ -1,6 +1,4 @@
 //! The supervision tree: application over session over memory, conductors and workers.
-//!
-//! Who starts whom, who is restarted and how often.
 
 mod application;
 mod dispatch;

@@ -1,7 +1,5 @@
 //! The governed workspace under the session: its two actors, and its events in the host's log, from
-//! where the relay brings them to the bus and memory keeps them.
-//!
-//! What the workspace's crate needs of the host.
+//! which the relay publishes them and memory stores them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,14 +17,14 @@ use tokio::sync::watch;
 use crate::event::{NewEvent, SYSTEM_USER};
 use crate::event_store::EventStoreMsg;
 
-/// How often the Orchestrator looks for what other processes announced.
+/// Interval at which the Orchestrator checks for events of other processes.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long the log may take.
+/// Time limit of the log.
 const CALL_MS: u64 = 10_000;
-/// How long an actor may take to finish what it has: one transaction, and the last state.
+/// Time limit for draining an actor: one transaction, and saving its state.
 const DRAIN: Duration = Duration::from_mins(1);
 
-/// Which workspace to run with; cheap to clone, and the same one in every clone.
+/// The workspace to use. Clones are cheap and share it.
 #[derive(Clone)]
 pub struct WorkspaceBridge {
     root: PathBuf,
@@ -42,7 +40,7 @@ impl std::fmt::Debug for WorkspaceBridge {
     }
 }
 
-/// The two actors that run now.
+/// The two running actors.
 #[derive(Debug)]
 pub(crate) struct RunningWorkspace {
     orchestrator: ActorRef<OrchestratorMsg>,
@@ -50,7 +48,7 @@ pub(crate) struct RunningWorkspace {
     running: watch::Sender<Option<WorkspaceHandle>>,
 }
 
-/// The host's log as a reader of the workspace's events. One that it has is a duplicate.
+/// Writes the workspace's events to the host's log; a repeated one is a duplicate there.
 struct Log {
     store: ActorRef<EventStoreMsg>,
     session_id: String,
@@ -86,7 +84,7 @@ impl EventSink for Log {
 }
 
 impl WorkspaceBridge {
-    /// The host with the workspace at `root`, made with `reprise workspace init`.
+    /// A host with the workspace at `root`, created with `reprise workspace init`.
     #[must_use]
     pub fn new(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
         Self {
@@ -96,7 +94,7 @@ impl WorkspaceBridge {
         }
     }
 
-    /// The way to its actors; `None` while they do not run.
+    /// A handle to its actors; `None` while they do not run.
     #[must_use]
     pub fn handle(&self) -> Option<WorkspaceHandle> {
         self.running.borrow().clone()
@@ -140,7 +138,7 @@ impl RunningWorkspace {
         self.orchestrator.get_id() == who || self.governor.get_id() == who
     }
 
-    /// The Governor first: what it has done the Orchestrator still hands on.
+    /// The Governor first, so that the Orchestrator can still forward its events.
     pub(crate) async fn shut_down(self) {
         self.running.send_replace(None);
         let governor = self.governor.drain_and_wait(Some(DRAIN)).await;

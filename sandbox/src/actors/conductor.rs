@@ -1,7 +1,5 @@
-//! The conductor: asks memory, has a plan made, lets the workers do it, and tells memory how it
-//! went.
-//!
-//! The actor and what it starts from.
+//! The conductor: recalls, has a plan made, dispatches it to workers, and reports the outcome to
+//! memory.
 
 mod arguments;
 mod model_gateway;
@@ -27,15 +25,15 @@ pub struct ConductorActor;
 
 #[derive(Debug)]
 pub enum ConductorMsg {
-    /// Does what the user wants. Requests are done one after the other.
+    /// Runs a request. Requests are run one after the other.
     Execute {
         /// In the user's words.
         objective: String,
-        /// The desktop, which is the session.
+        /// The desktop, which is the session id.
         desktop_id: String,
-        /// Set when it is begun: what a conductor ended with unbegun can be asked of the next.
+        /// Set when the run begins, so that an unstarted request can be retried with a successor.
         begun: Arc<AtomicBool>,
-        /// How it went. A run that failed is a report; an error is a host that cannot work.
+        /// The report. A failed run is a report too; an error means that the host cannot work.
         reply: RpcReplyPort<Result<RunReport, RunError>>,
     },
 }

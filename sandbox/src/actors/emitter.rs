@@ -1,6 +1,4 @@
-//! The way of an event from an actor into the host's log.
-//!
-//! Ids, times, the call.
+//! Emits events from actors into the host's log.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,20 +10,20 @@ use crate::event::{NewEvent, SYSTEM_USER};
 use crate::event_store::{EventStoreError, EventStoreMsg};
 use crate::ids::EventIds;
 
-/// How long the log may take.
+/// Time limit of the log.
 const APPEND_MS: u64 = 10_000;
 
-/// Something that an actor has to say.
+/// An event before it has id, time and user.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EventDraft {
     pub(crate) event_type: &'static str,
     pub(crate) actor_id: String,
-    /// Of the user rather than of the system: workers say so, the conductor does not.
+    /// Emitted for the user rather than the system, as workers do and the conductor does not.
     pub(crate) by_user: bool,
     pub(crate) payload: Value,
 }
 
-/// Writes events of one user's actors. Cheap to clone.
+/// Writes the events of one user's actors. Cheap to clone.
 #[derive(Clone)]
 pub struct Emitter {
     store: ActorRef<EventStoreMsg>,
@@ -43,7 +41,7 @@ impl std::fmt::Debug for Emitter {
 }
 
 impl Emitter {
-    /// Events of `user`'s actors, into this log, by this clock.
+    /// An emitter for `user`'s actors, into this log, with this clock.
     #[must_use]
     pub fn new(store: ActorRef<EventStoreMsg>, clock: Arc<dyn Clock>, user: UserId) -> Self {
         Self {
@@ -59,19 +57,19 @@ impl Emitter {
         &self.user
     }
 
-    /// A fresh ULID of now.
+    /// A new ULID.
     pub(crate) fn id(&self) -> String {
         let mut ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
         ids.next(self.clock.now())
     }
 
-    /// Now, as payloads write it.
+    /// The current time as written in payloads.
     pub(crate) fn now(&self) -> String {
         self.clock.now().to_rfc3339()
     }
 
-    /// Stores what happened, in order. The log is the host's truth: a run whose events cannot be
-    /// logged does not go on.
+    /// Appends events, in order. The log is the source of truth: a run stops where its events
+    /// cannot be logged.
     pub(crate) async fn emit(&self, happened: Vec<EventDraft>) -> Result<(), EventStoreError> {
         let event = |said: EventDraft| NewEvent {
             event_id: self.id(),

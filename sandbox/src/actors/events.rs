@@ -1,22 +1,21 @@
-//! What a run says of itself, in the payload shapes of the event contract.
+//! The events of a run, with the payloads of the event contract.
 //!
-//! Pure: each function gives one event. Documented names stand only where the contract has no real
-//! twin (`researcher.search.completed`: files are searched here, not the web). Must never live
-//! here: the order of events.
+//! Pure functions, one per event. Documented event names are used only where the real contract has
+//! none (`researcher.search.completed`: files are searched here, not the web).
 
 use serde_json::{Value, json};
 
 use super::emitter::EventDraft;
 use super::turn::{FailureKind, TurnContext, WorkerReport, WorkerStatus};
 
-/// Longest tool output in an event, in bytes; of longer ones the beginning stays.
+/// Longest tool output in an event, in bytes; longer output is cut at the end.
 pub(crate) const OUTPUT_BYTES_MAX: usize = 16 * 1024;
-/// Characters of a document that its event quotes.
+/// Longest excerpt of a document in its event, in characters.
 const EXCERPT_CHARACTERS_MAX: usize = 500;
-/// Confidence of what a worker has seen for itself.
+/// Confidence of a worker's own observation.
 const SEEN: f64 = 0.9;
 
-/// One run, as its events name it.
+/// The events of one run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunEvents<'a> {
     pub(crate) run_id: &'a str,
@@ -35,7 +34,7 @@ impl RunEvents<'_> {
         }
     }
 
-    /// The wrapper of the conductor's control lane.
+    /// Wraps a payload of the conductor's control lane.
     fn wrapped(
         &self,
         event_type: &'static str,
@@ -219,7 +218,7 @@ impl RunEvents<'_> {
     }
 }
 
-/// One worker's turn, as its events name it.
+/// The events of one worker's turn.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WorkerEvents<'a> {
     pub(crate) role: &'static str,
@@ -319,7 +318,7 @@ impl WorkerEvents<'_> {
         )
     }
 
-    /// The report of a turn, with what it found: each a claim with its evidence.
+    /// The report of a turn, with its findings: claim and evidence each.
     pub(crate) fn report(&self, report: &WorkerReport, found: &[(String, String)]) -> EventDraft {
         let turn = self.turn;
         let finding = |(at, (claim, evidence)): (usize, &(String, String))| {
@@ -352,12 +351,12 @@ pub(crate) struct ToolResult<'a> {
     pub(crate) started_at: &'a str,
     pub(crate) duration_ms: u64,
     pub(crate) output: &'a str,
-    /// Bytes of the whole output, of which `output` may be the beginning.
+    /// Size of the whole output, of which `output` may be the beginning.
     pub(crate) output_bytes: usize,
     pub(crate) error: Option<&'a str>,
 }
 
-/// One version of a document, as its events name it.
+/// The events of one version of a document.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DocumentEvents<'a> {
     pub(crate) turn: &'a TurnContext,
@@ -428,7 +427,7 @@ impl DocumentEvents<'_> {
     }
 }
 
-/// A person says that a run's result is good (or that it is not).
+/// A person approves or rejects a run's result.
 pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> EventDraft {
     let (event_type, status) = if approved {
         ("citation.confirmed", "confirmed")
@@ -446,7 +445,7 @@ pub(crate) fn verdict(run_id: &str, approved: bool, user: &str, now: &str) -> Ev
     }
 }
 
-/// The beginning of an output that fits, and the whole size where something is left out.
+/// The beginning of an output that fits, and the whole size where it was cut.
 fn shortened(output: &str, whole: usize) -> (&str, Option<usize>) {
     let kept = &output[..output.floor_char_boundary(OUTPUT_BYTES_MAX)];
     (kept, (kept.len() < whole).then_some(whole))

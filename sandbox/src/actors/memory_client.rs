@@ -1,7 +1,7 @@
-//! What memory is to the host: asked within a budget, told afterwards, and never needed.
+//! The host's client of memory: calls have a time budget, and memory is never required.
 //!
-//! The time box around every call, and the block of text that a prompt gets. Whatever memory does
-//! (nothing, too late, nonsense, a panic), the caller gets an answer it can go on with.
+//! Whatever memory does (no answer, a late one, invalid data, a panic), the caller gets an answer
+//! that it can use. Also formats memory for a prompt.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use reprise_types::{
 use serde::Serialize;
 use tokio::time::timeout;
 
-/// Characters of one memory in a prompt.
+/// Longest text of one memory in a prompt, in characters.
 const LINE_CHARACTERS_MAX: usize = 240;
 
-/// The port to memory with the host's patience. Cheap to clone.
+/// The memory port with a time budget. Cheap to clone.
 #[derive(Clone)]
 pub struct MemoryClient {
     provider: Option<Arc<dyn MemoryProvider>>,
@@ -34,33 +34,33 @@ impl std::fmt::Debug for MemoryClient {
     }
 }
 
-/// How a question to memory ended.
+/// The outcome of a recall.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "state", content = "why")]
 pub enum RecallStatus {
     /// There is no memory.
     Off,
-    /// It answered, perhaps with nothing.
+    /// It answered, possibly with nothing.
     Answered,
     /// It did not answer within the budget.
     Late,
-    /// It failed; in its own words.
+    /// It failed, with this message.
     Failed(String),
 }
 
-/// What memory said, made safe.
+/// A sanitised answer of memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemoryAnswer {
     pub asked: RecallStatus,
-    /// The answer: at most as many results as were asked for, scores finite.
+    /// The answer: at most as many results as requested, scores finite.
     pub recall: Option<Recall>,
     pub took: Duration,
-    /// Drawn for this answer: the frame of its block in a prompt is named after it.
+    /// Random, per answer; names the frame of its block in a prompt.
     pub nonce: u128,
 }
 
 impl MemoryClient {
-    /// Memory within the documented budget of 500 ms a call; `None` is a host without memory.
+    /// A client with the documented budget of 500 ms per call; `None` for a host without memory.
     #[must_use]
     pub fn new(provider: Option<Arc<dyn MemoryProvider>>) -> Self {
         Self {
@@ -69,13 +69,13 @@ impl MemoryClient {
         }
     }
 
-    /// The same with another budget.
+    /// The same with another time budget.
     #[must_use]
     pub fn within(self, budget: Duration) -> Self {
         Self { budget, ..self }
     }
 
-    /// Asks; `kinds` empty means all.
+    /// Runs a recall; empty `kinds` means all.
     pub async fn ask(&self, query: &str, top_k: usize, kinds: &[MemoryKind]) -> MemoryAnswer {
         let request = RecallRequest {
             top_k,
@@ -101,7 +101,7 @@ impl MemoryClient {
         }
     }
 
-    /// Tells memory something of a run. What it makes of it is its own affair.
+    /// Reports an event of a run to memory. Failures are only logged.
     pub async fn tell<F, Fut>(&self, what: F)
     where
         F: FnOnce(Arc<dyn MemoryProvider>) -> Fut,
@@ -118,7 +118,7 @@ impl MemoryClient {
         }
     }
 
-    /// One call on a task of its own, so that neither a late answer nor a panic is the host's.
+    /// Runs a call on a task of its own, which isolates the host from delays and panics.
     async fn boxed<T, F, Fut>(&self, call: F) -> Result<T, RecallStatus>
     where
         T: Send + 'static,
@@ -143,20 +143,19 @@ impl MemoryClient {
 }
 
 impl MemoryAnswer {
-    /// The results, best first; none where memory did not answer.
+    /// The results, best first; empty where memory did not answer.
     #[must_use]
     pub fn results(&self) -> &[RetrievedMemory] {
         self.recall.as_ref().map_or(&[], |recall| &recall.results)
     }
 
-    /// The ids of the results.
     #[must_use]
     pub fn records(&self) -> Vec<RecordId> {
         let results = self.results().iter();
         results.map(|found| found.record.id).collect()
     }
 
-    /// The results under `head`, quoted as every face quotes memory; `None` where there are none.
+    /// The results under `head`, in the frame for quoted memory; `None` where there are none.
     #[must_use]
     pub fn block(&self, head: &str) -> Option<String> {
         let mut memory = QuotedMemory::new(self.nonce);
@@ -176,7 +175,7 @@ impl MemoryAnswer {
     }
 }
 
-/// A wrong memory may answer more than was asked for, and numbers that are none.
+/// Drops surplus results and replaces scores that are not finite.
 fn made_safe(mut recall: Recall, top_k: usize) -> Recall {
     recall.results.truncate(top_k);
     for found in &mut recall.results {

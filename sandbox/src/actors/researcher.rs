@@ -1,6 +1,6 @@
-//! The researcher's work: words looked up in the workspace's files.
+//! The researcher's task: a search for words in the workspace's files.
 //!
-//! Files are truth, memory only says where to look first.
+//! Files are the truth; memory only suggests where to look first.
 
 mod search;
 
@@ -13,10 +13,10 @@ use search::{Found, search};
 pub(super) const ROLE: &str = "You are the researcher: you look things up in the workspace's files and report each find with \
      its place.";
 pub(super) const TOOL: &str = "file_search";
-/// Finds that a report claims; the contract's policy.
+/// Most findings in a report, by the contract's policy.
 const FINDINGS_MAX: usize = 2;
 
-/// The lines that hold any of the words, best first.
+/// The lines with any of the words, best first.
 pub(super) async fn look_up(workspace: Workspace, words: &[String]) -> Vec<Found> {
     let words = words.to_vec();
     let searched = tokio::task::spawn_blocking(move || search(workspace.root(), &words)).await;
@@ -26,7 +26,7 @@ pub(super) async fn look_up(workspace: Workspace, words: &[String]) -> Vec<Found
     })
 }
 
-/// Keeps what was found as a file of the run, and says what there was.
+/// Writes the findings to a file of the run, and summarises them.
 pub(super) async fn outcome(
     workspace: Workspace,
     found: Vec<Found>,

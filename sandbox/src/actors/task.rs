@@ -1,4 +1,4 @@
-//! The kinds of worker and the work each takes.
+//! The kinds of worker and their tasks.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Capability {
@@ -8,7 +8,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// The word of the event contract.
+    /// The name in the event contract.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -18,7 +18,7 @@ impl Capability {
         }
     }
 
-    /// What stands over memories in its prompt.
+    /// The heading of memories in its prompt.
     #[must_use]
     pub fn memory_heading(self) -> &'static str {
         match self {
@@ -28,21 +28,21 @@ impl Capability {
     }
 }
 
-/// One worker's work.
+/// A task for one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Task {
     /// A shell command in a folder of the workspace, after writing these files there.
     Run {
         /// Relative to the workspace.
         folder: String,
-        /// Paths relative to the folder, and texts.
+        /// Paths relative to the folder, with texts.
         files: Vec<(String, String)>,
         /// For `/bin/sh -c`.
         command: String,
     },
     /// A search for words in the workspace's files.
     Search {
-        /// Any of them counts, more count more.
+        /// Lines with any of them match; more words rank higher.
         words: Vec<String>,
     },
     /// The next version of a document.
@@ -51,7 +51,7 @@ pub enum Task {
         path: String,
         /// The whole text.
         text: String,
-        /// What this version is, in a sentence.
+        /// A one-sentence summary of this version.
         summary: String,
     },
 }

@@ -1,4 +1,4 @@
-//! The terminal's work: files written first, then the command, and what both came to.
+//! The terminal's task: writes files, then runs a command.
 
 mod command;
 
@@ -14,7 +14,7 @@ use command::{Ended, Ran};
 pub(super) const ROLE: &str = "You are the terminal: you run commands in the workspace and report what they did, exit code \
      and all.";
 pub(super) const TOOL: &str = "bash";
-/// Characters of a command's own words in a summary.
+/// Longest quote of a command's output in a summary, in characters.
 const SAID_CHARACTERS_MAX: usize = 160;
 
 /// Runs a command after writing its files.
@@ -42,7 +42,7 @@ pub(super) fn outcome(ran: &Ran, turn: &TurnContext, started_at: &str, now: &str
         Ended::Exit(_) | Ended::Killed => (WorkerStatus::Failed, Some(kind_of(&ran.output))),
     };
     let told: String = ran
-        .telling_line()
+        .informative_line()
         .chars()
         .take(SAID_CHARACTERS_MAX)
         .collect();
@@ -74,7 +74,7 @@ pub(super) fn outcome(ran: &Ran, turn: &TurnContext, started_at: &str, now: &str
     }
 }
 
-/// Writes a command's files; answers the folder that it runs in.
+/// Writes a command's files; returns the folder that it runs in.
 fn prepared(
     workspace: &Workspace,
     folder: &str,
@@ -87,7 +87,7 @@ fn prepared(
     Ok(place)
 }
 
-/// What kind of failure a command's own words speak of: what lies outside the run is told apart.
+/// Classifies a failure by the command's output: outside causes, or the run's own.
 fn kind_of(output: &str) -> FailureKind {
     const SIGNS: [(FailureKind, &[&str]); 3] = [
         (

@@ -1,5 +1,5 @@
-//! What these tests share: memories of every temper, a repertoire of shell checks, and a conductor
-//! with its workers.
+//! Shared test support: misbehaving memories, a repertoire of shell checks, and a conductor with
+//! its workers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,8 +18,8 @@ use crate::event::StoredEvent;
 use crate::event_store::{EventQuery, EventStoreActor, EventStoreArguments, EventStoreMsg};
 use crate::supervisor::{PerUserMsg, Shared, WorkerTree, WorkersConfig};
 
-/// Two structures, the second of which no way can bring about, and two ways, the first of which
-/// never works.
+/// Two structures, the second of which cannot be built, and two ways, the first of which always
+/// fails.
 pub(crate) const REPERTOIRE: &str = r#"
 [[structure]]
 name = "library"
@@ -52,12 +52,13 @@ says = []
 command = "grep -q lib src/lib.rs && echo fine"
 "#;
 
-/// What a memory is like.
+/// Behaviour of a fake memory.
 #[derive(Debug, Clone)]
 pub(crate) enum Temper {
-    /// It answers these to every question.
+    /// It answers every recall with these.
     Good(Vec<RetrievedMemory>),
-    /// It answers nonsense: what failed has worked, in numbers that are none, and too much of it.
+    /// It answers with invalid data: failures as successes, scores that are not finite, too many
+    /// results.
     Wrong,
     /// It never answers.
     Slow,
@@ -66,7 +67,7 @@ pub(crate) enum Temper {
     Panics,
 }
 
-/// A memory that notes what it is told.
+/// A memory that records its calls.
 #[derive(Debug)]
 pub(crate) struct Fake {
     pub(crate) temper: Temper,
@@ -154,7 +155,7 @@ impl MemoryProvider for Fake {
     }
 }
 
-/// A memory of a way and how it ended.
+/// A memory of a way and its outcome.
 pub(crate) fn lesson(number: u128, text: &str, status: &str, score: f32) -> RetrievedMemory {
     let metadata = json!({ "status": status, "worker_role": "terminal" });
     let at = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
@@ -172,7 +173,7 @@ pub(crate) fn lesson(number: u128, text: &str, status: &str, score: f32) -> Retr
     }
 }
 
-/// What memory would say, without a memory.
+/// An answer of memory with these results.
 pub(crate) fn remembered(results: Vec<RetrievedMemory>) -> MemoryAnswer {
     MemoryAnswer {
         asked: RecallStatus::Answered,
@@ -195,7 +196,7 @@ pub(crate) fn ada() -> UserId {
     "ada".parse().unwrap()
 }
 
-/// A conductor and its workers without a session over them, on a log of their own.
+/// A conductor and its workers without a session, on a log of their own.
 pub(crate) struct Bench {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) store: ActorRef<EventStoreMsg>,
@@ -220,7 +221,7 @@ impl Bench {
             .unwrap();
         let shared = Shared {
             config: WorkersConfig {
-                // Long enough for a memory that answers, short enough for one that does not.
+                // Long enough for a memory that answers, short enough for one that never does.
                 memory_budget: Duration::from_millis(100),
                 ..WorkersConfig::new(folder.path().join("work"), gateway)
             },

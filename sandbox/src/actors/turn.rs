@@ -1,4 +1,4 @@
-//! One turn of one worker: what it is given, what it answers, and the trace that is left (M42).
+//! One turn of one worker: its input, its report, and its trace (M42).
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::emitter::EventDraft;
 use super::memory_client::{MemoryAnswer, RecallStatus};
 use super::task::{Capability, Task};
 
-/// What a worker is given.
+/// The input of a turn.
 #[derive(Debug, Clone)]
 pub struct TurnContext {
     pub run_id: String,
@@ -32,7 +32,7 @@ pub enum WorkerStatus {
 }
 
 impl WorkerStatus {
-    /// The word of the event contract.
+    /// The name in the event contract.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -43,16 +43,16 @@ impl WorkerStatus {
     }
 }
 
-/// Why something failed, in the contract's words.
+/// The kinds of failure of the event contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
     Timeout,
-    /// Somebody could not be reached.
+    /// A network failure.
     Network,
     Auth,
     RateLimit,
-    /// The work was done and is not right.
+    /// The result is wrong.
     Validation,
     /// The provider of a model or service failed.
     Provider,
@@ -61,7 +61,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// The word of the event contract.
+    /// The name in the event contract.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ impl FailureKind {
         }
     }
 
-    /// What learning calls it (C34). A command that ran too long is the run's own fault.
+    /// The kind of failure for learning (C34). A timed-out command is the run's own failure.
     #[must_use]
     pub fn fail_kind(self) -> FailKind {
         match self {
@@ -91,16 +91,16 @@ impl FailureKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerReport {
     pub status: WorkerStatus,
-    /// Why it did not, where it did not.
+    /// Why it did not complete; `None` where it did.
     pub failure: Option<FailureKind>,
     pub summary: String,
-    /// The system context that it worked with.
+    /// Its system prompt.
     pub system_context: String,
-    /// What memory answered for this turn.
+    /// The answer of memory for this turn.
     pub memory: MemoryAnswer,
 }
 
-/// What the work of a turn came to, before it is reported.
+/// The result of a turn before it is reported.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) status: WorkerStatus,
@@ -115,19 +115,19 @@ pub(super) struct Outcome {
     pub(super) events: Vec<EventDraft>,
 }
 
-/// The trace of one turn: that memory was asked, and what of it was injected.
+/// The trace of one turn: the recall, and what was injected into the prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Turn {
-    /// Whose turn: `conductor` or a worker's capability.
+    /// `conductor` or a worker's capability.
     pub actor: String,
-    /// Counted over the run, from 1.
+    /// Number of the turn within the run, from 1.
     pub number: usize,
     pub memory: RecallStatus,
-    /// The memories in the context.
+    /// The records in the prompt.
     pub records: Vec<RecordId>,
-    /// Bytes of memory in the context that the actor worked with.
+    /// Bytes of memory in the prompt.
     pub injected_bytes: usize,
-    /// How long memory took, in microseconds.
+    /// Duration of the recall in microseconds.
     pub recall_us: u64,
 }
 
@@ -148,8 +148,8 @@ impl Turn {
         }
     }
 
-    /// Memory was asked another question for the same turn.
-    pub(super) fn also(&mut self, remembered: &MemoryAnswer) {
+    /// Adds another recall for the same turn.
+    pub(super) fn add_recall(&mut self, remembered: &MemoryAnswer) {
         for record in remembered.records() {
             if !self.records.contains(&record) {
                 self.records.push(record);

@@ -1,6 +1,4 @@
-//! A worker: takes a turn, asks memory for it, does the work and reports.
-//!
-//! What all workers do alike.
+//! The worker actor: runs a turn with a recall of its own, and reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,26 +16,24 @@ use super::workspace::Workspace;
 use super::{researcher, writer};
 use crate::event_store::EventStoreError;
 
-/// Memories for one turn (M39).
+/// Records recalled for one turn (M39).
 const MEMORIES: usize = 3;
-/// What the writer relates a document to (M39).
+/// Kinds of records that the writer relates a document to (M39).
 const PRIOR_WORK: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
 
 #[derive(Debug, Default)]
 pub struct WorkerActor;
 
-/// What a worker starts from.
 #[derive(Clone)]
 pub struct WorkerArguments {
     pub capability: Capability,
-    /// The way into the event log.
     pub emitter: Emitter,
     pub workspace: Workspace,
-    /// What a command may use.
+    /// Limits of commands.
     pub commands: Arc<CommandLimits>,
-    /// Memory, where there is one (M41).
+    /// The user's memory, if any (M41).
     pub memory_provider: Option<Arc<dyn MemoryProvider>>,
-    /// How long memory may take, a call.
+    /// Time budget of a call to memory.
     pub memory_budget: Duration,
 }
 
@@ -54,7 +50,7 @@ impl std::fmt::Debug for WorkerArguments {
 pub enum WorkerMsg {
     Run {
         turn: TurnContext,
-        /// How it went; an error where it could not be logged.
+        /// The report; an error where it could not be logged.
         reply: RpcReplyPort<Result<WorkerReport, EventStoreError>>,
     },
 }
@@ -95,7 +91,7 @@ impl Actor for WorkerActor {
     }
 }
 
-/// The system prompt of a turn: who the worker is, what is wanted, and what memory says.
+/// The system prompt of a turn: role, objective and recalled memories.
 #[must_use]
 pub fn get_system_context(worker: Capability, objective: &str, memory: &MemoryAnswer) -> String {
     let role = match worker {
@@ -147,8 +143,7 @@ impl WorkerState {
         Ok(report)
     }
 
-    /// The turn's own question: a document is looked up by its summary, other work by what is
-    /// wanted.
+    /// The turn's recall: by the summary of a document, for other tasks by the objective.
     async fn ask_memory(&self, turn: &TurnContext) -> MemoryAnswer {
         let (query, kinds): (&str, &[MemoryKind]) = match &turn.task {
             Task::Write { summary, .. } if summary.trim().is_empty() => {
@@ -194,7 +189,7 @@ impl WorkerState {
     }
 }
 
-/// What a worker says before it works.
+/// The events at the beginning of a task.
 fn begun(events: WorkerEvents<'_>, task: &Task) -> Vec<EventDraft> {
     match task {
         Task::Run { command, .. } => vec![events.tool_call(terminal::TOOL, command)],

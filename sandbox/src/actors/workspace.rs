@@ -1,19 +1,17 @@
-//! The directory in which the workers work, and nothing outside it.
-//!
-//! Paths, checked.
+//! The workers' directory; access outside it is refused.
 
 use std::path::{Component, Path, PathBuf};
 
 /// Longest file that is written, in bytes.
 const FILE_BYTES_MAX: usize = 1024 * 1024;
 
-/// A directory of the workers' own. Cheap to clone.
+/// The workers' directory. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     root: PathBuf,
 }
 
-/// Why a file or folder cannot be worked with.
+/// Why a file or folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     #[error("`{path}` leads out of the workspace; name a relative path without `..`")]
@@ -25,15 +23,11 @@ pub enum WorkspaceError {
         limit: usize,
     },
     #[error("`{path}` cannot be used ({message}); check the workspace's permissions and disk")]
-    Io {
-        path: String,
-        /// The system's words.
-        message: String,
-    },
+    Io { path: String, message: String },
 }
 
 impl Workspace {
-    /// The workspace at `root`, made where missing.
+    /// The workspace at `root`, created if missing.
     pub fn new(root: &Path) -> Result<Self, WorkspaceError> {
         let failed = |error: std::io::Error| WorkspaceError::Io {
             path: root.display().to_string(),
@@ -50,7 +44,7 @@ impl Workspace {
         &self.root
     }
 
-    /// A folder in it, made where missing; the empty path is the workspace itself.
+    /// A folder in it, created if missing; the empty path is the workspace itself.
     pub fn folder(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
         let folder = self.inside(path)?;
         self.make(&folder, path)?;
@@ -95,13 +89,13 @@ impl Workspace {
         Ok(self.root.join(path))
     }
 
-    /// Makes a folder, unless a link on the way leads out.
+    /// Creates a folder, unless a link in its path leads out of the workspace.
     fn make(&self, folder: &Path, path: &str) -> Result<(), WorkspaceError> {
         self.no_way_out(folder, path)?;
         std::fs::create_dir_all(folder).map_err(|error| failed(path, &error))
     }
 
-    /// What stands on the way to `target` already must lie in the workspace, links followed.
+    /// Checks that the existing part of the path to `target`, links followed, is in the workspace.
     fn no_way_out(&self, target: &Path, path: &str) -> Result<(), WorkspaceError> {
         let there = target.ancestors().find_map(|part| part.canonicalize().ok());
         let dangling = target.is_symlink() && !target.exists();

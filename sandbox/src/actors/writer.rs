@@ -1,4 +1,4 @@
-//! The writer's work: the next version of a living document.
+//! The writer's task: the next version of a living document.
 
 mod document;
 
@@ -13,14 +13,14 @@ use document::Revision;
 pub(super) const ROLE: &str = "You are the writer: you keep living documents, version by version, and relate them to prior \
      work.";
 
-/// The document's next version: its text, and what prior work it is related to.
+/// Writes the document's next version, with its text and related prior work.
 pub(super) async fn revise(
     workspace: Workspace,
     path: &str,
     text: &str,
     related: &[RecordId],
 ) -> Result<Revision, WorkspaceError> {
-    // By id alone: what memory says would be found, reported and remembered once more.
+    // By id only: quoted texts would be found, reported and stored again.
     let ids: Vec<String> = related.iter().map(ToString::to_string).collect();
     let text = match ids.as_slice() {
         [] => text.to_owned(),

@@ -1,4 +1,4 @@
-//! The host without memory: the tree starts once, heals, and ends in order.
+//! The host without memory: the tree starts once, recovers from failures, and shuts down in order.
 
 mod workers;
 

@@ -1,4 +1,4 @@
-//! At least once, enriched, from the beginning on every start.
+//! Publication at least once, with positions, from the beginning on every start.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,4 @@
-//! The host's event log in SQLite: append-only, in choiros' stored shape.
-//!
-//! The schema and every statement.
+//! The host's event log in SQLite: append-only, with choiros's schema.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -12,11 +10,10 @@ use serde_json::Value;
 
 use crate::event::{NewEvent, StoredEvent};
 
-/// Events of a page when the asker does not say.
+/// Default number of events per page.
 const LIMIT_DEFAULT: u32 = 200;
-/// Most events of a page.
 const LIMIT_MAX: u32 = 1_000;
-/// The second-resolution dialect of the stored column; fractions are kept where there are any.
+/// Format of the stored column, with a fraction only where there is one.
 const TIMESTAMP_FORMAT: &str = "%Y-%m-%d %H:%M:%S%.f";
 
 const SCHEMA: &str = "
@@ -34,23 +31,14 @@ const SCHEMA: &str = "
     CREATE INDEX IF NOT EXISTS events_by_type ON events (event_type, seq);
 ";
 
-/// Why the log could not do what was asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EventStoreError {
     #[error("the event log refused ({message}); check the disk and the file's permissions")]
-    Sqlite {
-        /// SQLite's words.
-        message: String,
-    },
+    Sqlite { message: String },
     /// A row that this program did not write.
     #[error("event {seq} of the log is damaged ({message}); restore the file from a backup")]
-    Damaged {
-        /// Its position.
-        seq: u64,
-        /// What is wrong with it.
-        message: String,
-    },
-    /// The blocking task did not end well.
+    Damaged { seq: u64, message: String },
+    /// The blocking task panicked or was cancelled.
     #[error("the event log's worker failed ({message}); restart the host")]
     Worker { message: String },
 }
@@ -63,39 +51,31 @@ impl From<rusqlite::Error> for EventStoreError {
     }
 }
 
-/// The fate of one event.
+/// The outcome for one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Appended {
     /// Stored at this position.
-    Inserted {
-        /// The position.
-        seq: u64,
-    },
+    Inserted { seq: u64 },
     /// The id was stored before, at this position; nothing changed.
-    Duplicate {
-        /// The position.
-        seq: u64,
-    },
+    Duplicate { seq: u64 },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventQuery {
-    /// Only later ones.
+    /// Only events after this position.
     pub since_seq: u64,
-    /// At most so many: 1 to 1,000; 0 means 200.
+    /// Page size, 1 to 1,000; 0 means 200.
     pub limit: u32,
-    /// Only types that begin so.
+    /// Only types with this prefix.
     pub event_type_prefix: Option<String>,
-    /// Only of this actor.
     pub actor_id: Option<String>,
-    /// Only of this user.
     pub user_id: Option<String>,
-    /// Only of this run (`payload.run_id` or `payload.data.run_id`).
+    /// Only this run (`payload.run_id` or `payload.data.run_id`).
     pub run_id: Option<String>,
 }
 
-/// The log's file, for nobody else: what users said stands in it. SQLite gives its journals the
-/// mode of the file.
+/// Creates the log's file with access for its owner only, as it holds what users said. SQLite gives
+/// its journals the same mode.
 fn make_private(path: &Path) -> Result<(), EventStoreError> {
     let mut options = std::fs::OpenOptions::new();
     options.append(true).create(true).mode(0o600);
@@ -117,8 +97,8 @@ impl EventLog {
         make_private(path)?;
         let connection = Connection::open(path)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        // An answered append is on the disk: memory syncs what it made of an event, and an event
-        // that a power cut takes back would leave its place to another one that nobody reads.
+        // An acknowledged append is on disk: memory's cursor has passed it, and after a power cut
+        // that lost it another event would get its position and never be read.
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.execute_batch(SCHEMA)?;
         Ok(Self { connection })
@@ -128,7 +108,7 @@ impl EventLog {
         let transaction = self.connection.transaction()?;
         let mut appended = Vec::with_capacity(events.len());
         {
-            // Asked before inserting: a refused insert would use up a position of the sequence.
+            // Checked before inserting, as a failed insert would use up a position of the sequence.
             let mut known =
                 transaction.prepare_cached("SELECT seq FROM events WHERE event_id = ?1")?;
             let mut insert = transaction.prepare_cached(
@@ -197,7 +177,7 @@ impl EventLog {
     }
 }
 
-/// The position in the first column; SQLite never makes a negative one.
+/// The position in the first column; never negative.
 fn seq_of(row: &Row<'_>) -> rusqlite::Result<u64> {
     row.get::<_, i64>(0).map(i64::unsigned_abs)
 }

@@ -1,4 +1,4 @@
-//! The stored shape, idempotence, and every part of a query.
+//! The stored form, idempotence, and every filter of a query.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -24,7 +24,7 @@ use crate::supervisor::ApplicationSupervisorMsg;
 const EXPORT: &str = include_str!("../../../tests/fixtures/choiros_events.jsonl");
 const DIMENSIONS: u16 = 8;
 
-/// A direction per word, added up.
+/// A sum of one random direction per word.
 struct Words(EmbeddingSpace);
 
 impl Embedder for Words {
@@ -110,7 +110,7 @@ async fn log(app: &AppState, events: Vec<NewEvent>) {
     kept.unwrap().unwrap();
 }
 
-/// Waits until the memory holds so many live records.
+/// Waits until the memory holds `wanted` live records.
 async fn holds(memory: &MemoryBridge, wanted: u32) {
     let began = Instant::now();
     loop {

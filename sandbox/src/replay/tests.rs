@@ -1,4 +1,4 @@
-//! A real export, twice; and a file full of faults.
+//! A real export, replayed twice, and a file full of errors.
 
 use ractor::{Actor, ActorRef, call_t};
 use tempfile::TempDir;

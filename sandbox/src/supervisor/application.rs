@@ -1,7 +1,7 @@
 //! The root of the tree: the bus, the relay and the session.
 //!
-//! Starting and restarting them. Bus and relay are one unit: a relay without its bus has nowhere to
-//! publish, and a new bus wants the log replayed.
+//! Bus and relay are restarted together: a relay without its bus has nowhere to publish, and a new
+//! bus needs the log replayed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,25 +19,24 @@ use crate::event_store::EventStoreMsg;
 use crate::memory_bridge::MemoryBridge;
 use crate::workspace_bridge::WorkspaceBridge;
 
-/// How long the bus and the relay may take to finish what they have.
+/// Time limit for draining the bus and the relay.
 const DRAIN: Duration = Duration::from_secs(5);
-/// How long the session may take: memory ends in five steps, each with a time limit of its own.
+/// Time limit for draining the session: memory shuts down in five steps, each with its own limit.
 const SESSION_DRAIN: Duration = Duration::from_mins(3);
 
 #[derive(Debug)]
 pub struct ApplicationSupervisor;
 
-/// What the tree starts from.
 #[derive(Clone)]
 pub struct ApplicationArguments {
-    /// The log; it outlives the tree.
+    /// The event log, which outlives the tree.
     pub store: ActorRef<EventStoreMsg>,
     pub memory: MemoryBridge,
-    /// What conductors and workers start from; `None` is a host without them.
+    /// Configuration of conductors and workers; `None` for a host without them.
     pub workers: Option<WorkersConfig>,
-    /// The governed tree; `None` is a host without one.
+    /// The governed workspace; `None` for a host without one.
     pub governed: Option<WorkspaceBridge>,
-    /// How often the relay looks for new events.
+    /// Poll interval of the relay.
     pub poll: Duration,
     pub clock: Arc<dyn Clock>,
 }
@@ -51,19 +50,19 @@ impl std::fmt::Debug for ApplicationArguments {
 }
 
 pub enum ApplicationSupervisorMsg {
-    /// The memory of a user, made where there is none yet.
+    /// The memory of a user, created if there is none.
     GetOrCreateMemory {
         user_id: UserId,
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
-    /// The conductor of a user, started where there is none yet.
+    /// The conductor of a user, started if there is none.
     GetOrCreateConductor {
         user_id: UserId,
         reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
     },
-    /// The bus in use now.
+    /// The current bus.
     GetBus {
-        /// Its address; it changes when the bus is restarted.
+        /// The bus, which changes when it is restarted.
         reply: RpcReplyPort<ActorRef<EventBusMsg>>,
     },
 }
@@ -80,7 +79,7 @@ impl std::fmt::Debug for ApplicationSupervisorMsg {
     }
 }
 
-/// The children in use now.
+/// The current children.
 #[derive(Debug)]
 pub struct ApplicationState {
     arguments: ApplicationArguments,
@@ -134,7 +133,7 @@ impl ApplicationArguments {
 }
 
 impl ApplicationState {
-    /// Replaces whatever has ended. Returns an error, which ends the tree, when the budget is
+    /// Restarts ended children. Returns an error, which ends the tree, when the restart budget is
     /// spent.
     async fn heal(
         &mut self,
@@ -188,7 +187,8 @@ impl Actor for ApplicationSupervisor {
         let cell = myself.get_cell();
         let (bus, _) = EventBusActor::spawn_linked(None, EventBusActor, (), cell).await?;
         let (bus, watched) = watch::channel(bus);
-        // The session subscribes before the relay publishes: fewer events to catch up on.
+        // The session subscribes before the relay publishes, so that fewer events must be caught
+        // up.
         let session = arguments.start_session(&myself, watched).await?;
         let now_bus = bus.borrow().clone();
         let relay = arguments.start_relay(&myself, &now_bus).await?;
@@ -210,7 +210,7 @@ impl Actor for ApplicationSupervisor {
         match message {
             ApplicationSupervisorMsg::GetOrCreateMemory { user_id, reply } => {
                 let get = SessionSupervisorMsg::GetOrCreateMemory { user_id, reply };
-                // An asker whose port is dropped hears that nobody is there.
+                // A dropped reply port tells the caller that the session is gone.
                 let _gone = state.session.cast(get).is_err();
             }
             ApplicationSupervisorMsg::GetOrCreateConductor { user_id, reply } => {
@@ -247,7 +247,7 @@ impl Actor for ApplicationSupervisor {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // From the edge inwards: nothing new is published, then the session hands over what it has.
+        // From the edge inwards: publishing stops, then the session drains.
         for ended in [
             state.relay.drain_and_wait(Some(DRAIN)).await.err(),
             state

@@ -1,4 +1,4 @@
-//! The way from a conductor to a user's workers.
+//! Dispatch of a conductor's tasks to the user's workers.
 
 use ractor::{ActorRef, call_t};
 use reprise_types::UserId;
@@ -6,12 +6,12 @@ use reprise_types::UserId;
 use super::per_user::PerUserMsg;
 use crate::actors::{Capability, RunError, TurnContext, WorkerMsg, WorkerReport};
 
-/// How long a worker may take: longer than any command may run.
+/// Time limit of a worker's turn: longer than that of any command.
 const WORKER_MS: u64 = 15 * 60 * 1_000;
-/// How long a supervisor may take to start one.
+/// Time limit for starting a worker.
 const START_MS: u64 = 30_000;
 
-/// The supervisors of the workers: how a conductor reaches them.
+/// The supervisors of the workers.
 #[derive(Debug, Clone)]
 pub struct Workers {
     pub(super) terminal: ActorRef<PerUserMsg<WorkerMsg>>,
@@ -20,7 +20,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// One turn of the user's worker for this work.
+    /// Runs one turn of the user's worker for this task.
     pub async fn call(&self, user: &UserId, turn: TurnContext) -> Result<WorkerReport, RunError> {
         let capability = turn.task.capability();
         let supervisor = match capability {

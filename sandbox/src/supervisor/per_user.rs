@@ -1,7 +1,7 @@
-//! A supervisor with one child of one kind for each user.
+//! A supervisor with one child of one kind per user.
 //!
-//! Starting a child for whoever asks first, and forgetting one that has ended, so that the next
-//! request starts its successor.
+//! A child is started by the first request and removed when it ends, so that the next request
+//! starts its successor.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -13,19 +13,19 @@ use reprise_types::UserId;
 
 use crate::actors::RunError;
 
-/// How long a child may take to finish what it does.
+/// Time limit for draining a child.
 const DRAIN: Duration = Duration::from_mins(2);
 
 #[derive(Debug, Default)]
 pub struct PerUserSupervisor<A>(PhantomData<A>);
 
-/// Makes what a user's child starts from; may block.
+/// Creates the arguments of a user's child; may block.
 pub type ArgumentsOf<A> =
     Arc<dyn Fn(&UserId) -> Result<<A as Actor>::Arguments, RunError> + Send + Sync>;
 
-/// What a supervisor of users' children understands.
+/// Messages of a per-user supervisor.
 pub enum PerUserMsg<M> {
-    /// The child of a user, started where there is none.
+    /// The child of a user, started if there is none.
     GetOrCreate {
         user_id: UserId,
         reply: RpcReplyPort<Result<ActorRef<M>, RunError>>,

@@ -1,7 +1,4 @@
-//! The session: what lives as long as a user works: memory, and the supervisors of conductors and
-//! workers beside it.
-//!
-//! Starting them and answering who asks for them.
+//! The session supervisor: memory, and beside it the supervisors of conductors and workers.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -21,16 +18,15 @@ use crate::workspace_bridge::{RunningWorkspace, WorkspaceBridge};
 #[derive(Debug)]
 pub struct SessionSupervisor;
 
-/// What the session starts from.
 #[derive(Clone)]
 pub struct SessionArguments {
     pub memory: MemoryBridge,
     pub store: ActorRef<EventStoreMsg>,
-    /// Where memory listens; changes when the bus is restarted.
+    /// The bus that memory subscribes to; changes when it is restarted.
     pub bus: watch::Receiver<ActorRef<EventBusMsg>>,
-    /// What conductors and workers start from; `None` is a session without them.
+    /// Configuration of conductors and workers; `None` for a session without them.
     pub workers: Option<WorkersConfig>,
-    /// The governed tree; `None` is a host without one.
+    /// The governed workspace; `None` for a host without one.
     pub governed: Option<WorkspaceBridge>,
     pub clock: Arc<dyn Clock>,
 }
@@ -44,12 +40,12 @@ impl std::fmt::Debug for SessionArguments {
 }
 
 pub enum SessionSupervisorMsg {
-    /// The memory of a user, made where there is none yet.
+    /// The memory of a user, created if there is none.
     GetOrCreateMemory {
         user_id: UserId,
         reply: RpcReplyPort<Result<Arc<dyn MemoryProvider>, MemoryError>>,
     },
-    /// The conductor of a user, started where there is none yet.
+    /// The conductor of a user, started if there is none.
     GetOrCreateConductor {
         user_id: UserId,
         reply: RpcReplyPort<Result<ActorRef<ConductorMsg>, RunError>>,
@@ -83,8 +79,7 @@ impl SessionState {
             .is_some_and(|running| running.is(who))
     }
 
-    /// Memory is optional and never defines correctness: when it cannot be kept up, the session
-    /// goes on without it.
+    /// Restarts memory. Memory is optional: where it keeps failing, the session goes on without it.
     async fn heal(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
         tracing::warn!(why, "memory ended; it is replaced");
         if !self.budget.take(Instant::now()) {
@@ -101,8 +96,7 @@ impl SessionState {
         });
     }
 
-    /// The workspace is beside memory, not above it: where it cannot be kept up, the session goes
-    /// on without it.
+    /// Restarts the workspace's actors. Where they keep failing, the session goes on without them.
     async fn heal_workspace(&mut self, myself: &ActorRef<SessionSupervisorMsg>, why: &str) {
         tracing::warn!(why, "an actor of the workspace ended; both are replaced");
         if let Some(running) = self.governed.take() {
@@ -118,8 +112,8 @@ impl SessionState {
         self.governed = start_workspace(&self.arguments, myself).await;
     }
 
-    /// A supervisor of workers handles what becomes of them and has no reason to end: where one
-    /// does, the session is started anew.
+    /// A supervisor of workers handles their failures and should not end itself: where one does,
+    /// the session restarts.
     fn miss(&self, ended: ractor::ActorId, why: &str) -> Result<(), ActorProcessingErr> {
         let ours = |workers: &WorkerTree| workers.holds(ended);
         if self.workers.as_ref().is_some_and(ours) {
@@ -197,7 +191,7 @@ impl Actor for SessionSupervisor {
         match message {
             SessionSupervisorMsg::GetOrCreateMemory { user_id, reply } => {
                 let memory = state.memory.clone();
-                // Opening a file may take long, and others ask meanwhile.
+                // Opening a file may take long and must not block other requests.
                 tokio::spawn(async move {
                     let _gone = reply.send(memory.of(&user_id).await).is_err();
                 });
@@ -205,7 +199,7 @@ impl Actor for SessionSupervisor {
             SessionSupervisorMsg::GetOrCreateConductor { user_id, reply } => match &state.workers {
                 Some(workers) => {
                     let get = PerUserMsg::GetOrCreate { user_id, reply };
-                    // An asker whose port is dropped hears that nobody is there.
+                    // A dropped reply port tells the caller that the supervisor is gone.
                     let _gone = workers.desktop.cast(get).is_err();
                 }
                 None => {
@@ -251,7 +245,7 @@ impl Actor for SessionSupervisor {
         _myself: ActorRef<Self::Msg>,
         state: &mut Self::State,
     ) -> Result<(), ActorProcessingErr> {
-        // The workers first: what they have under way still needs memory.
+        // The workers first: their running turns still need memory.
         if let Some(workers) = state.workers.take() {
             workers.shut_down().await;
         }

@@ -1,6 +1,4 @@
 //! The supervisors of the conductors and their workers.
-//!
-//! What each starts its children from.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,23 +16,23 @@ use crate::actors::{
 };
 use crate::event_store::EventStoreMsg;
 
-/// How long a supervisor's children may take to end.
+/// Time limit for draining a supervisor's children.
 const DRAIN: Duration = Duration::from_mins(2);
 
-/// One conductor for each user: their desktop.
+/// One conductor per user: their desktop.
 pub type DesktopSupervisor = PerUserSupervisor<ConductorActor>;
-/// One terminal, researcher or writer for each user; each kind has a supervisor of its own.
+/// One terminal, researcher or writer per user; each kind has a supervisor of its own.
 pub type WorkerSupervisor = PerUserSupervisor<WorkerActor>;
 
-/// What conductors and workers start from.
+/// Configuration of conductors and workers.
 #[derive(Clone)]
 pub struct WorkersConfig {
-    /// The workers' directory, made where missing.
+    /// The workers' directory, created if missing.
     pub workspace: PathBuf,
     pub gateway: Arc<dyn ModelGateway>,
-    /// What a command may use.
+    /// Limits of commands.
     pub commands: CommandLimits,
-    /// How long memory may take, a call.
+    /// Time budget of a call to memory.
     pub memory_budget: Duration,
 }
 
@@ -60,10 +58,10 @@ impl std::fmt::Debug for WorkersConfig {
     }
 }
 
-/// The memory of a user, where there is one.
+/// The memory of a user, if any.
 pub(crate) type MemoryOf = Arc<dyn Fn(&UserId) -> Option<Arc<dyn MemoryProvider>> + Send + Sync>;
 
-/// What is the same for every conductor and worker of a session.
+/// Shared by every conductor and worker of a session.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) config: WorkersConfig,
@@ -127,7 +125,7 @@ impl WorkerTree {
         self.desktop.get_id() == actor || workers.iter().any(|one| one.get_id() == actor)
     }
 
-    /// Ends the conductors, and then the workers that they need until then.
+    /// Shuts down the conductors, then the workers, which the conductors need until then.
     pub(crate) async fn shut_down(self) {
         let Workers {
             terminal,

@@ -1,5 +1,5 @@
-//! The workspace under the host: what is written there is on the bus, whoever wrote it, and state
-//! outlives the actors.
+//! The workspace under the host: every write is published, whoever made it, and state outlives the
+//! actors.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -121,7 +121,7 @@ async fn states_outlive_the_actors_and_a_dead_one_is_replaced() {
     let handle = host.bridge.handle().unwrap();
     let state = json!({ "next_action": "monitor" });
     handle.checkpoint(tsm.clone(), state).await.unwrap();
-    // The Governor's end ends neither the session nor the Orchestrator's work.
+    // The end of the Governor stops neither the session nor the Orchestrator.
     let mut running = host.bridge.running.subscribe();
     running.mark_unchanged();
     handle.governor().kill();
@@ -148,7 +148,7 @@ async fn states_outlive_the_actors_and_a_dead_one_is_replaced() {
     assert_eq!(own.checkpoint["transactions"], 2);
 }
 
-/// What memory holds, once it holds this.
+/// The texts in memory, once one contains `part`.
 async fn remembered(memory: &MemoryBridge, part: &str) -> Vec<String> {
     let began = Instant::now();
     loop {
@@ -174,7 +174,7 @@ async fn what_happens_in_the_workspace_is_remembered_once_and_found() {
     let folder = tempfile::tempdir().unwrap();
     let tree = folder.path().join("tree");
     let (workspace, _) = Workspace::init(&tree, Arc::new(SystemClock)).unwrap();
-    // Two days of the same host over the same tree; the second hears all of it again.
+    // Two days of the same host on the same tree; the second replays all events.
     for day in 1..=2 {
         let memory = bridge(&folder);
         let host = Host::start_with(&folder, memory.clone()).await;
@@ -187,7 +187,7 @@ async fn what_happens_in_the_workspace_is_remembered_once_and_found() {
             let refused = handle.write(request("researcher", PRD, "{}")).await;
             assert_eq!(refused.unwrap_err().rule(), Some("core-prd"));
         }
-        // Another process, past the host's actors.
+        // Written by another process, not through the host's actors.
         let path = format!("core/kb/day-{day}.md");
         workspace.write(&request("prm", &path, "a limit")).unwrap();
         let texts = remembered(&memory, &path).await;

@@ -1,4 +1,4 @@
-//! What the conductor starts from.
+//! The conductor's arguments.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,16 +9,15 @@ use super::super::emitter::Emitter;
 use super::model_gateway::ModelGateway;
 use crate::supervisor::Workers;
 
-/// What the conductor starts from.
+/// The conductor's arguments.
 #[derive(Clone)]
 pub struct ConductorArguments {
-    /// The way into the event log.
     pub emitter: Emitter,
     pub workers: Workers,
     pub gateway: Arc<dyn ModelGateway>,
-    /// Memory, where there is one (M41).
+    /// The user's memory, if any (M41).
     pub memory_provider: Option<Arc<dyn MemoryProvider>>,
-    /// How long memory may take, a call.
+    /// Time budget of a call to memory.
     pub memory_budget: Duration,
 }
 

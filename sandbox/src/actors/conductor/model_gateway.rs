@@ -1,6 +1,7 @@
-//! Who makes a plan: a model behind an endpoint, or a planner that needs none.
+//! The model gateway: plans come from a model behind an endpoint, or from a planner without a
+//! model.
 //!
-//! The seam, and the routing context into which memory is injected.
+//! The trait, and the routing context into which memory is injected.
 
 mod endpoint;
 mod error;
@@ -19,7 +20,7 @@ pub use error::GatewayError;
 pub use planner::Planner;
 pub use repertoire::{Repertoire, RepertoireError};
 
-/// What a plan is made of, and how.
+/// The instructions for making a plan.
 pub const CAPABILITY_ROUTING_GUIDANCE: &str = "\
 You route a request to workers. `terminal` runs one shell command in a folder, after writing the \
 files given; `researcher` searches the workspace's files for words; `writer` writes one document. \
@@ -28,36 +29,36 @@ and name the ids of the memories that you rely on.";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// What is wanted of the worker.
+    /// The worker's objective.
     pub objective: String,
     pub task: Task,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Routing {
-    /// Its name: reports carry it, so that memory can tell what came of it.
+    /// Its name, which reports repeat, so that memory can relate outcomes to plans.
     pub plan: String,
     pub reason: String,
-    /// The work, in order; the first that fails ends the plan.
+    /// The tasks, in order; the first failure ends the plan.
     pub assignments: Vec<Assignment>,
-    /// Memories that the plan was made from.
+    /// Records that the plan is based on.
     pub used: Vec<RecordId>,
 }
 
-/// What a plan is made from.
+/// The input of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct RoutingRequest<'a> {
     /// In the user's words.
     pub objective: &'a str,
     pub history: &'a MemoryAnswer,
-    /// What came of things like it.
+    /// Recalled outcomes of similar requests.
     pub lessons: &'a MemoryAnswer,
-    /// Plans of this run that have failed.
+    /// Failed plans of this run.
     pub failed: &'a [Attempt],
 }
 
 impl RoutingRequest<'_> {
-    /// The part of the routing context that memory gives; `None` where it gives nothing.
+    /// The recalled memories in the routing context; `None` without any.
     #[must_use]
     pub fn memory(&self) -> Option<String> {
         let history = self.history.block("Relevant history:");
@@ -66,7 +67,7 @@ impl RoutingRequest<'_> {
         (!both.is_empty()).then(|| both.join("\n\n"))
     }
 
-    /// The whole routing context: the guidance, what memory says, and what has failed in this run.
+    /// The whole routing context: the guidance, recalled memories, and failed plans of this run.
     #[must_use]
     pub fn routing_context(&self) -> String {
         let mut parts = vec![CAPABILITY_ROUTING_GUIDANCE.to_owned()];
@@ -80,9 +81,9 @@ impl RoutingRequest<'_> {
     }
 }
 
-/// Makes plans. An error is no plan: the run fails, and says why.
+/// Makes plans. On an error the run fails with it.
 #[async_trait]
 pub trait ModelGateway: Send + Sync {
-    /// Which worker does what for a request, given what memory says.
+    /// The assignments for a request, given recalled memories.
     async fn conduct(&self, request: &RoutingRequest<'_>) -> Result<Routing, GatewayError>;
 }

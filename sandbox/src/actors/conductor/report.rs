@@ -1,4 +1,4 @@
-//! What is left of a run: for the caller, and for a trace.
+//! The report of a run.
 
 use reprise_types::{RecallId, RecordId};
 use serde::Serialize;
@@ -10,57 +10,52 @@ use crate::event_store::EventStoreError;
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     Completed,
-    /// No plan did.
+    /// No plan worked.
     Failed,
 }
 
-/// One plan that was tried.
+/// One attempted plan.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attempt {
     pub plan: String,
     pub reason: String,
-    /// What its last worker said.
+    /// The summary of its last worker.
     pub outcome: String,
-    /// Why it did not work, where it did not.
+    /// Why it failed; `None` where it worked.
     pub failure: Option<FailureKind>,
 }
 
-/// A run that is over.
+/// The report of a finished run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunReport {
     pub run_id: String,
     /// In the user's words.
     pub objective: String,
     pub status: RunStatus,
-    /// Why it failed, where it did.
+    /// Why it failed; `None` where it completed.
     pub failure: Option<FailureKind>,
     pub summary: String,
-    /// The plans tried, in order.
+    /// The attempted plans, in order.
     pub attempts: Vec<Attempt>,
-    /// The receipt of the recall that the first plan worked with.
+    /// The receipt of the recall behind the first plan.
     pub recall_id: Option<RecallId>,
-    /// Memories that the first plan was made from: they get the credit.
+    /// Records that the first plan is based on, which get the credit.
     pub used: Vec<RecordId>,
-    /// Every turn, with what of memory was injected (M42).
+    /// Every turn, with the injected memories (M42).
     pub turns: Vec<Turn>,
 }
 
-/// Why the host could not work at all.
+/// Why a request was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Nothing to do.
     #[error("the request is empty; say what is wanted")]
     Empty,
-    /// Too long for an event.
     #[error("the request has {got} bytes; say it in at most {limit}")]
     TooLong { got: usize, limit: usize },
-    /// More requests wait than are kept.
+    /// The queue of requests is full.
     #[error("{limit} requests wait already; ask again when one is done")]
-    Overloaded {
-        /// The most.
-        limit: usize,
-    },
-    /// The host was started without workers.
+    Overloaded { limit: usize },
+    /// The host has no workers.
     #[error("this host has no workers; start it with a desk")]
     NoWorkers,
     #[error(transparent)]

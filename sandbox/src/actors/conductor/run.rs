@@ -1,9 +1,8 @@
-//! The way of one run: recall, plan, work, and the outcome told to memory.
+//! One run: recall, plan, work, and the outcome reported to memory.
 //!
-//! Memory is asked before anything is planned and told before the end is logged, so that what the
-//! host says of the run's memories counts, and the relay's reading of the log is what holds where
-//! the host says nothing. Whether a run completes is decided by what its workers did: memory may
-//! only change which plan is tried first.
+//! The recall comes before planning, and the outcome is reported before the end is logged, so that
+//! the host's own report takes precedence over what the relay infers from the log. Whether a run
+//! completes depends only on its workers: memory can only change which plan is tried first.
 
 use reprise_types::{Credit, FailKind, MemoryKind, RecallId, RecordId, RunBeginning, RunEnding};
 use serde_json::json;
@@ -15,19 +14,19 @@ use super::arguments::ConductorArguments;
 use super::model_gateway::{Assignment, Routing, RoutingRequest};
 use super::report::{Attempt, RunError, RunReport, RunStatus};
 
-/// Memories of the documented question before planning (M38).
+/// Records of the documented recall before planning (M38).
 const HISTORY: usize = 5;
-/// Memories of what was found and what recurs, from which plans are chosen.
+/// Records of findings and patterns, from which plans are chosen.
 const LESSONS: usize = 12;
 const ATTEMPTS_MAX: usize = 4;
 const ASSIGNMENTS_MAX: usize = 8;
 /// Longest request, in bytes.
 const OBJECTIVE_BYTES_MAX: usize = 16 * 1024;
-/// Quality of a run that did what was wanted with its first plan is the documented 0.8, open to
-/// revision; each plan that had failed before halves it.
+/// Quality of a run that completed with its first plan: the documented 0.8. Each failed plan before
+/// halves it. Open to revision.
 const COMPLETED: f32 = 0.8;
-/// Kinds that say what came of something.
-const TOLD: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
+/// Kinds of records that report outcomes.
+const OUTCOME_KINDS: [MemoryKind; 2] = [MemoryKind::Finding, MemoryKind::Pattern];
 
 struct Run<'a> {
     with: &'a ConductorArguments,
@@ -41,7 +40,7 @@ struct Run<'a> {
     used: Vec<RecordId>,
 }
 
-/// What came of one plan.
+/// The outcome of one plan.
 enum Tried {
     Done,
     Failed(FailureKind, String),
@@ -53,7 +52,6 @@ fn tries(count: usize) -> i32 {
     i32::try_from(count).unwrap_or(i32::MAX)
 }
 
-/// Does what the user wants.
 pub(super) async fn conduct(
     with: &ConductorArguments,
     memory: &MemoryClient,
@@ -105,7 +103,7 @@ impl Run<'_> {
                 Tried::Done => return self.completed().await,
                 Tried::Failed(kind, said) => (failure, why) = (Some(kind), said),
                 Tried::NoPlan(kind, said) => {
-                    // What the last plan ran into is what is told, where there was one.
+                    // Reports the failure of the last plan, if any.
                     if failure.is_none() {
                         (failure, why) = (Some(kind), said);
                     }
@@ -117,10 +115,10 @@ impl Run<'_> {
             .await
     }
 
-    /// Asks memory for what resonates, and for what came of things like this.
+    /// Recalls related history, and outcomes of similar requests.
     async fn recall(&self) -> (MemoryAnswer, MemoryAnswer) {
         let history = self.memory.ask(&self.objective, HISTORY, &[]);
-        let lessons = self.memory.ask(&self.objective, LESSONS, &TOLD);
+        let lessons = self.memory.ask(&self.objective, LESSONS, &OUTCOME_KINDS);
         tokio::join!(history, lessons)
     }
 
@@ -138,7 +136,7 @@ impl Run<'_> {
         };
         let memory = request.memory();
         let mut turn = Turn::new(None, self.next_turn(), lessons, memory.as_deref());
-        turn.also(history);
+        turn.add_recall(history);
         let routed = self.with.gateway.conduct(&request).await;
         self.turns.push(turn);
         let routing = match routed {
@@ -146,7 +144,7 @@ impl Run<'_> {
             Err(error) => return Ok(Tried::NoPlan(error.failure(), error.to_string())),
         };
         if attempt == 0 {
-            // Credit can go to what this recall returned, whatever the gateway says.
+            // Only records of this recall can get credit, whatever the gateway returns.
             let returned = lessons.records();
             let used = routing.used.iter().copied();
             self.used = used.filter(|record| returned.contains(record)).collect();
@@ -180,7 +178,7 @@ impl Run<'_> {
         })
     }
 
-    /// One turn of one worker.
+    /// Runs one turn of one worker.
     async fn assign(
         &mut self,
         at: usize,
@@ -210,7 +208,7 @@ impl Run<'_> {
             task: assignment.task.clone(),
         };
         let report = self.with.workers.call(emitter.user(), context).await?;
-        // What counts is what stood in the prompt, not what was meant for it.
+        // Counts what is in the prompt, not what was recalled for it.
         let block = report.memory.block(worker.memory_heading());
         let had = block.filter(|block| report.system_context.contains(block.as_str()));
         let (number, memory) = (self.next_turn(), &report.memory);
@@ -282,7 +280,7 @@ impl Run<'_> {
         Ok(self.report(RunStatus::Failed, Some(kind), why))
     }
 
-    /// Before the end is logged: what the relay reads there afterwards has then been said.
+    /// Called before the end is logged, so that the relay's later report is a repetition.
     async fn tell_end(&self, quality: Option<f32>, fail: Option<FailKind>) {
         let ending = RunEnding {
             run_id: self.id.clone(),

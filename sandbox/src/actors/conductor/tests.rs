@@ -1,4 +1,4 @@
-//! Whole runs on real workers: with memory, and with every memory that is none.
+//! Whole runs on real workers, with memory and with every failing one.
 
 use std::sync::Mutex;
 
@@ -21,7 +21,7 @@ fn taught() -> Vec<reprise_types::RetrievedMemory> {
     ]
 }
 
-/// What must be the same whatever memory does: ends, reasons, and what stands on disk.
+/// What must be the same whatever memory does: outcomes, failures, and files.
 async fn done_by(memory: Option<Arc<dyn MemoryProvider>>) -> String {
     let bench = Bench::new(memory).await;
     let good = bench.execute(GOOD).await.unwrap();
@@ -99,7 +99,7 @@ async fn conductor_and_every_worker_get_memory_on_every_turn() {
     );
 }
 
-/// A gateway that notes the context it is given, and plans nothing.
+/// A gateway that records its context and makes no plan.
 struct Noting(Mutex<Vec<String>>);
 
 #[async_trait::async_trait]
@@ -190,7 +190,7 @@ async fn bad_requests_are_refused_in_one_sentence() {
     );
 }
 
-/// A gateway whose plan leads out of the workspace, and then to the wrong worker's work.
+/// A gateway whose plans use a path outside the workspace, and then another worker's task.
 struct Rogue;
 
 #[async_trait::async_trait]

@@ -1,4 +1,4 @@
-//! Every temper of memory gives an answer that a host can go on with.
+//! Every misbehaviour of memory gives an answer that a host can use.
 
 use reprise_types::{hostile_text, quoted_lines};
 

@@ -1,4 +1,4 @@
-//! A bounded walk over real files, and the lines that hold the most of the words.
+//! A bounded walk over files, and the lines with the most of the words.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 
 const FILES_MAX: usize = 2_000;
 const DEPTH_MAX: usize = 8;
-/// Bytes read of one file.
+/// Most bytes read of one file.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 const FOUND_MAX: usize = 20;
-/// Characters of a line that are quoted.
+/// Longest quote of a line, in characters.
 const QUOTED_CHARACTERS_MAX: usize = 160;
-/// Folders of the workers' own reports: finding them would be finding oneself.
+/// Folders of the workers' own reports, which are not searched.
 const OWN: [&str; 2] = ["research", "conductor"];
 
-/// A line that holds some of the words.
+/// A line with some of the words.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Found {
     /// Relative to the root, with `/`.
     pub(super) path: String,
-    /// From 1.
+    /// Line number, from 1.
     pub(super) line: usize,
     pub(super) text: String,
-    /// How many of the words it holds.
+    /// Number of the words in it.
     words: usize,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn search(root: &Path, words: &[String]) -> Vec<Found> {
         let read = File::open(&file)
             .and_then(|open| open.take(FILE_BYTES_MAX).read_to_end(&mut text))
             .is_ok();
-        // A byte 0 means that it is no text.
+        // A zero byte means that it is not text.
         if !read || text.contains(&0) {
             continue;
         }
@@ -65,13 +65,13 @@ pub(super) fn search(root: &Path, words: &[String]) -> Vec<Found> {
             }
         }
     }
-    // Stable: files come sorted, and lines in their order.
+    // A stable sort: files are sorted, lines in order.
     found.sort_by_key(|found| Reverse(found.words));
     found.truncate(FOUND_MAX);
     found
 }
 
-/// Plain files, sorted by path; links, hidden names and build folders are passed over.
+/// Regular files, sorted by path; links, hidden names and build folders are skipped.
 fn walk(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;

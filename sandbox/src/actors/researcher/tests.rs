@@ -1,4 +1,4 @@
-//! Real files, in an order that no file system decides.
+//! Real files; the order does not depend on the file system.
 
 use super::search::search;
 

@@ -1,6 +1,6 @@
-//! One command, bounded in time, output and surroundings, and gone with everything it started.
+//! Runs one command with limits on time, output and environment, and kills everything it started.
 //!
-//! Blocking: it is run on a thread of its own.
+//! Blocking: run on a thread of its own.
 
 use std::io::{PipeReader, Read};
 use std::path::Path;
@@ -10,22 +10,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a dead command's last words are waited for.
+/// How long to wait for the rest of the output after the command has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// What a command may use.
+/// Limits of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandLimits {
-    /// How long it may run.
+    /// Time limit.
     pub time: Duration,
-    /// Bytes of output kept; more is read and dropped.
+    /// Most bytes of output kept; the rest is read and dropped.
     pub output_bytes: usize,
-    /// Its whole environment: nothing is inherited.
+    /// Its whole environment; nothing is inherited.
     pub environment: Vec<(String, String)>,
 }
 
 impl Default for CommandLimits {
-    /// A minute, 64 KiB, and a bare search path.
+    /// A minute, 64 KiB, and a minimal `PATH`.
     fn default() -> Self {
         Self {
             time: Duration::from_mins(1),
@@ -46,9 +46,9 @@ pub(in super::super) enum Ended {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Ran {
     pub(super) ended: Ended,
-    /// Standard output and error as they came, as far as they are kept.
+    /// Standard output and error, interleaved, up to the limit.
     pub(super) output: String,
-    /// Bytes of all of it.
+    /// Size of the whole output in bytes.
     pub(super) output_bytes: usize,
     pub(super) duration_ms: u64,
 }
@@ -72,8 +72,8 @@ impl Ran {
         }
     }
 
-    /// The line that says most: the first that speaks of an error, else the last.
-    pub(super) fn telling_line(&self) -> &str {
+    /// The most informative line: the first that mentions an error, else the last.
+    pub(super) fn informative_line(&self) -> &str {
         let lines = || self.output.lines().filter(|line| !line.trim().is_empty());
         let error = lines().find(|line| line.to_lowercase().contains("error"));
         error
@@ -83,15 +83,14 @@ impl Ran {
     }
 }
 
-/// What has been read so far; shared with the reading thread, which may outlive the command.
+/// Output read so far; shared with the reading thread, which may outlive the command.
 #[derive(Debug, Default)]
-struct Heard {
+struct Captured {
     kept: Vec<u8>,
     all: usize,
 }
 
-/// Runs `command` by the shell in `folder`. Whatever it started is gone afterwards, unless it left
-/// its process group.
+/// Runs `command` with the shell in `folder`. Its whole process group is killed afterwards.
 pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Ran {
     let began = Instant::now();
     let started = start(command, folder, limits);
@@ -99,7 +98,7 @@ pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Ran {
         Ok(started) => started,
         Err(error) => return Ran::not_started(error.to_string()),
     };
-    let read = Arc::new(Mutex::new(Heard::default()));
+    let read = Arc::new(Mutex::new(Captured::default()));
     let (done, finished) = channel();
     let reader = Arc::clone(&read);
     let kept_max = limits.output_bytes;
@@ -108,7 +107,7 @@ pub(super) fn run(command: &str, folder: &Path, limits: &CommandLimits) -> Ran {
         let _nobody_waits = done.send(()).is_err();
     });
     let timed_out = !ends_within(&mut child, limits.time);
-    // Before it is waited for: until then its number cannot be another's.
+    // Before it is reaped: until then its process id cannot be reused.
     end_group(&mut child);
     let status = child.wait();
     let _said_all = finished.recv_timeout(LAST_WORDS).is_ok();
@@ -142,11 +141,11 @@ fn start(
         .stderr(write);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut shell, 0);
-    // The command's own copies of the pipe's end go with `shell`.
+    // Dropping `shell` closes our copies of the pipe's write end.
     Ok((shell.spawn()?, output))
 }
 
-fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Heard>) {
+fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Captured>) {
     let mut buffer = [0; 8192];
     loop {
         match output.read(&mut buffer) {
@@ -161,7 +160,7 @@ fn drain(mut output: PipeReader, kept_max: usize, read: &Mutex<Heard>) {
     }
 }
 
-/// Whether a command ends within its time; it stays to be waited for.
+/// Whether a command ends within its time; it is not reaped.
 fn ends_within(child: &mut Child, time: Duration) -> bool {
     const LONGEST: Duration = Duration::from_millis(20);
     let until = Instant::now() + time;
@@ -179,7 +178,7 @@ fn ends_within(child: &mut Child, time: Duration) -> bool {
     }
 }
 
-/// The number that child and group share.
+/// The process id of the child, which is also that of its group.
 #[cfg(unix)]
 fn group_of(child: &Child) -> Option<rustix::process::Pid> {
     let number = i32::try_from(child.id()).ok()?;
@@ -191,7 +190,7 @@ fn has_ended(child: &mut Child) -> bool {
     use rustix::process::{WaitId, WaitIdOptions, waitid};
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
     let pid = group_of(child);
-    // Where it cannot be asked, waiting for it will say why.
+    // On an error here, the later wait reports it.
     pid.is_none_or(|pid| !matches!(waitid(WaitId::Pid(pid), look), Ok(None)))
 }
 
@@ -200,7 +199,7 @@ fn has_ended(child: &mut Child) -> bool {
     !matches!(child.try_wait(), Ok(None))
 }
 
-/// Ends a command and everything in its process group.
+/// Kills a command and everything in its process group.
 fn end_group(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = group_of(child) {

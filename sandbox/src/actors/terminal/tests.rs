@@ -1,4 +1,4 @@
-//! Commands are real, and bounded in time, output, surroundings and offspring.
+//! Real commands, limited in time, output, environment and child processes.
 
 use std::path::Path;
 use std::time::Duration;
@@ -31,9 +31,9 @@ fn a_command_is_run_where_it_should_and_tells_how_it_ended() {
     assert!(folder.path().join("it").exists());
     let failed = ran("echo 'error[E0432]: no' >&2; echo more; exit 7");
     assert_eq!(failed.ended, Ended::Exit(7));
-    assert_eq!(failed.telling_line(), "error[E0432]: no");
+    assert_eq!(failed.informative_line(), "error[E0432]: no");
     assert_eq!(ran("kill -9 $$").ended, Ended::Killed);
-    assert_eq!(ran("true").telling_line(), "no output");
+    assert_eq!(ran("true").informative_line(), "no output");
     let nowhere = run(
         "true",
         Path::new("/nowhere/at/all"),
@@ -87,7 +87,7 @@ fn a_command_that_takes_too_long_goes_with_everything_it_started() {
     gone(pid.trim().parse().unwrap());
 }
 
-/// Waits for the end of a process that was told to end: the system takes a moment.
+/// Waits for the end of a killed process.
 #[cfg(unix)]
 fn gone(pid: u32) {
     let began = std::time::Instant::now();
@@ -97,7 +97,7 @@ fn gone(pid: u32) {
     }
 }
 
-/// Whether a process runs; a dead one that nobody has waited for yet does not.
+/// Whether a process runs; a zombie does not.
 #[cfg(unix)]
 fn runs(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

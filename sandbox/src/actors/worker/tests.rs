@@ -1,4 +1,4 @@
-//! What a worker asks of memory, and what it works with.
+//! A worker's recall, and its prompt.
 
 use ractor::{Actor as _, call_t};
 use reprise_types::{MemoryKind, RecallRequest, SystemClock};
@@ -19,7 +19,7 @@ fn turn(task: Task) -> TurnContext {
     }
 }
 
-/// What one turn asked of memory, and its report.
+/// The recalls of one turn, and its report.
 async fn taken(capability: Capability, task: Task) -> (Vec<RecallRequest>, WorkerReport) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.db");

@@ -1,5 +1,4 @@
-//! A living document: the newest version as a file, every version beside it, and the difference
-//! between two of them.
+//! A living document: the newest version as a file, every version beside it, and diffs.
 
 use serde_json::{Value, json};
 
@@ -7,7 +6,7 @@ use super::super::workspace::{Workspace, WorkspaceError};
 
 const VERSIONS_MAX: u64 = 10_000;
 
-/// One step of a document.
+/// One revision of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in super::super) struct Revision {
     /// From 1.
@@ -17,13 +16,13 @@ pub(in super::super) struct Revision {
 }
 
 impl Revision {
-    /// Whether this step changed anything; otherwise `version` is the one there was.
+    /// Whether the text changed; otherwise `version` is the existing one.
     pub(super) fn changed(&self) -> bool {
         self.before != self.after
     }
 
-    /// The one patch between the two, in characters, and its kinds: what both have at their
-    /// beginning and end stays.
+    /// The patch between the two texts, in characters, without their common prefix and suffix, and
+    /// the kinds of its operations.
     pub(super) fn ops(&self) -> (Value, Vec<&'static str>) {
         let before: Vec<char> = self.before.chars().collect();
         let after: Vec<char> = self.after.chars().collect();
@@ -52,7 +51,7 @@ impl Revision {
     }
 }
 
-/// Writes the next version; the same text again is no new one.
+/// Writes the next version, unless the text is unchanged.
 pub(super) fn revise(
     workspace: &Workspace,
     path: &str,
@@ -79,7 +78,7 @@ pub(super) fn revise(
     })
 }
 
-/// Where a version stands; hidden, so that a search finds only the newest.
+/// The path of a version; hidden, so that a search finds only the newest.
 fn version_path(path: &str, version: u64) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
     format!("{folder}/.versions/{name}/{version:05}")

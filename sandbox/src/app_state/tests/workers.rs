@@ -1,5 +1,5 @@
-//! The workers of a host without memory: they are replaced, requests are bounded, and a host
-//! without workers says so.
+//! The workers of a host without memory: restarts, bounded requests, and the error of a host
+//! without workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,7 +81,7 @@ async fn what_waits_behind_a_request_that_ends_its_conductor_is_done_by_the_next
     for run in waiting {
         ends.push(run.await.unwrap());
     }
-    // Which of them came first is not ours to say; that one alone is lost.
+    // Either may come first; only that one is lost.
     let lost = ends.iter().filter(|end| end.is_err()).count();
     assert_eq!(lost, 1, "{ends:?}");
     Arc::into_inner(app).unwrap().shut_down().await.unwrap();

@@ -1,4 +1,4 @@
-//! The conductor and its workers on a real memory: what a run says comes back, and teaches.
+//! The conductor and its workers with a real memory: results of a run are recalled, and teach.
 
 use std::collections::BTreeSet;
 
@@ -86,7 +86,7 @@ async fn taught(memory: &MemoryBridge) -> (Vec<f32>, usize) {
     told.await.unwrap()
 }
 
-/// The actors among `all` that understand `M`.
+/// The actors among `all` with messages of type `M`.
 fn of_kind<M: ractor::Message>(all: &[ActorCell]) -> Vec<&ActorCell> {
     let understands = |actor: &&ActorCell| actor.is_message_type_of::<M>() == Some(true);
     all.iter().filter(understands).collect()
@@ -125,7 +125,7 @@ async fn a_run_says_every_documented_topic_and_nothing_that_the_relay_cannot_rea
     let app = host_with_workers(&folder, &memory).await;
     let done = execute(&app, &memory, "set up the library `clock`").await;
     assert_eq!(done.status, RunStatus::Completed);
-    // A second one, so that the researcher has something to find; it fails.
+    // A second run, so that the researcher has something to find; it fails.
     let failed = execute(&app, &memory, "set up the bridge `arch` beside the clock").await;
     assert_eq!(failed.status, RunStatus::Failed);
     app.judge(&ada(), &done.run_id, true).await.unwrap();
@@ -160,7 +160,8 @@ async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_b
     };
     assert_eq!(plans(&first), ["the wrong way", "the right way"]);
     assert_eq!(taught(&memory).await, (vec![0.4], 0), "one plan had failed");
-    // The same again in nearly the same words: what the first run learned, and a retry of it.
+    // The same request in nearly the same words: it uses what the first run learned, and retries
+    // it.
     let second = execute(&app, &memory, "set up the library `clock` again").await;
     assert_eq!(plans(&second), ["the right way"]);
     assert!(!second.used.is_empty(), "it says what it was made from");
@@ -173,7 +174,7 @@ async fn the_second_run_knows_what_the_first_one_learned_and_later_news_revise_b
     memory.catch_up().await.unwrap().unwrap();
     assert_eq!(taught(&memory).await.0, [0.4, 1.0], "approved");
     app.shut_down().await.unwrap();
-    // The log read again says everything again, and teaches nothing twice.
+    // Reading the log again teaches nothing twice.
     let memory = bridge(&folder);
     let app = host_with_workers(&folder, &memory).await;
     app.ensure_memory(&ada()).await.unwrap();
@@ -203,7 +204,7 @@ async fn a_memory_that_dies_under_its_workers_is_done_without_and_comes_back() {
     execute(&app, &memory, "set up the library `clock`").await;
     let first = memory.service().unwrap();
     assert!(first.shut_down().await.is_clean());
-    // Whichever of the two it meets, the dead one or its successor: the run ends the same.
+    // The run ends the same with the dead memory or its successor.
     let report = app.execute(&ada(), "set up the library `clock`", "d").await;
     assert_eq!(report.unwrap().status, RunStatus::Completed);
     while memory
@@ -261,7 +262,8 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
         .await;
     let block = block.unwrap().text;
     assert!(block.contains("published by ann, version 1"), "{block}");
-    // A run that used it is counted for everybody, and teaches the own memory nothing of it.
+    // A run that used a published record is counted globally, and teaches the user's own memory
+    // nothing.
     let ending = RunEnding {
         run_id: "by hand".to_owned(),
         used: vec![id],

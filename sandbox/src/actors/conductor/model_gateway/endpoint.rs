@@ -1,7 +1,7 @@
 //! Plans by a model behind an OpenAI-compatible endpoint (`/chat/completions`).
 //!
-//! The request with its time limit, retries, and what each answer means. Nothing is sent anywhere
-//! unless a host is given an endpoint; what is sent then holds what memory says.
+//! Requests with time limit and retries. Nothing is sent unless the host is given an endpoint;
+//! requests then contain recalled memories.
 
 mod plan;
 
@@ -13,30 +13,29 @@ use serde_json::{Value, json};
 
 use super::{GatewayError, ModelGateway, Routing, RoutingRequest};
 
-/// Longest answer that is read, in bytes.
+/// Longest response that is read, in bytes.
 const ANSWER_BYTES_MAX: u64 = 1024 * 1024;
-/// Requests for one plan: the first, and those after a failure that may pass.
+/// Requests for one plan, retries of transient failures included.
 const REQUESTS_MAX: u32 = 3;
 
 #[derive(Clone)]
 pub struct EndpointConfig {
     /// For example `https://models.example/v1`; `/chat/completions` is added.
     pub url: String,
-    /// The model's name there.
+    /// The name of the model at the endpoint.
     pub model: String,
-    /// Sent as bearer token, where there is one.
+    /// Sent as bearer token, if given.
     pub key: Option<String>,
-    /// How long one request may take.
+    /// Time limit of one request.
     pub timeout: Duration,
-    /// How long to wait before the first repetition; doubles from one to the next.
+    /// Pause before the first retry; doubles each time.
     pub wait_first: Duration,
-    /// The longest wait that an endpoint may ask for (`Retry-After`); with more it counts as
-    /// refused.
+    /// The longest `Retry-After` that is respected; a longer one counts as a failure.
     pub wait_max: Duration,
 }
 
 impl EndpointConfig {
-    /// A minute a request, waits from half a second on and of at most 30.
+    /// Defaults: a minute per request, pauses from half a second to 30 seconds.
     #[must_use]
     pub fn new(url: String, model: String, key: Option<String>) -> Self {
         Self {
@@ -68,18 +67,18 @@ pub struct ModelEndpoint {
     agent: ureq::Agent,
 }
 
-/// What one request came to.
+/// The outcome of one request.
 enum Answer {
-    /// The body of a success.
-    Said(String),
-    /// A failure that may pass, and how long the endpoint asks to wait.
-    Again(GatewayError, Option<Duration>),
-    /// A failure that asking again does not mend.
-    Never(GatewayError),
+    /// The body of a successful response.
+    Success(String),
+    /// A transient failure, with the endpoint's `Retry-After`.
+    Transient(GatewayError, Option<Duration>),
+    /// A permanent failure.
+    Permanent(GatewayError),
 }
 
 impl ModelEndpoint {
-    /// A client of this endpoint. No connection is made yet; proxies and redirections are not used.
+    /// A client of this endpoint. Does not connect yet; uses no proxies and follows no redirects.
     #[must_use]
     pub fn new(config: EndpointConfig) -> Self {
         let agent = ureq::Agent::config_builder()
@@ -97,7 +96,7 @@ impl ModelEndpoint {
         self.config.url.trim_end_matches('/').to_owned()
     }
 
-    /// One request; blocks.
+    /// Sends one request. Blocking.
     fn ask(&self, body: &str) -> Answer {
         let url = format!("{}/chat/completions", self.endpoint());
         let mut request = self.agent.post(&url);
@@ -116,27 +115,29 @@ impl ModelEndpoint {
         let endpoint = self.endpoint();
         match status {
             200..=299 => match limited.read_to_string() {
-                Ok(text) => Answer::Said(text),
-                Err(ureq::Error::BodyExceedsLimit(_)) => Answer::Never(GatewayError::Malformed {
-                    endpoint,
-                    message: format!("more than {ANSWER_BYTES_MAX} bytes"),
-                }),
+                Ok(text) => Answer::Success(text),
+                Err(ureq::Error::BodyExceedsLimit(_)) => {
+                    Answer::Permanent(GatewayError::Malformed {
+                        endpoint,
+                        message: format!("more than {ANSWER_BYTES_MAX} bytes"),
+                    })
+                }
                 Err(error) => self.failed(&error),
             },
-            401 | 403 => Answer::Never(GatewayError::Unauthorized { endpoint, status }),
+            401 | 403 => Answer::Permanent(GatewayError::Unauthorized { endpoint, status }),
             429 => {
                 let wait = wait.map(Duration::from_secs);
-                Answer::Again(GatewayError::RateLimited { endpoint }, wait)
+                Answer::Transient(GatewayError::RateLimited { endpoint }, wait)
             }
-            500..=599 => Answer::Again(GatewayError::Provider { endpoint, status }, None),
-            _ => Answer::Never(GatewayError::Provider { endpoint, status }),
+            500..=599 => Answer::Transient(GatewayError::Provider { endpoint, status }, None),
+            _ => Answer::Permanent(GatewayError::Provider { endpoint, status }),
         }
     }
 
     fn failed(&self, error: &ureq::Error) -> Answer {
         let endpoint = self.endpoint();
         match error {
-            ureq::Error::Timeout(_) => Answer::Again(
+            ureq::Error::Timeout(_) => Answer::Transient(
                 GatewayError::TimedOut {
                     endpoint,
                     limit_ms: u64::try_from(self.config.timeout.as_millis()).unwrap_or(u64::MAX),
@@ -144,12 +145,12 @@ impl ModelEndpoint {
                 None,
             ),
             ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-                Answer::Never(GatewayError::Unreachable {
+                Answer::Permanent(GatewayError::Unreachable {
                     endpoint,
                     message: "it is no address".to_owned(),
                 })
             }
-            error => Answer::Again(
+            error => Answer::Transient(
                 GatewayError::Unreachable {
                     endpoint,
                     message: error.to_string(),
@@ -159,23 +160,23 @@ impl ModelEndpoint {
         }
     }
 
-    /// Asks until there is an answer, or a failure that stays.
+    /// Retries transient failures until there is an answer.
     async fn answer(&self, body: String) -> Result<String, GatewayError> {
         let mut wait = self.config.wait_first;
         let mut request = 1;
         loop {
-            let (asker, asked) = (self.clone(), body.clone());
-            let answer = tokio::task::spawn_blocking(move || asker.ask(&asked)).await;
+            let (client, request) = (self.clone(), body.clone());
+            let answer = tokio::task::spawn_blocking(move || client.ask(&request)).await;
             let answer = answer.unwrap_or_else(|error| {
-                Answer::Never(GatewayError::Malformed {
+                Answer::Permanent(GatewayError::Malformed {
                     endpoint: self.endpoint(),
                     message: error.to_string(),
                 })
             });
             let (error, asked_to_wait) = match answer {
-                Answer::Said(text) => return Ok(text),
-                Answer::Never(error) => return Err(error),
-                Answer::Again(error, asked_to_wait) => (error, asked_to_wait),
+                Answer::Success(text) => return Ok(text),
+                Answer::Permanent(error) => return Err(error),
+                Answer::Transient(error, asked_to_wait) => (error, asked_to_wait),
             };
             let pause = asked_to_wait.unwrap_or(wait);
             if request == REQUESTS_MAX || pause > self.config.wait_max {

@@ -5,7 +5,7 @@ use super::super::super::turn::FailureKind;
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GatewayError {
-    /// Nothing is left to try.
+    /// Every known plan has failed.
     #[error("every plan that is known for this has failed; name another way, or teach one")]
     NothingLeft,
     /// The model did not answer in time.
@@ -14,31 +14,26 @@ pub enum GatewayError {
     )]
     TimedOut {
         endpoint: String,
-        /// How long it was waited for, each time.
+        /// Time limit of each request.
         limit_ms: u64,
     },
     /// The model cannot be reached.
     #[error("the model at {endpoint} cannot be reached ({message}); check address and network")]
     Unreachable { endpoint: String, message: String },
-    /// The model's provider refuses for now.
+    /// The provider's rate limit is reached.
     #[error("the model at {endpoint} takes no more requests for now; try again later")]
     RateLimited { endpoint: String },
-    /// The key is not accepted.
     #[error("the model at {endpoint} refuses the key (status {status}); check it")]
     Unauthorized { endpoint: String, status: u16 },
     #[error("the model at {endpoint} failed with status {status}; try again later")]
     Provider { endpoint: String, status: u16 },
-    /// The answer is no plan.
+    /// The answer is not a plan.
     #[error("the model at {endpoint} answered with no plan ({message}); try another model")]
-    Malformed {
-        endpoint: String,
-        /// What is wrong with it.
-        message: String,
-    },
+    Malformed { endpoint: String, message: String },
 }
 
 impl GatewayError {
-    /// In the contract's words.
+    /// The kind of failure in the event contract.
     #[must_use]
     pub fn failure(&self) -> FailureKind {
         match self {

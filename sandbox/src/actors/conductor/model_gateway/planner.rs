@@ -1,7 +1,7 @@
-//! The planner that needs no model: a repertoire, the request's own words, and what memory says of
-//! each way.
+//! The planner without a model: it chooses from a repertoire by the words of the request and the
+//! recalled outcomes of each way.
 //!
-//! The same request and the same memories give the same plan.
+//! Deterministic: the same request and memories give the same plan.
 
 use async_trait::async_trait;
 use reprise_types::{MemoryRecord, RecordId};
@@ -12,29 +12,27 @@ use super::super::super::task::{Capability, Task};
 use super::repertoire::{Repertoire, Structure, Way};
 use super::{Assignment, GatewayError, ModelGateway, Routing, RoutingRequest};
 
-/// The plan for what is not in the repertoire.
+/// The fallback plan for what is not in the repertoire.
 const LOOK_IT_UP: &str = "look it up and write it down";
-/// Words of a request that a search looks for.
+/// Most words of a request used in a search.
 const WORDS_MAX: usize = 8;
-/// Shorter words are looked for by nobody.
+/// Shorter words are not searched for.
 const WORD_LETTERS_MIN: usize = 4;
 
-/// Makes plans from a repertoire.
 #[derive(Debug, Clone)]
 pub struct Planner {
     repertoire: Repertoire,
 }
 
-/// What memory says of a way.
+/// The recalled outcomes of a way.
 #[derive(Debug, Clone, PartialEq, Default)]
 struct Vote {
-    /// Scores of the memories in which it worked, less those of the ones in which it failed.
+    /// Sum of the scores of memories of its success, minus those of its failure.
     sum: f32,
     records: Vec<RecordId>,
 }
 
 impl Planner {
-    /// A planner with this repertoire.
     #[must_use]
     pub fn new(repertoire: Repertoire) -> Self {
         Self { repertoire }
@@ -52,8 +50,8 @@ impl Planner {
         let mut ways: Vec<(&Way, Vote)> = ways
             .map(|way| (way, vote(request.lessons, &way.name)))
             .collect();
-        // What the user asks for comes first, then what memory speaks for. Stable: what is unknown
-        // keeps the repertoire's order, and comes before what has failed.
+        // Ways named in the request first, then by recalled outcomes. A stable sort: untried ways
+        // keep the repertoire's order and come before failed ones.
         ways.sort_by(|a, b| {
             let asked = asked_for(b.0).cmp(&asked_for(a.0));
             asked.then(b.1.sum.total_cmp(&a.1.sum))
@@ -80,7 +78,7 @@ impl Planner {
         })
     }
 
-    /// The structure that most of the request's words ask for.
+    /// The structure that matches most of the request's words.
     fn structure(&self, objective: &str) -> Option<&Structure> {
         let lower = objective.to_lowercase();
         let count = |structure: &Structure| {
@@ -105,7 +103,7 @@ impl ModelGateway for Planner {
     }
 }
 
-/// What the memories say that name the way and tell how it ended.
+/// The vote of the memories that name the way and its outcome.
 fn vote(lessons: &MemoryAnswer, way: &str) -> Vote {
     let name = format!("`{way}`");
     let mut vote = Vote::default();
@@ -122,8 +120,8 @@ fn vote(lessons: &MemoryAnswer, way: &str) -> Vote {
     vote
 }
 
-/// Whether a record tells of a command that worked or failed: the contract's status of the worker
-/// that ran it, not its prose, and not what another worker quotes of it.
+/// Whether a record reports a command that worked or failed, by the contract's status of the worker
+/// that ran it, not by its text, and not by another worker's quote.
 fn worked(record: &MemoryRecord) -> Option<bool> {
     let text = |name: &str| record.metadata.get(name).and_then(Value::as_str);
     if text("worker_role") != Some(Capability::Terminal.name()) {
@@ -211,7 +209,7 @@ fn look_it_up(request: &RoutingRequest<'_>) -> Result<Routing, GatewayError> {
     })
 }
 
-/// The name between backticks, as a crate could have it; `project` where there is none.
+/// The name in backticks, as a valid crate name; `project` without one.
 fn name_in(objective: &str) -> String {
     let named = objective.split('`').nth(1).unwrap_or_default();
     let fits = |c: &char| c.is_ascii_alphanumeric() || *c == '_';

@@ -1,10 +1,7 @@
-//! What the planner knows how to do, as data: structures, and ways to bring them about.
-//!
-//! Reading and checking it.
+//! The planner's repertoire as data: structures, and ways to build them.
 
 use serde::Deserialize;
 
-/// The planner's knowledge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repertoire {
     pub(super) structures: Vec<Structure>,
@@ -14,14 +11,14 @@ pub struct Repertoire {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Structure {
-    /// What it is, for reports.
+    /// Its name in reports.
     pub(super) name: String,
-    /// Words of a request that ask for it; the structure with the most of them is meant.
+    /// Words of a request that match it; the structure with the most matches is chosen.
     pub(super) words: Vec<String>,
     pub(super) files: Vec<FileText>,
-    /// The one of them that tests belong to.
+    /// The file that tests are appended to.
     pub(super) tested: String,
-    /// What a test uses of it, and what must hold.
+    /// The item under test, and the assertion.
     pub(super) item: String,
     pub(super) check: String,
 }
@@ -33,19 +30,19 @@ pub(super) struct FileText {
     pub(super) text: String,
 }
 
-/// A way to bring a structure about. Its name is the plan's.
+/// A way to build a structure. Its name is the plan's.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Way {
     pub(super) name: String,
-    /// Phrases of a request that ask for this way.
+    /// Phrases of a request that select this way.
     pub(super) says: Vec<String>,
-    /// A file more, where it needs one ...
+    /// An additional file, if needed,
     pub(super) file: Option<FileText>,
-    /// ... and what is added to the tested file.
+    /// and text appended to the tested file.
     #[serde(default)]
     pub(super) append: String,
-    /// What shows that it works.
+    /// The command that checks the result.
     pub(super) command: String,
 }
 
@@ -64,12 +61,12 @@ pub struct RepertoireError {
 }
 
 impl Repertoire {
-    /// The one that the binary carries: Rust libraries, service modules and actors, in three ways.
+    /// The built-in repertoire: Rust libraries, service modules and actors, in three ways.
     pub fn builtin() -> Result<Self, RepertoireError> {
         Self::from_toml(include_str!("repertoire.toml"))
     }
 
-    /// Reads a repertoire; see `repertoire.toml` for the form.
+    /// Parses a repertoire; see `repertoire.toml` for the format.
     pub fn from_toml(text: &str) -> Result<Self, RepertoireError> {
         let refused = |message: String| RepertoireError { message };
         let page =

@@ -1,6 +1,6 @@
-//! The form of a plan in a model's answer.
+//! The JSON form of a plan in a model's answer.
 //!
-//! Paths and commands are checked where they are used.
+//! Paths and commands are validated where they are used.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use serde::Deserialize;
 use super::super::super::super::task::Task;
 use super::super::{Assignment, Routing};
 
-/// What a model is told of the form.
+/// The description of the form for the model.
 pub(super) const FORM: &str = r#"Answer with one JSON object and nothing else:
 {"plan": "a few words", "reason": "one sentence", "used": ["ids of memories"], "assignments": [
  {"worker": "terminal", "objective": "...", "folder": "...", "files": {"path": "text"}, "command": "..."},
  {"worker": "researcher", "objective": "...", "words": ["..."]},
  {"worker": "writer", "objective": "...", "path": "...", "text": "...", "summary": "..."}]}"#;
 
-/// Longest name of a plan, in characters: it stands in every report.
+/// Longest name of a plan, in characters, as every report repeats it.
 const PLAN_CHARACTERS_MAX: usize = 80;
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ enum Work {
     },
 }
 
-/// Reads a plan; fences around it are what models like to write.
+/// Parses a plan, with or without a code fence around it.
 pub(super) fn read(content: &str) -> Result<Routing, String> {
     let content = content.trim();
     let inside = content.strip_prefix("```").and_then(|rest| {
@@ -97,7 +97,7 @@ pub(super) fn read(content: &str) -> Result<Routing, String> {
         },
     };
     let assignments = page.assignments.into_iter().map(assignment).collect();
-    // What is no id is no memory: the conductor takes only those that were recalled anyway.
+    // Invalid ids are dropped; the conductor accepts only recalled records anyway.
     let ids = page.used.iter().filter_map(|id| id.parse().ok());
     let used: Vec<RecordId> = ids.collect();
     Ok(Routing {

@@ -1,4 +1,4 @@
-//! A real server on the loopback, with every way a provider has of not answering.
+//! A real server on the loopback, with every failure of a provider.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -17,7 +17,7 @@ const KEY: &str = "sk-very-secret";
 #[derive(Clone)]
 enum Script {
     Reply(u16, &'static str, String),
-    /// The connection is held and nothing said.
+    /// The connection stays open without a response.
     Hang,
     /// The connection is closed at once.
     Close,
@@ -29,7 +29,7 @@ struct Server {
 }
 
 impl Server {
-    /// Answers by the script, its last entry for ever.
+    /// Responds by the script, repeating its last entry.
     fn new(script: Vec<Script>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
@@ -241,7 +241,7 @@ async fn an_answer_that_is_no_plan_is_said_to_be_none() {
     }
 }
 
-/// A run planned by this server's model, and what memory was told of its end.
+/// A run planned by this server's model, with the calls to memory.
 async fn run_by(server: &Server) -> (RunReport, Bench, Arc<Fake>) {
     let lessons = vec![lesson(0, "by `the right way`: worked", "completed", 0.6)];
     let memory = Fake::new(Temper::Good(lessons));

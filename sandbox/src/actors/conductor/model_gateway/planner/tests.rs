@@ -1,4 +1,4 @@
-//! Memory decides what is tried first; the request's own words come before it.
+//! Recalled outcomes decide which plan is tried first, after the request's own words.
 
 use reprise_types::RetrievedMemory;
 
