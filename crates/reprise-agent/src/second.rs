@@ -69,15 +69,15 @@ async fn within<T: Send + 'static>(
     match timeout(wait, task.join_next()).await {
         Ok(Some(Ok(Ok(opinion)))) => Some(opinion),
         Ok(Some(Ok(Err(error)))) => {
-            tracing::warn!(%error, "a second opinion failed");
+            tracing::warn!(%error, "query expansion or reranking failed");
             None
         }
         Ok(Some(Err(error))) => {
-            tracing::warn!(%error, "a second opinion broke off");
+            tracing::warn!(%error, "query expansion or reranking panicked");
             None
         }
         Ok(None) | Err(_) => {
-            tracing::debug!(?wait, "a second opinion was late");
+            tracing::debug!(?wait, "query expansion or reranking was late");
             None
         }
     }

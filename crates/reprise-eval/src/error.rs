@@ -33,7 +33,7 @@ pub enum EvalError {
         /// What is missing, and what to do.
         lacking: &'static str,
     },
-    #[error("the throw-away store failed: {0}")]
+    #[error("the temporary store failed: {0}")]
     Engine(#[from] EngineError),
     #[error(transparent)]
     Embed(#[from] EmbedError),

@@ -310,14 +310,14 @@ impl Log {
             let cause = cause.clone();
             return Err(StoreError::Poisoned { path, cause });
         }
-        tracing::info!(path = %path.display(), %cause, "in order again after a failed write");
+        tracing::info!(path = %path.display(), %cause, "recovered after a failed write");
         self.poisoned = None;
         Ok(())
     }
 
     fn take_back(&self) {
         if let Err(error) = self.file.set_size(self.end) {
-            tracing::warn!(path = %self.path.display(), %error, "cannot take back a failed write");
+            tracing::warn!(path = %self.path.display(), %error, "cannot cut off a failed write");
         }
     }
 

@@ -62,7 +62,7 @@ pub struct Cursor {
 
 /// A text that is not a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no cursor; pass the `cursor` of the last record that was listed")]
+#[error("`{text}` is not a cursor; pass the `cursor` of the last record that was listed")]
 pub struct CursorError {
     text: String,
 }

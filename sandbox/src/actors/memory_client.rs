@@ -110,10 +110,10 @@ impl MemoryClient {
         match self.boxed(what).await {
             Ok(()) | Err(RecallStatus::Off | RecallStatus::Answered) => {}
             Err(RecallStatus::Late) => {
-                tracing::warn!("memory was told of a run and did not answer");
+                tracing::warn!("memory did not acknowledge an event of a run");
             }
             Err(RecallStatus::Failed(why)) => {
-                tracing::warn!(why, "memory refused what was said of a run");
+                tracing::warn!(why, "memory refused an event of a run");
             }
         }
     }

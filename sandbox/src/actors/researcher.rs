@@ -59,8 +59,8 @@ pub(super) async fn outcome(
         let (file, text) = (path.clone(), output.clone());
         match tokio::task::spawn_blocking(move || workspace.write(&file, &text)).await {
             Ok(Ok(())) => done.push(events.document_update(&path, &output)),
-            Ok(Err(error)) => tracing::warn!(%error, "what was found could not be kept"),
-            Err(error) => tracing::warn!(%error, "what was found could not be kept"),
+            Ok(Err(error)) => tracing::warn!(%error, "the findings could not be written"),
+            Err(error) => tracing::warn!(%error, "the findings could not be written"),
         }
     }
     let claim = |found: &Found| (found.to_string(), found.path.clone());

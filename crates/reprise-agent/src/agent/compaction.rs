@@ -55,10 +55,10 @@ impl CompactionByRule {
             };
             match compact(&handle).await {
                 Ok(Ok(report)) => {
-                    tracing::info!(user = %handle.user(), ?report, "compacted by rule");
+                    tracing::info!(user = %handle.user(), ?report, "compacted automatically");
                 }
                 Ok(Err(error)) => {
-                    tracing::warn!(user = %handle.user(), %error, "a compaction by rule failed");
+                    tracing::warn!(user = %handle.user(), %error, "an automatic compaction failed");
                     let now = Some(Instant::now());
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 }

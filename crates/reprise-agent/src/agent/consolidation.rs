@@ -27,14 +27,14 @@ impl Consolidation {
         self.single.start(|| async move {
             let swept = handle.run(Engine::sweep_runs);
             if let Ok(Err(error)) = swept.await {
-                tracing::warn!(%error, "stale runs could not be given up");
+                tracing::warn!(%error, "stale runs could not be abandoned");
             }
             if let Ok(Some(job)) = handle.run(|e: &mut Engine| e.start_consolidation()).await
                 && let Ok(done) = tokio::task::spawn_blocking(move || job.run()).await
             {
                 let kept = handle.run(move |engine| engine.finish_consolidation(done));
                 if let Ok(Err(error)) = kept.await {
-                    tracing::warn!(%error, "fitted weights could not be kept");
+                    tracing::warn!(%error, "fitted weights could not be stored");
                 }
             }
         });

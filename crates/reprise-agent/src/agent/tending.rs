@@ -61,12 +61,12 @@ impl Tending {
                 Ok(Some(work)) => handle.run(work).await,
                 Ok(None) => Ok(Ok(())),
                 Err(panicked) => {
-                    tracing::error!(error = %panicked, "a memory could not be tended");
+                    tracing::error!(error = %panicked, "maintenance of a memory failed");
                     return;
                 }
             };
             if let Ok(Err(error)) = done {
-                tracing::warn!(user = %handle.user(), %error, "a memory could not be tended");
+                tracing::warn!(user = %handle.user(), %error, "maintenance of a memory failed");
             }
             seen.store(records, Ordering::Release);
         });

@@ -119,12 +119,12 @@ impl Credits {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         for credit in self.of_runs {
             if let Err(error) = credit.apply(engine, &mut own) {
-                tracing::debug!(%error, "something said of a run was refused");
+                tracing::debug!(%error, "an event of a run was refused");
             }
         }
         // A log may hold runs that were never ended.
         if let Err(error) = engine.sweep_runs() {
-            tracing::warn!(%error, "stale runs could not be given up");
+            tracing::warn!(%error, "stale runs could not be abandoned");
         }
     }
 }

@@ -110,7 +110,7 @@ impl Pipeline {
     /// As [`Self::catch_up`] without a waiting caller: a failed read is repeated later.
     async fn read_on(&mut self) {
         if let Err(error) = self.catch_up().await {
-            tracing::warn!(%error, "the relay reads on in a moment");
+            tracing::warn!(%error, "the relay will retry reading the log");
         }
     }
 

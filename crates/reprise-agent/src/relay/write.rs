@@ -109,7 +109,9 @@ async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments
         for run in runs {
             match engine.leave_outcome(&run, None, now) {
                 Ok(id) => ids.extend(id),
-                Err(error) => tracing::warn!(%run, %error, "what a run leaves was not kept"),
+                Err(error) => {
+                    tracing::warn!(%run, %error, "the outcome record of a run was not stored")
+                }
             }
         }
         let memory = engine.snapshot();
@@ -132,7 +134,7 @@ async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments
     let (job, kept) = Job::run(move |engine: &mut Engine| engine.embed_late(vectors));
     arguments.directory.work(user, job).await;
     if let Ok(Ok(Err(error))) = kept.await {
-        tracing::warn!(%error, "the vector of what a run leaves was not kept");
+        tracing::warn!(%error, "the vector of an outcome record was not stored");
     }
 }
 

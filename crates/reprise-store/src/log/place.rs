@@ -51,7 +51,7 @@ impl Log {
                 self.put_back()
                     .map_err(StoreError::io("put back", &self.path))?;
                 let path = self.path.display();
-                tracing::warn!(%path, "removed while in use; what it held was put back");
+                tracing::warn!(%path, "removed while in use; its content was restored");
                 Err(self.is_elsewhere(Displacement::PutBack))
             }
             other => other,
@@ -103,7 +103,7 @@ impl Log {
         self.copy_to_new(&temporary).map_err(&io)?;
         let rescued = first_free(&*self.disk, &temporary, &self.path).map_err(&io)?;
         let (path, saved) = (self.path.display(), rescued.display());
-        tracing::warn!(%path, %saved, "replaced while in use; what it held was saved");
+        tracing::warn!(%path, %saved, "replaced while in use; its content was saved");
         Ok(Some(rescued))
     }
 

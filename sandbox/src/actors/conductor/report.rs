@@ -50,16 +50,16 @@ pub struct RunReport {
 pub enum RunError {
     #[error("the request is empty; say what is wanted")]
     Empty,
-    #[error("the request has {got} bytes; say it in at most {limit}")]
+    #[error("the request has {got} bytes; shorten it to at most {limit}")]
     TooLong { got: usize, limit: usize },
     /// The queue of requests is full.
     #[error("{limit} requests wait already; ask again when one is done")]
     Overloaded { limit: usize },
     /// The host has no workers.
-    #[error("this host has no workers; start it with a desk")]
+    #[error("this host has no workers; start it with `AppConfig::workers` set")]
     NoWorkers,
     #[error(transparent)]
     Log(#[from] EventStoreError),
-    #[error("the {who} does not answer ({message}); ask again, it is started anew")]
+    #[error("the {who} does not answer ({message}); retry, it is being restarted")]
     Gone { who: &'static str, message: String },
 }

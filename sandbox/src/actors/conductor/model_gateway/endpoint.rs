@@ -165,8 +165,8 @@ impl ModelEndpoint {
         let mut wait = self.config.wait_first;
         let mut request = 1;
         loop {
-            let (client, request) = (self.clone(), body.clone());
-            let answer = tokio::task::spawn_blocking(move || client.ask(&request)).await;
+            let (client, body) = (self.clone(), body.clone());
+            let answer = tokio::task::spawn_blocking(move || client.ask(&body)).await;
             let answer = answer.unwrap_or_else(|error| {
                 Answer::Permanent(GatewayError::Malformed {
                     endpoint: self.endpoint(),

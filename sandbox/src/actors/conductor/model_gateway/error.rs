@@ -28,7 +28,7 @@ pub enum GatewayError {
     #[error("the model at {endpoint} failed with status {status}; try again later")]
     Provider { endpoint: String, status: u16 },
     /// The answer is not a plan.
-    #[error("the model at {endpoint} answered with no plan ({message}); try another model")]
+    #[error("the model at {endpoint} returned no valid plan ({message}); try another model")]
     Malformed { endpoint: String, message: String },
 }
 
