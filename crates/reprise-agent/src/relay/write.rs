@@ -110,7 +110,7 @@ async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments
             match engine.leave_outcome(&run, None, now) {
                 Ok(id) => ids.extend(id),
                 Err(error) => {
-                    tracing::warn!(%run, %error, "the outcome record of a run was not stored")
+                    tracing::warn!(%run, %error, "the outcome record of a run was not stored");
                 }
             }
         }
