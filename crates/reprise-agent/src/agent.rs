@@ -93,8 +93,8 @@ impl MemoryAgentState {
     fn maintain(&mut self, myself: &ActorRef<MemoryAgentMsg>) {
         let idle = self.handle.idle();
         if idle >= self.config.limits.passivate_after && !self.late.is_running() {
-            // The writer's last act is a checkpoint; the next question opens the file again.
-            tracing::debug!(user = %self.handle.user(), "idle for long; put to sleep");
+            // The writer writes a checkpoint before it ends; the next request opens the file again.
+            tracing::debug!(user = %self.handle.user(), "idle for long; passivated");
             let _already = myself.drain().is_err();
             return;
         }

@@ -216,8 +216,8 @@ impl MemoryService {
         embed_some(&handle, &self.0.pool).await
     }
 
-    /// Rewrites a user's file without what was forgotten; others write meanwhile. It comes to its
-    /// end also where nobody waits for that any more.
+    /// Compacts a user's file; writes continue meanwhile. Runs to the end even where the caller has
+    /// gone.
     pub async fn compact(&self, user: &UserId) -> Result<CompactionOutcome, MemoryError> {
         let ask = |permit, reply| MemoryAgentMsg::Compact { permit, reply };
         self.provider(user).call(ask).await

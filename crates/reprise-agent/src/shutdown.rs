@@ -67,7 +67,7 @@ pub(crate) async fn run(
         ended &= others.drain(patience).await;
     }
     note(ShutdownStep::Pool, ended);
-    // Asked again: a relay may have woken a sleeping memory.
+    // Listed again: a relay may have opened another memory.
     let Children { agents, .. } = children(directory).await;
     note(ShutdownStep::Agents, drain(agents, patience).await);
     let supervisor = supervisor

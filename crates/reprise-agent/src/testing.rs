@@ -71,7 +71,7 @@ pub(crate) fn space_of(version: u64) -> EmbeddingSpace {
     }
 }
 
-/// Adds up a direction per word. `PANIC` panics, `NAN` gives rubbish.
+/// Sums one direction per word. `PANIC` panics, `NAN` gives an invalid vector.
 struct WordEmbedder {
     space: EmbeddingSpace,
     seed: u64,

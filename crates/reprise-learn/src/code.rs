@@ -8,7 +8,7 @@ use std::sync::Arc;
 const STEPS_MAX: f32 = 511.0;
 /// The scale of what has no numbers here; those of vectors are never below zero.
 const FOREIGN: f32 = -1.0;
-/// Cosine from which on two questions have anything to do with each other.
+/// Cosine below which two queries count as unrelated.
 const KERNEL_FLOOR: f32 = 0.3;
 
 /// A vector as integers with one scale.

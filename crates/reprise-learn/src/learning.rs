@@ -75,7 +75,7 @@ impl Learning {
         asked.is_some_and(|run| run.query.is_foreign())
     }
 
-    /// The learner as of now, for readers: cheap to take, never changes.
+    /// An immutable snapshot of the learner. Cheap.
     #[must_use]
     pub fn learner(&self) -> Arc<Learner> {
         Arc::clone(&self.learner)

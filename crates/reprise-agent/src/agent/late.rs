@@ -40,7 +40,7 @@ impl LateEmbedding {
     }
 }
 
-/// Embeds one batch; whether it is worth going on.
+/// Embeds one batch; returns whether to go on.
 pub(crate) async fn embed_some(
     handle: &AgentHandle,
     pool: &EmbedPool,
