@@ -191,7 +191,7 @@ pub enum RecallScope {
     #[default]
     #[serde(rename = "local")]
     Local,
-    /// The user's own memory and what others published.
+    /// Both.
     #[serde(rename = "local+global")]
     LocalAndGlobal,
     /// What others published.
@@ -341,7 +341,7 @@ impl TaughtBy {
     }
 }
 
-/// A part of a recall that was unavailable or late.
+/// A part that was unavailable or late.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
