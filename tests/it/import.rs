@@ -255,6 +255,25 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
     }
 }
 
+#[test]
+fn a_stock_file_brings_the_whole_memory_back() {
+    let home = Home::new();
+    lived(&home);
+    let out = home.folder().join("ada.rvf").to_string_lossy().into_owned();
+    let export = |user: &str, more: &[&str]| {
+        let arguments = [&["export", "--user", user], more].concat();
+        let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        done.stdout
+    };
+    export("ada", &["--format", "rvf", "--out", &out]);
+    let import = ["import", &out, "--user", "eve"];
+    let moved = finish(&mut home.command(&import)).expect("reprise runs");
+    assert_eq!(moved.code, Some(0), "{}", moved.stderr);
+    let json = ["--format", "json"];
+    assert_eq!(export("eve", &json), export("ada", &json));
+}
+
 /// A file that keeps its folder from being empty, with as many vectors as lines.
 fn with_vectors(home: &Home) -> String {
     let lines = (0..40).map(|at: u16| {

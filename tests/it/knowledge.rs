@@ -289,3 +289,129 @@ fn a_long_session_is_made_shorter_and_comes_back() {
     );
     assert_eq!(back["total_count"], 13);
 }
+
+#[test]
+fn a_project_is_a_tag_and_nothing_else() {
+    let home = Home::new();
+    let lesson = json!({"title": "Run the linter first", "text": "It is quicker than the tests.",
+        "tags": ["Project:Shop"]});
+    let id = call(&home, "learn", &lesson)["id"].clone();
+    let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
+    assert_eq!(record["tags"], json!(["project:shop"]));
+    assert!(record.get("project").is_none() && record["details"].get("project").is_none());
+    for (project, expected) in [("shop", 1), ("other", 0)] {
+        for asked in [
+            json!({"query": "linter before tests", "project": project}),
+            json!({"query": "linter before tests", "tag": [format!("project:{project}")]}),
+        ] {
+            let found = call(&home, "recall", &asked);
+            assert_eq!(
+                found["results"].as_array().map(Vec::len),
+                Some(expected),
+                "{asked}"
+            );
+        }
+    }
+    let as_field = json!({"title": "x", "text": "y", "project": "shop"});
+    assert!(refused(&home, "learn", &as_field).contains("project"));
+}
+
+#[test]
+fn a_title_that_nobody_gave_is_not_stored_as_if_somebody_had() {
+    let home = Home::new();
+    let text = "Ask for the transitions first.\nTheir ids differ from project to project.";
+    let without = call(&home, "learn", &json!({"text": text}))["id"].clone();
+    let with = json!({"title": "Jira", "text": "Ask for the transitions of an issue first.",
+        "contexts": ["  Jira   Cloud ", "jira cloud", ""]});
+    let with = call(&home, "learn", &with)["id"].clone();
+    let get = |id: &Value| call(&home, "get", &json!({"id": id}))["records"][0].clone();
+    let (derived, given) = (get(&without), get(&with));
+    assert_eq!(derived["title_derived"], true);
+    assert!(
+        text.replace('\n', " ").starts_with(
+            derived["title"]
+                .as_str()
+                .expect("a title")
+                .trim_end_matches("...")
+        )
+    );
+    assert_eq!(derived["details"]["title"], "");
+    assert_eq!(
+        (&given["title"], given.get("title_derived")),
+        (&json!("Jira"), None)
+    );
+    // A context has one spelling, too, and stands there once.
+    assert_eq!(given["details"]["contexts"], json!(["Jira Cloud"]));
+}
+
+#[test]
+fn what_is_called_a_source_in_three_ways_stands_in_three_places() {
+    let home = Home::new();
+    let learning = json!({"fact": "User model has email field", "category": "type",
+        "source": "models.py:12", "source_type": "analysis"});
+    let id = call(&home, "add_learning", &learning)["id"].clone();
+    let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
+    // Who said it, where it stands, how it was come by; and what it rests on is said by nobody.
+    assert_eq!(record["source"], "worker_result");
+    assert_eq!(record["details"]["source"], "models.py:12");
+    assert_eq!(record["details"]["source_type"], "analysis");
+    assert!(record["evidence"].is_null());
+    let lesson = json!({"text": "The API answers 429 after a hundred requests", "source": "tested",
+        "source_notes": "load test of May"});
+    let id = call(&home, "learn", &lesson)["id"].clone();
+    let record = call(&home, "get", &json!({"id": id}))["records"][0].clone();
+    assert_eq!(
+        (&record["source"], &record["evidence"]),
+        (&json!("worker_result"), &json!("tested"))
+    );
+    assert_eq!(record["details"]["source_notes"], "load test of May");
+}
+
+#[test]
+fn a_session_leaves_what_it_taught_once() {
+    let home = Home::new();
+    let line = |text: &str| {
+        json!({"text": text, "session_id": "s1", "source": "worker_result",
+            "kind": "episode"})
+    };
+    let fix = "The fix was to close the cursor before the next statement.";
+    let records = json!({"records": [
+        line("Can you look at the flaky importer test, please?"),
+        line(&format!("It is green now. {fix} I ran it fifty times.")),
+    ]});
+    call(&home, "observe", &records);
+    let planned = call(
+        &home,
+        "extract_learnings",
+        &json!({"session": "s1", "dry_run": true}),
+    );
+    assert_eq!(planned["learnings"][0]["fact"], fix);
+    assert_eq!(planned["ids"], json!([]));
+    assert_eq!(
+        view(&home, &json!({"view": "loaded"})),
+        json!({}),
+        "a dry run keeps nothing"
+    );
+    for expected in [1, 0] {
+        let done = call(&home, "extract_learnings", &json!({"session": "s1"}));
+        assert_eq!(
+            done["ids"].as_array().map(Vec::len),
+            Some(expected),
+            "{done}"
+        );
+    }
+    let found = view(
+        &home,
+        &json!({"view": "query", "category": "fix", "source": "s1"}),
+    );
+    assert_eq!(found["learnings"][0]["fact"], fix);
+    assert_eq!(found["learnings"][0]["source_type"], "session");
+    let forget = json!({"session": "s1"});
+    assert_eq!(
+        call(&home, "forget", &forget)["forgotten"]
+            .as_array()
+            .map(Vec::len),
+        Some(3)
+    );
+    assert!(refused(&home, "extract_learnings", &json!({"session": ""})).contains("session"));
+}

@@ -19,6 +19,7 @@ mod home;
 mod import;
 mod knowledge;
 mod lessons;
+mod moving_in;
 #[cfg(target_os = "linux")]
 mod offline;
 mod people;

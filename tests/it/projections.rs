@@ -171,3 +171,36 @@ async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read(
     assert_eq!(rebuilt["projections"][0]["written"], 1);
     assert_eq!(check(&["check"]).code, Some(0));
 }
+
+#[test]
+fn a_command_without_a_daemon_leaves_projections_as_memory_is() {
+    let home = Home::new();
+    let project = home.folder().join("project");
+    let config = home.folder().join("config.toml");
+    let path = project.display();
+    let text = format!("[[projections]]\nuser = \"ada\"\nkind = \"sunwell\"\npath = \"{path}\"\n");
+    fs::write(&config, text).expect("written");
+    let config = config.to_string_lossy().into_owned();
+    let run = |arguments: &[&str]| {
+        let begin = ["--config", &*config, "--no-daemon"];
+        let all = [&begin, arguments, &["--user", "ada"]].concat();
+        let done = finish(&mut home.command(&all)).expect("reprise runs");
+        assert_eq!(done.code, Some(0), "{arguments:?}: {}", done.stderr);
+    };
+    let learning = r#"{"fact": "User has email", "category": "type"}"#;
+    run(&["call", "add_learning", learning]);
+    assert_eq!(lines(&project), Some(1));
+    let records = home.folder().join("lines.jsonl");
+    let learnings = [1, 3].map(|number| record(number).to_string());
+    fs::write(&records, learnings.join("\n")).expect("written");
+    run(&["ingest", "--jsonl", &records.to_string_lossy()]);
+    assert_eq!(lines(&project), Some(3));
+    run(&["forget", "--external-id", "n-1"]);
+    assert_eq!(lines(&project), Some(2));
+    // What reads leaves them alone.
+    fs::remove_dir_all(&project).expect("it is there");
+    run(&["call", "knowledge"]);
+    assert_eq!(lines(&project), None);
+    run(&["rebuild", "sunwell"]);
+    assert_eq!(lines(&project), Some(2));
+}

@@ -515,6 +515,18 @@ pub(crate) enum BenchCommand {
         #[arg(long, default_value_t = 10_000)]
         records: usize,
     },
+    /// Lessons with tags and links: a recall by tag, a walk of three links
+    Lessons {
+        /// Lessons in the store, with five links each
+        #[arg(long, default_value_t = 10_000)]
+        records: usize,
+    },
+    /// What moving in takes, form by form, beside ingest
+    Import {
+        /// Lines of each form
+        #[arg(long, default_value_t = 100_000)]
+        lines: usize,
+    },
     /// Pages of a list, plain and narrowed
     List {
         /// Records in the store

@@ -108,6 +108,8 @@ struct Memory {
     open_max: Option<usize>,
     /// Threads that embed, each with a model of its own while many texts wait.
     embedder_threads: Option<usize>,
+    /// Whether a memory that nobody asks is tended.
+    tend: Option<bool>,
 }
 
 /// How much runs teach that say less than others; weights are 0..=1.
@@ -246,6 +248,9 @@ impl Config {
         if let Some(threads) = self.memory.embedder_threads {
             config.pool.threads = threads.max(1);
         }
+        if self.memory.tend == Some(false) {
+            config.tend = None;
+        }
         Ok(())
     }
 
@@ -259,6 +264,7 @@ impl Config {
         let (memory, learning, global) = (&self.memory, &self.learning, &self.global);
         let has_token = global.token.is_some() || !global.tokens.is_empty();
         vec![
+            ("memory.tend", said(memory.tend.as_ref()), "true"),
             (
                 "memory.passivate_after_seconds",
                 said(memory.passivate_after_seconds.as_ref()),
@@ -294,6 +300,12 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use reprise_engine::Engine;
+    use reprise_store::RealDisk;
+    use reprise_types::EmbedError;
+
     use super::*;
 
     #[test]
@@ -317,6 +329,37 @@ mod tests {
                 error.contains(word) && error.contains("config.toml"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_memory_is_tended_unless_the_file_says_no() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        let open =
+            Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+        for (text, expected) in [
+            ("", true),
+            ("[memory]\ntend = true\n", true),
+            ("[memory]\ntend = false\n", false),
+        ] {
+            fs_err::write(&path, text).unwrap();
+            let mut config = MemoryConfig::new(
+                folder.path().into(),
+                384,
+                open.clone(),
+                Arc::new(|| {
+                    Err(EmbedError::Unavailable {
+                        message: String::new(),
+                    })
+                }),
+            );
+            config.tend = Some(Arc::new(|_, _, _| None));
+            Config::read(&path, true)
+                .unwrap()
+                .apply(&mut config)
+                .unwrap();
+            assert_eq!(config.tend.is_some(), expected, "{text}");
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::io::BufRead;
 
+use reprise_knowledge::read_yaml;
+
 /// Longest line that is read whole: a text at its limit, escaped, with its metadata, and room.
 const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
@@ -85,11 +87,7 @@ impl<R: BufRead> Iterator for Documents<R> {
             if document.trim().is_empty() && bad.is_none() {
                 continue;
             }
-            let read = || -> Result<String, String> {
-                let value: serde_json::Value = serde_saphyr::from_str(&document)
-                    .map_err(|error| error.to_string().replace('\n', " "))?;
-                Ok(value.to_string())
-            };
+            let read = || -> Result<String, String> { Ok(read_yaml(&document)?.to_string()) };
             return Some(Ok((number, bad.map_or_else(read, Err))));
         }
     }

@@ -225,7 +225,7 @@ pub(super) const FENCES: &[Fence] = &[
     Fence {
         outside: &["rusqlite"],
         rooms: &["reprise-sandbox", "reprise-knowledge"],
-        tests_of: &["reprise-index"],
+        tests_of: &["reprise-index", "reprise"],
     },
     Fence {
         // The two ways out of the machine, each only to where somebody has named an address: a

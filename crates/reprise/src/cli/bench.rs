@@ -8,7 +8,9 @@ mod faces;
 mod figures;
 mod forget;
 mod global;
+mod import;
 mod ingest;
+mod lessons;
 mod list;
 mod memory;
 mod recall;
@@ -23,6 +25,8 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
         BenchCommand::Recall { records } => recall::run(context, *records),
         BenchCommand::Concurrent { records } => concurrent::run(context, *records),
         BenchCommand::Consolidate { records } => consolidate::run(context, *records),
+        BenchCommand::Lessons { records } => lessons::run(context, *records),
+        BenchCommand::Import { lines } => import::run(context, *lines),
         BenchCommand::List { records } => list::run(context, *records),
         BenchCommand::Faces { records } => faces::run(context, *records),
         BenchCommand::Ingest { events } => ingest::run(context, *events),

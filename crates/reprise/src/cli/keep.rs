@@ -11,12 +11,12 @@ use reprise_engine::Engine;
 use reprise_operations::operations::link_many::{
     Arguments as Links, LinkedMany, NamedLink, named_ends,
 };
-use reprise_operations::{Fate, WriteReport, line_of};
+use reprise_operations::{Fate, WriteReport, bring_up_to_date, line_of};
 use reprise_server::Call;
 use reprise_types::{Clock, Embedding, ExternalId, NewRecord, SystemClock, UserId};
 
 use super::daemon::Daemon;
-use super::{Context, model, store};
+use super::{Context, model, note, store};
 
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 pub(super) const GROUP: usize = 64;
@@ -167,6 +167,10 @@ impl<'a> Keeper<'a> {
         let Open { mut engine, pool } = *open;
         if let Some(pool) = &pool {
             embed_waiting(&mut engine, pool)?;
+        }
+        let projections = self.context.config.projections(self.user);
+        for why in bring_up_to_date(&engine.snapshot(), &projections) {
+            note(&why);
         }
         Ok(engine.close()?)
     }

@@ -53,7 +53,13 @@ impl Session {
         let runtime = runtime::threaded()?;
         let service = runtime.block_on(MemoryService::start(config, None))?;
         let memories = Memories::new(service, Arc::new(SystemClock));
+        // What reads changes no file of another program.
+        let projections = match effect {
+            Effect::Reads => Vec::new(),
+            _ => context.config.projections(user),
+        };
         let memories = memories
+            .with_projections(projections)
             .with_tags(context.config.tag_rules())
             .with_workspaces(context.config.workspaces.clone())
             .with_sharing(super::global::sharing(context, true));
@@ -97,7 +103,10 @@ impl Session {
     /// Ends it; everything accepted is on disk afterwards.
     pub(super) fn close(self) {
         if let Self::Here(runtime, memories, _) = self {
-            runtime.block_on(memories.shut_down());
+            runtime.block_on(async {
+                memories.refresh_projections().await;
+                memories.shut_down().await
+            });
         }
     }
 }

@@ -1,0 +1,148 @@
+//! Lessons with tags and links: what a tag filter costs a recall, and what a walk of three links
+//! takes.
+
+use std::io::Write;
+use std::time::Instant;
+
+use anyhow::ensure;
+use reprise_embed::Variant;
+use reprise_engine::{Engine, Snapshot};
+use reprise_types::{
+    Clock, MemoryFilter, RecallId, RecallRequest, RecordId, SystemClock, Unlearned, WriteOutcome,
+};
+use serde_json::json;
+
+use super::corpus::{self, Dice};
+use super::figures::percentile;
+use crate::cli::Context;
+use crate::cli::store::DIMENSIONS;
+use crate::exit::Exit;
+
+const RELATIONS: [&str; 4] = ["related_to", "derived_from", "contradicts", "learned_from"];
+/// Lessons share one of so many tags.
+const AREAS: u64 = 10;
+const LINKS_EACH: usize = 5;
+const QUESTIONS: usize = 400;
+const WALKS: usize = 400;
+const DEPTH: usize = 3;
+const GROUP: usize = 500;
+
+pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
+    let folder = tempfile::tempdir()?;
+    let mut engine = corpus::filled(&folder.path().join("memory.rvf"), 0)?;
+    let mut dice = Dice(11);
+    let ids = keep(&mut engine, &mut dice, records)?;
+    let links = link(&mut engine, &mut dice, &ids)?;
+    engine.checkpoint()?;
+    engine.load()?;
+    let snapshot = engine.snapshot();
+    let [plain, tagged] = ask(&snapshot, &mut dice)?;
+    let (mut walks, mut reached) = (Vec::with_capacity(WALKS), 0);
+    for _ in 0..WALKS {
+        let from = pick(&mut dice, &ids);
+        let began = Instant::now();
+        let found = snapshot.related(from, DEPTH, usize::MAX);
+        walks.push(began.elapsed().as_secs_f64() * 1e3);
+        reached += found.len();
+    }
+    let reached = reached as f64 / WALKS as f64;
+    let mut out = anstream::stdout().lock();
+    if !context.json {
+        writeln!(
+            out,
+            "{records} lessons, {links} links; a walk of {DEPTH} links reaches {reached:.0} of them"
+        )?;
+    }
+    for (name, mut times) in [
+        ("recall, vector given", plain),
+        ("the same with a tag", tagged),
+        ("walk of three links", walks),
+    ] {
+        times.sort_by(f64::total_cmp);
+        let (p50, p99) = (percentile(&times, 0.5), percentile(&times, 0.99));
+        if context.json {
+            let row = json!({ "records": records, "links": links, "what": name, "ms_p50": p50,
+                "ms_p99": p99, "reached": reached });
+            writeln!(out, "{row}")?;
+        } else {
+            writeln!(out, "  {name:<24} {p50:8.3} ms p50, {p99:.3} ms p99")?;
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn area(dice: &mut Dice) -> String {
+    format!("area-{}", dice.roll() % AREAS)
+}
+
+fn pick(dice: &mut Dice, ids: &[RecordId]) -> RecordId {
+    let place = (dice.roll() % ids.len().max(1) as u64) as usize;
+    ids.get(place).copied().unwrap_or(RecordId::from_u128(0))
+}
+
+fn keep(engine: &mut Engine, dice: &mut Dice, records: usize) -> anyhow::Result<Vec<RecordId>> {
+    let space = Variant::Int8.space();
+    let mut ids: Vec<RecordId> = Vec::with_capacity(records);
+    while ids.len() < records {
+        let count = GROUP.min(records - ids.len());
+        let group = (ids.len()..ids.len() + count).map(|number| {
+            let mut lesson = corpus::record(dice, number, &space);
+            lesson.tags = vec![area(dice)];
+            lesson
+        });
+        let kept = engine.observe(group.collect(), None, SystemClock.now())?;
+        let new = kept.into_iter().filter_map(|one| match one {
+            WriteOutcome::Inserted { id } => Some(id),
+            _ => None,
+        });
+        let before = ids.len();
+        ids.extend(new);
+        ensure!(ids.len() == before + count, "a lesson was not kept");
+    }
+    Ok(ids)
+}
+
+/// Answers how many links there are.
+fn link(engine: &mut Engine, dice: &mut Dice, ids: &[RecordId]) -> anyhow::Result<usize> {
+    let from = ids.iter().copied().cycle().take(ids.len() * LINKS_EACH);
+    let links = from.map(|from| (from, pick(dice, ids), dice.pick(&RELATIONS).to_owned()));
+    let links: Vec<(RecordId, RecordId, String)> = links.collect();
+    let made = engine.link_all(&links, SystemClock.now())?;
+    Ok(made.into_iter().filter(|new| *new).count())
+}
+
+/// The times of questions without a tag, and of the same with one.
+fn ask(snapshot: &Snapshot, dice: &mut Dice) -> anyhow::Result<[Vec<f64>; 2]> {
+    let space = Variant::Int8.space();
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..QUESTIONS {
+        let topic = dice.roll() % 200;
+        let sentence = corpus::sentence(dice, topic);
+        let text = sentence.split(',').next().unwrap_or_default();
+        let vector = corpus::vector(dice, topic, usize::from(DIMENSIONS));
+        let tag = area(dice);
+        for (times, tags) in times.iter_mut().zip([None, Some(vec![tag])]) {
+            let request = RecallRequest {
+                top_k: 10,
+                filter: MemoryFilter {
+                    tags: tags.clone(),
+                    ..MemoryFilter::default()
+                },
+                ..RecallRequest::new(text)
+            };
+            let question = Some((&space, vector.as_slice()));
+            let began = Instant::now();
+            let found = snapshot.recall(&request, question, RecallId::from_u128(1), &Unlearned);
+            times.push(began.elapsed().as_secs_f64() * 1e3);
+            ensure!(!found.results.is_empty(), "a question found nothing");
+            let mut results = found.results.iter();
+            let wanted = tags.into_iter().flatten().next();
+            let has_it = |tags: &[String]| wanted.as_ref().is_none_or(|tag| tags.contains(tag));
+            ensure!(
+                results.all(|one| has_it(&one.record.tags)),
+                "the filter let another record by"
+            );
+        }
+    }
+    Ok(times)
+}

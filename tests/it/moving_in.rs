@@ -1,0 +1,337 @@
+//! What moves in badly: one sentence each, nothing half done, and the rest comes in.
+
+use std::path::{Path, PathBuf};
+
+use reprise_tests::{Finished, finish};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn write(home: &Home, name: &str, text: impl AsRef<[u8]>) -> String {
+    let file = home.folder().join(name);
+    let folder = file.parent().expect("it has a folder");
+    std::fs::create_dir_all(folder).expect("the folder is made");
+    std::fs::write(&file, text).expect("the folder takes files");
+    file.to_string_lossy().into_owned()
+}
+
+fn lines(lines: &[Value]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn command(home: &Home, arguments: &[&str]) -> Finished {
+    let arguments = [arguments, &["--user", "ada", "--json"]].concat();
+    finish(&mut home.command(&arguments)).expect("reprise runs")
+}
+
+fn run(home: &Home, arguments: &[&str]) -> Value {
+    let done = command(home, arguments);
+    assert_eq!(done.code, Some(0), "{arguments:?}: {}", done.stderr);
+    serde_json::from_str(&done.stdout).expect("an answer is JSON")
+}
+
+/// What is said where nothing could be kept: a sentence on stderr, or one in the report.
+fn refused(home: &Home, arguments: &[&str]) -> String {
+    let done = command(home, arguments);
+    assert!(matches!(done.code, Some(1..=9)), "{arguments:?}: {done:?}");
+    let report: Value = serde_json::from_str(&done.stdout).unwrap_or_default();
+    let told = report["lines"].as_array().into_iter().flatten();
+    let told = told.filter_map(|line| line["why"].as_str());
+    let said: Vec<&str> = told.chain(done.stderr.lines()).collect();
+    assert!(
+        !said.is_empty() && said.len() <= 2,
+        "{arguments:?}: {said:?}"
+    );
+    let said = said.join("\n");
+    assert!(!said.contains("panicked"), "{said}");
+    said
+}
+
+/// Inserted, known, and the places of what was refused.
+fn fate(report: &Value) -> (u64, u64, Vec<&str>) {
+    let count = |name: &str| report[name].as_u64().expect("a report has counts");
+    let told = report["lines"].as_array().expect("a report has lines");
+    assert_eq!(count("rejected"), told.len() as u64);
+    for line in told {
+        let why = line["why"].as_str().expect("a reason");
+        assert!(!why.is_empty() && !why.contains('\n'), "{why}");
+    }
+    let places = told
+        .iter()
+        .map(|line| line["where"].as_str().expect("a place"));
+    (count("inserted"), count("duplicate"), places.collect())
+}
+
+fn records(home: &Home) -> usize {
+    let done = command(home, &["export"]);
+    done.stdout.lines().count()
+}
+
+/// A database of ai-lessons with these statements in it.
+fn database(home: &Home, statements: &str) -> PathBuf {
+    let file = home.folder().join("knowledge.db");
+    let connection = Connection::open(&file).expect("a database");
+    let tables = "CREATE TABLE lessons(id TEXT, title TEXT, content TEXT, confidence TEXT,
+            source TEXT, source_notes TEXT, created_at TEXT, updated_at TEXT);
+        CREATE TABLE edges(from_id TEXT, to_id TEXT, relation TEXT);
+        CREATE TABLE lesson_tags(lesson_id TEXT, tag TEXT);";
+    connection.execute_batch(tables).expect("tables");
+    connection.execute_batch(statements).expect("rows");
+    file
+}
+
+const LESSONS: &str = "INSERT INTO lessons(id, title, content) VALUES
+    ('a', 'One', 'The first'), ('b', 'Two', 'The second'), ('c', 'Three', 'The third');";
+
+#[test]
+fn what_crashed_the_originals_own_migration_comes_in() {
+    let home = Home::new();
+    let learnings = lines(&[
+        json!({"id": "l1", "fact": "A dead end of old", "category": "dead_end"}),
+        json!({"id": "l2", "fact": "Said by gossip", "category": "gossip",
+            "created_at": "2026-01-20T10:11:12"}),
+        json!({"id": "l3", "category": "pattern"}),
+    ]);
+    write(
+        &home,
+        "shop/.sunwell/intelligence/learnings.jsonl",
+        learnings + "{\"id\": \"cut",
+    );
+    let decisions = json!({"id": "d1", "question": "Which store?", "choice": "SQLite"});
+    write(
+        &home,
+        "shop/.sunwell/intelligence/decisions.jsonl",
+        lines(&[decisions]),
+    );
+    let failures = json!({"id": "f1", "description": "Tried Redis", "error_message": "too slow"});
+    write(
+        &home,
+        "shop/.sunwell/intelligence/failures.jsonl",
+        lines(&[failures]),
+    );
+    let dead = json!({"approach": "Polling", "reason": "it misses events"});
+    write(
+        &home,
+        "shop/.sunwell/intelligence/dead_ends.jsonl",
+        lines(&[dead]),
+    );
+    let tree = home.folder().join("shop").to_string_lossy().into_owned();
+    let report = run(&home, &["import", &tree, "--utc"]);
+    let learnings = ".sunwell/intelligence/learnings.jsonl";
+    assert_eq!(
+        fate(&report),
+        (
+            5,
+            0,
+            vec![&*format!("{learnings}:3"), &*format!("{learnings}:4")]
+        )
+    );
+    // An unknown category leads to the nearest, a time without a zone is marked as taken.
+    let export = command(&home, &["export"]).stdout;
+    let gossip = export.lines().find(|line| line.contains("Said by gossip"));
+    let gossip: Value = serde_json::from_str(gossip.expect("it is kept")).expect("JSON");
+    assert_eq!(gossip["details"]["category"], "pattern");
+    assert_eq!(gossip["details"]["metadata"]["legacy_category"], "gossip");
+    assert_eq!(gossip["metadata"]["ts_assumed_tz"], "UTC");
+    assert_eq!(gossip["timestamp"], "2026-01-20T10:11:12Z");
+    // Nothing of the legacy tree was touched.
+    assert!(
+        Path::new(&tree)
+            .join(".sunwell/intelligence/dead_ends.jsonl")
+            .exists()
+    );
+    assert!(!Path::new(&tree).join(".sunwell/memory").exists());
+    let gossip = r#"{"fact": "x", "category": "gossip"}"#;
+    let said = refused(&home, &["call", "add_learning", gossip]);
+    assert!(said.contains("task_completion"), "{said}");
+    assert_eq!(records(&home), 5);
+}
+
+#[test]
+fn circles_come_in_whole_and_what_leads_nowhere_is_told() {
+    let home = Home::new();
+    let edges = "INSERT INTO edges VALUES('a', 'b', 'leads_to'), ('b', 'c', 'leads_to'),
+        ('c', 'a', 'leads_to'), ('a', 'a', 'is'), ('a', 'gone', 'leads_to');
+        CREATE TABLE tag_relations(from_tag TEXT, to_tag TEXT, relation TEXT);
+        INSERT INTO tag_relations VALUES('js', 'javascript', 'alias_of');";
+    let file = database(&home, &[LESSONS, edges].concat());
+    let file = file.to_string_lossy().into_owned();
+    let report = run(&home, &["import", &file]);
+    assert_eq!(
+        fate(&report),
+        (3, 0, vec!["edges a a", "tag_relations js javascript"])
+    );
+    assert_eq!(report["links"], 3, "{report}");
+    let around = run(&home, &["related", "a", "--depth", "5"]);
+    assert_eq!(
+        around["related"].as_array().map(Vec::len),
+        Some(2),
+        "{around}"
+    );
+    let itself = refused(&home, &["link", "a", "a"]);
+    assert!(itself.contains("lead to one record"), "{itself}");
+    run(&home, &["forget", "--external-id", "c"]);
+    for arguments in [["link", "a", "c"], ["link", "c", "a"]] {
+        let said = refused(&home, &arguments);
+        assert!(said.contains("there is no record `c`"), "{said}");
+    }
+    // What was forgotten does not come in again, and its links neither.
+    let again = run(&home, &["import", &file]);
+    assert_eq!((fate(&again).0, &again["links"]), (0, &json!(0)), "{again}");
+    let frames = json!({"id": "f1", "content": "It belongs to what is gone",
+        "frame_type": "learning", "metadata": {"related_ids": ["c", "nowhere"]},
+        "timestamp": "2026-01-10T12:00:00", "session_id": "s", "tags": []});
+    let frames = write(&home, "frames.jsonl", lines(&[frames]));
+    let report = run(&home, &["import", &frames]);
+    assert_eq!((fate(&report).0, &report["links"]), (1, &json!(0)));
+}
+
+#[test]
+fn ten_thousand_tags_and_a_bomb_of_aliases_spoil_nothing_else() {
+    let home = Home::new();
+    let tags: Vec<String> = (0..10_000).map(|number| format!("t{number}")).collect();
+    let frame = |id: &str, tags: &[String]| {
+        json!({"id": id, "content": format!("Said by {id}"), "frame_type": "learning",
+            "metadata": {}, "timestamp": "2026-01-10T12:00:00+00:00", "session_id": "s",
+            "tags": tags})
+    };
+    let frames = lines(&[frame("many", &tags), frame("few", &tags[..3])]);
+    let frames = write(&home, "frames.jsonl", frames);
+    let report = run(&home, &["import", &frames]);
+    assert_eq!(
+        fate(&report).0 + report["rejected"].as_u64().unwrap_or_default(),
+        2
+    );
+    let few = run(&home, &["show", "few"]);
+    assert_eq!(few["records"][0]["tags"].as_array().map(Vec::len), Some(3));
+    let line = json!({"external_id": "x", "text": "tagged", "tags": tags});
+    let line = write(&home, "lines.jsonl", lines(&[line]));
+    let said = command(&home, &["ingest", "--jsonl", &line]);
+    assert!(!said.stderr.contains("panicked"), "{}", said.stderr);
+
+    let mut bomb = "a0: &a0 [lol, lol, lol]\n".to_owned();
+    for level in 1..30 {
+        let before = format!("*a{}", level - 1);
+        let all = vec![before.as_str(); 9].join(", ");
+        let line = format!("a{level}: &a{level} [{all}]\n");
+        bomb.push_str(&line);
+    }
+    let kept = records(&home);
+    write(
+        &home,
+        "notes/bomb.md",
+        format!("---\n{bomb}---\n\n# Title\n\nThe text stays.\n"),
+    );
+    write(
+        &home,
+        "notes/good.md",
+        "---\ntags: [a]\n---\n\n# Good\n\nIt is read.\n",
+    );
+    let notes = home.folder().join("notes").to_string_lossy().into_owned();
+    let report = run(&home, &["import", &notes, "--from", "markdown"]);
+    assert!(fate(&report).0 >= 1, "{report}");
+    let found = run(&home, &["recall", "it is read"]);
+    assert!(
+        found["results"][0]["text"]
+            .as_str()
+            .is_some_and(|text| text.contains("It is read"))
+    );
+    let kept = (records(&home) > kept).then(|| records(&home));
+    let file = write(&home, "bomb.yaml", &bomb);
+    refused(&home, &["import", &file, "--from", "reprise"]);
+    refused(&home, &["ingest", &file]);
+    assert_eq!(Some(records(&home)), kept);
+}
+
+#[test]
+fn a_database_in_use_or_damaged_is_told_in_one_sentence_and_nothing_is_kept() {
+    let home = Home::new();
+    let file = database(&home, LESSONS);
+    let path = file.to_string_lossy().into_owned();
+    // Another program has it for itself.
+    let other = Connection::open(&file).expect("a database");
+    let exclusive = "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE;";
+    other.execute_batch(exclusive).expect("it is locked");
+    let said = refused(&home, &["import", &path]);
+    assert!(said.contains("close the program that uses it"), "{said}");
+    assert!(!home.data().join("ada").exists());
+    drop(other);
+    let whole = std::fs::read(&file).expect("the database");
+    let mut bent = whole.clone();
+    for byte in bent.iter_mut().skip(100) {
+        *byte ^= 0x5a;
+    }
+    let damages = [
+        ("cut in its header", whole[..60].to_vec()),
+        ("without pages", whole[..100].to_vec()),
+        ("bent", bent),
+        ("empty", Vec::new()),
+        ("none at all", b"not a database, only words\n".repeat(40)),
+    ];
+    for (name, bytes) in damages {
+        std::fs::write(&file, bytes).expect("written");
+        let said = refused(&home, &["import", &path, "--from", "ai-lessons"]);
+        assert!(said.contains("knowledge.db"), "{name}: {said}");
+        assert!(!home.data().join("ada").exists(), "{name}");
+    }
+    std::fs::write(&file, whole).expect("written");
+    assert_eq!(fate(&run(&home, &["import", &path])).0, 3);
+}
+
+#[test]
+fn exports_of_other_systems_cut_in_the_middle_give_what_is_whole() {
+    let home = Home::new();
+    let frames: Vec<Value> = (0..20)
+        .map(|number| {
+            json!({"id": format!("f{number}"), "content": format!("Frame {number} of it"),
+                "frame_type": "context", "metadata": {}, "session_id": "s", "tags": [],
+                "timestamp": "2026-01-10T12:00:00+00:00"})
+        })
+        .collect();
+    let frames = lines(&frames);
+    let learnings: Vec<Value> = (0..20)
+        .map(|number| {
+            json!({"id": format!("{number:016x}"), "fact": format!("Fact {number} of it"),
+                "category": "pattern", "created_at": "2026-01-20T10:11:12Z"})
+        })
+        .collect();
+    let learnings = lines(&learnings);
+    let graph: Vec<Value> = (0..20)
+        .map(|number| {
+            json!({"type": "entity", "name": format!("e{number}"), "entityType": "note",
+                "observations": [format!("Seen {number} of it")]})
+        })
+        .collect();
+    let graph = lines(&graph);
+    for (kind, name, text) in [
+        ("frames", "frames.jsonl", frames),
+        ("sunwell", "shop/.sunwell/memory/learnings.jsonl", learnings),
+        ("server-memory", "memory.jsonl", graph),
+    ] {
+        let half = text.len() / 2 + 7;
+        let whole = text[..half].lines().count() as u64 - 1;
+        let file = write(&home, name, &text[..half]);
+        let report = run(&home, &["import", &file, "--from", kind]);
+        let (inserted, _, places) = fate(&report);
+        let of_line = if kind == "server-memory" { 2 } else { 1 };
+        assert_eq!(
+            (inserted, places.len()),
+            (whole * of_line, 1),
+            "{kind}: {report}"
+        );
+        assert!(
+            places[0].ends_with(&format!(":{}", whole + 1)),
+            "{kind}: {places:?}"
+        );
+        // The whole of it, later: what is there already stays once.
+        let file = write(&home, name, &text);
+        let report = run(&home, &["import", &file, "--from", kind]);
+        let (inserted, known, places) = fate(&report);
+        assert_eq!(
+            (inserted, known, places.len()),
+            ((20 - whole) * of_line, whole * of_line, 0),
+            "{kind}"
+        );
+    }
+}
