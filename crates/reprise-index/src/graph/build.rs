@@ -105,7 +105,7 @@ impl Graph {
 
 /// Up to `most` of `scored` (best first): each that is nearer to the node than to any chosen before
 /// it, so that links lead in all directions (select-neighbours heuristic, alpha 1.0).
-fn choose(metric: &impl Metric, scored: &[u64], most: usize) -> Vec<u32> {
+pub(super) fn choose(metric: &impl Metric, scored: &[u64], most: usize) -> Vec<u32> {
     let mut chosen: Vec<u32> = Vec::with_capacity(most);
     for (id, similarity) in scored.iter().map(|scored| key_parts(*scored)) {
         if chosen.len() == most {

@@ -86,6 +86,24 @@ fn near(points: &Points, graph: &Graph, query: &[f32]) -> Vec<u64> {
 }
 
 #[test]
+fn links_are_chosen_in_all_directions() {
+    // The first is the node. Of two neighbours on one side the second is nearer to the first of
+    // them than to the node (alpha 1.0), so the farther one on the other side comes before it.
+    let points = [0.0_f32, 10.0, 21.0, -40.0]
+        .map(f32::to_radians)
+        .map(|angle| vec![angle.cos(), angle.sin()]);
+    let points = Points(points.to_vec());
+    let scored = [1, 2, 3].map(|id| key(points.similarity(0, id), id));
+    assert_eq!(build::choose(&points, &scored[..1], 2), [1]);
+    assert_eq!(build::choose(&points, &scored, 2), [1, 3]);
+    // Nearer to the node than to the one before it, it stays.
+    let points = [0.0_f32, 10.0, -10.5, -40.0].map(f32::to_radians);
+    let points = Points(points.map(|angle| vec![angle.cos(), angle.sin()]).to_vec());
+    let scored = [1, 2, 3].map(|id| key(points.similarity(0, id), id));
+    assert_eq!(build::choose(&points, &scored, 2), [1, 2]);
+}
+
+#[test]
 fn it_finds_the_nearest_on_clusters_whoever_may_answer() {
     let mut random = Random(21);
     let points = Points::clustered(&mut random, 4_000);

@@ -1,4 +1,5 @@
-//! What was learned is kept while something else is learned (M62).
+//! What was learned is kept while something else is learned (M62), and moves a query once it is
+//! proven (M61).
 
 use super::*;
 
@@ -62,4 +63,21 @@ fn learning_b_through_consolidations_leaves_a_what_it_had() {
         before.1 > 0.0 && after.1 >= 0.5 * before.1,
         "{before:?} then {after:?}"
     );
+}
+
+#[test]
+fn the_query_moves_only_once_the_adapters_gate_is_open() {
+    use reprise_types::LearningEngine as _;
+    let mut learning = Learning::new(usize::from(SIDE));
+    taught(&mut learning, "first", 0..4, 160);
+    consolidate(&mut learning);
+    let query = question(1, 3).vector;
+    let learner = learning.learner();
+    assert!(learner.gates().1 < 1.0, "{:?}", learner.gates());
+    assert_eq!(learner.adjusted_query(&query), None);
+    taught(&mut learning, "then", 0..4, 320);
+    let learner = learning.learner();
+    assert!(learner.gates().1 >= 1.0, "{:?}", learner.gates());
+    let moved = learner.adjusted_query(&query).unwrap();
+    assert_ne!(moved, query);
 }
