@@ -1,7 +1,7 @@
 //! The signals: what speaks for a record, each a named number from 0 to 1.
 //!
-//! One file per kind of evidence, one function per signal, one table that names them all. Must
-//! never live here: how much a signal weighs.
+//! One file per kind of evidence, one function per signal, one table that names them all. Weights
+//! are in [`super::weights`].
 
 mod context;
 mod meaning;

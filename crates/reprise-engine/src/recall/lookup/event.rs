@@ -1,6 +1,4 @@
 //! Events that a question names as a time: `before the release`, `since our move to Berlin`.
-//!
-//! Must never live here: which record tells of one, or what a time does to an answer.
 
 use std::ops::Range;
 
