@@ -3,6 +3,8 @@
 //! Scores are normalised by their spread, so that a signal that separates nothing weighs nothing
 //! (DESIGN 6: merging ranks is worse than BM25 alone).
 
+use reprise_index::Sample;
+
 /// Pseudo-records that steady mean and deviation, ...
 const PRIOR_RECORDS: f64 = 8.0;
 /// ... and so many more where there are next to no records, half as many at [`FEW_RECORDS`]: among
@@ -64,6 +66,24 @@ impl Scale {
     }
 }
 
+/// Steadies the deviations of a question's cosines in several spaces. Which records still stand in
+/// which is a matter of time: where one space holds rows of a ledger alone, the least unlike of
+/// them would stand out further than the answer does among all kinds in another. So half of each
+/// variance is that of all.
+pub(super) fn steadied(samples: &mut [Sample]) {
+    let held = samples.iter().filter(|sample| sample.count > 0);
+    if held.clone().count() < 2 {
+        return;
+    }
+    let square = |sample: &Sample| sample.deviation * sample.deviation;
+    let weight: f32 = held.clone().map(|sample| sample.count as f32).sum();
+    let all = held.map(|sample| sample.count as f32 * square(sample));
+    let variance = all.sum::<f32>() / weight;
+    for sample in samples.iter_mut() {
+        sample.deviation = f32::midpoint(square(sample), variance).sqrt();
+    }
+}
+
 /// A standard score as a signal: 0 at two deviations below the mean, 1 at ten above.
 pub(super) fn unit(standard: f32) -> f32 {
     ((standard - LOWEST) / (HIGHEST - LOWEST)).clamp(0.0, 1.0)
@@ -72,4 +92,26 @@ pub(super) fn unit(standard: f32) -> f32 {
 /// What holds or does not, as a signal.
 pub(super) fn flag(holds: bool) -> f32 {
     f32::from(u8::from(holds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_spread_stays_as_it_is_and_of_several_none_is_far_from_the_others() {
+        let sample = |deviation, count| Sample {
+            mean: 0.1,
+            deviation,
+            count,
+        };
+        let mut alone = [sample(0.06, 128), sample(0.0, 0)];
+        steadied(&mut alone);
+        assert_eq!(alone, [sample(0.06, 128), sample(0.0, 0)]);
+        let mut two = [sample(0.04, 100), sample(0.12, 100)];
+        steadied(&mut two);
+        let [narrow, wide] = two.map(|sample| sample.deviation);
+        assert!((0.06..0.08).contains(&narrow), "{narrow}");
+        assert!((0.10..0.12).contains(&wide), "{wide}");
+    }
 }

@@ -4,7 +4,7 @@ use reprise_index::{DocTraits, IndexSnapshot, LexicalSignals, Sample};
 
 use super::candidates::Found;
 use super::plan::Plan;
-use super::scale::{BM25, COSINES, Scale};
+use super::scale::{BM25, COSINES, Scale, steadied};
 use crate::snapshot::Snapshot;
 
 /// Records whose cosines tell how the cosines spread: all of a small store, ...
@@ -96,14 +96,17 @@ impl<'a> Scene<'a> {
         } else {
             SAMPLE
         };
-        let sample = plan
-            .codes
-            .as_ref()
-            .map(|codes| snapshot.index.sample(codes, looked_at, &plan.view));
-        let cosines =
-            |sample: Sample| Scale::new(COSINES, sample.mean, sample.deviation, sample.count);
+        let own = plan.codes.as_ref();
+        let own = own.map(|codes| snapshot.index.sample(codes, looked_at, &plan.view));
         let others = plan.others.iter();
         let others = others.map(|(held, codes)| held.sample(codes, looked_at, &plan.view));
+        let own = std::iter::once(own.unwrap_or_default());
+        let mut samples: Vec<Sample> = own.chain(others).collect();
+        steadied(&mut samples);
+        let mut cosines = samples
+            .into_iter()
+            .map(|sample| Scale::new(COSINES, sample.mean, sample.deviation, sample.count));
+        let own = cosines.next();
         let (words, session) = (lexical.words, lexical.session_words);
         Self {
             index: &snapshot.index,
@@ -112,8 +115,8 @@ impl<'a> Scene<'a> {
             lexical,
             mixed: plan.view.is_mixed(),
             named: false,
-            cosines: cosines(sample.unwrap_or_default()),
-            other_cosines: others.map(cosines).collect(),
+            cosines: own.unwrap_or_else(|| Scale::new(COSINES, 0.0, 0.0, 0)),
+            other_cosines: cosines.collect(),
             words: Scale::new(BM25, words.mean, words.deviation, live),
             session_words: Scale::new(BM25, session.mean, session.deviation, live),
         }
