@@ -24,6 +24,7 @@ mod moving_in;
 mod offline;
 mod people;
 mod projections;
+mod reembedding;
 mod requirements;
 mod tending;
 mod tidy;

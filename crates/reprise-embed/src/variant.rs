@@ -3,17 +3,38 @@
 //! Names and versions only; files and hashes are in `models/models.toml`.
 
 use reprise_types::EmbeddingSpace;
+use serde::Deserialize;
 
 /// Which form of all-MiniLM-L6-v2. Vectors of the two are never compared with each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Variant {
     /// Dynamic int8 with one scale an output channel: 23.5 MB, about four times as fast.
+    #[default]
     Int8,
     /// The original 32-bit floats: 90 MB.
     F32,
 }
 
 impl Variant {
+    /// Both forms.
+    pub const ALL: [Self; 2] = [Self::Int8, Self::F32];
+
+    /// As a configuration names it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Int8 => "int8",
+            Self::F32 => "f32",
+        }
+    }
+
+    /// The form that makes the vectors of a space.
+    #[must_use]
+    pub fn of(space: &EmbeddingSpace) -> Option<Self> {
+        Self::ALL.into_iter().find(|form| form.space() == *space)
+    }
+
     /// The space's version: changes whenever one bit of the model file does.
     #[must_use]
     pub fn version(self) -> &'static str {

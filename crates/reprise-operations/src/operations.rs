@@ -42,6 +42,7 @@ pub mod prompts;
 pub mod rebuild;
 pub mod recall;
 pub mod record;
+pub mod reembed;
 pub mod related;
 pub mod release;
 pub mod replay;
@@ -113,6 +114,7 @@ const ALL: &[Entry] = &[
     Entry::of::<learning_report::LearningReport>(),
     Entry::of::<runs::Runs>(),
     Entry::of::<compact::Compact>(),
+    Entry::of::<reembed::Reembed>(),
     Entry::of::<checkpoint::Checkpoint>(),
     Entry::of::<merge::Merge>(),
     Entry::of::<release::Release>(),

@@ -112,11 +112,18 @@ impl PageMemory for Paged {
         let service = self.memories.service_stats();
         let (recall, failed) = (service.recall, service.pool.failed);
         let mut troubles = Vec::new();
-        if stats.unembedded > 0 {
+        let by_words = stats.unembedded.saturating_sub(stats.foreign_vectors);
+        if by_words > 0 {
             troubles.push(format!(
-                "{} of {} records have no vector and are found by words alone; `reprise doctor` \
-                 says why.",
-                stats.unembedded, stats.live
+                "{by_words} of {} records have no vector and are found by words alone; `reprise \
+                 doctor` says why.",
+                stats.live
+            ));
+        }
+        if let Some(percent) = stats.re_embedded_percent() {
+            troubles.push(format!(
+                "Vectors are made anew by another model: {percent} % are done, the others are \
+                 searched in the space they have."
             ));
         }
         if failed > 0 {

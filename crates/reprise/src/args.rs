@@ -209,6 +209,8 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Rewrite the file without what was forgotten
     Compact(UserArguments),
+    /// Make the vectors that wait for the model in use, with progress
+    Reembed(UserArguments),
     /// List the segments of a file
     Inspect(InspectArguments),
     /// Work with a host's event log
@@ -547,6 +549,12 @@ pub(crate) enum BenchCommand {
     },
     /// Published knowledge: embedded, in a database, and with a service that is down or slow
     Global(BenchGlobalArguments),
+    /// Another model takes over: its vectors, recalls meanwhile, what is found before and after
+    Reembed {
+        /// Records in the store
+        #[arg(long, default_value_t = 1_000)]
+        records: usize,
+    },
     /// Resident memory of the model with one session and with more
     Sessions,
     /// Event ingest: share of the wall time inside the embedding session

@@ -38,6 +38,7 @@ mod open;
 mod outcome;
 mod rebuild;
 mod recall;
+mod reembed;
 mod runtime;
 mod said;
 mod serve;
@@ -132,6 +133,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Rebuild(arguments) => rebuild::run(&context, &arguments),
         Command::Check(arguments) => check::run(&context, &arguments),
         Command::Compact(arguments) => compact::run(&context, &arguments),
+        Command::Reembed(arguments) => reembed::run(&context, &arguments),
         Command::Inspect(arguments) => inspect::run(&context, &arguments),
         Command::Events(command) => events::run(&context, &command),
         Command::Models(command) => models::run(&context, &command),

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
+use reprise_embed::Variant;
 use reprise_engine::LearnSettings;
 use reprise_global::Caller;
 use reprise_knowledge::ProjectionKind;
@@ -102,6 +103,8 @@ pub(crate) struct Serve {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Memory {
+    /// The form of the model that makes vectors; what another made is made anew.
+    model: Variant,
     /// Unused for so long, a memory is closed; the model's memory is given back then too.
     passivate_after_seconds: Option<u64>,
     /// Memories open at once.
@@ -234,6 +237,17 @@ impl Config {
         Ok(LearnSettings::new(exogenous, implicit)?)
     }
 
+    /// The model in use.
+    pub(crate) fn model(&self) -> Variant {
+        self.memory.model
+    }
+
+    /// The same with this model.
+    pub(crate) fn with_model(mut self, model: Variant) -> Self {
+        self.memory.model = model;
+        self
+    }
+
     /// Puts into a service's configuration what the file says of it.
     pub(crate) fn apply(&self, config: &mut MemoryConfig) -> anyhow::Result<()> {
         config.learn = self.learn_settings()?;
@@ -263,8 +277,14 @@ impl Config {
         let counted = |count: usize| (count > 0).then(|| count.to_string());
         let (memory, learning, global) = (&self.memory, &self.learning, &self.global);
         let has_token = global.token.is_some() || !global.tokens.is_empty();
+        let model = Some(memory.model).filter(|model| *model != Variant::default());
         vec![
             ("memory.tend", said(memory.tend.as_ref()), "true"),
+            (
+                "memory.model",
+                model.map(|model| model.name().to_owned()),
+                Variant::default().name(),
+            ),
             (
                 "memory.passivate_after_seconds",
                 said(memory.passivate_after_seconds.as_ref()),
@@ -321,6 +341,7 @@ mod tests {
                 "[[projections]]\nuser = \"a\"\nkind = \"papyrus\"\npath = \"/x\"\n",
                 "ai-lessons",
             ),
+            ("[memory]\nmodel = \"f16\"\n", "int8"),
             ("nonsense", "line 1"),
         ] {
             fs_err::write(&path, text).unwrap();
@@ -372,6 +393,7 @@ mod tests {
         fs_err::write(&path, text.split("```").next().unwrap()).unwrap();
         let config = Config::read(&path, true).unwrap();
         assert_eq!(config.tag_rules().resolve(&["rs".to_owned()]), ["rust"]);
+        assert_eq!(config.model(), Variant::F32);
         assert!(config.serve.http.is_some() && config.serve.otlp.is_some());
         let ada: UserId = "ada".parse().unwrap();
         let own = config.projections(&ada);

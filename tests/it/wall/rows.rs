@@ -113,6 +113,7 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("path", Memory),
     ("rebuild", Nothing),
     ("record", Memory),
+    ("reembed", Nothing),
 ];
 
 /// The tools that stand in no row above by their own operation's name.

@@ -12,9 +12,6 @@ use super::stamp::Stamp;
 use crate::manifest::Manifest;
 use crate::variant::Variant;
 
-/// Both forms of the model, in the order of listing.
-pub(super) const VARIANTS: [Variant; 2] = [Variant::Int8, Variant::F32];
-
 /// A complete installation: the tokeniser and at least one form of the model, each of the pinned
 /// hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +93,7 @@ pub(super) fn inspect(dir: &Path, manifest: &Manifest, hashing: Hashing) -> Insp
         tokenizer.size_bytes,
         &tokenizer.sha256,
     )];
-    for variant in VARIANTS {
+    for variant in Variant::ALL {
         if let Some(pin) = manifest.variant(variant) {
             wanted.push((variant.version(), &pin.file, pin.size_bytes, &pin.sha256));
         }
@@ -166,7 +163,7 @@ impl Inspection {
 
     /// The installation, if tokeniser and at least one model are there.
     pub(super) fn installed(&self) -> Option<Installed> {
-        let models: BTreeMap<_, _> = VARIANTS
+        let models: BTreeMap<_, _> = Variant::ALL
             .into_iter()
             .filter_map(|variant| Some((variant, self.path(variant.version())?)))
             .collect();

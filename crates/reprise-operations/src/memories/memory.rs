@@ -219,6 +219,12 @@ impl Memory {
         Ok(self.all.service.compact(&self.user).await?)
     }
 
+    /// Embeds some of what waits for the model in use; whether it is worth going on.
+    pub(crate) async fn embed_waiting(&self) -> Result<bool, Problem> {
+        self.refuse_missing()?;
+        Ok(self.all.service.embed_waiting(&self.user).await?)
+    }
+
     /// Closes its file, so that another program can have it; the next request opens it again.
     pub(crate) async fn release(&self) -> Result<(), Problem> {
         Ok(self.all.service.release(&self.user).await?)

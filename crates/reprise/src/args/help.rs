@@ -47,6 +47,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
             "check",
             "rebuild",
             "compact",
+            "reembed",
             "consolidate",
             "review",
             "undo",

@@ -14,6 +14,7 @@ mod lessons;
 mod list;
 mod memory;
 mod recall;
+mod reembed;
 mod sessions;
 
 use super::Context;
@@ -32,6 +33,7 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
         BenchCommand::Ingest { events } => ingest::run(context, *events),
         BenchCommand::Forget { records } => forget::run(context, *records),
         BenchCommand::Global(arguments) => global::run(context, arguments),
+        BenchCommand::Reembed { records } => reembed::run(context, *records),
         BenchCommand::Sessions => sessions::run(context),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),
     }

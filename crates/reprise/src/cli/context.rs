@@ -3,6 +3,9 @@
 use std::io::Write;
 use std::time::Duration;
 
+use reprise_embed::Variant;
+use reprise_types::EmbeddingSpace;
+
 use crate::config::Config;
 use crate::env::Places;
 
@@ -18,6 +21,18 @@ pub(crate) struct Context {
     pub(crate) no_daemon: bool,
     /// How long a daemon may be silent.
     pub(crate) patience: Duration,
+}
+
+impl Context {
+    /// The model in use.
+    pub(super) fn variant(&self) -> Variant {
+        self.config.model()
+    }
+
+    /// The space of its vectors. Without a model whoever writes may bring those of any one space.
+    pub(super) fn space(&self) -> Option<EmbeddingSpace> {
+        (!self.no_model).then(|| self.variant().space())
+    }
 }
 
 /// A line for the person at the terminal, never part of the data.

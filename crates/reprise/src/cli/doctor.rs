@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use chrono::TimeDelta;
-use reprise_embed::{EmbedderFactory, EngineKind, FileState, Variant};
+use reprise_embed::{EmbedderFactory, EngineKind, FileState};
 use reprise_engine::Engine;
 use reprise_store::Verify;
 use reprise_types::{Clock, SystemClock, UserId};
@@ -107,7 +107,7 @@ fn engine(context: &Context) -> Finding {
             says,
         };
     }
-    match EmbedderFactory::from_store(&model::models(context), Variant::Int8, None) {
+    match EmbedderFactory::from_store(&model::models(context), context.variant(), None) {
         Ok(factory) => {
             let report = factory.describe();
             let says = match (report.engine, &report.library) {
@@ -211,8 +211,8 @@ fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
         say(
             "vectors",
             format!(
-                "{user}: {foreign} vectors are not of {own} and are left out; they are made anew \
-                 while a daemon with the model runs"
+                "{user}: {foreign} vectors are not of {own}; they are searched apart until they are \
+                 made anew, by a daemon with the model or by `reprise reembed`"
             ),
         );
     }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use reprise_agent::{
     Mapper, MemoryConfig, MemoryService, OpenEmbedder, RelayProgress, SourceBinding,
 };
-use reprise_embed::{EmbedderFactory, Variant};
+use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
 use reprise_sandbox::{
     AppConfig, AppState, MemoryBridge, ReplayCounts, RunReport, WorkersConfig, replay_jsonl,
@@ -66,7 +66,8 @@ impl Host {
             Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
             open_embedder(factory),
         );
-        config.space = (!context.no_model).then(|| Variant::Int8.space());
+        config.space = context.space();
+        config.others = super::serve::others(context);
         config.clock = Arc::clone(&clock);
         let binding = SourceBinding {
             stream: STREAM.to_owned(),

@@ -35,19 +35,25 @@ pub(super) fn pull(context: &Context, request: &PullRequest) -> anyhow::Result<I
     Ok(installed?)
 }
 
-/// The embedder of this machine, or `None` with the reason said on stderr.
+/// The embedder of the model in use, or `None` with the reason said on stderr.
 pub(super) fn factory(context: &Context) -> Option<EmbedderFactory> {
+    factory_of(context, context.variant())
+}
+
+/// The same of another form of it.
+pub(super) fn factory_of(context: &Context, variant: Variant) -> Option<EmbedderFactory> {
     if context.no_model {
         return None;
     }
     let request = PullRequest {
         patience: Patience::Short,
+        variants: vec![variant],
         ..PullRequest::default()
     };
     let opened = pull(context, &request).and_then(|_| {
         Ok(EmbedderFactory::from_store(
             &models(context),
-            Variant::Int8,
+            variant,
             None,
         )?)
     });
@@ -60,4 +66,12 @@ pub(super) fn factory(context: &Context) -> Option<EmbedderFactory> {
             None
         }
     }
+}
+
+/// The same where it is installed: nothing is fetched for it, and nothing is said.
+pub(super) fn installed(context: &Context, variant: Variant) -> Option<EmbedderFactory> {
+    let found = EmbedderFactory::from_store(&models(context), variant, None);
+    found
+        .inspect_err(|error| tracing::info!(%error, "a model of before is done without"))
+        .ok()
 }

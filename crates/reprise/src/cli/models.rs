@@ -17,6 +17,7 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
             let request = PullRequest {
                 source,
                 retry_library: true,
+                variants: vec![context.variant()],
                 ..PullRequest::default()
             };
             model::pull(context, &request)?;

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use reprise_agent::{MemoryConfig, OpenEmbedder};
+use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels};
 use reprise_embed::{EmbedderFactory, Variant};
 use reprise_engine::Engine;
 use reprise_knowledge::{carry_out, plan_while};
@@ -71,8 +71,8 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
         Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         open_embedder(context),
     );
-    // Without a model whoever writes may bring vectors of any one space.
-    config.space = (!context.no_model).then(|| Variant::Int8.space());
+    config.space = context.space();
+    config.others = others(context);
     config.tend = Some(Arc::new(|memory, now, go_on| {
         let plan = plan_while(memory, now, go_on);
         let work = move |engine: &mut Engine| carry_out(engine, plan, now).map(drop);
@@ -83,14 +83,29 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
 }
 
 /// Finds, and where need be fetches, the model on the embedder's own threads: requests are taken
-/// long before it is there. What its embedders share goes with the last of them.
+/// long before it is there.
 fn open_embedder(context: &Context) -> OpenEmbedder {
     let context = context.clone();
+    lent_by(move || model::factory(&context))
+}
+
+/// The models before the one in use, where they are installed: none is fetched.
+pub(super) fn others(context: &Context) -> Option<OtherModels> {
+    let (context, has_model) = (context.clone(), !context.no_model);
+    let find = move |space: &EmbeddingSpace| {
+        let (variant, context) = (Variant::of(space)?, context.clone());
+        Some(lent_by(move || model::installed(&context, variant)))
+    };
+    has_model.then(|| OtherModels::new(find))
+}
+
+/// Embedders of what `find` finds. What they share goes with the last of them.
+fn lent_by(find: impl Fn() -> Option<EmbedderFactory> + Send + Sync + 'static) -> OpenEmbedder {
     let shared: Mutex<Weak<EmbedderFactory>> = Mutex::default();
     Arc::new(move || {
         let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
         let found = shared.upgrade();
-        let found = found.or_else(|| model::factory(&context).map(Arc::new));
+        let found = found.or_else(|| find().map(Arc::new));
         let factory = found.ok_or_else(|| EmbedError::Unavailable {
             message: "the model could not be loaded".to_owned(),
         })?;

@@ -59,6 +59,14 @@ pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Resul
         "  embedding     {space}, {} records waiting",
         stats.unembedded
     )?;
+    if let Some(percent) = stats.re_embedded_percent() {
+        let left = stats.other_spaces.iter();
+        let left: Vec<_> = left
+            .map(|other| format!("{} of {}", other.records, other.space))
+            .collect();
+        let left = left.join(", ");
+        writeln!(out, "  re-embedding  {percent} % done, still {left}")?;
+    }
     writeln!(
         out,
         "  file          {} in {} commits, {} reclaimable",

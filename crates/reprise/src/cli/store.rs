@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
-use reprise_embed::Variant;
 use reprise_engine::{Engine, EngineError, EngineOptions, OpenReport};
 use reprise_server::Call;
 use reprise_store::{Log, OpenOptions, RealDisk, StoreError, Verify};
@@ -53,9 +52,7 @@ pub(super) fn open(
             path.display()
         );
     }
-    // Without a model whoever writes may bring vectors of any one space.
-    let space = (!context.no_model).then(|| Variant::Int8.space());
-    open_in(space, &path, access, verify)
+    open_in(context.space(), &path, access, verify)
 }
 
 /// Whether a user has a memory; a folder that may not be looked into is not taken for an empty one.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_embed::Variant;
 use reprise_global::{EmbeddedStore, GlobalStore, Hold, PostgresOptions, PostgresStore};
 use reprise_server::{GlobalService, GlobalServiceOptions, TokenFile};
 use reprise_types::SystemClock;
@@ -55,7 +54,7 @@ pub(super) async fn database(
     which: &WhichStore,
     url: &str,
 ) -> anyhow::Result<PostgresStore> {
-    let space = (!context.no_model).then(|| Variant::Int8.space());
+    let space = (!context.no_model).then(|| store::PUBLISHED.space());
     let vectors = store::vectors(context);
     let mut options = PostgresOptions::new(url, DIMENSIONS, space, vectors, Arc::new(SystemClock));
     options.authority.clone_from(&which.database_authority);

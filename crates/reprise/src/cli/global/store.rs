@@ -99,6 +99,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long a question may take that nothing else is waiting for.
 const ALONE: Duration = Duration::from_secs(5);
 
+/// The model of published knowledge, whichever one a memory's owner has chosen: publishers and
+/// readers of one store share a space.
+pub(super) const PUBLISHED: Variant = Variant::Int8;
+
 /// The store, and who asks it.
 pub(super) fn open(
     context: &Context,
@@ -127,7 +131,7 @@ pub(in crate::cli) fn embedded(
     EmbeddedStore::new(EmbeddedOptions {
         folder,
         dimensions: DIMENSIONS,
-        space: (!context.no_model).then(|| Variant::Int8.space()),
+        space: (!context.no_model).then(|| PUBLISHED.space()),
         open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         vectors,
         clock: Arc::new(SystemClock),
@@ -143,7 +147,7 @@ pub(super) fn vectors(context: &Context) -> TextVectors {
     let opened: OnceLock<Option<Mutex<Box<dyn Embedder>>>> = OnceLock::new();
     Arc::new(move |text| {
         let open = || {
-            let found = model::factory(&context)?.open().ok()?;
+            let found = model::factory_of(&context, PUBLISHED)?.open().ok()?;
             Some(Mutex::new(found))
         };
         let embedder = opened.get_or_init(open).as_ref()?;

@@ -1,0 +1,194 @@
+//! Another model takes over: what its vectors cost, what a recall costs meanwhile, and whether what
+//! was found before is found on the way and afterwards.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use reprise_agent::MemoryService;
+use reprise_embed::Variant;
+use reprise_types::{
+    MemoryKind, MemoryProvider as _, MemorySource, NewRecord, RecallRequest, UserId,
+};
+use serde_json::json;
+
+use super::corpus::{self, Dice};
+use super::figures::percentile;
+use crate::cli::{Context, model, runtime, serve};
+use crate::env::Places;
+use crate::exit::Exit;
+
+/// Questions of each stage.
+const QUESTIONS: usize = 100;
+/// Results in which the record that a question was taken from is looked for.
+const AMONG: usize = 10;
+/// Records that are kept at a time.
+const GROUP: usize = 256;
+
+/// What the questions of one stage found, and took.
+struct Stage {
+    name: &'static str,
+    found: usize,
+    asked: usize,
+    degraded: usize,
+    took_ms: Vec<f64>,
+}
+
+struct Bench {
+    user: UserId,
+    texts: Vec<String>,
+}
+
+impl Bench {
+    async fn fill(&self, service: &MemoryService) -> anyhow::Result<()> {
+        for group in self.texts.chunks(GROUP) {
+            let kept = group
+                .iter()
+                .map(|text| NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode));
+            service.observe(&self.user, kept.collect()).await?;
+        }
+        Ok(())
+    }
+
+    /// Asks until `done` with the second halves of records at even distances: they name no number.
+    async fn ask(
+        &self,
+        name: &'static str,
+        service: &MemoryService,
+        done: impl Fn(usize) -> bool,
+    ) -> anyhow::Result<Stage> {
+        let mut stage = Stage {
+            name,
+            found: 0,
+            asked: 0,
+            degraded: 0,
+            took_ms: Vec::new(),
+        };
+        let memory = service.provider(&self.user);
+        let step = (self.texts.len() / QUESTIONS).max(1);
+        for text in self.texts.iter().step_by(step).cycle() {
+            if done(stage.asked) {
+                break;
+            }
+            let (_, later) = text.split_once("then ").unwrap_or_default();
+            let later = later.split(" in case").next().unwrap_or_default();
+            // New to every cache of questions, and the same to a model but for its end.
+            let question = format!("{later} ({name} {})", stage.asked);
+            let request = RecallRequest {
+                top_k: AMONG,
+                ..RecallRequest::new(question)
+            };
+            let began = Instant::now();
+            let answer = memory.recall_request(request).await?;
+            stage.took_ms.push(began.elapsed().as_secs_f64() * 1e3);
+            stage.asked += 1;
+            stage.found += usize::from(answer.results.iter().any(|f| f.record.text == *text));
+            stage.degraded += usize::from(!answer.degraded.is_empty());
+        }
+        stage.took_ms.sort_by(f64::total_cmp);
+        Ok(stage)
+    }
+}
+
+pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
+    let folder = tempfile::tempdir()?;
+    let with = |variant| {
+        let places = Places {
+            data: folder.path().to_owned(),
+            ..context.places.clone()
+        };
+        let context = Context {
+            places,
+            config: context.config.clone().with_model(variant),
+            ..context.clone()
+        };
+        model::factory(&context).context("this bench needs both forms of the model")?;
+        let mut config = serve::config(&context)?;
+        // What an agent does by itself is done by hand, so that it can be timed.
+        config.limits.tick = Duration::from_hours(1);
+        config.limits.recall_budget = Duration::from_mins(1);
+        anyhow::Ok(config)
+    };
+    let (first, second) = (with(Variant::Int8)?, with(Variant::F32)?);
+    let mut dice = Dice(11);
+    let text = |number| {
+        format!(
+            "{} in case {number}",
+            corpus::sentence(&mut dice, number % 200)
+        )
+    };
+    let bench = Bench {
+        user: "bench".parse()?,
+        texts: (0..records as u64).map(text).collect(),
+    };
+    let (stages, seconds, bytes) = runtime::threaded()?.block_on(async {
+        let service = MemoryService::start(first, None).await?;
+        bench.fill(&service).await?;
+        let enough = |asked| asked == QUESTIONS;
+        let mut stages = vec![bench.ask("before", &service, enough).await?];
+        service.shut_down().await;
+
+        let service = MemoryService::start(second, None).await?;
+        stages.push(bench.ask("taken over", &service, enough).await?);
+        let began = Instant::now();
+        let made = tokio::spawn({
+            let (service, user) = (service.clone(), bench.user.clone());
+            async move { while let Ok(true) = service.embed_waiting(&user).await {} }
+        });
+        stages.push(
+            bench
+                .ask("on the way", &service, |_| made.is_finished())
+                .await?,
+        );
+        let seconds = began.elapsed().as_secs_f64();
+        stages.push(bench.ask("afterwards", &service, enough).await?);
+        let compacted = service.compact(&bench.user).await??;
+        let stats = service.with_engine(&bench.user, |engine| engine.stats());
+        anyhow::ensure!(stats.await?.other_spaces.is_empty(), "some were left");
+        service.shut_down().await;
+        let bytes = (compacted.bytes_before, compacted.bytes_after);
+        anyhow::Ok((stages, seconds, bytes))
+    })?;
+    print(context, records, &stages, seconds, bytes)?;
+    Ok(Exit::Success)
+}
+
+fn print(
+    context: &Context,
+    records: usize,
+    stages: &[Stage],
+    seconds: f64,
+    (before, after): (u64, u64),
+) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    let rate = records as f64 / seconds;
+    if context.json {
+        let row = json!({ "records": records, "seconds": seconds, "bytes_before": before,
+            "bytes_after": after });
+        writeln!(out, "{row}")?;
+    } else {
+        let [before, after] = [before, after].map(|bytes| bytes as f64 / 1e6);
+        writeln!(
+            out,
+            "{records} records from int8 to f32 in {seconds:.1} s, {rate:.0} a second; the file \
+             {before:.1} MB, compacted {after:.1} MB"
+        )?;
+    }
+    for stage in stages {
+        let [p50, p99] = [0.5, 0.99].map(|share| percentile(&stage.took_ms, share));
+        let share = 100.0 * stage.found as f64 / stage.asked.max(1) as f64;
+        let (name, asked, degraded) = (stage.name, stage.asked, stage.degraded);
+        if context.json {
+            let row = json!({ "stage": name, "asked": asked, "found_percent": share,
+                "degraded": degraded, "p50_ms": p50, "p99_ms": p99 });
+            writeln!(out, "{row}")?;
+        } else {
+            writeln!(
+                out,
+                "  {name:<11} {asked:>5} questions, {share:5.1} % found, {degraded} degraded, \
+                 p50 {p50:.1} ms, p99 {p99:.1} ms"
+            )?;
+        }
+    }
+    Ok(())
+}
