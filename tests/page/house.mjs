@@ -12,8 +12,6 @@ const libraries = createRequire(path.join(process.env.LIBRARIES, "x.js"));
 const { chromium } = libraries("playwright-core");
 const axe = fs.readFileSync(libraries.resolve("axe-core/axe.min.js"), "utf8");
 
-export const ROOMS = ["/", "/timeline", "/search", "/search?q=auth+race", "/prompts", "/knowledge", "/learning", "/workspace", "/global", "/care"];
-
 export class House {
   /** `prepare` gets the house before its daemon starts. */
   static async start(prepare = async (_house) => {}) {
@@ -152,5 +150,20 @@ export function week(count = 10) {
     session_id: `day-${Math.floor(place / 4)}`,
     timestamp: new Date(Date.now() - place * 5 * 3600_000).toISOString(),
     tags: place % 2 ? ["auth", "backend"] : ["ops"],
+  }));
+}
+
+/** So many notes of which no two say the same: words drawn from two thousand, the same each time. */
+export function crowd(count) {
+  let state = 1;
+  const draw = (most) => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return Math.floor((state / 2 ** 32) * most);
+  };
+  const parts = ["ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "ze", "fo"];
+  const word = () => parts[draw(13)] + parts[draw(13)] + parts[draw(13)];
+  return week(count).map((record, place) => ({
+    ...record,
+    text: `Note ${place}: ${Array.from({ length: 12 }, word).join(" ")}.`,
   }));
 }

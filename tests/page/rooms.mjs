@@ -1,0 +1,159 @@
+// Every address that the page answers at, as its router has them, and a memory in which everything
+// happened that a room can show: a room without a row here fails the tests that go through all.
+import fs from "node:fs";
+import path from "node:path";
+import { execFileSync } from "node:child_process";
+
+const source = fs.readFileSync(new URL("../../crates/reprise-page/src/rooms.rs", import.meta.url), "utf8");
+const shell = fs.readFileSync(new URL("../../crates/reprise-page/src/shell.rs", import.meta.url), "utf8");
+
+/** The routes of the router: `GET /timeline`. */
+export function routes() {
+  const signOut = /SIGN_OUT: &str = "([^"]+)"/.exec(shell)[1];
+  const found = [];
+  for (const [, name, how] of source.matchAll(/\.route\(\s*("[^"]+"|shell::SIGN_OUT),\s*((?:[^()]|\([^()]*\))*)\)/g)) {
+    const address = name === "shell::SIGN_OUT" ? signOut : name.slice(1, -1);
+    for (const [, method] of how.matchAll(/\b(get|post)\(/g)) found.push(`${method.toUpperCase()} ${address}`);
+  }
+  return found;
+}
+
+/** What is no room: it answers no page, or none to whoever is signed in. */
+export const NO_ROOMS = {
+  "GET /live": "a stream of events",
+  "GET /assets/{version}/{name}": "the style, the script, the picture",
+  "GET /care/backup": "a file to be saved",
+};
+
+/** Where each room is found in a lived-in memory; a room that needs a visit's own doing goes there. */
+export const ROOMS = {
+  "GET /": () => ["/"],
+  "GET /timeline": () => ["/timeline", "/timeline?kind=finding&since=2020-01-01"],
+  "GET /search": (lived) => ["/search", `/search?q=${asked(lived)}`, `/search?q=${asked(lived)}&scope=local%2Bglobal&back=3`,
+    `/search?q=${asked(lived)}&top_k=1&expected=${lived.records.at(-1).id}`],
+  "GET /prompts": () => ["/prompts", "/prompts?session=now"],
+  "GET /prompts/{id}": (lived) => lived.prompts.slice(0, 2).map((one) => `/prompts/${one.id}`),
+  "GET /records/{id}": (lived) => lived.told.map((one) => `/records/${one.id}`),
+  "GET /records/{id}/forget": (lived) => lived.told.map((one) => `/records/${one.id}/forget`),
+  "GET /records/{id}/publish": (lived) => [`/records/${lived.told[0].id}/publish?title=${encodeURIComponent(lived.say(3))}`],
+  "GET /forgotten/{number}": (lived) => lived.forgotten ? [lived.forgotten] : [],
+  "GET /knowledge": () => ["/knowledge"],
+  "GET /knowledge/review": () => ["/knowledge/review"],
+  "GET /learning": () => ["/learning"],
+  "GET /workspace": (lived) => ["/workspace", "/workspace?branch=waiting", `/workspace?of=${lived.commit}`],
+  "GET /global": () => ["/global"],
+  "GET /global/{id}": (lived) => lived.published.map((id) => `/global/${id}`),
+  "GET /care": () => ["/care"],
+  "GET /care/audit": () => ["/care/audit"],
+  "GET /enter/{secret}": () => ["/enter/expired"],
+};
+
+/** Addresses that hold for anybody, whatever happened. */
+export function plain() {
+  const got = routes().filter((route) => route.startsWith("GET") && !NO_ROOMS[route] && !route.includes("{"));
+  return [...got.map((route) => route.slice(4)), "/search?q=auth+race"];
+}
+
+const asked = (lived) => encodeURIComponent(lived.say(0).slice(0, 200));
+
+/** Every address of every room; what is in no router is shown too. */
+export function addresses(lived) {
+  return [...Object.values(ROOMS).flatMap((of) => of(lived)), "/no-such-room"];
+}
+
+/** Registers a governed workspace for `user` before the daemon starts. */
+export async function withTree(house, user) {
+  const tree = path.join(house.folder, "tree");
+  await house.reprise("workspace", "init", tree);
+  fs.mkdirSync(path.join(house.folder, "reprise"), { recursive: true });
+  const config = `[workspaces.app]\npath = "${tree}"\nusers = { ${user} = ["human"] }\n`;
+  fs.writeFileSync(path.join(house.folder, "reprise/config.toml"), config);
+}
+
+/**
+ * Lets everything happen to `user` that a room can show; `say(n)` is the nth text of `count`.
+ * The house was started with [`withTree`].
+ */
+export async function live(house, user, say, count) {
+  const line = (n, more = {}) => ({
+    text: say(n), kind: "finding", session_id: say(n).slice(0, 100), tags: [say(n).slice(0, 60)],
+    metadata: { project: say(n).slice(0, 100), author: say(n).slice(0, 100), [say(n).slice(0, 40) || "key"]: say(n) },
+    details: { type: say(n).slice(0, 40), category: say(n).slice(0, 40), source_goal: say(n).slice(0, 100) },
+    timestamp: new Date(Date.now() - n * 60_000).toISOString(), ...more,
+  });
+  const named = (n, how, text, more) => line(n, { external_id: `${how} ${say(n)}`.slice(0, 200), session_id: how, text, details: undefined, ...more });
+  const numbers = Array.from({ length: count }, (_, n) => n);
+  await house.ingest(user, numbers.map((n) => line(n)));
+  // Duplicates for the diary, pairs for the review, what is over for the audit.
+  const few = numbers.slice(0, 12);
+  await house.ingest(user, few.flatMap((n) => [
+    named(n, "one", `It was said twice: ${say(n)}`), named(n, "two", `it was said twice: ${say(n)}`),
+    named(n, "thirty", `The timeout of ${say(n)} is 30 seconds`), named(n, "ninety", `The timeout of ${say(n)} is 90 seconds`),
+  ]));
+  await house.reprise("consolidate", "--user", user);
+  await house.ingest(user, few.flatMap((n) => [
+    named(n, "over", `A buffer that had its time: ${say(n)}`, { metadata: { expires_at: "2020-01-01" } }),
+    named(n, "key", `token = ghp_${"a1B2".repeat(9)} ${say(n)}`),
+  ]));
+  const call = (name, body) => house.reprise("call", name, JSON.stringify(body), "--user", user);
+  const records = await house.list(user);
+  const told = records.filter((one) => one.text === say(0) || one.text === say(1));
+  for (const n of few) {
+    await call("outcome", { run_id: `run ${say(n)}`, query: say(n), used: [told[n % told.length].id], quality: n % 2 ? 0.9 : 0.2 });
+  }
+  await house.reprise("link", told[0].id, told.at(-1).id, "--user", user);
+  await house.reprise("link", told[0].id, records.at(-1).id, "--user", user);
+  await house.reprise("edit", told[0].id, "--content", `${say(0)} (corrected)`, "--user", user);
+  for (const n of few) {
+    await call("hook", { event: "user-prompt", session: "now", project: "shop", text: `why is it so: ${say(n)}` });
+    await call("hook", { event: "stop", session: "now", project: "shop", text: `As in ${told.at(-1).id}: ${say(n)}` });
+  }
+  await house.reprise("publish", told.at(-1).id, "--title", say(2).slice(0, 80), "--licence", "MIT", "--yes", "--user", user);
+  await house.reprise("backup", "--user", user, path.join(house.folder, "<img src=x onerror=ran=1>.rvf"));
+  await house.reprise("token", "add", "<script>ran=1<script>", "--user", user);
+  const commit = await grow(house, say);
+  const all = await house.list(user);
+  const published = JSON.parse(await house.reprise("published", "--json", "--user", user).then((text) => text.trim().split("\n")[0]));
+  return {
+    user, say, commit, records: all,
+    told: all.filter((one) => one.text.startsWith(say(0)) || one.text === say(1)),
+    prompts: all.filter((one) => one.text.startsWith("why is it so")),
+    published: [published.id ?? published.published?.[0]?.id].filter(Boolean),
+  };
+}
+
+/** A tree with a transaction, a refusal and a branch that waits for a person. */
+async function grow(house, say) {
+  const tree = path.join(house.folder, "tree");
+  const git = (...args) => execFileSync("git", ["-C", tree, "-c", "user.name=Ada", "-c", "user.email=ada@example.invalid", ...args], { stdio: "pipe" });
+  const workspace = (...args) => house.reprise("--json", "workspace", "-C", tree, ...args);
+  const write = (actor, place, text) => {
+    const file = path.join(house.folder, "file");
+    fs.writeFileSync(file, text);
+    return workspace("write", "--actor", actor, `${place}=${file}`);
+  };
+  await write("prm", "core/prd/PRD-001.json", JSON.stringify({ v: say(0) }));
+  await write("prm", "core/kb/note.md", `${say(1)}\n`);
+  await write("researcher", "core/prd/PRD-001.json", `{"v":9}`).catch(() => "it is refused, and on record");
+  git("switch", "-qc", "waiting");
+  fs.writeFileSync(path.join(tree, "core/prd/PRD-001.json"), JSON.stringify({ v: say(2) }));
+  git("commit", "-qam", say(3));
+  git("switch", "-q", "main");
+  return JSON.parse((await workspace("log", "--limit", "1")).trim()).commit;
+}
+
+/** A tab of a lived-in memory. */
+export async function visit(house, lived, options = {}, ...flags) {
+  const tab = await house.tab(lived.user, options, ...flags);
+  return { ...lived, tab };
+}
+
+/** Forgets a record in this tab: its proof is a room too. */
+export async function forgetOne(visited) {
+  const { tab } = visited;
+  const gone = visited.records.find((one) => one.text.startsWith("it was said") || one.text.startsWith("A buffer"));
+  await tab.goto(`${tab.origin}/records/${gone.id}/forget`);
+  await tab.click("button.danger");
+  visited.forgotten = new URL(tab.url()).pathname;
+  visited.records = visited.records.filter((one) => one !== gone);
+}
