@@ -435,9 +435,8 @@ async fn an_export_leaves_out_what_is_sensitive_and_a_backup_is_the_file() {
     running.end().await;
 }
 
-#[tokio::test]
-async fn a_stream_of_changes_ends_with_the_daemon() {
-    let running = run().await;
+/// Listens to the changes of the test's user while `change` is asked for, until the daemon ends.
+async fn heard(running: Running, changes: &[Call]) -> String {
     let mut stream = tokio::net::UnixStream::connect(running.place.socket())
         .await
         .unwrap();
@@ -448,17 +447,60 @@ async fn a_stream_of_changes_ends_with_the_daemon() {
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut begun = [0; 12];
     stream.read_exact(&mut begun).await.unwrap();
-    let kept = Call::post(at(&["records"]), &json!({"text": "heard"}));
-    let _report: WriteReport = running.client.ask(&kept).await.unwrap();
+    for change in changes {
+        let _done: Value = running.client.ask(change).await.unwrap();
+    }
     let reading = tokio::spawn(async move {
         let mut heard = String::new();
         stream.read_to_string(&mut heard).await.map(|_| heard)
     });
     running.end().await;
-    let heard = reading.await.unwrap().unwrap();
+    reading.await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_stream_of_changes_ends_with_the_daemon() {
+    let kept = Call::post(at(&["records"]), &json!({"text": "heard"}));
+    let heard = heard(run().await, &[kept]).await;
     assert!(heard.contains("event: inserted"), "{heard}");
     // The last chunk says that the answer is whole: it was ended, not cut.
     assert!(heard.ends_with("0\r\n\r\n"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_learning_is_told_as_it_is_kept() {
+    let learning = json!({"fact": "User model has email field", "category": "type"});
+    let learning = Call::post(at(&["add_learning"]), &learning);
+    let secret = json!({"fact": "The gift is a bicycle", "tags": ["sensitive"]});
+    let secret = Call::post(at(&["add_learning"]), &secret);
+    let loaded = Call::post(at(&["knowledge"]), &json!({"view": "loaded"}));
+    let heard = heard(run().await, &[learning, secret, loaded]).await;
+    let events = heard.split("event: ").skip(1).filter_map(|event| {
+        let (what, rest) = event.split_once('\n')?;
+        let data = rest.strip_prefix("data: ")?.lines().next()?;
+        Some((what, serde_json::from_str::<Value>(data).ok()?))
+    });
+    let events: Vec<(&str, Value)> = events.collect();
+    let told = |wanted: &str| {
+        let all = events.iter().filter(|(what, _)| *what == wanted);
+        all.map(|(_, event)| event).collect::<Vec<_>>()
+    };
+    let [learned] = told("memory_learning")[..] else {
+        panic!("{heard}");
+    };
+    assert_eq!(learned["fact"], "User model has email field");
+    assert_eq!(
+        learned["learning"].as_object().map(|one| one.len()),
+        Some(9)
+    );
+    assert_eq!(learned["ids"], told("inserted")[0]["ids"]);
+    let [loaded] = told("memory_loaded")[..] else {
+        panic!("{heard}");
+    };
+    assert_eq!(
+        (&loaded["total"], &loaded["by_category"]["type"]),
+        (&json!(2), &json!(1))
+    );
 }
 
 #[tokio::test]
