@@ -168,6 +168,52 @@ async fn forgetting_is_proven_while_others_write() {
 }
 
 #[test]
+fn a_proof_looks_into_what_was_made_of_a_memory_too() {
+    let home = Home::new();
+    let file = home.folder().join("ada.jsonl");
+    let line = |text: &str, tag: &str| json!({ "text": text, "tags": [tag] }).to_string();
+    let lines = [
+        line("the door says \"friend\" in the dark", "project:moria"),
+        line("another door is painted green", "doors"),
+        line("what stays is here to stay", "kept"),
+    ];
+    fs::write(&file, lines.join("\n")).expect("written");
+    let file = file.to_string_lossy().into_owned();
+    let user = ["--user", "ada"];
+    let run = |command: &[&str]| done(&home, &[&["--no-daemon"], command, &user].concat());
+    run(&["ingest", "--jsonl", &file]);
+    run(&["rebuild", "markdown"]);
+    let said = |command: &[&str]| -> Value {
+        let said = run(&[&["--json", "forget", "--verify"], command].concat());
+        serde_json::from_str(&said).expect("JSON")
+    };
+    // What stands where memory knows it is written anew, and holds nothing of it.
+    let gone = said(&["--project", "moria"]);
+    assert_eq!(
+        gone["forgotten"].as_array().map(Vec::len),
+        Some(1),
+        "{gone}"
+    );
+    assert_eq!(
+        (&gone["traces_in_file"], &gone["copies"]),
+        (&json!(0), &json!([]))
+    );
+    // A projection that somebody keeps from being written is named.
+    let folder = memory(&home, "ada").with_file_name("projections");
+    let stray = folder.join("notes").join("mine.md");
+    fs::write(&stray, "I noted that another door is painted green.").expect("written");
+    let gone = said(&["--tag", "doors"]);
+    assert_eq!(gone["traces_in_file"], 0);
+    let copies = gone["copies"].as_array().expect("a list");
+    assert_eq!(copies.len(), 1, "{gone}");
+    let named = copies[0]["file"].as_str().expect("a path");
+    assert!(
+        named.ends_with("mine.md") && copies[0]["records"] == 1,
+        "{gone}"
+    );
+}
+
+#[test]
 fn a_damaged_memory_stops_no_other_backup_and_gives_what_can_be_read() {
     let home = Home::new();
     let texts: Vec<String> = (0..200).map(|n| format!("text of number {n}")).collect();

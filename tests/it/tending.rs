@@ -130,6 +130,31 @@ fn all_that_tending_does_is_said_and_undone() {
 }
 
 #[test]
+fn learn_says_what_is_known_already() {
+    let home = Home::new();
+    keep(
+        &home,
+        &[
+            line("t-30", "mon", "The timeout of the login page is 30 seconds"),
+            line("p-260", "mon", "Reviewed PR 260 for the payment service"),
+        ],
+    );
+    let learned = |text: &str| asked(&home, &["learn", text, "--user", "ada"]);
+    let contrary = learned("The timeout of the login page is 90 seconds");
+    assert_eq!(contrary["outcome"], "inserted");
+    let known = &contrary["known"][0];
+    assert_eq!(known["text"], "The timeout of the login page is 30 seconds");
+    assert!(known["contrary"].is_string(), "{contrary}");
+    let same = learned("the timeout of the login page is 30 s");
+    let known = same["known"].as_array().expect("a list");
+    assert_eq!(known.len(), 2, "{same}");
+    assert!(known.iter().any(|one| one["contrary"].is_null()), "{same}");
+    let new = learned("Reviewed PR 480 for the payment service");
+    assert!(new["known"].is_null(), "{new}");
+    done(&home, &["stop"]);
+}
+
+#[test]
 fn what_a_finished_run_leaves_answers_how_it_was_done() {
     let home = Home::new();
     let of_run = |name: &str, run: &str, text: &str| {

@@ -23,14 +23,34 @@ pub type OpenEngine = Arc<
         + 'static,
 >;
 
+/// Makes what maintains one memory, given the log position up to which it was examined before.
+pub type Tend = Arc<dyn Fn(u64) -> Tender + Send + Sync + 'static>;
+
 /// Computes the maintenance of a memory, for as long as the callback permits; `None` where it ran
 /// out of time.
-pub type Tend = Arc<
-    dyn Fn(&Snapshot, DateTime<Utc>, &dyn Fn() -> bool) -> Option<TendWork> + Send + Sync + 'static,
->;
+pub type Tender =
+    Box<dyn FnMut(&Snapshot, DateTime<Utc>, &dyn Fn() -> bool) -> Option<Tended> + Send + 'static>;
 
 /// Applies the maintenance.
 pub type TendWork = Box<dyn FnOnce(&mut Engine) -> Result<(), EngineError> + Send + 'static>;
+
+/// The maintenance that was computed.
+pub struct Tended {
+    pub work: TendWork,
+    /// The log position up to which the memory was examined.
+    pub through: u64,
+    /// Whether time ran out before the end.
+    pub cut: bool,
+}
+
+impl fmt::Debug for Tended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tended")
+            .field("through", &self.through)
+            .field("cut", &self.cut)
+            .finish_non_exhaustive()
+    }
+}
 
 /// Starts a thread with this name, or returns why the system refused.
 pub(crate) type SpawnThread =

@@ -3,6 +3,7 @@
 //!
 //! What is kept, what is answered, and why.
 
+mod alike;
 mod annotate;
 mod archive;
 mod branch;
@@ -36,6 +37,7 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
+pub use alike::AlikeScratch;
 pub use archive::Said;
 pub use branch::{BranchDiff, Merged};
 pub use check::{CheckReport, Finding};
@@ -52,7 +54,7 @@ pub use recall::{
     subject, with_wordings,
 };
 pub use reprise_index::{
-    TextTerm, TextTerms, term_norm, term_score, term_share, term_weight, text_terms,
+    TextTerm, TextTerms, alike_pairs, term_norm, term_score, term_share, term_weight, text_terms,
 };
 pub use reprise_learn::LearnSettings;
 pub use retire::Retired;

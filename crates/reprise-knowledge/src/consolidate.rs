@@ -3,13 +3,19 @@
 //!
 //! The plan's doing and undoing, and the diary of it.
 
-mod candidates;
+mod compare;
 mod distil;
+mod entry;
 mod facts;
+mod groups;
 mod judge;
+mod known;
+mod lexicon;
 mod plan;
+mod planner;
 mod runs;
 mod score;
+mod tokens;
 
 use std::collections::BTreeMap;
 
@@ -18,8 +24,12 @@ use reprise_engine::{Engine, EngineError, Retired, Snapshot};
 use reprise_types::RecordId;
 use serde::Serialize;
 
+pub use compare::Pair;
 pub use distil::Distillate;
-pub use plan::{Merge, Pair, Plan, plan, plan_while};
+pub use groups::Merge;
+pub use known::{Known, known};
+pub use plan::Plan;
+pub use planner::{Planner, plan};
 pub use score::{Score, scores};
 
 /// For so long what had its time can be called back; then it is forgotten.

@@ -27,8 +27,8 @@ mod yaml;
 
 pub use archive::{Archive, Beside, tell};
 pub use consolidate::{
-    Action, Distillate, Done, Merge, Pair, Plan, Score, Undone, actions, carry_out, plan,
-    plan_while, scores, undo,
+    Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions, carry_out,
+    known, plan, scores, undo,
 };
 pub use error::{ExportError, ImportError};
 pub use export::{ExportKind, Telling, write_out};

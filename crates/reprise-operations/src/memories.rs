@@ -6,6 +6,7 @@ mod learnings;
 mod lessons;
 mod memory;
 mod outcomes;
+mod planners;
 mod projecting;
 mod prompts;
 mod publishing;
@@ -38,6 +39,7 @@ pub use lessons::Lesson;
 pub(crate) use lessons::{own_title, title_of};
 pub use memory::Memory;
 pub use outcomes::run_outcome;
+use planners::Planners;
 pub use projecting::{Projection, bring_up_to_date, differences};
 pub use prompts::{Credited, Followed, Prompt, Quoted, Replayed};
 pub(crate) use prompts::{prompts, replay};
@@ -50,7 +52,7 @@ pub use sharing::{Reach, Sharing};
 pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs};
-pub use tending::{Doubted, Merged};
+pub use tending::{Doubted, Known, Merged};
 pub(crate) use tending::{Names, live};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};
@@ -69,6 +71,7 @@ pub struct Memories {
     workspaces: Arc<Workspaces>,
     sharing: Sharing,
     projections: Arc<[Projection]>,
+    planners: Arc<Planners>,
 }
 
 impl fmt::Debug for Memories {
@@ -92,6 +95,7 @@ impl Memories {
             workspaces: Arc::default(),
             sharing: Sharing::default(),
             projections: Arc::default(),
+            planners: Arc::default(),
         }
     }
 

@@ -529,6 +529,21 @@ pub(crate) enum BenchCommand {
         #[arg(long, default_value_t = 100_000)]
         lines: usize,
     },
+    /// Corrections above what they correct, with the model
+    Supersession {
+        /// Facts that are corrected
+        #[arg(long, default_value_t = 500)]
+        pairs: usize,
+    },
+    /// A memory left alone for a year, with the model
+    Year {
+        /// Days to work through
+        #[arg(long, default_value_t = 365)]
+        days: usize,
+        /// Events of a day
+        #[arg(long, default_value_t = 300)]
+        events: usize,
+    },
     /// Pages of a list, plain and narrowed
     List {
         /// Records in the store

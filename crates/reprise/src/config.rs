@@ -322,6 +322,7 @@ impl Config {
 mod tests {
     use std::sync::Arc;
 
+    use reprise_agent::Tender;
     use reprise_engine::Engine;
     use reprise_store::RealDisk;
     use reprise_types::EmbedError;
@@ -375,7 +376,7 @@ mod tests {
                     })
                 }),
             );
-            config.tend = Some(Arc::new(|_, _, _| None));
+            config.tend = Some(Arc::new(|_| -> Tender { Box::new(|_, _, _| None) }));
             Config::read(&path, true)
                 .unwrap()
                 .apply(&mut config)

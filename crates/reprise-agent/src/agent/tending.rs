@@ -1,20 +1,25 @@
 //! Maintenance of one memory while it is idle: the work is computed off the writer's thread, within
-//! a time budget, and applied in one job.
+//! a time budget, and applied in one job. How far it went is a cursor of the log, so that only new
+//! records are examined.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use chrono::{DateTime, Utc};
+use reprise_engine::{Engine, EngineError};
 use tokio::sync::Semaphore;
 
 use super::single::SingleFlight;
-use crate::config::MemoryConfig;
+use crate::config::{MemoryConfig, Tended, Tender};
 use crate::handle::AgentHandle;
 
 /// One memory per process at a time.
 static ONE: Semaphore = Semaphore::const_new(1);
 /// New records needed before a memory is examined again.
 const NEW_RECORDS: usize = 64;
+/// The cursor that says up to which place of the log a memory was looked through.
+const CURSOR: &str = "reprise/tended";
 
 pub(super) struct Tending {
     config: Arc<MemoryConfig>,
@@ -22,6 +27,8 @@ pub(super) struct Tending {
     single: SingleFlight,
     /// Live records at the last examination; initially those at opening.
     seen: Arc<AtomicUsize>,
+    /// What looks, made at the first look.
+    tender: Arc<Mutex<Option<Tender>>>,
 }
 
 impl Tending {
@@ -31,6 +38,7 @@ impl Tending {
             handle,
             single: SingleFlight::default(),
             seen: Arc::new(AtomicUsize::new(usize::MAX)),
+            tender: Arc::default(),
         }
     }
 
@@ -49,26 +57,44 @@ impl Tending {
         }
         let (handle, seen) = (self.handle.clone(), Arc::clone(&self.seen));
         let (now, budget) = (self.config.clock.now(), self.config.limits.tend_budget);
+        let tender = Arc::clone(&self.tender);
         self.single.start(|| async move {
             let Ok(_turn) = ONE.acquire().await else {
                 return;
             };
+            let Ok(before) = handle.run(|engine| engine.cursor(CURSOR)).await else {
+                return;
+            };
             let begun = Instant::now();
-            let plan = tokio::task::spawn_blocking(move || {
-                tend(&memory, now, &|| begun.elapsed() < budget)
+            let look = tokio::task::spawn_blocking(move || {
+                let mut tender = tender.lock().unwrap_or_else(PoisonError::into_inner);
+                let tender = tender.get_or_insert_with(|| tend(before.unwrap_or_default()));
+                tender(&memory, now, &|| begun.elapsed() < budget)
             });
-            let done = match plan.await {
-                Ok(Some(work)) => handle.run(work).await,
-                Ok(None) => Ok(Ok(())),
+            let (mut cut, mut done) = (false, Ok(Ok(())));
+            match look.await {
+                Ok(Some(tended)) => {
+                    cut = tended.cut;
+                    done = handle.run(move |engine| act(engine, tended, now)).await;
+                }
+                Ok(None) => {}
                 Err(panicked) => {
                     tracing::error!(error = %panicked, "maintenance of a memory failed");
                     return;
                 }
-            };
+            }
             if let Ok(Err(error)) = done {
                 tracing::warn!(user = %handle.user(), %error, "maintenance of a memory failed");
             }
-            seen.store(records, Ordering::Release);
+            // What there was no time for is due again at once.
+            let left = if cut { NEW_RECORDS } else { 0 };
+            seen.store(records.saturating_sub(left), Ordering::Release);
         });
     }
+}
+
+fn act(engine: &mut Engine, tended: Tended, now: DateTime<Utc>) -> Result<(), EngineError> {
+    (tended.work)(engine)?;
+    let cursor = (CURSOR.to_owned(), tended.through);
+    engine.observe(Vec::new(), Some(cursor), now).map(drop)
 }

@@ -1,14 +1,14 @@
 //! Maintenance of one memory: late embedding and automatic compaction.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use reprise_engine::{Engine, EngineStats};
+use reprise_engine::{Engine, EngineStats, Snapshot};
 use reprise_types::{Embedding, EmbeddingSpace, NewRecord, WriteOutcome};
 
-use crate::MemoryService;
 use crate::testing::{Bench, DIMENSIONS, ada, note, until};
+use crate::{MemoryService, Tended, Tender};
 
 fn foreign() -> EmbeddingSpace {
     EmbeddingSpace {
@@ -189,15 +189,23 @@ async fn a_memory_is_tended_once_enough_is_new_and_nobody_asks() {
     let counting = Arc::clone(&looks);
     let mut config = bench.config.clone();
     config.limits.tend_after = Duration::ZERO;
-    config.tend = Some(Arc::new(move |memory, now, go_on| {
-        assert!(go_on());
-        counting.fetch_add(1, Ordering::SeqCst);
-        let first = memory.records().next()?.ok()?.id;
-        Some(Box::new(move |engine| {
-            engine.put_away(&[first], now).map(drop)
-        }))
+    let said = Arc::new(AtomicU64::new(u64::MAX));
+    let before = Arc::clone(&said);
+    config.tend = Some(Arc::new(move |through| -> Tender {
+        before.store(through, Ordering::SeqCst);
+        let counting = Arc::clone(&counting);
+        Box::new(move |memory: &Snapshot, now, go_on: &dyn Fn() -> bool| {
+            assert!(go_on());
+            let looks = counting.fetch_add(1, Ordering::SeqCst);
+            let first = memory.records().next()?.ok()?.id;
+            Some(Tended {
+                work: Box::new(move |engine| engine.put_away(&[first], now).map(drop)),
+                through: memory.places().into(),
+                cut: looks == 1,
+            })
+        })
     }));
-    let service = MemoryService::start(config, None).await.unwrap();
+    let service = MemoryService::start(config.clone(), None).await.unwrap();
     let records = |from: usize| {
         (from..from + 40)
             .map(|n| note(&format!("text {n}")))
@@ -215,5 +223,18 @@ async fn a_memory_is_tended_once_enough_is_new_and_nobody_asks() {
     until(async || stats(&service).await.live == 80).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(looks.load(Ordering::SeqCst), 1, "nothing is new since");
+    assert_eq!(said.load(Ordering::SeqCst), 0, "nobody looked before");
+    assert!(service.shut_down().await.is_clean());
+    let service = MemoryService::start(config, None).await.unwrap();
+    assert_eq!(stats(&service).await.live, 80);
+    service.observe(&ada(), records(80)).await.unwrap();
+    service.observe(&ada(), records(120)).await.unwrap();
+    // The second look has no time for all: a third follows, though nothing is new.
+    until(async || looks.load(Ordering::SeqCst) == 3).await;
+    assert_eq!(
+        said.load(Ordering::SeqCst),
+        81,
+        "the log says how far it was"
+    );
     assert!(service.shut_down().await.is_clean());
 }

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use super::lexicon::{DAYS, SPELLINGS, STOPS, meaning, synonym};
+use super::tokens;
+
 /// A word of a text, as far as comparing needs it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Word {
@@ -11,6 +14,34 @@ pub(super) struct Word {
     /// How it was written, without marks around it.
     pub(super) written: String,
     pub(super) class: Class,
+    /// Whether `by` stands before it.
+    pub(super) by: bool,
+    /// Whether it belongs to the name before it: `Ada's`.
+    pub(super) owned: bool,
+}
+
+impl Word {
+    /// Whether both are one word; at the beginning of a sentence a name looks like any other.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let is_name = self.class == Class::Name || other.class == Class::Name;
+        let lower = |word: &Self| {
+            let lower = word.written.to_lowercase();
+            lower
+                .strip_suffix("'s")
+                .map_or(lower.clone(), str::to_owned)
+        };
+        self.stem == other.stem || (is_name && lower(self) == lower(other))
+    }
+
+    fn content(stem: &str, written: &str) -> Self {
+        Self {
+            stem: stem.to_owned(),
+            written: written.to_owned(),
+            class: Class::Content,
+            by: false,
+            owned: false,
+        }
+    }
 }
 
 /// What a word is to a comparison.
@@ -36,54 +67,135 @@ pub(super) struct Facts {
     pub(super) tenses: BTreeSet<&'static str>,
     /// Words that say how much or how sure: all, some, may, must.
     pub(super) degrees: BTreeSet<&'static str>,
+    /// What stands between words: `to Anna` is not `about Anna`. Ascending.
+    pub(super) relations: Vec<&'static str>,
+    /// Whether something is asked, and nothing said.
+    pub(super) asks: bool,
+    /// Stems of what is said to hold no more, or not: `instead of npm`, `, not gRPC`.
+    pub(super) rejected: BTreeSet<String>,
 }
 
 impl Facts {
     pub(super) fn of(text: &str) -> Self {
-        let mut facts = Self::default();
+        let mut facts = Self {
+            asks: text.trim_end().ends_with('?'),
+            ..Self::default()
+        };
         let mut clause: Vec<Word> = Vec::new();
         let mut first = true;
-        let expanded = text.replace('\u{2019}', "'");
-        for token in expanded.split_whitespace() {
-            let ends = token.ends_with([',', ';', '.', ':', '!', '?']);
-            let sentence_ends = token.ends_with(['.', '!', '?', ':']);
-            let written = bare(token);
+        let mut before = String::new();
+        let (mut rejects, mut owned) = (false, false);
+        let tokens = tokens::of(text);
+        for (at, token) in tokens.iter().enumerate() {
+            let written = token.written.as_str();
             let lower = written.to_lowercase();
             let lower = lower.strip_suffix("'s").unwrap_or(&lower);
             if is_clause_word(lower) && !clause.is_empty() {
                 facts.clauses.push(std::mem::take(&mut clause));
             }
+            let next = tokens.get(at + 1).map(|next| next.written.to_lowercase());
+            let stops = STOPS.contains(&lower)
+                && next.is_some_and(|next| next.len() > 4 && next.ends_with("ing"));
+            if stops {
+                facts.negated = !facts.negated;
+                facts.tenses.insert("ended");
+            }
             facts.note(lower);
-            if let Some(word) = word(written, lower, first) {
+            // `off` says something of its own at the end of a clause, and so does `on`.
+            let switch = lower == "on" && token.ends_clause;
+            let marks_time = match lower {
+                "longer" => before == "no",
+                "more" => before == "any",
+                "anymore" | "still" => true,
+                _ => false,
+            };
+            let found = match () {
+                () if stops || marks_time => None,
+                () if switch => Some(Word::content(lower, written)),
+                () => word(written, lower, first),
+            };
+            if let Some(mut word) = found {
+                if let Some(unit) = meaning(lower).unit.filter(|_| is_amount(&before)) {
+                    unit.clone_into(&mut word.stem);
+                }
+                word.by = before == "by";
+                word.owned = owned;
+                if rejects {
+                    facts.rejected.insert(word.stem.clone());
+                    rejects = false;
+                }
                 clause.push(word);
             }
-            first = sentence_ends;
-            if ends && !clause.is_empty() {
-                facts.clauses.push(std::mem::take(&mut clause));
+            // `instead of npm`, `rather than npm`, `plain HTTP, not gRPC`.
+            rejects |= (lower == "of" && before == "instead")
+                || (lower == "than" && before == "rather")
+                || (lower == "not" && at > 0 && clause.is_empty());
+            first = token.ends_sentence;
+            owned = written.ends_with("'s");
+            lower.clone_into(&mut before);
+            if token.ends_clause {
+                rejects = false;
+                if !clause.is_empty() {
+                    facts.clauses.push(std::mem::take(&mut clause));
+                }
             }
         }
         if !clause.is_empty() {
             facts.clauses.push(clause);
         }
+        facts.relations.sort_unstable();
         facts
     }
 
     /// What negation, tense and degree a word brings.
     fn note(&mut self, lower: &str) {
-        if NEGATIONS.contains(&lower) || lower.ends_with("n't") {
-            self.negated = !self.negated;
-        }
-        let find = |table: &[(&'static str, &'static str)]| {
-            let found = table.iter().find(|(word, _)| *word == lower);
-            found.map(|(_, class)| *class)
-        };
-        self.tenses.extend(find(TENSES));
-        self.degrees.extend(find(DEGREES));
+        let meaning = meaning(lower);
+        self.negated ^= meaning.negates;
+        self.tenses.extend(meaning.tense);
+        self.degrees.extend(meaning.degree);
+        self.relations.extend(meaning.relation);
     }
 
     /// All words, in order.
     pub(super) fn words(&self) -> impl Iterator<Item = &Word> {
         self.clauses.iter().flatten()
+    }
+
+    /// The words in their order, and in the orders that say the same: `X is kept by Y` is `Y keeps
+    /// X`, `if A, B` is `B if A`, and `Ada's key` is the key of Ada.
+    pub(super) fn readings(&self) -> Vec<Vec<&Word>> {
+        let plain: Vec<&Word> = self.words().collect();
+        let mut readings = Vec::new();
+        let lower = |word: &&Word| word.written.to_lowercase();
+        if let Some(by) = plain.iter().position(|word| word.by)
+            && let Some((deed, done)) = plain.get(..by).and_then(<[&Word]>::split_last)
+            && deed.class == Class::Content
+            && lower(deed).ends_with("ed")
+            && !done.is_empty()
+        {
+            let doer = plain.get(by..).unwrap_or_default();
+            readings.push([doer, &[*deed], done].concat());
+        }
+        let clause = plain
+            .iter()
+            .rposition(|word| is_clause_word(&lower(word)))
+            .filter(|at| *at > 0);
+        if let Some(at) = clause {
+            let (said, condition) = plain.split_at(at);
+            readings.push([condition, said].concat());
+        }
+        if let Some(at) = plain.iter().position(|word| word.owned) {
+            let names = plain.get(..at).unwrap_or_default().iter().rev();
+            let names = names.take_while(|word| word.written.starts_with(char::is_uppercase));
+            let from = at - names.count();
+            let mut turned = plain.clone();
+            if let Some(part) = turned.get_mut(from..=at) {
+                part.rotate_right(1);
+            }
+            readings.push(turned);
+        }
+        readings.push(plain);
+        readings
     }
 
     /// The clauses, whatever their order.
@@ -98,14 +210,6 @@ impl Facts {
     }
 }
 
-/// A token without the marks around it.
-fn bare(token: &str) -> &str {
-    const AROUND: &[char] = &[
-        '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', '*',
-    ];
-    token.trim_matches(AROUND)
-}
-
 fn word(written: &str, lower: &str, first: bool) -> Option<Word> {
     if lower.is_empty() || !lower.contains(|c: char| c.is_alphanumeric()) {
         return None;
@@ -116,26 +220,23 @@ fn word(written: &str, lower: &str, first: bool) -> Option<Word> {
         Class::Number | Class::Identifier => written.to_owned(),
         Class::Name => lower.to_owned(),
         Class::Content => {
-            if let Some((_, number)) = NUMBER_WORDS.iter().find(|(word, _)| *word == lower) {
+            let meaning = meaning(lower);
+            if let Some(number) = meaning.number {
                 return Some(Word {
-                    stem: (*number).to_owned(),
-                    written: written.to_owned(),
                     class: Class::Number,
+                    ..Word::content(number, written)
                 });
             }
-            if FUNCTION_WORDS.contains(&lower) || lower.ends_with("n't") {
+            if meaning.is_function {
                 return None;
             }
-            let stem = stem(lower);
-            let same = SYNONYMS.iter().find(|same| same.contains(&stem.as_str()));
-            same.and_then(|same| same.first())
-                .map_or(stem, |first| (*first).to_owned())
+            let stem = spelled(stem(lower));
+            synonym(&stem).map_or(stem, str::to_owned)
         }
     };
     Some(Word {
-        stem,
-        written: written.to_owned(),
         class,
+        ..Word::content(&stem, written)
     })
 }
 
@@ -152,14 +253,15 @@ fn class_of(written: &str, first: bool) -> Class {
     if digits > 0 || inside(&['_', '/', '\\', '@', '#', '=', '$', '.', ':']) || camel {
         return Class::Identifier;
     }
-    if capitals > 0 && !first {
+    let is_day = DAYS.contains(&written.to_lowercase().trim_end_matches('s'));
+    if is_day || (capitals > 0 && !first) {
         return Class::Name;
     }
     Class::Content
 }
 
 /// A plain stem: enough that `tests`, `tested` and `testing` meet, never so much that two words do.
-fn stem(lower: &str) -> String {
+pub(super) fn stem(lower: &str) -> String {
     for (ending, instead) in [
         ("ies", "y"),
         ("sses", "ss"),
@@ -189,6 +291,26 @@ fn stem(lower: &str) -> String {
     lower.trim_end_matches('e').to_owned()
 }
 
+/// One spelling of what is written in two.
+fn spelled(stem: String) -> String {
+    if let Some((_, same)) = SPELLINGS.iter().find(|(other, _)| *other == stem) {
+        return (*same).to_owned();
+    }
+    for (british, american) in [("is", "iz"), ("ys", "yz"), ("our", "or")] {
+        if let Some(base) = stem.strip_suffix(british)
+            && base.len() >= 3
+        {
+            return [base, american].concat();
+        }
+    }
+    stem
+}
+
+/// Whether a measure may stand behind it.
+fn is_amount(lower: &str) -> bool {
+    lower.starts_with(|c: char| c.is_ascii_digit()) || meaning(lower).number.is_some()
+}
+
 fn is_clause_word(lower: &str) -> bool {
     const WORDS: [&str; 12] = [
         "when", "if", "because", "since", "so", "then", "after", "before", "until", "while",
@@ -196,204 +318,3 @@ fn is_clause_word(lower: &str) -> bool {
     ];
     WORDS.contains(&lower)
 }
-
-const NEGATIONS: &[&str] = &[
-    "not", "no", "never", "without", "cannot", "neither", "nor", "none", "nothing", "avoid",
-];
-
-/// Words that tell a time, by what they tell.
-const TENSES: &[(&str, &str)] = &[
-    ("was", "past"),
-    ("were", "past"),
-    ("had", "past"),
-    ("did", "past"),
-    ("used", "past"),
-    ("formerly", "past"),
-    ("previously", "past"),
-    ("once", "past"),
-    ("yesterday", "past"),
-    ("ago", "past"),
-    ("will", "future"),
-    ("shall", "future"),
-    ("soon", "future"),
-    ("tomorrow", "future"),
-    ("planned", "future"),
-    ("going", "future"),
-    ("longer", "ended"),
-    ("anymore", "ended"),
-    ("stopped", "ended"),
-    ("still", "lasting"),
-    ("yet", "lasting"),
-    ("been", "lasting"),
-];
-
-/// Words that tell how much, how often or how sure.
-const DEGREES: &[(&str, &str)] = &[
-    ("all", "all"),
-    ("every", "all"),
-    ("each", "all"),
-    ("always", "all"),
-    ("some", "some"),
-    ("sometimes", "some"),
-    ("often", "some"),
-    ("usually", "some"),
-    ("only", "only"),
-    ("except", "except"),
-    ("most", "most"),
-    ("few", "few"),
-    ("may", "may"),
-    ("might", "may"),
-    ("could", "may"),
-    ("can", "can"),
-    ("should", "should"),
-    ("must", "must"),
-    ("would", "would"),
-    ("at", "at"),
-    ("least", "least"),
-    ("than", "than"),
-];
-
-const NUMBER_WORDS: &[(&str, &str)] = &[
-    ("one", "1"),
-    ("two", "2"),
-    ("three", "3"),
-    ("four", "4"),
-    ("five", "5"),
-    ("six", "6"),
-    ("seven", "7"),
-    ("eight", "8"),
-    ("nine", "9"),
-    ("ten", "10"),
-    ("twelve", "12"),
-    ("twenty", "20"),
-    ("thirty", "30"),
-    ("hundred", "100"),
-    ("thousand", "1000"),
-];
-
-/// Words that carry no assertion of their own; those of negation, tense and degree are noted apart.
-const FUNCTION_WORDS: &[&str] = &[
-    "a",
-    "an",
-    "the",
-    "is",
-    "are",
-    "be",
-    "been",
-    "being",
-    "am",
-    "was",
-    "were",
-    "do",
-    "does",
-    "did",
-    "has",
-    "have",
-    "had",
-    "having",
-    "will",
-    "shall",
-    "of",
-    "to",
-    "in",
-    "on",
-    "at",
-    "by",
-    "for",
-    "with",
-    "as",
-    "it",
-    "its",
-    "this",
-    "that",
-    "these",
-    "those",
-    "there",
-    "here",
-    "and",
-    "or",
-    "we",
-    "our",
-    "us",
-    "you",
-    "your",
-    "i",
-    "my",
-    "me",
-    "he",
-    "she",
-    "they",
-    "them",
-    "their",
-    "his",
-    "her",
-    "who",
-    "which",
-    "what",
-    "where",
-    "please",
-    "also",
-    "just",
-    "really",
-    "very",
-    "actually",
-    "basically",
-    "simply",
-    "quite",
-    "currently",
-    "now",
-    "note",
-    "remember",
-    "that's",
-    "it's",
-    "can",
-    "should",
-    "must",
-    "may",
-    "might",
-    "could",
-    "would",
-    "not",
-    "no",
-    "never",
-    "all",
-    "every",
-    "each",
-    "always",
-    "into",
-    "about",
-    "than",
-    "such",
-    "any",
-    "then",
-    "so",
-    "too",
-    "get",
-    "gets",
-];
-
-/// Stems that say the same in what is kept of work.
-const SYNONYMS: &[&[&str]] = &[
-    &["use", "us", "utiliz", "utilis", "employ"],
-    &["fix", "repair", "resolv", "solv", "mend"],
-    &["error", "failur", "fault"],
-    &["start", "begin", "launch"],
-    &["delet", "remov", "eras"],
-    &["config", "configuration", "setting"],
-    &["repo", "repository"],
-    &["db", "databas"],
-    &["run", "execut", "invok"],
-    &["need", "requir"],
-    &["directory", "folder", "dir"],
-    &["doc", "documentation", "docs"],
-    &["creat", "mak"],
-    &["show", "display"],
-    &["big", "larg"],
-    &["fast", "quick"],
-    &["chang", "modify", "alter"],
-    &["env", "environment"],
-    &["app", "application"],
-    &["auth", "authentication"],
-    &["prefer", "lik", "favor", "favour"],
-    &["liv", "locat", "found", "stored", "stor", "resid"],
-];

@@ -1,7 +1,7 @@
 //! Whether two texts say the same, the contrary, or something else. Pure, and careful: where it
 //! cannot tell, it says so, because what is merged wrongly is lost to its reader.
 
-use super::facts::{Class, Facts, Word};
+use super::facts::{Class, Facts, Word, stem};
 
 /// What two texts are to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,15 +16,17 @@ pub(super) enum Judgement {
 
 /// Words of their own that a text needs to be compared at all.
 const WORDS_MIN: usize = 3;
-/// Share of all words that two texts need in common to be worth a doubt.
-const ALIKE_MIN: f64 = 0.6;
+/// Share of all words that two texts need in common to be compared.
+pub(super) const ALIKE_MIN: f64 = 0.5;
+/// The same, to be worth a doubt.
+const DOUBT_MIN: f64 = 0.6;
 /// Words of the stretch in which two texts differ.
 const SPAN_MAX: usize = 4;
 
 pub(super) fn judge(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
     let ((text_a, a), (text_b, b)) = (one, other);
     let (count_a, count_b) = (a.words().count(), b.words().count());
-    if count_a < WORDS_MIN || count_b < WORDS_MIN {
+    if count_a < WORDS_MIN || count_b < WORDS_MIN || a.asks != b.asks {
         return Judgement::Other;
     }
     let (only_a, only_b) = (without(a, b), without(b, a));
@@ -37,21 +39,32 @@ pub(super) fn judge(one: (&str, &Facts), other: (&str, &Facts)) -> Judgement {
         return Judgement::Other;
     }
     if let ([x], [y]) = (&only_a[..], &only_b[..])
-        && are_antonyms(&x.stem, &y.stem)
+        && are_antonyms(x, y)
+        && a.negated == b.negated
     {
         return Judgement::Contrary(format!("`{}` against `{}`", x.written, y.written));
     }
-    if only_a.is_empty() || only_b.is_empty() {
-        let more = if only_a.is_empty() { &only_b } else { &only_a };
-        return Judgement::Doubt(format!("one says more: {}", listed(more)));
+    for (less, more, said) in [(&only_a, b, a), (&only_b, a, b)] {
+        let of_it = said.words().find(|word| more.rejected.contains(&word.stem));
+        if let Some(word) = of_it.filter(|_| less.is_empty() && said.rejected.is_empty()) {
+            return Judgement::Contrary(format!("`{}` holds no more for one", word.written));
+        }
     }
     let why = format!("they differ in {} and {}", listed(&only_a), listed(&only_b));
     if a.tenses == b.tenses
         && a.degrees == b.degrees
         && a.negated == b.negated
+        && !a.asks
         && excludes(text_a, text_b)
     {
         return Judgement::Contrary(why);
+    }
+    if alike < DOUBT_MIN {
+        return Judgement::Other;
+    }
+    if only_a.is_empty() || only_b.is_empty() {
+        let more = if only_a.is_empty() { &only_b } else { &only_a };
+        return Judgement::Doubt(format!("one says more: {}", listed(more)));
     }
     Judgement::Doubt(why)
 }
@@ -61,14 +74,29 @@ fn of_equal_words(a: &Facts, b: &Facts) -> Judgement {
     if a.negated != b.negated {
         return Judgement::Contrary("one negates what the other says".to_owned());
     }
-    if a.tenses != b.tenses || past_forms(a) != past_forms(b) {
-        return Judgement::Doubt("they tell of different times".to_owned());
-    }
     if a.degrees != b.degrees {
         return Judgement::Doubt("they differ in how much or how sure".to_owned());
     }
-    let stems =
-        |facts: &Facts| -> Vec<String> { facts.words().map(|word| word.stem.clone()).collect() };
+    if a.tenses != b.tenses {
+        return Judgement::Doubt("they tell of different times".to_owned());
+    }
+    if a.relations != b.relations {
+        return Judgement::Doubt("they relate their words otherwise".to_owned());
+    }
+    let is_read_as = |a: &Facts, b: &Facts| {
+        let plain: Vec<&Word> = b.words().collect();
+        let mut readings = a.readings().into_iter();
+        readings.any(|read| read.iter().zip(&plain).all(|(x, y)| x.is(y)))
+    };
+    let same = is_read_as(a, b) || is_read_as(b, a) || a.sorted_clauses() == b.sorted_clauses();
+    // `is kept by` has the form of a past, and is none.
+    let passive = |one: &Facts, other: &Facts| {
+        one.words().any(|word| word.by) && past_forms(other).is_empty()
+    };
+    let times = past_forms(a) == past_forms(b) || passive(a, b) || passive(b, a);
+    if !times {
+        return Judgement::Doubt("they tell of different times".to_owned());
+    }
     let exact = |facts: &Facts| -> Vec<String> {
         let exact = facts.words().filter(|word| word.class == Class::Identifier);
         let mut exact: Vec<String> = exact.map(|word| word.written.clone()).collect();
@@ -78,7 +106,7 @@ fn of_equal_words(a: &Facts, b: &Facts) -> Judgement {
     if exact(a) != exact(b) {
         return Judgement::Doubt("an identifier is spelled otherwise".to_owned());
     }
-    if stems(a) == stems(b) || a.sorted_clauses() == b.sorted_clauses() {
+    if same {
         return Judgement::Same;
     }
     Judgement::Doubt("the same words stand in another order".to_owned())
@@ -97,10 +125,11 @@ fn past_forms(facts: &Facts) -> Vec<&str> {
 
 /// The words of one that the other does not have, each as often as it has more.
 fn without<'a>(one: &'a Facts, other: &Facts) -> Vec<&'a Word> {
-    let mut left: Vec<&str> = other.words().map(|word| word.stem.as_str()).collect();
+    let mut left: Vec<&Word> = other.words().collect();
     let mut only = Vec::new();
     for word in one.words() {
-        match left.iter().position(|stem| *stem == word.stem) {
+        let exact = left.iter().position(|other| other.stem == word.stem);
+        match exact.or_else(|| left.iter().position(|other| other.is(word))) {
             Some(place) => {
                 left.swap_remove(place);
             }
@@ -123,6 +152,14 @@ fn listed(words: &[&Word]) -> String {
 /// value stands, behind a word that takes one value only.
 fn excludes(a: &str, b: &str) -> bool {
     let (a, b) = (tokens(a), tokens(b));
+    // What holds now is said against what held.
+    let is_now = |tokens: &[String]| tokens.iter().any(|word| NOW.contains(&word.as_str()));
+    let changes = is_now(&a) != is_now(&b);
+    let timeless = |tokens: Vec<String>| -> Vec<String> {
+        let words = tokens.into_iter();
+        words.filter(|word| !NOW.contains(&word.as_str())).collect()
+    };
+    let (a, b) = (timeless(a), timeless(b));
     let before = a.iter().zip(&b).take_while(|(x, y)| x == y).count();
     let ends = a.iter().rev().zip(b.iter().rev());
     let after = ends.take_while(|(x, y)| x == y).count();
@@ -137,9 +174,15 @@ fn excludes(a: &str, b: &str) -> bool {
     let head = a.get(..before).unwrap_or_default();
     let is_subject = |word: &String| word.len() > 2 && !ARTICLES.contains(&word.as_str());
     let mut words = head.iter().enumerate();
-    // `The default branch is main`: a verb has its subject before it.
+    // `The default branch is main`: a verb has its subject before it. `From the branch main`: what
+    // kind of value it is stands before it, and something is said of a subject.
+    let slot = head
+        .last()
+        .is_some_and(|last| SLOTS.contains(&last.as_str()));
     let verb = words.position(|(at, word)| {
-        TAKES_ONE.contains(&word.as_str()) && head.iter().take(at).any(is_subject)
+        let takes_one = TAKES_ONE.contains(&word.as_str());
+        let says = (slot || changes) && word.len() > 3 && word.ends_with('s') && at > 1;
+        (takes_one || says) && head.iter().take(at).any(is_subject)
     });
     let Some(verb) = verb else {
         return false;
@@ -160,6 +203,24 @@ fn excludes(a: &str, b: &str) -> bool {
         return false;
     }
     let between = head.get(verb + 1..).unwrap_or_default();
+    // What holds on a condition is said of the condition, and it may be another.
+    if head
+        .iter()
+        .take(verb)
+        .any(|word| CONDITIONS.contains(&word.as_str()))
+    {
+        return false;
+    }
+    // What is used in one place may be used in another: a value stands right behind its `in`.
+    let said = between
+        .iter()
+        .filter(|word| !ARTICLES.contains(&word.as_str()));
+    let said: Vec<&str> = said.map(String::as_str).collect();
+    let mut places = said.iter().rev().skip(1);
+    if after > 0 && places.any(|word| matches!(*word, "in" | "on" | "at" | "with" | "from" | "to"))
+    {
+        return false;
+    }
     // What is enabled for one may be enabled for another.
     if between
         .iter()
@@ -189,13 +250,30 @@ fn tokens(text: &str) -> Vec<String> {
     tokens.filter(|token| !token.is_empty()).collect()
 }
 
-fn are_antonyms(x: &str, y: &str) -> bool {
-    ANTONYMS
-        .iter()
-        .any(|(a, b)| (x == *a && y == *b) || (x == *b && y == *a))
+fn are_antonyms(x: &Word, y: &Word) -> bool {
+    let plain = |word: &Word| {
+        let lower = word.written.to_lowercase();
+        stem(lower.strip_suffix("ly").unwrap_or(&lower))
+    };
+    let is = |word: &Word, name: &str| word.stem == name || plain(word) == stem(name);
+    let pairs = ANTONYMS.iter();
+    let mut pairs = pairs.flat_map(|(a, b)| [(a, b), (b, a)]);
+    pairs.any(|(a, b)| is(x, a) && is(y, b))
 }
 
 const ARTICLES: &[&str] = &["the", "our", "its", "this", "that", "their", "and"];
+
+/// Words behind which it is said when something holds.
+const CONDITIONS: &[&str] = &["when", "if", "unless", "until", "while", "whenever", "once"];
+
+/// Words that say that it is so now, and need not have been.
+const NOW: &[&str] = &["now", "nowadays", "currently", "today", "meanwhile"];
+
+/// What a value is one of, so that the word behind it is the value.
+const SLOTS: &[&str] = &[
+    "branch", "port", "region", "version", "theme", "language", "timezone", "currency", "database",
+    "license", "licence", "model", "registry", "bucket", "queue", "schema", "channel",
+];
 
 /// Words behind which one value stands.
 const TAKES_ONE: &[&str] = &[
@@ -217,6 +295,7 @@ const TAKES_ONE: &[&str] = &[
     "written",
     "owned",
     "maintained",
+    "meets",
     "named",
     "called",
     "prefers",
@@ -355,6 +434,22 @@ const ANTONYMS: &[(&str, &str)] = &[
     ("prefer", "dislik"),
     ("always", "never"),
     ("before", "after"),
+    ("include", "exclude"),
+    ("everybody", "nobody"),
+    ("everyone", "nobody"),
+    ("everything", "nothing"),
+    ("inside", "outside"),
+    ("with", "without"),
+    ("cheap", "expensive"),
+    ("early", "late"),
+    ("manual", "automatic"),
+    ("visible", "hidden"),
+    ("static", "dynamic"),
+    ("strict", "lenient"),
+    ("upper", "lower"),
+    ("ahead", "behind"),
+    ("singular", "plural"),
+    ("permanent", "temporary"),
     ("tabs", "spac"),
     ("tab", "spac"),
 ];

@@ -17,12 +17,12 @@ const RUNS_MIN: usize = 3;
 /// Share of the words of two tasks that are the same where the tasks are.
 const ALIKE: f64 = 0.6;
 /// The latest runs that are looked at: each is compared with every kind of task among them.
-const RUNS_MAX: usize = 300;
+pub(super) const RUNS_MAX: usize = 300;
 
 /// What a run left that went well.
 #[derive(Debug, Clone)]
 pub(super) struct WellDone {
-    id: RecordId,
+    pub(super) id: RecordId,
     question: String,
     words: BTreeSet<String>,
     steps: Vec<String>,

@@ -15,6 +15,8 @@ use super::facts::Facts;
 use super::judge::{Judgement, judge};
 use super::*;
 
+mod planning;
+
 fn of(one: &str, other: &str) -> Judgement {
     judge((one, &Facts::of(one)), (other, &Facts::of(other)))
 }
@@ -123,7 +125,17 @@ const NEAR_MISSES: &[(&str, &str, &str)] = &[
         "We deploy the T on Friday",
         "We deployed the T on Friday",
     ),
-    ("tense", "The T needs the O", "The T no longer needs the O"),
+    (
+        "negation",
+        "The T needs the O",
+        "The T no longer needs the O",
+    ),
+    ("question", "Does the T read the O?", "The T reads the O"),
+    (
+        "relation",
+        "The T writes to the O",
+        "The T writes about the O",
+    ),
     (
         "negation",
         "The T supports the O",

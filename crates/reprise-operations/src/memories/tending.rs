@@ -1,10 +1,13 @@
 //! Tending a memory: what is to be done to it, what was, and how well it stands.
 //!
-//! Plans are made beside the writer, from one moment of the memory; records go by the ids that
-//! their own systems gave them, where there are any.
+//! Plans are made beside the writer, from one moment of the memory, and only what is new since the
+//! last one is compared; records go by the ids that their own systems gave them, where there are
+//! any.
+
+use std::sync::PoisonError;
 
 use reprise_engine::{Engine, Snapshot};
-use reprise_knowledge::{Pair, Plan, plan};
+use reprise_knowledge::{Pair, Plan, known};
 use reprise_types::RecordId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +40,16 @@ pub struct Doubted {
     pub texts: Option<[String; 2]>,
 }
 
+/// A record that a new one has to do with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Known {
+    pub id: RecordId,
+    /// Why both cannot hold; null where it says the same.
+    pub contrary: Option<String>,
+    /// What it says, as far as a line goes.
+    pub text: String,
+}
+
 impl Memory {
     /// What is to be done to it, with the moment that was looked at.
     pub(crate) async fn planned<T: Send + 'static>(
@@ -44,8 +57,31 @@ impl Memory {
         read: impl FnOnce(&Snapshot, Plan) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let now = self.now();
-        self.read(move |memory| read(memory, plan(memory, now)))
-            .await
+        let planner = self.all.planners.of(&self.user);
+        let look = move |memory: &Snapshot| {
+            let mut planner = planner.lock().unwrap_or_else(PoisonError::into_inner);
+            let plan = planner.plan(memory, now, &|| true);
+            drop(planner);
+            read(memory, plan)
+        };
+        self.read(look).await
+    }
+}
+
+impl Memory {
+    /// What said the same as a record, or the contrary, before it came.
+    pub(crate) async fn known(&self, id: RecordId) -> Result<Vec<Known>, Problem> {
+        let look = move |memory: &Snapshot| {
+            let names = Names(memory);
+            let found = known(memory, id).into_iter();
+            let told = found.map(|known| Known {
+                text: names.text(known.id),
+                id: known.id,
+                contrary: known.contrary,
+            });
+            told.collect()
+        };
+        self.read(look).await
     }
 }
 

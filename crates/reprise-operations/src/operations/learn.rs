@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Lesson, Memory};
+use crate::memories::{Known, Lesson, Memory};
 use crate::problem::Problem;
 use crate::wire::Fate;
 
@@ -23,6 +23,9 @@ pub struct Learned {
     /// A kind of evidence that may be a slip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
+    /// Records that said the same before, or the contrary.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<Known>,
 }
 
 /// Whether a lesson is new.
@@ -55,11 +58,16 @@ impl Operation for Learn {
             Fate::Duplicate { of } => (of, Novelty::Duplicate),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
+        let known = match outcome {
+            Novelty::Inserted => memory.known(id).await?,
+            Novelty::Duplicate => Vec::new(),
+        };
         Ok(Learned {
             id,
             outcome,
             warnings,
             evidence,
+            known,
         })
     }
 
@@ -74,6 +82,13 @@ impl Operation for Learn {
         }
         if let Some(doubt) = &learned.evidence {
             quoted.line("evidence ", doubt);
+        }
+        for Known { id, contrary, text } in &learned.known {
+            let relation = match contrary {
+                None => "the same is known".to_owned(),
+                Some(why) => ["the contrary is known (", why, ")"].concat(),
+            };
+            quoted.line(&format!("{id} "), &[&relation, ": ", text].concat());
         }
         let text = format!("{outcome} as {}\n{}", learned.id, quoted.into_text());
         text.trim_end().to_owned().into()

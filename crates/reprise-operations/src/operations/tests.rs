@@ -10,7 +10,7 @@ use super::list::{List, Listed};
 use super::related::{Neighbour, Neighbours, Related};
 use super::tags::{TagCount, Tagged, Tags};
 use crate::catalogue::Operation;
-use crate::memories::Alike;
+use crate::memories::{Alike, Known};
 
 const TEXTS: u64 = 10_000;
 const AT: &str = "2026-02-13T09:00:00Z";
@@ -98,10 +98,15 @@ fn no_title_relation_or_tag_leaves_its_frame() {
             outcome: Novelty::Inserted,
             warnings: vec![format!("`{one}` is new here; is `{two}` meant?")],
             evidence: None,
+            known: vec![Known {
+                id: RecordId::from_u128(2),
+                contrary: Some(two.clone()),
+                text: one.clone(),
+            }],
         };
         let (said, id) = (Learn::text(&learned), learned.id);
         let lines = framed(&said, &format!("inserted as {id}\n"), "").map(|lines| lines.len());
-        assert_eq!(lines, Some(1), "{seed}: {said}");
+        assert_eq!(lines, Some(2), "{seed}: {said}");
         let tags = [&one, &two].map(|tag| TagCount {
             tag: tag.clone(),
             count: 2,

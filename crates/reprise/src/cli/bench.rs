@@ -5,6 +5,7 @@ mod concurrent;
 mod consolidate;
 mod corpus;
 mod faces;
+mod facts;
 mod figures;
 mod forget;
 mod global;
@@ -13,9 +14,12 @@ mod ingest;
 mod lessons;
 mod list;
 mod memory;
+mod names;
 mod recall;
 mod reembed;
 mod sessions;
+mod supersession;
+mod year;
 
 use super::Context;
 use crate::args::BenchCommand;
@@ -34,6 +38,8 @@ pub(super) fn run(context: &Context, command: &BenchCommand) -> anyhow::Result<E
         BenchCommand::Forget { records } => forget::run(context, *records),
         BenchCommand::Global(arguments) => global::run(context, arguments),
         BenchCommand::Reembed { records } => reembed::run(context, *records),
+        BenchCommand::Supersession { pairs } => supersession::run(context, *pairs),
+        BenchCommand::Year { days, events } => year::run(context, *days, *events),
         BenchCommand::Sessions => sessions::run(context),
         BenchCommand::Memory { records, file } => memory::run(*records, file.as_deref()),
     }

@@ -9,12 +9,13 @@ use std::path::Path;
 use reprise_knowledge::Project;
 use reprise_operations::operations::compact::{self, Compact};
 use reprise_operations::operations::forget::{self, Forget};
+use reprise_operations::operations::rebuild::{self as projected, Rebuild};
 use reprise_operations::{Effect, Operation};
 use reprise_types::RecordId;
 use serde_json::json;
 
 use super::session::Session;
-use super::{Context, store};
+use super::{Context, rebuild, store};
 use crate::args::ForgetArguments;
 use crate::exit::Exit;
 use crate::terminal;
@@ -43,6 +44,15 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     if arguments.verify {
         pinned.push(store::open_log(&file)?);
         session.call::<Compact>(compact::Arguments {})?;
+        // What other programs read is written anew before it is looked into.
+        let projections = rebuild::places(context, &arguments.user, true);
+        let refused = session.call::<Rebuild>(projected::Arguments {
+            projections: projections.into_iter().map(rebuild::of).collect(),
+            ..projected::Arguments::default()
+        });
+        if let Err(error) = refused {
+            super::note(&format!("warning: {error}"));
+        }
         session.close();
         let gone = Gone::read(&forgotten, &pinned)?;
         proof = Some(Proof {

@@ -24,7 +24,7 @@ use crate::args::{GlobalCommand, PublishArguments, PublishedArguments, Unpublish
 use crate::exit::Exit;
 use crate::terminal;
 
-pub(super) use store::{before, embedded, remote_at, sharing};
+pub(super) use store::{before, embedded, folder, remote_at, sharing};
 
 pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
     match command {

@@ -64,7 +64,7 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
     Ok(Exit::Success)
 }
 
-fn of(projection: Projection) -> Wanted {
+pub(super) fn of(projection: Projection) -> Wanted {
     Wanted {
         kind: projection.kind.name().to_owned(),
         path: projection.path,
@@ -74,7 +74,7 @@ fn of(projection: Projection) -> Wanted {
 
 /// Where a user's projections stand: as the configuration says, and those that it does not name
 /// beside the memory; there only those that are there already, where `present` is asked for.
-fn places(context: &Context, user: &UserId, present: bool) -> Vec<Projection> {
+pub(super) fn places(context: &Context, user: &UserId, present: bool) -> Vec<Projection> {
     let mut places = context.config.projections(user);
     for kind in ProjectionKind::ALL {
         if places.iter().any(|own| own.kind == *kind) {

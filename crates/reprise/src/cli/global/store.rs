@@ -117,7 +117,7 @@ pub(super) fn open(
 }
 
 /// Where the data directory's own store is, and the tokens of its service.
-pub(super) fn folder(context: &Context) -> PathBuf {
+pub(in crate::cli) fn folder(context: &Context) -> PathBuf {
     context.places.data.join(FOLDER)
 }
 

@@ -1,0 +1,61 @@
+//! What stands at a place of the log, and which records say something like a text: what tending
+//! asks of a memory.
+
+use reprise_index::LexicalScratch;
+use reprise_store::StoreError;
+use reprise_types::{MemoryFilter, MemoryRecord, RecordId};
+
+use crate::snapshot::Snapshot;
+
+/// Buffers for [`Snapshot::alike`], lent again and again.
+#[derive(Debug, Default)]
+pub struct AlikeScratch(LexicalScratch);
+
+impl Snapshot {
+    /// Places that were ever taken: one more than the highest.
+    #[must_use]
+    pub fn places(&self) -> u32 {
+        self.index.len() as u32
+    }
+
+    /// The record that was kept at a place, whether it still answers or not.
+    #[must_use]
+    pub fn id_at(&self, place: u32) -> Option<RecordId> {
+        Some(self.index.doc(place)?.id)
+    }
+
+    /// The live record at a place.
+    #[must_use]
+    pub fn at(&self, place: u32) -> Option<Result<MemoryRecord, StoreError>> {
+        let is_live = self.index.doc(place)?.is_live();
+        is_live.then(|| self.record(place, None))
+    }
+
+    /// Whether the record with this id answers.
+    #[must_use]
+    pub fn is_live(&self, id: RecordId) -> bool {
+        self.ordinal(id).is_some()
+    }
+
+    /// The places of the live records whose words are most like a text's, at most `most`, best
+    /// first, each with how much they are.
+    pub fn alike<'s>(
+        &self,
+        text: &str,
+        most: usize,
+        scratch: &'s mut AlikeScratch,
+    ) -> &'s [(u32, f32)] {
+        let query = self.index.analyse_query(text);
+        let view = self.index.view(&MemoryFilter::default(), None);
+        let AlikeScratch(lexical) = scratch;
+        self.index.lexical(&query, &view, most, lexical).best
+    }
+
+    /// The cosine of two live records, within about 0.005; `None` where one has no vector.
+    #[must_use]
+    pub fn cosine_of(&self, one: RecordId, other: RecordId) -> Option<f32> {
+        let (one, other) = (self.ordinal(one)?, self.ordinal(other)?);
+        let both = self.index.has_vector(one) && self.index.has_vector(other);
+        both.then(|| self.index.likeness(one, other))
+    }
+}

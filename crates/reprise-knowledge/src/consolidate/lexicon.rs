@@ -1,0 +1,328 @@
+//! What comparing knows of English, as data, looked up by word.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// What a word is known for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Meaning {
+    pub(super) negates: bool,
+    /// Carries no assertion of its own.
+    pub(super) is_function: bool,
+    pub(super) number: Option<&'static str>,
+    pub(super) tense: Option<&'static str>,
+    pub(super) degree: Option<&'static str>,
+    pub(super) relation: Option<&'static str>,
+    /// A measure, by one name.
+    pub(super) unit: Option<&'static str>,
+}
+
+/// By a word in lower case; nothing of most.
+pub(super) fn meaning(lower: &str) -> Meaning {
+    static KNOWN: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
+        let mut known: HashMap<&str, Meaning> = HashMap::new();
+        for word in NEGATIONS {
+            known.entry(word).or_default().negates = true;
+        }
+        for word in FUNCTION_WORDS {
+            known.entry(word).or_default().is_function = true;
+        }
+        for (word, number) in NUMBER_WORDS {
+            known.entry(word).or_default().number = Some(number);
+        }
+        for (word, tense) in TENSES {
+            known.entry(word).or_default().tense = Some(tense);
+        }
+        for (word, degree) in DEGREES {
+            known.entry(word).or_default().degree = Some(degree);
+        }
+        for word in RELATIONS {
+            known.entry(word).or_default().relation = Some(word);
+        }
+        for names in UNITS {
+            for name in *names {
+                known.entry(name).or_default().unit = names.first().copied();
+            }
+        }
+        known
+    });
+    KNOWN.get(lower).copied().unwrap_or_default()
+}
+
+/// The stem that stands for all that say the same.
+pub(super) fn synonym(stem: &str) -> Option<&'static str> {
+    static KNOWN: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
+        let sets = SYNONYMS.iter();
+        let pairs = sets.flat_map(|same| {
+            let first = same.first().copied().unwrap_or_default();
+            same.iter().map(move |stem| (*stem, first))
+        });
+        pairs.collect()
+    });
+    KNOWN.get(stem).copied()
+}
+
+/// Words that turn a statement around.
+const NEGATIONS: &[&str] = &[
+    "not", "no", "never", "without", "cannot", "neither", "nor", "none", "nothing", "avoid",
+];
+
+/// Words of no weight that change what is said nevertheless; `of` and `by` do not, for what is said
+/// with them is said without them as well.
+const RELATIONS: &[&str] = &["to", "in", "at", "for", "with", "as", "into", "about"];
+
+/// Words by which something ends, before what ends.
+pub(super) const STOPS: &[&str] = &["stopped", "stops", "stop", "ceased", "quit"];
+
+/// Words that are names however they are written.
+pub(super) const DAYS: &[&str] = &[
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "january",
+    "february",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+
+/// Measures, each with the names that it goes by behind a number.
+const UNITS: &[&[&str]] = &[
+    &["ms", "millisecond", "milliseconds", "msec"],
+    &["s", "sec", "secs", "second", "seconds"],
+    &["min", "mins", "minute", "minutes"],
+    &["h", "hr", "hrs", "hour", "hours"],
+    &["d", "day", "days"],
+    &["kb", "kilobyte", "kilobytes"],
+    &["mb", "megabyte", "megabytes"],
+    &["gb", "gigabyte", "gigabytes"],
+    &["tb", "terabyte", "terabytes"],
+    &["percent", "pct", "%"],
+    &["km", "kilometre", "kilometres", "kilometer", "kilometers"],
+    &["kg", "kilogram", "kilograms", "kilo", "kilos"],
+    &["eur", "euro", "euros"],
+    &["usd", "dollar", "dollars"],
+];
+
+/// Stems with two spellings that no ending tells.
+pub(super) const SPELLINGS: &[(&str, &str)] = &[
+    ("catalogu", "catalog"),
+    ("centr", "center"),
+    ("grey", "gray"),
+    ("licenc", "licens"),
+    ("cancell", "cancel"),
+    ("programm", "program"),
+    ("adviser", "advisor"),
+    ("tyr", "tir"),
+];
+
+/// Words that tell a time, by what they tell.
+const TENSES: &[(&str, &str)] = &[
+    ("was", "past"),
+    ("were", "past"),
+    ("had", "past"),
+    ("did", "past"),
+    ("used", "past"),
+    ("formerly", "past"),
+    ("previously", "past"),
+    ("once", "past"),
+    ("yesterday", "past"),
+    ("ago", "past"),
+    ("will", "future"),
+    ("shall", "future"),
+    ("soon", "future"),
+    ("tomorrow", "future"),
+    ("planned", "future"),
+    ("going", "future"),
+    ("longer", "ended"),
+    ("anymore", "ended"),
+    ("stopped", "ended"),
+    ("still", "lasting"),
+    ("yet", "lasting"),
+    ("been", "lasting"),
+];
+
+/// Words that tell how much, how often or how sure.
+const DEGREES: &[(&str, &str)] = &[
+    ("all", "all"),
+    ("every", "all"),
+    ("each", "all"),
+    ("always", "all"),
+    ("some", "some"),
+    ("sometimes", "some"),
+    ("often", "some"),
+    ("usually", "some"),
+    ("only", "only"),
+    ("except", "except"),
+    ("most", "most"),
+    ("few", "few"),
+    ("may", "may"),
+    ("might", "may"),
+    ("could", "may"),
+    ("can", "can"),
+    ("should", "should"),
+    ("must", "must"),
+    ("would", "would"),
+    ("at", "at"),
+    ("least", "least"),
+    ("than", "than"),
+];
+
+const NUMBER_WORDS: &[(&str, &str)] = &[
+    ("one", "1"),
+    ("two", "2"),
+    ("three", "3"),
+    ("four", "4"),
+    ("five", "5"),
+    ("six", "6"),
+    ("seven", "7"),
+    ("eight", "8"),
+    ("nine", "9"),
+    ("ten", "10"),
+    ("twelve", "12"),
+    ("twenty", "20"),
+    ("thirty", "30"),
+    ("hundred", "100"),
+    ("thousand", "1000"),
+];
+
+/// Words that carry no assertion of their own; those of negation, tense and degree are noted apart.
+const FUNCTION_WORDS: &[&str] = &[
+    "a",
+    "an",
+    "the",
+    "is",
+    "are",
+    "be",
+    "been",
+    "being",
+    "am",
+    "was",
+    "were",
+    "do",
+    "does",
+    "did",
+    "has",
+    "have",
+    "had",
+    "having",
+    "will",
+    "shall",
+    "of",
+    "to",
+    "in",
+    "on",
+    "at",
+    "by",
+    "for",
+    "with",
+    "as",
+    "it",
+    "its",
+    "this",
+    "that",
+    "these",
+    "those",
+    "there",
+    "here",
+    "and",
+    "or",
+    "we",
+    "our",
+    "us",
+    "you",
+    "your",
+    "i",
+    "my",
+    "me",
+    "he",
+    "she",
+    "they",
+    "them",
+    "their",
+    "his",
+    "her",
+    "who",
+    "which",
+    "what",
+    "where",
+    "please",
+    "also",
+    "just",
+    "really",
+    "very",
+    "actually",
+    "basically",
+    "simply",
+    "quite",
+    "currently",
+    "now",
+    "note",
+    "remember",
+    "that's",
+    "it's",
+    "can",
+    "should",
+    "must",
+    "may",
+    "might",
+    "could",
+    "would",
+    "not",
+    "no",
+    "cannot",
+    "fyi",
+    "psa",
+    "til",
+    "reminder",
+    "never",
+    "all",
+    "every",
+    "each",
+    "always",
+    "into",
+    "about",
+    "than",
+    "such",
+    "any",
+    "then",
+    "so",
+    "too",
+    "get",
+    "gets",
+];
+
+/// Stems that say the same in what is kept of work.
+const SYNONYMS: &[&[&str]] = &[
+    &["use", "us", "utiliz", "utilis", "employ"],
+    &["fix", "repair", "resolv", "solv", "mend"],
+    &["error", "failur", "fault"],
+    &["start", "begin", "launch"],
+    &["delet", "remov", "eras"],
+    &["config", "configuration", "setting"],
+    &["repo", "repository"],
+    &["db", "databas"],
+    &["run", "execut", "invok"],
+    &["need", "requir"],
+    &["directory", "folder", "dir"],
+    &["doc", "documentation", "docs"],
+    &["creat", "mak"],
+    &["show", "display"],
+    &["big", "larg"],
+    &["fast", "quick"],
+    &["chang", "modify", "alter"],
+    &["env", "environment"],
+    &["app", "application"],
+    &["auth", "authentication"],
+    &["prefer", "lik", "favor", "favour"],
+    &["liv", "locat", "stor", "keep", "resid"],
+];

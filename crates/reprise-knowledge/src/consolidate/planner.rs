@@ -1,0 +1,294 @@
+//! What is known of a memory from one plan to the next: only what is new is compared with the rest.
+//!
+//! Derived, and kept by whoever plans again: without it the next plan looks through all records.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use chrono::{DateTime, NaiveDate, Utc};
+use reprise_engine::{AlikeScratch, Snapshot};
+use reprise_types::{MemoryRecord, RecordId};
+
+use super::compare::{Pair, Related, compare};
+use super::entry::{Entry, alike, end_of, is_young, speaks_for_itself};
+use super::groups::Groups;
+use super::plan::{Found, Plan};
+use super::runs::{self, RUNS_MAX, WellDone};
+
+/// Records with which a new one is compared: those whose words are most like its own.
+const NEIGHBOURS: usize = 32;
+/// From so many new records on, and this share of all, all are read at once instead of asking the
+/// index for each.
+const MANY: usize = 512;
+const MANY_SHARE: usize = 16;
+/// Records read, or pairs compared, between two looks at whether there is time left.
+const AT_A_TIME: usize = 256;
+/// Pairs in doubt that are kept in mind; more are counted.
+const DOUBTS_MAX: usize = 20_000;
+
+/// What two ids are to each other, the older first.
+type Pairs = BTreeMap<[RecordId; 2], Pair>;
+
+/// What is to be done to a memory of which nothing is known yet.
+#[must_use]
+pub fn plan(memory: &Snapshot, now: DateTime<Utc>) -> Plan {
+    Planner::default().plan(memory, now, &|| true)
+}
+
+/// See the head comment.
+#[derive(Debug, Default)]
+pub struct Planner {
+    /// Places below were read.
+    read: u32,
+    /// Places below were compared before this planner was made; what was found then is not known.
+    since: u32,
+    /// The record kept last of those that were read: another one there is another file.
+    last: Option<RecordId>,
+    /// Whether what is new is always looked up one by one, so that no look is lost to a budget.
+    stepwise: bool,
+    /// When records have had their time.
+    ends: BTreeSet<(DateTime<Utc>, RecordId)>,
+    /// The latest runs that went well.
+    well_done: VecDeque<WellDone>,
+    same: BTreeSet<(RecordId, RecordId)>,
+    doubts: Pairs,
+    doubts_more: usize,
+    contrary: Pairs,
+}
+
+impl Planner {
+    /// One that goes on where another stopped, as [`Self::through`] said, and keeps what it has
+    /// found however short the time it is given.
+    #[must_use]
+    pub fn since(place: u64) -> Self {
+        Self {
+            since: u32::try_from(place).unwrap_or(u32::MAX),
+            stepwise: true,
+            ..Self::default()
+        }
+    }
+
+    /// Up to which place of the log all records are compared with those before them.
+    #[must_use]
+    pub fn through(&self) -> u64 {
+        self.read.max(self.since).into()
+    }
+
+    /// What is to be done, for as long as there is time; what was not looked at is looked at next.
+    pub fn plan(
+        &mut self,
+        memory: &Snapshot,
+        now: DateTime<Utc>,
+        go_on: &dyn Fn() -> bool,
+    ) -> Plan {
+        let is_same_file = self.last.is_none_or(|last| {
+            let at = self.read.checked_sub(1).and_then(|at| memory.id_at(at));
+            at == Some(last)
+        });
+        if !is_same_file || self.since > memory.places() {
+            *self = Self {
+                stepwise: self.stepwise,
+                ..Self::default()
+            };
+        }
+        let first = self.read.max(self.since);
+        let (all, new) = (
+            memory.places() as usize,
+            memory.places().abs_diff(first) as usize,
+        );
+        let done = if !self.stepwise && new > MANY.max(all / MANY_SHARE) {
+            self.read_all(memory, first, go_on)
+        } else {
+            self.read_new(memory, go_on)
+        };
+        let mut plan = Plan {
+            cut: done.is_none(),
+            ..Plan::default()
+        };
+        self.end(memory, now, &mut plan);
+        let found = self.found(memory);
+        plan.follow(memory, found);
+        self.well_done.retain(|run| memory.is_live(run.id));
+        let runs = self.well_done.iter().cloned().collect();
+        plan.distilled.extend(runs::recurring(memory, runs));
+        plan
+    }
+
+    /// Reads what is new, and compares each record with those that its words lead to.
+    fn read_new(&mut self, memory: &Snapshot, go_on: &dyn Fn() -> bool) -> Option<()> {
+        let mut scratch = AlikeScratch::default();
+        for place in self.read..memory.places() {
+            if (place >= self.since || place.is_multiple_of(AT_A_TIME as u32)) && !go_on() {
+                return None;
+            }
+            if let Some(Ok(record)) = memory.at(place) {
+                self.note(&record);
+                let entry = Entry::of(record).filter(|_| place >= self.since);
+                let entry = entry.into_iter();
+                let found = entry.flat_map(|entry| neighbours(memory, &entry, &mut scratch));
+                for (one, other, related) in found.collect::<Vec<_>>() {
+                    self.keep(one, other, related);
+                }
+            }
+            self.read = place + 1;
+            self.last = memory.id_at(place);
+        }
+        Some(())
+    }
+
+    /// Reads all records, and compares those that are alike where one is kept at `first` or later.
+    fn read_all(&mut self, memory: &Snapshot, first: u32, go_on: &dyn Fn() -> bool) -> Option<()> {
+        let mut entries: Vec<(u32, Entry)> = Vec::new();
+        let places = memory.places();
+        for place in 0..places {
+            if (place as usize).is_multiple_of(AT_A_TIME) && !go_on() {
+                return None;
+            }
+            if let Some(Ok(record)) = memory.at(place) {
+                self.note(&record);
+                entries.extend(Entry::of(record).map(|entry| (place, entry)));
+            }
+        }
+        let mut groups = Groups::new(entries.len());
+        self.join_copies(memory, &entries, &mut groups);
+        let roots = (0..entries.len()).filter(|place| groups.root(*place) == *place);
+        let roots: Vec<usize> = roots.collect();
+        let compared = roots.iter().filter_map(|root| Some(&entries.get(*root)?.1));
+        let pairs = alike(&compared.collect::<Vec<_>>(), go_on)?;
+        for (number, (one, other)) in pairs.into_iter().enumerate() {
+            if number.is_multiple_of(AT_A_TIME) && !go_on() {
+                return None;
+            }
+            let ends = roots.get(one as usize).zip(roots.get(other as usize));
+            let Some((&a, &b)) = ends else {
+                continue;
+            };
+            let Some(((place, one), (beside, other))) = entries.get(a).zip(entries.get(b)) else {
+                continue;
+            };
+            let is_new = *place.max(beside) >= first;
+            if is_new
+                && groups.root(a) != groups.root(b)
+                && let Some(related) = compare(memory, one, other)
+            {
+                if related == Related::Same {
+                    groups.join(a, b);
+                }
+                self.keep(one.id, other.id, related);
+            }
+        }
+        self.read = places;
+        self.last = places.checked_sub(1).and_then(|at| memory.id_at(at));
+        Some(())
+    }
+
+    /// Texts that are the same to the last byte, whatever their length.
+    fn join_copies(&mut self, memory: &Snapshot, entries: &[(u32, Entry)], groups: &mut Groups) {
+        let mut by_hash: BTreeMap<(u128, &str, &str), Vec<usize>> = BTreeMap::new();
+        for (place, (_, entry)) in entries.iter().enumerate() {
+            let key = (entry.hash, entry.scope.as_str(), entry.form.as_str());
+            by_hash.entry(key).or_default().push(place);
+        }
+        for places in by_hash.values().filter(|places| places.len() > 1) {
+            let mut copies = places
+                .iter()
+                .filter_map(|place| Some((*place, &entries.get(*place)?.1)));
+            let Some((first, one)) = copies.next() else {
+                continue;
+            };
+            for (place, other) in copies {
+                let copy = one.is_copy_of(other) && one.is_tagged_like(other);
+                if copy && !memory.are_apart(one.id, other.id) {
+                    groups.join(first, place);
+                    self.keep(one.id, other.id, Related::Same);
+                }
+            }
+        }
+    }
+
+    /// Keeps what is known of a record by itself.
+    fn note(&mut self, record: &MemoryRecord) {
+        let end = end_of(record);
+        self.ends.extend(end.map(|end| (end, record.id)));
+        let known = self.well_done.iter().any(|run| run.id == record.id);
+        if let Some(run) = WellDone::of(record).filter(|_| !known) {
+            if self.well_done.len() >= RUNS_MAX {
+                self.well_done.pop_front();
+            }
+            self.well_done.push_back(run);
+        }
+    }
+
+    fn keep(&mut self, one: RecordId, other: RecordId, related: Related) {
+        match related {
+            Related::Same => {
+                self.same.insert((one.min(other), one.max(other)));
+            }
+            Related::Contrary(pair) => {
+                self.contrary.insert(pair.pair, pair);
+            }
+            Related::Doubt(pair) if self.doubts.len() < DOUBTS_MAX => {
+                self.doubts.insert(pair.pair, pair);
+            }
+            Related::Doubt(_) => self.doubts_more += 1,
+        }
+    }
+
+    /// What had its time: to be put away, or kept for what speaks for it.
+    fn end(&mut self, memory: &Snapshot, now: DateTime<Utc>, plan: &mut Plan) {
+        self.ends.retain(|(_, id)| memory.is_live(*id));
+        let over = self.ends.iter().take_while(|(end, _)| *end <= now);
+        let over = over.filter(|(_, id)| !memory.are_apart(*id, *id));
+        let over: Vec<MemoryRecord> = over.filter_map(|(_, id)| memory.get(*id)?.ok()).collect();
+        let active: BTreeSet<NaiveDate> = match over.len() {
+            0 => BTreeSet::new(),
+            _ => memory.kept_at().map(|at| at.date_naive()).collect(),
+        };
+        for record in over.iter().filter(|record| !is_young(record, &active)) {
+            if speaks_for_itself(memory, record) {
+                plan.promoted.push(record.id);
+            } else {
+                plan.purged.push(record.id);
+            }
+        }
+        plan.promoted.sort_unstable();
+        plan.purged.sort_unstable();
+    }
+
+    /// What was found and still holds.
+    fn found(&mut self, memory: &Snapshot) -> Found {
+        let holds = |one: RecordId, other: RecordId| {
+            memory.is_live(one) && memory.is_live(other) && !memory.are_apart(one, other)
+        };
+        self.same.retain(|(one, other)| holds(*one, *other));
+        self.doubts.retain(|[one, other], _| holds(*one, *other));
+        self.contrary.retain(|[one, other], _| holds(*one, *other));
+        Found {
+            same: self.same.iter().copied().collect(),
+            review: self.doubts.values().cloned().collect(),
+            review_more: self.doubts_more,
+            contradictions: self.contrary.values().cloned().collect(),
+        }
+    }
+}
+
+/// What the records that a text's words lead to are to it.
+fn neighbours(
+    memory: &Snapshot,
+    entry: &Entry,
+    scratch: &mut AlikeScratch,
+) -> Vec<(RecordId, RecordId, Related)> {
+    let found = alike_to(memory, entry, scratch).into_iter();
+    found
+        .filter_map(|other| Some((entry.id, other.id, compare(memory, entry, &other)?)))
+        .collect()
+}
+
+/// The records that a text's words lead to, best first.
+pub(super) fn alike_to(memory: &Snapshot, entry: &Entry, scratch: &mut AlikeScratch) -> Vec<Entry> {
+    let found = memory.alike(&entry.text, NEIGHBOURS, scratch);
+    let others = found.iter().filter_map(|(place, _)| {
+        let record = memory.at(*place)?.ok()?;
+        Entry::of(record).filter(|other| other.id != entry.id)
+    });
+    others.collect()
+}

@@ -1,0 +1,107 @@
+//! A text in tokens, each in one spelling where a thing is written in two: marks, hyphens, times,
+//! measures glued to their numbers. Pure.
+
+/// One token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Token {
+    /// Without the marks around it.
+    pub(super) written: String,
+    pub(super) ends_clause: bool,
+    pub(super) ends_sentence: bool,
+}
+
+pub(super) fn of(text: &str) -> Vec<Token> {
+    let text = text.replace('\u{2019}', "'");
+    let mut tokens: Vec<Token> = Vec::new();
+    for raw in text.split_whitespace() {
+        let ends_clause = raw.ends_with([',', ';', '.', ':', '!', '?']);
+        let ends_sentence = raw.ends_with(['.', '!', '?', ':']);
+        let written = bare(raw);
+        // `9:30 am` is one thing.
+        let half = match written.to_lowercase().as_str() {
+            "am" | "a.m" => Some(0),
+            "pm" | "p.m" => Some(12),
+            _ => None,
+        };
+        if let (Some(half), Some(last)) = (half, tokens.last_mut())
+            && let Some(time) = time_of(&last.written, Some(half))
+        {
+            (last.written, last.ends_clause, last.ends_sentence) =
+                (time, ends_clause, ends_sentence);
+            continue;
+        }
+        let parts = parts_of(written);
+        let count = parts.len();
+        for (at, part) in parts.into_iter().enumerate() {
+            let last = at + 1 == count;
+            tokens.push(Token {
+                written: part,
+                ends_clause: ends_clause && last,
+                ends_sentence: ends_sentence && last,
+            });
+        }
+    }
+    tokens
+}
+
+/// A token without the marks around it.
+fn bare(token: &str) -> &str {
+    const AROUND: &[char] = &[
+        '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', '*',
+    ];
+    token.trim_matches(AROUND)
+}
+
+fn parts_of(written: &str) -> Vec<String> {
+    let lower = written.to_lowercase();
+    let glued = ["am", "pm"].iter().find_map(|half| {
+        let hour = lower.strip_suffix(half)?;
+        time_of(hour, Some(if *half == "pm" { 12 } else { 0 }))
+    });
+    if let Some(time) = glued.or_else(|| time_of(written, None)) {
+        return vec![time];
+    }
+    // `can't` and `cannot` are `can not`.
+    let denied = match lower.as_str() {
+        "won't" => Some("will"),
+        "can't" | "cannot" => Some("can"),
+        "shan't" => Some("shall"),
+        _ => lower.strip_suffix("n't"),
+    };
+    if let Some(verb) = denied {
+        return vec![verb.to_owned(), "not".to_owned()];
+    }
+    // `read-only` is `read only`; a flag and a name are what they are.
+    let is_word = |part: &str| part.len() > 1 && part.bytes().all(|b| b.is_ascii_lowercase());
+    if written.contains('-') && written.split('-').all(is_word) {
+        return written.split('-').map(str::to_owned).collect();
+    }
+    // `30s` is `30 s`.
+    let digits = written.len()
+        - written
+            .trim_start_matches(|c: char| c.is_ascii_digit())
+            .len();
+    let (number, unit) = written.split_at(digits);
+    const GLUED: [&str; 10] = ["ms", "s", "min", "h", "KB", "MB", "GB", "TB", "km", "kg"];
+    if digits > 0 && GLUED.contains(&unit) {
+        return vec![number.to_owned(), unit.to_owned()];
+    }
+    vec![written.to_owned()]
+}
+
+/// A time of day as hours and minutes; `half` is what `am` or `pm` adds. Without either only what
+/// is written with a colon is one.
+fn time_of(written: &str, half: Option<u32>) -> Option<String> {
+    let (hour, minute) = match written.split_once(':') {
+        Some((hour, minute)) if minute.len() == 2 => (hour, minute.parse::<u32>().ok()?),
+        None if half.is_some() => (written, 0),
+        _ => return None,
+    };
+    let hour = hour.parse::<u32>().ok().filter(|hour| *hour < 24)?;
+    let hour = match half {
+        Some(_) if hour > 12 || hour == 0 => return None,
+        Some(half) => hour % 12 + half,
+        None => hour,
+    };
+    (minute < 60).then(|| format!("{hour:02}:{minute:02}"))
+}

@@ -1,0 +1,137 @@
+//! The sets that the rules were not written by: other subjects, other sentences, pairs that stand
+//! far apart. The first of them showed what to change; the second is for judging.
+
+use std::collections::BTreeMap;
+
+use super::labels::Labels;
+use crate::cli::bench::names::{CITIES, GIVEN, one, person, thing};
+
+/// Kind, what the pair turns on, one text, the other.
+pub(super) const SECOND: &str = include_str!("second.txt");
+pub(super) const HELD_BACK: &str = include_str!("held_back.txt");
+/// Of twenty pairs, so many are of each kind.
+const MIX: [(&str, usize); 4] = [("same", 4), ("apart", 5), ("contrary", 2), ("alone", 9)];
+
+const DATES: &[&str] = &[
+    "3 March",
+    "14 April",
+    "9 May",
+    "21 June",
+    "30 July",
+    "2 August",
+    "17 September",
+    "11 October",
+    "25 November",
+    "8 December",
+    "19 January",
+    "6 February",
+];
+const FILES: &[&str] = &[
+    "settings.toml",
+    "limits.yaml",
+    "routes.json",
+    "main.py",
+    "server.ts",
+    "worker.go",
+    "parse.rs",
+    "schema.sql",
+    "deploy.sh",
+    "layout.css",
+    "mailer.rb",
+    "queue.ex",
+];
+
+/// The texts in the order in which they are kept, and what they are to each other.
+pub(super) fn corpus(set: &str, records: usize) -> (Vec<String>, Labels) {
+    let mut lines: BTreeMap<&str, Vec<[&str; 3]>> = BTreeMap::new();
+    for line in set.lines().filter(|line| !line.starts_with('#')) {
+        let mut fields = line.split('\t');
+        let kind = fields.next().unwrap_or_default();
+        let mut next = || fields.next().unwrap_or_default();
+        let rest = [next(), next(), next()];
+        lines.entry(kind).or_default().push(rest);
+    }
+    let wheel = MIX.iter().flat_map(|(kind, count)| vec![*kind; *count]);
+    let wheel: Vec<&str> = wheel.collect();
+    let mut used: BTreeMap<&str, usize> = BTreeMap::new();
+    // Each text with the number of its pair; the second of a pair stands anywhere behind the first.
+    let mut placed: Vec<(u64, usize, String)> = Vec::with_capacity(records);
+    let mut kinds: Vec<[&str; 2]> = Vec::new();
+    let mut pair = 0;
+    while placed.len() + 2 <= records {
+        let Some(kind) = wheel.get(pair % wheel.len()) else {
+            break;
+        };
+        let turn = used.entry(kind).or_default();
+        let of_kind = lines.get(kind).map_or(&[][..], Vec::as_slice);
+        let Some([what, one, other]) = of_kind.get(*turn % of_kind.len().max(1)) else {
+            break;
+        };
+        *turn += 1;
+        kinds.push([kind, what]);
+        let (a, b) = (shuffled(2 * pair), shuffled(2 * pair + 1));
+        placed.push((a.min(b), pair, filled(one, pair)));
+        if !other.is_empty() {
+            placed.push((a.max(b), pair, filled(other, pair)));
+        }
+        pair += 1;
+    }
+    placed.sort();
+    let mut labels = Labels::default();
+    let mut first: BTreeMap<usize, usize> = BTreeMap::new();
+    for (place, (_, pair, _)) in placed.iter().enumerate() {
+        let Some(before) = first.insert(*pair, place) else {
+            continue;
+        };
+        let ends = (before, place);
+        let [kind, what] = kinds.get(*pair).copied().unwrap_or_default();
+        let set = match kind {
+            "same" => Some(&mut labels.same),
+            "contrary" => Some(&mut labels.contrary),
+            _ => None,
+        };
+        set.into_iter().for_each(|set| {
+            set.insert(ends);
+        });
+        labels.kinds.insert(ends, format!("{kind}: {what}"));
+    }
+    let texts = placed.into_iter().map(|(_, _, text)| text);
+    (texts.collect(), labels)
+}
+
+fn filled(template: &str, pair: usize) -> String {
+    let (n, m) = (pair % 7 + 2, pair % 7 + 2 + pair % 5 + 1);
+    let version = |minor: usize| format!("v{}.{minor}.{}", pair % 4 + 1, pair % 9);
+    let (small, large) = (pair % 30, pair % 30 + 1);
+    let parts = [
+        ("{s}", thing(2 * pair)),
+        ("{o}", thing(2 * pair + 1)),
+        ("{a}", person(2 * pair)),
+        ("{b}", person(2 * pair + 1)),
+        ("{n}", n.to_string()),
+        ("{m}", m.to_string()),
+        ("{x}", one(GIVEN, pair).to_owned()),
+        ("{y}", one(GIVEN, pair + 1 + pair % 11).to_owned()),
+        ("{c}", one(CITIES, pair).to_owned()),
+        ("{k}", one(CITIES, pair + 1 + pair % 7).to_owned()),
+        ("{d}", one(DATES, pair).to_owned()),
+        ("{e}", one(DATES, pair + 1 + pair % 5).to_owned()),
+        ("{v}", version(small)),
+        ("{w}", version(large)),
+        ("{f}", one(FILES, pair).to_owned()),
+        ("{g}", one(FILES, pair + 1 + pair % 5).to_owned()),
+    ];
+    let mut text = template.to_owned();
+    for (mark, part) in parts {
+        text = text.replace(mark, &part);
+    }
+    text.replace("\\n", "\n")
+}
+
+/// A place in the order of all, by a number.
+fn shuffled(number: usize) -> u64 {
+    let mut x = (number as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

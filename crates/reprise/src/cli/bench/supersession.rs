@@ -1,0 +1,192 @@
+//! Whether a correction stands above what it corrects, and whether the past still knows the other:
+//! pairs of facts with the real model, in one memory, asked for in other words.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_engine::{Engine, EngineOptions, Snapshot};
+use reprise_store::RealDisk;
+use reprise_types::{
+    Clock, Embedder, Embedding, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest,
+    RecordId, SystemClock, WriteOutcome,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use super::facts::{FACTS, Said};
+use crate::cli::store::DIMENSIONS;
+use crate::cli::{Context, model};
+use crate::exit::Exit;
+
+const TOP: usize = 10;
+
+/// How a correction is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Manner {
+    /// It names what it corrects.
+    Supersedes,
+    /// It was kept like anything else, and a review said that the newer holds.
+    Reviewed,
+    /// It was kept like anything else, and nobody said more: told for comparison, for memory has
+    /// two facts then.
+    Unsaid,
+}
+
+impl Manner {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Supersedes => "supersedes",
+            Self::Reviewed => "reviewed",
+            Self::Unsaid => "unsaid",
+        }
+    }
+}
+
+/// Of all pairs, how many.
+#[derive(Debug, Serialize)]
+struct Figures {
+    manner: Manner,
+    pairs: usize,
+    /// The correction is among the first ten, and what it corrects is not above it.
+    above: usize,
+    /// What it corrects is not among the first ten at all.
+    alone: usize,
+    /// A question about the time before finds what held then, and not the correction.
+    past: usize,
+}
+
+/// A fact, its correction, and the question that both answer.
+struct Pair {
+    old: RecordId,
+    new: RecordId,
+    question: (String, Vec<f32>),
+}
+
+pub(super) fn run(context: &Context, pairs: usize) -> anyhow::Result<Exit> {
+    let factory = model::factory(context).context("this bench needs the model")?;
+    let mut embedder = factory.open()?;
+    let mut exit = Exit::Success;
+    let mut out = anstream::stdout().lock();
+    for manner in [Manner::Supersedes, Manner::Reviewed, Manner::Unsaid] {
+        let figures = measured(embedder.as_mut(), manner, pairs)?;
+        let above = manner == Manner::Unsaid || figures.above == pairs;
+        if !above || figures.past < pairs {
+            exit = Exit::Refused;
+        }
+        if context.json {
+            writeln!(out, "{}", json!(figures))?;
+        } else {
+            writeln!(
+                out,
+                "{:<12} above {} of {pairs}, alone {}, as of before {}",
+                manner.name(),
+                figures.above,
+                figures.alone,
+                figures.past
+            )?;
+        }
+    }
+    Ok(exit)
+}
+
+fn measured(embedder: &mut dyn Embedder, manner: Manner, pairs: usize) -> anyhow::Result<Figures> {
+    let folder = tempfile::tempdir()?;
+    let before = SystemClock.now() - TimeDelta::days(60);
+    let mut options = EngineOptions::new(DIMENSIONS, 7, before);
+    options.create = true;
+    let path = folder.path().join("memory.rvf");
+    let (mut engine, _) = Engine::open(Arc::new(RealDisk), &path, &options)?;
+    let (mut old, mut questions) = (Vec::new(), Vec::new());
+    for pair in 0..pairs {
+        let said = said(pair, 0);
+        old.push(keep(&mut engine, embedder, &said, None, at(before, pair))?);
+        let vector = embedder.embed(&said.question)?;
+        questions.push((said.question, vector));
+    }
+    let between = at(before, pairs);
+    let later = between + TimeDelta::days(30);
+    let mut made: Vec<Pair> = Vec::new();
+    for (pair, (old, question)) in old.into_iter().zip(questions).enumerate() {
+        let corrects = (manner == Manner::Supersedes).then_some(old);
+        let now = at(later, pair);
+        let new = keep(&mut engine, embedder, &said(pair, 1), corrects, now)?;
+        if manner == Manner::Reviewed {
+            engine.retire(&[(old, new)], now)?;
+        }
+        made.push(Pair { old, new, question });
+    }
+    let memory = engine.snapshot();
+    let mut figures = Figures {
+        manner,
+        pairs,
+        above: 0,
+        alone: 0,
+        past: 0,
+    };
+    let space = embedder.space().clone();
+    for pair in &made {
+        let now = found(&memory, &space, &pair.question, None);
+        let place = |id: RecordId| now.iter().position(|found| *found == id);
+        let (new, old) = (place(pair.new), place(pair.old));
+        let above = new.is_some_and(|new| old.is_none_or(|old| new < old));
+        figures.above += usize::from(above);
+        figures.alone += usize::from(above && old.is_none());
+        let then = found(&memory, &space, &pair.question, Some(between));
+        let past = then.contains(&pair.old) && !then.contains(&pair.new);
+        figures.past += usize::from(past);
+    }
+    Ok(figures)
+}
+
+/// What is said of pair number `pair` at first, and what later.
+fn said(pair: usize, time: usize) -> Said {
+    let [form, ..] = &FACTS;
+    FACTS
+        .get(pair % FACTS.len())
+        .unwrap_or(form)
+        .said(pair * 7, pair + time)
+}
+
+fn at(begin: DateTime<Utc>, pair: usize) -> DateTime<Utc> {
+    begin + TimeDelta::minutes(i64::try_from(pair).unwrap_or_default())
+}
+
+fn keep(
+    engine: &mut Engine,
+    embedder: &mut dyn Embedder,
+    said: &Said,
+    supersedes: Option<RecordId>,
+    now: DateTime<Utc>,
+) -> anyhow::Result<RecordId> {
+    let vector = embedder.embed(&said.text)?;
+    let mut record = NewRecord::new(
+        said.text.clone(),
+        MemorySource::UserInput,
+        MemoryKind::Finding,
+    );
+    record.embedding = Some(Embedding::new(embedder.space().clone(), vector));
+    record.supersedes = supersedes;
+    record.timestamp = Some(now);
+    match engine.observe(vec![record], None, now)?.first() {
+        Some(WriteOutcome::Inserted { id }) => Ok(*id),
+        other => anyhow::bail!("a fact was not kept: {other:?}"),
+    }
+}
+
+fn found(
+    memory: &Snapshot,
+    space: &reprise_types::EmbeddingSpace,
+    (question, vector): &(String, Vec<f32>),
+    as_of: Option<DateTime<Utc>>,
+) -> Vec<RecordId> {
+    let mut request = RecallRequest::new(question.clone());
+    request.top_k = TOP;
+    request.as_of = as_of;
+    let learner = memory.learner();
+    let id = RecallId::from_u128(1);
+    let answer = memory.recall(&request, Some((space, vector)), id, learner.as_ref());
+    answer.results.iter().map(|one| one.record.id).collect()
+}

@@ -1,0 +1,371 @@
+//! A memory that is left alone for a year: what its file and its memory come to, and whether what
+//! was said lately is found as well as in the first month.
+//!
+//! A day is worked through as an agent would: mostly routine, a quarter scratch that has its time,
+//! a quarter things that happen once, some facts, some corrections. At its end the memory is
+//! tended, and compacted where that is due. A text that comes again is embedded once.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context as _;
+use chrono::{DateTime, TimeDelta, Utc};
+use reprise_engine::{Engine, EngineOptions};
+use reprise_knowledge::{Planner, carry_out};
+use reprise_store::RealDisk;
+use reprise_types::{
+    Embedder, Embedding, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest, RecordId,
+    Retention, WriteOutcome, parse_timestamp,
+};
+use serde::Serialize;
+use serde_json::json;
+
+use super::corpus::Dice;
+use super::facts::{EVENTS, FACTS, Form, Said};
+use super::figures::resident_bytes;
+use super::names::thing;
+use crate::cli::store::DIMENSIONS;
+use crate::cli::{Context, model};
+use crate::exit::Exit;
+use crate::terminal;
+
+/// Days after which figures are taken, and the last one.
+const MARKS: [usize; 4] = [30, 90, 180, 365];
+/// Fresh is what was said in so many days.
+const FRESH_DAYS: usize = 7;
+/// Questions of a mark.
+const QUESTIONS: usize = 200;
+const TOP: usize = 10;
+/// For so long scratch is kept.
+const SCRATCH_SECONDS: u32 = 7 * 24 * 3_600;
+/// Things that routine is about.
+const ROUTINE_THINGS: u64 = 60;
+const ROUTINE: [&str; 8] = [
+    "Ran the tests of the {s}, all pass",
+    "Pulled main and rebuilt the {s}",
+    "Looked through the open issues of the {s}",
+    "Formatted and linted the {s}",
+    "Deployed the {s} to staging",
+    "Answered a review of the {s}",
+    "Updated the dependencies of the {s}",
+    "Checked the dashboards of the {s}, nothing unusual",
+];
+/// Things are far apart in the order of their names.
+const STRIDE: usize = 7_919;
+
+/// The figures after a day.
+#[derive(Debug, Clone, Default, Serialize)]
+struct Mark {
+    day: usize,
+    /// Events that came until then.
+    events: usize,
+    /// Records that answer.
+    live: u32,
+    file_bytes: u64,
+    index_bytes: usize,
+    resident_bytes: u64,
+    /// Of fresh questions, each with one record that answers it.
+    ndcg: f64,
+    /// How long it took to tend the memory on that day, in seconds.
+    tended_s: f64,
+    /// The longest day of all until then.
+    tended_s_max: f64,
+    merged: usize,
+    purged: usize,
+    compactions: usize,
+}
+
+/// What somebody may ask for.
+struct Answer {
+    day: usize,
+    id: RecordId,
+    question: String,
+    /// Which fact, and with which value; `None` for what happened once.
+    fact: Option<(usize, usize)>,
+}
+
+/// Where records and questions get their vectors.
+struct Vectors {
+    embedder: Option<Box<dyn Embedder>>,
+    /// Of texts that come again.
+    seen: BTreeMap<String, Vec<f32>>,
+}
+
+pub(super) fn run(context: &Context, days: usize, events: usize) -> anyhow::Result<Exit> {
+    let factory = model::factory(context).context("this bench needs the model")?;
+    let embedder = Some(factory.open()?);
+    let mut out = anstream::stdout().lock();
+    let mut said = Ok(());
+    simulated(days, events, embedder, |mark| {
+        if said.is_ok() {
+            said = if context.json {
+                writeln!(out, "{}", json!(mark))
+            } else {
+                writeln!(out, "{}", row(mark))
+            };
+        }
+    })?;
+    said?;
+    Ok(Exit::Success)
+}
+
+fn row(mark: &Mark) -> String {
+    format!(
+        "day {:3}: {} events, {} live, file {}, index {}, resident {}, nDCG@10 {:.4}, tended in \
+         {:.2} s (longest {:.2} s), {} merged, {} purged, {} compactions",
+        mark.day,
+        mark.events,
+        mark.live,
+        terminal::bytes(mark.file_bytes),
+        terminal::bytes(mark.index_bytes as u64),
+        terminal::bytes(mark.resident_bytes),
+        mark.ndcg,
+        mark.tended_s,
+        mark.tended_s_max,
+        mark.merged,
+        mark.purged,
+        mark.compactions
+    )
+}
+
+/// Works through the days; answers every mark, and tells it as it is taken.
+fn simulated(
+    days: usize,
+    events: usize,
+    embedder: Option<Box<dyn Embedder>>,
+    mut tell: impl FnMut(&Mark),
+) -> anyhow::Result<Vec<Mark>> {
+    let folder = tempfile::tempdir()?;
+    let begin = parse_timestamp("2025-01-01T08:00:00Z")?;
+    let mut options = EngineOptions::new(DIMENSIONS, 7, begin);
+    options.create = true;
+    let path = folder.path().join("memory.rvf");
+    let (mut engine, _) = Engine::open(Arc::new(RealDisk), &path, &options)?;
+    let mut vectors = Vectors {
+        embedder,
+        seen: BTreeMap::new(),
+    };
+    let (mut planner, mut dice) = (Planner::since(0), Dice(365));
+    let mut answers: Vec<Answer> = Vec::new();
+    let mut mark = Mark::default();
+    let mut marks = Vec::new();
+    for day in 1..=days {
+        let morning = begin + TimeDelta::days(i64::try_from(day)?);
+        work(
+            &mut engine,
+            &mut vectors,
+            &mut dice,
+            &mut answers,
+            (day, events),
+            morning,
+        )?;
+        mark.events += events;
+        let night = morning + TimeDelta::hours(14);
+        let begun = Instant::now();
+        let plan = planner.plan(&engine.snapshot(), night, &|| true);
+        mark.merged += plan
+            .merged
+            .iter()
+            .map(|merge| merge.gone.len())
+            .sum::<usize>();
+        mark.purged += plan.purged.len();
+        carry_out(&mut engine, plan, night)?;
+        mark.tended_s = begun.elapsed().as_secs_f64();
+        mark.tended_s_max = mark.tended_s_max.max(mark.tended_s);
+        engine.checkpoint_if_due()?;
+        if engine.is_compaction_due() {
+            engine.compact()?;
+            mark.compactions += 1;
+        }
+        if MARKS.contains(&day) || day == days {
+            mark.day = day;
+            let stats = engine.stats();
+            (mark.live, mark.file_bytes) = (stats.live, stats.file_bytes);
+            mark.index_bytes = engine.snapshot().memory_bytes();
+            mark.resident_bytes = resident_bytes();
+            mark.ndcg = asked(&engine, &mut vectors, &answers, day)?;
+            tell(&mark);
+            marks.push(mark.clone());
+        }
+    }
+    Ok(marks)
+}
+
+/// What comes on a day, an hour's worth at a time.
+fn work(
+    engine: &mut Engine,
+    vectors: &mut Vectors,
+    dice: &mut Dice,
+    answers: &mut Vec<Answer>,
+    (day, events): (usize, usize),
+    morning: DateTime<Utc>,
+) -> anyhow::Result<()> {
+    for event in 0..events {
+        let minutes = event * 600 / events.max(1);
+        let now = morning + TimeDelta::minutes(i64::try_from(minutes)?);
+        let number = day * events + event;
+        let share = dice.roll() % 100;
+        let mut asked = None;
+        let mut record = match share {
+            0..40 => {
+                let about = usize::try_from(dice.roll() % ROUTINE_THINGS)?;
+                let form = usize::try_from(dice.roll())? % ROUTINE.len();
+                let form = ROUTINE.get(form).copied().unwrap_or_default();
+                said(
+                    form.replace("{s}", &thing(about * STRIDE)),
+                    MemoryKind::Episode,
+                )
+            }
+            40..65 => {
+                let text = format!(
+                    "build {number} of the {} took {} ms and left {} warnings",
+                    thing(number * STRIDE),
+                    dice.roll() % 90_000,
+                    dice.roll() % 40
+                );
+                let mut record = said(text, MemoryKind::Episode);
+                record.retention = Retention::Scratch {
+                    ttl_seconds: SCRATCH_SECONDS,
+                };
+                record
+            }
+            65..90 => {
+                let said_now = form(&EVENTS, number).said(number * STRIDE, number);
+                let record = said(said_now.text.clone(), MemoryKind::Episode);
+                asked = Some((said_now, None, None));
+                record
+            }
+            90..98 => {
+                let said_now = form(&FACTS, number).said(number * STRIDE, number);
+                let record = said(said_now.text.clone(), MemoryKind::Finding);
+                asked = Some((said_now, Some((number, number)), None));
+                record
+            }
+            _ => {
+                let facts = answers.iter().enumerate().rev();
+                let mut facts = facts.filter(|(_, answer)| answer.fact.is_some());
+                let back = usize::try_from(dice.roll() % 120)?;
+                let Some((place, (fact, value))) = facts
+                    .nth(back)
+                    .and_then(|(place, answer)| Some((place, answer.fact?)))
+                else {
+                    continue;
+                };
+                let said_now = form(&FACTS, fact).said(fact * STRIDE, value + 1);
+                let mut record = said(said_now.text.clone(), MemoryKind::Finding);
+                record.supersedes = answers.get(place).map(|answer| answer.id);
+                asked = Some((said_now, Some((fact, value + 1)), Some(place)));
+                record
+            }
+        };
+        record.session_id = format!("day-{day}-{}", event * 8 / events.max(1));
+        record.timestamp = Some(now);
+        record.embedding = vectors.of_record(&record.text, share < 40)?;
+        let kept = engine.observe(vec![record], None, now)?;
+        let Some(WriteOutcome::Inserted { id }) = kept.first() else {
+            anyhow::bail!("an event was not kept: {kept:?}");
+        };
+        if let Some((Said { question, .. }, fact, replaces)) = asked {
+            let answer = Answer {
+                day,
+                id: *id,
+                question,
+                fact,
+            };
+            match replaces.and_then(|place| answers.get_mut(place)) {
+                Some(old) => *old = answer,
+                None => answers.push(answer),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn form(forms: &[Form; 10], number: usize) -> &Form {
+    let [first, ..] = forms;
+    forms.get(number % forms.len()).unwrap_or(first)
+}
+
+fn said(text: String, kind: MemoryKind) -> NewRecord {
+    NewRecord::new(text, MemorySource::WorkerResult, kind)
+}
+
+/// nDCG of the first ten places over fresh questions.
+fn asked(
+    engine: &Engine,
+    vectors: &mut Vectors,
+    answers: &[Answer],
+    day: usize,
+) -> anyhow::Result<f64> {
+    let memory = engine.snapshot();
+    let fresh = answers
+        .iter()
+        .filter(|answer| answer.day + FRESH_DAYS > day);
+    let fresh: Vec<&Answer> = fresh.collect();
+    let step = fresh.len().div_ceil(QUESTIONS).max(1);
+    let (mut questions, mut gained) = (0_usize, 0.0);
+    for answer in fresh.iter().step_by(step) {
+        let mut request = RecallRequest::new(answer.question.clone());
+        request.top_k = TOP;
+        let vector = vectors.of_question(&answer.question)?;
+        let space = vectors.embedder.as_ref().map(|embedder| embedder.space());
+        let query = space.zip(vector.as_deref());
+        let learner = memory.learner();
+        let found = memory.recall(&request, query, RecallId::from_u128(1), learner.as_ref());
+        // A copy answers for what it says, too.
+        let wanted = memory.current(answer.id);
+        let mut places = found.results.iter();
+        let place = places.position(|one| Some(one.record.id) == wanted);
+        questions += 1;
+        gained += place.map_or(0.0, |place| 1.0 / ((place + 2) as f64).log2());
+    }
+    Ok(gained / questions.max(1) as f64)
+}
+
+impl Vectors {
+    fn of_record(&mut self, text: &str, comes_again: bool) -> anyhow::Result<Option<Embedding>> {
+        let Some(embedder) = &mut self.embedder else {
+            return Ok(None);
+        };
+        let space = embedder.space().clone();
+        if let Some(seen) = self.seen.get(text) {
+            return Ok(Some(Embedding::new(space, seen.clone())));
+        }
+        let vector = embedder.embed(text)?;
+        if comes_again {
+            self.seen.insert(text.to_owned(), vector.clone());
+        }
+        Ok(Some(Embedding::new(space, vector)))
+    }
+
+    fn of_question(&mut self, text: &str) -> anyhow::Result<Option<Vec<f32>>> {
+        let embedder = self.embedder.as_mut();
+        Ok(embedder.map(|embedder| embedder.embed(text)).transpose()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By words alone: the model has its own tests, and a bench.
+    #[test]
+    fn a_month_and_a_half_leaves_memory_as_sharp_as_a_month() {
+        let marks = simulated(45, 40, None, |_| ()).unwrap();
+        let [month, end] = &marks[..] else {
+            panic!("{marks:#?}");
+        };
+        assert_eq!((month.day, end.day), (30, 45));
+        assert!(
+            month.ndcg > 0.5 && end.ndcg >= month.ndcg - 0.02,
+            "{marks:#?}"
+        );
+        assert!(end.merged > 0 && end.purged > 0, "{marks:#?}");
+        // Routine and scratch leave: what answers is what was said once, and a week of scratch.
+        assert!((end.live as usize) * 3 < end.events * 2, "{marks:#?}");
+        let bytes = |mark: &Mark| mark.file_bytes as f64 / mark.events as f64;
+        assert!(bytes(end) <= bytes(month) * 1.2, "{marks:#?}");
+    }
+}
