@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
-use reprise_types::{Annotation, Link, RecordId, Related, normal_tag, normal_tags};
+use reprise_types::{Annotation, Link, MemoryFilter, RecordId, Related, normal_tag, normal_tags};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -168,7 +168,8 @@ impl Snapshot {
     /// Every tag that a live record has, with how many do; by name.
     #[must_use]
     pub fn tags(&self) -> Vec<(String, usize)> {
-        let live = |ordinal: &u32| self.index.doc(*ordinal).is_some_and(|doc| doc.is_live());
+        let view = self.view(&MemoryFilter::default(), None);
+        let live = |ordinal: &u32| view.admits(*ordinal);
         let counted = self.marks.tags().map(|(tag, ordinals)| {
             let count = ordinals.filter(live).count();
             (tag.to_owned(), count)

@@ -89,8 +89,14 @@ impl Keys {
         self.recent.entry(key).or_insert(ordinal);
     }
 
+    /// How many there are; reads those in the file only where others have come since.
     pub(crate) fn len(&self) -> usize {
-        self.sorted().len()
+        let saved = self.base.as_ref().map_or(0, Base::len);
+        let is_new = |key: &&u128| {
+            let found = self.rows().binary_search_by_key(*key, |row| row_of(row).0);
+            found.is_err()
+        };
+        saved + self.recent.keys().filter(is_new).count()
     }
 
     /// The keys of every record, in key order: one pass over all of them.
@@ -194,6 +200,11 @@ mod tests {
             assert_eq!(keys.get(key_of(&ExternalId::new("event", "a"))), None);
             assert_eq!(keys.len(), 2);
         }
+        let mut grown = read;
+        for (id, ordinal) in [("a", 9), ("c", 10)] {
+            grown.insert(key_of(&ExternalId::new("batch", id)), ordinal);
+        }
+        assert_eq!(grown.len(), 3, "a key that is known is no new one");
     }
 
     #[test]

@@ -203,6 +203,12 @@ impl Marks {
         links.filter(|link| link.is_open())
     }
 
+    /// The links of one relation that hold now, in the order in which they were made.
+    pub(crate) fn links_as(&self, relation: &str) -> impl Iterator<Item = &LinkSpan> {
+        let open = self.links.iter().filter(|link| link.is_open());
+        open.filter(move |link| &*link.relation == relation)
+    }
+
     /// Every link that a record ever had of relations that no reader sees, in the order in which
     /// they were made, with the end of those that were taken back.
     pub(crate) fn hidden_links(&self) -> impl Iterator<Item = (&LinkSpan, Option<i64>)> {

@@ -4,6 +4,8 @@
 //!
 //! In the log it is a link of a relation that no caller can spell (`marks.rs`).
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
 use reprise_types::{Annotation, NewRecord, RecordId, WriteOutcome};
@@ -191,6 +193,16 @@ impl Snapshot {
         let cited = links.filter(|link| link.from == ordinal && &*link.relation == DISTILLED);
         cited
             .filter_map(|link| Some(self.index.doc(link.to)?.id))
+            .collect()
+    }
+
+    /// The live records that were distilled from others.
+    #[must_use]
+    pub fn distilled(&self) -> BTreeSet<RecordId> {
+        let links = self.marks.links_as(DISTILLED);
+        let from = links.filter_map(|link| self.index.doc(link.from));
+        from.filter(reprise_index::Doc::is_live)
+            .map(|doc| doc.id)
             .collect()
     }
 

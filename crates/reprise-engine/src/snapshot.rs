@@ -139,11 +139,10 @@ impl Snapshot {
             .collect()
     }
 
-    /// When each live record was kept, in the order of the log.
-    pub fn kept_at(&self) -> impl Iterator<Item = DateTime<Utc>> + '_ {
-        let docs = (0..self.index.len() as u32).filter_map(|ordinal| self.index.doc(ordinal));
-        docs.filter(reprise_index::Doc::is_live)
-            .map(|doc| doc.known_at)
+    /// When each live record was kept, in microseconds since the Unix epoch, in the order of the
+    /// log.
+    pub fn kept_micros(&self) -> impl Iterator<Item = i64> + '_ {
+        self.index.known_micros()
     }
 
     /// The place of the live record with this id.

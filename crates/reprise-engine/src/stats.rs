@@ -126,11 +126,12 @@ impl Engine {
             words += f64::from(traits.terms);
             embedded += u32::from(traits.embedded);
         }
+        let (forgotten, superseded) = index.ended();
         let mean = |sum: f64| (sum / f64::from(live.max(1))) as f32;
         EngineStats {
             live,
-            forgotten: docs().filter(|doc| doc.forgotten_at.is_some()).count() as u32,
-            superseded: docs().filter(|doc| doc.superseded_at.is_some()).count() as u32,
+            forgotten,
+            superseded,
             unembedded: unembedded.len() as u32,
             foreign_vectors: unembedded.iter().filter(foreign).count() as u32,
             embedded,

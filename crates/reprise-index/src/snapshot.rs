@@ -291,6 +291,23 @@ impl IndexSnapshot {
         Some((row.timestamp, row.id))
     }
 
+    /// How many documents were forgotten, and how many replaced by a newer one.
+    #[must_use]
+    pub fn ended(&self) -> (u32, u32) {
+        self.rows.iter().fold((0, 0), |(forgotten, replaced), row| {
+            let is_forgotten = u32::from(row.forgotten_at != NEVER);
+            let is_replaced = u32::from(row.superseded_at != NEVER);
+            (forgotten + is_forgotten, replaced + is_replaced)
+        })
+    }
+
+    /// When the store learned of each living document, in microseconds since the Unix epoch, by
+    /// ordinal.
+    pub fn known_micros(&self) -> impl Iterator<Item = i64> + '_ {
+        let living = self.rows.iter().filter(|row| row.is_live());
+        living.map(|row| row.known_at)
+    }
+
     #[must_use]
     pub fn has_vector(&self, ordinal: u32) -> bool {
         self.vectors.has(ordinal)

@@ -47,7 +47,7 @@ impl Tending {
         let (Some(tend), Some(memory)) = (self.config.tend.clone(), self.handle.newest()) else {
             return;
         };
-        let records = memory.kept_at().count();
+        let records = memory.kept_micros().count();
         let unset =
             self.seen
                 .compare_exchange(usize::MAX, records, Ordering::AcqRel, Ordering::Acquire);

@@ -143,13 +143,10 @@ pub(super) fn cited(memory: &Snapshot) -> BTreeSet<RecordId> {
 
 /// The records that were made of others and answer, with the instant of each.
 pub(super) fn made(memory: &Snapshot) -> BTreeMap<RecordId, i64> {
-    let filter = MemoryFilter {
-        kinds: Some(vec![MemoryKind::Pattern]),
-        ..MemoryFilter::default()
-    };
-    let patterns = memory.matching(&filter).into_iter();
-    let made = patterns.filter(is_distilled);
-    made.map(|record| (record.id, record.known_at.timestamp_micros()))
+    let linked = memory.distilled().into_iter();
+    let made = linked.filter_map(|id| memory.get(id)?.ok());
+    made.filter(is_distilled)
+        .map(|record| (record.id, record.known_at.timestamp_micros()))
         .collect()
 }
 

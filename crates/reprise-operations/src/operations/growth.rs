@@ -1,6 +1,8 @@
 //! How a memory grew.
 
-use chrono::NaiveDate;
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, NaiveDate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +10,7 @@ use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
 
-const QUARTER_SECONDS: i64 = 15 * 60;
+const QUARTER_MICROS: i64 = 15 * 60 * 1_000_000;
 
 /// None.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -44,31 +46,32 @@ impl Operation for Growth {
     async fn run(memory: &Memory, Arguments {}: Arguments) -> Result<Days, Problem> {
         let calendar = memory.calendar();
         let grown = memory.read(move |memory| {
+            let mut kept: BTreeMap<NaiveDate, u64> = BTreeMap::new();
             // A day ends with a quarter of an hour in every zone: most records share one with the
             // record before, whose day is known.
-            let mut known: Option<(i64, NaiveDate)> = None;
-            let days = memory.kept_at().map(|at| {
-                let quarter = at.timestamp().div_euclid(QUARTER_SECONDS);
-                if let Some((same, day)) = known
-                    && same == quarter
+            let mut together = 0;
+            let mut times = memory.kept_micros().peekable();
+            while let Some(micros) = times.next() {
+                together += 1;
+                let quarter = micros.div_euclid(QUARTER_MICROS);
+                let is_same = |next: &i64| next.div_euclid(QUARTER_MICROS) == quarter;
+                if !times.peek().is_some_and(is_same)
+                    && let Some(at) = DateTime::from_timestamp_micros(micros)
                 {
-                    return day;
-                }
-                let day = calendar.day_of(at);
-                known = Some((quarter, day));
-                day
-            });
-            let mut kept: Vec<NaiveDate> = days.collect();
-            kept.sort_unstable();
-            let mut days: Vec<Day> = Vec::new();
-            for (place, day) in kept.into_iter().enumerate() {
-                let records = place as u64 + 1;
-                match days.last_mut() {
-                    Some(last) if last.day == day => last.records = records,
-                    _ => days.push(Day { day, records }),
+                    *kept.entry(calendar.day_of(at)).or_default() += together;
+                    together = 0;
                 }
             }
-            Days { days }
+            let days = kept.into_iter().scan(0, |records, (day, more)| {
+                *records += more;
+                Some(Day {
+                    day,
+                    records: *records,
+                })
+            });
+            Days {
+                days: days.collect(),
+            }
         });
         grown.await
     }
