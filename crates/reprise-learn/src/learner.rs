@@ -284,7 +284,7 @@ fn centre(rows: &mut [Row], codes: &[Code]) {
     }
 }
 
-fn evidence_sample(run: &Run) -> Sample {
+pub(crate) fn evidence_sample(run: &Run) -> Sample {
     Sample {
         baseline: run.baseline,
         expected: run.evidence,
@@ -293,7 +293,7 @@ fn evidence_sample(run: &Run) -> Sample {
     }
 }
 
-fn adapter_sample(run: &Run) -> Sample {
+pub(crate) fn adapter_sample(run: &Run) -> Sample {
     Sample {
         expected: run.adapter,
         ..evidence_sample(run)

@@ -5,8 +5,9 @@ use reprise_types::{RecordId, Revision, Worked};
 use serde::Serialize;
 
 use crate::code::Code;
+use crate::gate::Gate;
 use crate::journal::Run;
-use crate::learner::{ADAPTER_WORTH, EVIDENCE_WORTH, Learner};
+use crate::learner::{ADAPTER_WORTH, EVIDENCE_WORTH, Learner, adapter_sample, evidence_sample};
 use crate::learning::Learning;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -193,5 +194,19 @@ impl Learner {
     pub fn curve(&self) -> impl Iterator<Item = (f32, f32)> {
         let runs = self.journal.runs.iter();
         runs.map(|run| (run.quality, run.baseline + run.evidence + run.adapter))
+    }
+
+    /// The t values of both gates (evidence, adapter) after each of these runs, each taken with the
+    /// quality that is in force for it now.
+    pub fn gate_curve(&self) -> impl Iterator<Item = (f64, f64)> {
+        let shut = (Gate::default(), Gate::default());
+        self.journal
+            .runs
+            .iter()
+            .scan(shut, |(evidence, adapter), run| {
+                evidence.add(evidence_sample(run));
+                adapter.add(adapter_sample(run));
+                Some((evidence.t(), adapter.t()))
+            })
     }
 }

@@ -129,6 +129,21 @@ fn learned() -> Learning {
 }
 
 #[test]
+fn the_gates_of_the_past_end_where_they_are_now() {
+    let learning = learned();
+    let status = learning.status();
+    let curve: Vec<(f64, f64)> = learning.learner().gate_curve().collect();
+    assert_eq!(curve.len(), 160);
+    assert_eq!(curve.last(), Some(&(status.evidence_t, status.adapter_t)));
+    assert_eq!(
+        curve[10],
+        (0.0, 0.0),
+        "after a few runs nothing can be said"
+    );
+    assert!(status.evidence_t > 2.8, "{status:?}");
+}
+
+#[test]
 fn without_evidence_every_adjustment_is_exactly_zero() {
     let learner = Learning::new(usize::from(SIDE)).learner();
     let query = question(0, 0).vector;

@@ -32,6 +32,9 @@ pub struct Report {
     pub gates: Vec<Gate>,
     /// Quality of each run and what was expected of it, 0..1, oldest first.
     pub curve: Vec<(f32, f32)>,
+    /// The t values of the gates after each of these runs: evidence, adapter.
+    #[serde(default)]
+    pub gate_curve: Vec<(f64, f64)>,
     /// What runs have in common.
     pub patterns: Vec<Pattern>,
 }
@@ -91,6 +94,7 @@ impl Operation for LearningReport {
                     gate("adapter", status.adapter_gate, status.adapter_t),
                 ],
                 curve: learner.curve().collect(),
+                gate_curve: learner.gate_curve().collect(),
                 patterns: patterns
                     .map(|it| Pattern {
                         runs: it.runs as u64,
