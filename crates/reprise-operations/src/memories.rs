@@ -2,6 +2,7 @@
 
 mod evidence;
 mod feed;
+mod lately;
 mod learnings;
 mod lessons;
 mod memory;
@@ -33,6 +34,7 @@ use crate::problem::{Problem, ProblemKind};
 
 pub(crate) use evidence::suggestion;
 pub use feed::Change;
+pub use lately::{PastRecall, Told};
 pub use learnings::Extracted;
 pub(crate) use learnings::learnings_of;
 pub use lessons::Lesson;
@@ -67,6 +69,8 @@ pub struct Memories {
     clock: Arc<dyn Clock>,
     changes: broadcast::Sender<Change>,
     sessions: Arc<sessions::Sessions>,
+    recalls: Arc<lately::Lately<PastRecall>>,
+    told: Arc<lately::Lately<Told>>,
     tag_rules: Arc<TagRules>,
     workspaces: Arc<Workspaces>,
     sharing: Sharing,
@@ -91,6 +95,8 @@ impl Memories {
             clock,
             changes: broadcast::Sender::new(CHANGES_MAX),
             sessions: Arc::default(),
+            recalls: Arc::default(),
+            told: Arc::default(),
             tag_rules: Arc::default(),
             workspaces: Arc::default(),
             sharing: Sharing::default(),
@@ -163,6 +169,10 @@ impl Memories {
     }
 
     fn tell(&self, user: &UserId, what: &'static str, ids: Vec<RecordId>) {
+        if what == "forgotten" {
+            self.recalls.forget(user);
+            self.told.forget(user);
+        }
         self.send(Change {
             user: user.clone(),
             what,
@@ -172,6 +182,9 @@ impl Memories {
     }
 
     fn send(&self, change: Change) {
+        if let Some(told) = Told::of(&change, self.clock.now()) {
+            self.told.note(&change.user, told);
+        }
         // Nobody may be listening.
         let _heard = self.changes.send(change).is_ok();
     }
@@ -179,6 +192,26 @@ impl Memories {
     /// Whether somebody listens.
     fn is_heard(&self) -> bool {
         self.changes.receiver_count() > 0
+    }
+
+    /// Whose memory is asked from now on. Asking changes nothing, so that no listener of changes
+    /// hears of it.
+    #[must_use]
+    pub fn listen_to_recalls(&self) -> broadcast::Receiver<UserId> {
+        self.recalls.listen()
+    }
+
+    /// What was asked of a user's memory lately, newest first: as far as this process holds it,
+    /// and but for what the page asked.
+    #[must_use]
+    pub fn recalls(&self, user: &UserId) -> Vec<PastRecall> {
+        self.recalls.of(user)
+    }
+
+    /// What listeners were told of a user's learnings lately, newest first.
+    #[must_use]
+    pub fn told(&self, user: &UserId) -> Vec<Told> {
+        self.told.of(user)
     }
 
     /// A slip in a user's name makes no memory: only what is kept does.

@@ -2,15 +2,14 @@
 // What a browser with script adds: search while typing, news as they come, copying, one key.
 // Every room works without it.
 
-/** Milliseconds without a key before a question is asked. */
-const PAUSE = 120;
 /** Milliseconds between two looks at what is new. */
 const CALM = 1000;
 
-/** @param {string} text */
+const said = document.getElementById("said");
+
+/** @param {string | null | undefined} text */
 function say(text) {
-  const said = document.getElementById("said");
-  if (said) said.textContent = text;
+  if (said) said.textContent = text ?? "";
 }
 
 /**
@@ -42,8 +41,6 @@ function typing() {
   if (!(form instanceof HTMLFormElement) || !results) return;
   const question = form.elements.namedItem("q");
   if (!(question instanceof HTMLInputElement)) return;
-  /** @type {number | undefined} */
-  let waiting;
   let underWay = false;
   let asked = address();
   function address() {
@@ -62,21 +59,17 @@ function typing() {
       const { page } = await fetched(wanted);
       swap(results, page.getElementById("results") ?? page.querySelector("main"));
       history.replaceState(null, "", wanted);
-      say(results.querySelector("[data-count]")?.textContent ?? "");
+      say(results.querySelector("[data-count]")?.textContent);
     } catch {
-      say("The daemon does not answer; run reprise open.");
+      say(said?.dataset.noAnswer);
     }
     results.removeAttribute("aria-busy");
     underWay = false;
     if (address() !== asked) ask();
   }
-  form.addEventListener("input", () => {
-    clearTimeout(waiting);
-    waiting = window.setTimeout(ask, PAUSE);
-  });
+  form.addEventListener("input", ask);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    clearTimeout(waiting);
     ask();
   });
 }
@@ -96,7 +89,7 @@ function live() {
       const { ok, page } = await fetched(location.href);
       if (ok) swap(place, page.querySelector("[data-live]"));
     } catch {
-      say("The daemon has ended; run reprise open.");
+      say(said?.dataset.noAnswer);
     }
   }
   function open() {
@@ -127,10 +120,10 @@ function copiers(within) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "quiet";
-    button.textContent = "Copy";
+    button.textContent = said?.dataset.copySays ?? "";
     button.addEventListener("click", async () => {
       await navigator.clipboard.writeText(text.textContent ?? "");
-      say("Copied.");
+      say(said?.dataset.copied);
     });
     text.parentElement?.before(button);
   }

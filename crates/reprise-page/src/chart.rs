@@ -94,7 +94,7 @@ fn tick(value: f64, top: f64) -> String {
     if top <= 2.0 {
         return format!("{value:.1}");
     }
-    crate::words::count(value as u64)
+    s::words::count(value as u64)
 }
 
 /// The parts of a score as a table with a bar a row, the strongest first.

@@ -16,16 +16,16 @@ mod shell;
 mod strings;
 mod tending;
 mod text;
+mod together;
 mod undo;
-mod words;
 mod workspace;
 
 pub use care::{Backup, Bytes, Neighbour, PageCare, Setting, Token};
 pub use door::Link;
 pub use global::{Abroad, Leaving, PageGlobal, Receipt, TakenBack, Terms, Thing};
 pub use memory::{
-    Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, Recalled, Run, Runs,
-    Seen, Standing, Story, TagCounts, Verdict as Judged, Wording,
+    Alike, Change, Changes, Erased, Growth, Learning, Overview, PageMemory, PastRecall, Recalled,
+    Run, Runs, Seen, Standing, Story, TagCounts, Told, Verdict as Judged, Wording,
 };
 pub use page::Page;
 pub use prompts::{Found, Given, PagePrompts, Prompt, Replay};

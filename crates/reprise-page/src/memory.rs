@@ -58,6 +58,46 @@ pub struct Recalled {
     pub elapsed_ms: f64,
 }
 
+/// A question that a program asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastRecall {
+    pub at: DateTime<Utc>,
+    /// Its beginning.
+    pub query: String,
+    pub results: usize,
+    pub verdict: reprise_types::Verdict,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+/// What listeners were told of learnings.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Told {
+    /// A fact was learned.
+    Learned {
+        at: DateTime<Utc>,
+        record: Option<RecordId>,
+        category: String,
+        fact: String,
+    },
+    /// Somebody went to work with so many learnings.
+    Loaded {
+        at: DateTime<Utc>,
+        all: u64,
+        decisions: u64,
+        failures: u64,
+    },
+}
+
+impl Told {
+    #[must_use]
+    pub fn at(&self) -> DateTime<Utc> {
+        match self {
+            Self::Learned { at, .. } | Self::Loaded { at, .. } => *at,
+        }
+    }
+}
+
 /// A record with all that is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Story {
@@ -179,6 +219,8 @@ pub struct Learning {
     pub gates: Vec<(String, f32, f64)>,
     /// Quality of each run and what was expected of it, 0..1, oldest first.
     pub curve: Vec<(f32, f32)>,
+    /// The t values of both gates after each of these runs.
+    pub gate_curve: Vec<(f64, f64)>,
     /// Groups of like runs: how many, their quality, and one of them.
     pub patterns: Vec<(u64, f32, String)>,
 }
@@ -226,6 +268,12 @@ pub trait PageMemory:
     /// In numbers; `None` while the user has kept nothing.
     async fn overview(&self, user: &UserId) -> Result<Option<Overview>, Refusal>;
     async fn growth(&self, user: &UserId) -> Result<Growth, Refusal>;
+    /// The records that were kept last, whenever they happened, newest first.
+    async fn newest(&self, user: &UserId, most: usize) -> Result<Vec<MemoryRecord>, Refusal>;
+    /// What programs asked lately, newest first, as far as the daemon holds it.
+    fn recalls(&self, user: &UserId) -> Vec<PastRecall>;
+    /// What listeners were told of learnings lately, newest first.
+    fn told(&self, user: &UserId) -> Vec<Told>;
     /// A page of records, newest first.
     async fn list(&self, user: &UserId, request: ListRequest) -> Result<Page, Refusal>;
     /// Answers a question, and says what a prompt of `budget` tokens would have got.

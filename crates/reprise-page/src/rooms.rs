@@ -1,5 +1,6 @@
 //! The rooms of the page and their paths.
 
+mod asked;
 mod audit;
 mod care;
 mod diary;

@@ -98,7 +98,8 @@ fn document(title: &str, body: &Markup) -> Markup {
             body {
                 a class="skip" href="#main" { (s::SKIP) }
                 (body)
-                p id="said" class="unseen-text" role="status" {}
+                p id="said" class="unseen-text" role="status" data-copy-says=(s::COPY)
+                    data-copied=(s::COPIED) data-no-answer=(s::NO_ANSWER) {}
             }
         }
     }

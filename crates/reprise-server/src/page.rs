@@ -18,8 +18,8 @@ use reprise_operations::operations::{
 };
 use reprise_operations::{Lesson, Memories, Memory, Operation, OutcomeLine, Problem, ProblemKind};
 use reprise_page::{
-    Alike, Change, Changes, Erased, Growth, Judged, Learning, Overview, PageMemory, Recalled,
-    Refusal, Run, Runs, Seen, Standing, Story, TagCounts, Wording,
+    Alike, Change, Changes, Erased, Growth, Judged, Learning, Overview, PageMemory, PastRecall,
+    Recalled, Refusal, Run, Runs, Seen, Standing, Story, TagCounts, Told, Wording,
 };
 use reprise_types::{
     Calendar, Clock, Link, ListRequest, MemoryRecord, Page, RecallRequest, RecallScope, RecordId,
@@ -59,7 +59,7 @@ impl Paged {
     fn of(&self, user: &UserId) -> Memory {
         // A browser is let in by a program of this machine.
         let memory = self.memories.of(user).on_machine();
-        memory.asked_by("the page".to_owned())
+        memory.asked_by("the page".to_owned()).unnoted()
     }
 }
 
@@ -156,6 +156,49 @@ impl PageMemory for Paged {
             .iter()
             .map(|day| (day.day, day.records))
             .collect())
+    }
+
+    async fn newest(&self, user: &UserId, most: usize) -> Result<Vec<MemoryRecord>, Refusal> {
+        Ok(or_none(list::newest(&self.of(user), most).await)?.unwrap_or_default())
+    }
+
+    fn recalls(&self, user: &UserId) -> Vec<PastRecall> {
+        let asked = self.memories.recalls(user).into_iter();
+        let asked = asked.map(|one| PastRecall {
+            at: one.at,
+            query: one.query,
+            results: one.results,
+            verdict: one.verdict,
+            elapsed_ms: one.elapsed_ms,
+        });
+        asked.collect()
+    }
+
+    fn told(&self, user: &UserId) -> Vec<Told> {
+        let told = self.memories.told(user).into_iter();
+        let told = told.map(|one| {
+            let count = |name: &str| one.event.get(name).and_then(Value::as_u64).unwrap_or(0);
+            if one.what == "memory_loaded" {
+                return Told::Loaded {
+                    at: one.at,
+                    all: count("total"),
+                    decisions: count("decisions"),
+                    failures: count("failures"),
+                };
+            }
+            let text = |value: Option<&Value>| {
+                let text = value.and_then(Value::as_str);
+                text.unwrap_or_default().to_owned()
+            };
+            let learning = one.event.get("learning");
+            Told::Learned {
+                at: one.at,
+                record: one.id,
+                category: text(learning.and_then(|it| it.get("category"))),
+                fact: text(one.event.get("fact")),
+            }
+        });
+        told.collect()
     }
 
     async fn list(&self, user: &UserId, request: ListRequest) -> Result<Page, Refusal> {
@@ -408,6 +451,7 @@ impl PageMemory for Paged {
                 .map(|gate| (gate.name, gate.believed, gate.t))
                 .collect(),
             curve: report.curve,
+            gate_curve: report.gate_curve,
             patterns: patterns
                 .map(|it| (it.runs, it.quality, it.example_run))
                 .collect(),
@@ -453,16 +497,18 @@ impl PageMemory for Paged {
         let (sender, told) = mpsc::channel(CHANGES_WAITING);
         let (user, life) = (user.clone(), Arc::clone(&self.life));
         let mut changes = self.memories.listen();
+        let mut recalls = self.memories.listen_to_recalls();
         tokio::spawn(async move {
             loop {
                 let change = tokio::select! {
-                    change = changes.recv() => change,
+                    change = changes.recv() => change.map(|change| (change.user, change.what)),
+                    asked = recalls.recv() => asked.map(|whose| (whose, "recalled")),
                     () = life.until_told() => return,
                     () = sender.closed() => return,
                 };
                 let what = match change {
-                    Ok(change) if change.user != user => continue,
-                    Ok(change) => change.what,
+                    Ok((whose, _)) if whose != user => continue,
+                    Ok((_, what)) => what,
                     Err(RecvError::Lagged(_)) => "missed",
                     Err(RecvError::Closed) => return,
                 };

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
 use reprise_types::{Calendar, Embedding, Recall, RecallRequest, RecallScope, RecordId, UserId};
 
-use super::Memories;
+use super::{Memories, PastRecall};
 use crate::problem::{Problem, ProblemKind};
 
 /// How a request wants its records kept.
@@ -28,6 +29,7 @@ pub struct Memory {
     is_on_machine: bool,
     pub(super) is_agent: bool,
     pub(super) asker: Option<String>,
+    is_noted: bool,
 }
 
 impl fmt::Debug for Memory {
@@ -56,6 +58,7 @@ impl Memory {
             is_on_machine: false,
             is_agent: false,
             asker: None,
+            is_noted: true,
         }
     }
 
@@ -80,6 +83,15 @@ impl Memory {
     pub fn asked_by(self, asker: String) -> Self {
         Self {
             asker: Some(asker),
+            ..self
+        }
+    }
+
+    /// The same for whoever asks while somebody types: its recalls are not noted.
+    #[must_use]
+    pub fn unnoted(self) -> Self {
+        Self {
+            is_noted: false,
             ..self
         }
     }
@@ -185,7 +197,7 @@ impl Memory {
         vector: Option<Embedding>,
         scope: RecallScope,
     ) -> Result<Recall, Problem> {
-        let local = |request| self.all.recall(&self.user, request, vector);
+        let local = |request| self.recall_own(request, vector);
         match scope {
             RecallScope::Local => local(request).await,
             RecallScope::LocalAndGlobal => {
@@ -197,6 +209,32 @@ impl Memory {
                 Ok(self.tier().await?.alone(&request, id).await?)
             }
         }
+    }
+
+    async fn recall_own(
+        &self,
+        request: RecallRequest,
+        vector: Option<Embedding>,
+    ) -> Result<Recall, Problem> {
+        let query = request.query.clone();
+        let found = self.all.recall(&self.user, request, vector);
+        self.noted(&query, found).await
+    }
+
+    /// What a recall finds, once it is noted.
+    pub(super) async fn noted(
+        &self,
+        query: &str,
+        found: impl Future<Output = Result<Recall, Problem>>,
+    ) -> Result<Recall, Problem> {
+        let (at, began) = (self.now(), Instant::now());
+        let recall = found.await?;
+        if self.is_noted && self.exists() {
+            let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
+            let past = PastRecall::new(at, query, &recall, elapsed_ms);
+            self.all.recalls.note(&self.user, past);
+        }
+        Ok(recall)
     }
 
     /// The vector of a question that no recall asked; `None` where there is no model for it.

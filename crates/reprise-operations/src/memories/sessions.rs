@@ -280,8 +280,9 @@ impl Memory {
             ..RecallRequest::new(report.text.as_str())
         };
         let request = request.heard(&self.calendar());
+        let query = request.query.clone();
         let recall = self.all.recall_within(&self.user, request, within);
-        let recall = recall.await?;
+        let recall = self.noted(&query, recall).await?;
         let answer = Answer::new(None, recall, 0.0);
         let likely = answer.verdict == Verdict::Relevant;
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();

@@ -108,6 +108,15 @@ pub async fn records(memory: &Memory, mut asked: ListRequest) -> Result<Page, Pr
     memory.read(move |snapshot| snapshot.list(&asked)).await
 }
 
+/// The records that were kept last, whenever they happened, newest first.
+pub async fn newest(memory: &Memory, most: usize) -> Result<Vec<MemoryRecord>, Problem> {
+    let newest = move |snapshot: &Snapshot| {
+        let newest = snapshot.newest(most).into_iter().filter_map(Result::ok);
+        newest.map(MemoryRecord::without_vector).collect()
+    };
+    memory.read(newest).await
+}
+
 /// The page of a snapshot; the error is a sentence about what was asked.
 pub fn page(snapshot: &Snapshot, asked: &Arguments, calendar: &Calendar) -> Result<Listed, String> {
     let limit = asked.limit.unwrap_or(PAGE_DEFAULT);

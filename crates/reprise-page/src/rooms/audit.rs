@@ -9,8 +9,9 @@ use crate::chart::{self, Line};
 use crate::door::Visit;
 use crate::page::{Answer, Page};
 use crate::shell::{self, Room};
+use crate::strings::{self as s, words};
 use crate::tending::Audit;
-use crate::{strings as s, text, words};
+use crate::text;
 
 /// Records named for one trouble.
 const NAMED: usize = 20;

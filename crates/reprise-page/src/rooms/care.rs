@@ -14,7 +14,9 @@ use crate::door::Visit;
 use crate::memory::Overview;
 use crate::page::{Answer, Page, Posted};
 use crate::shell::{self, Room, form};
-use crate::{strings as s, text, words};
+use crate::strings::{self as s, words};
+use crate::text;
+use crate::together::both;
 
 pub(crate) async fn show(
     State(page): State<Page>,
@@ -22,10 +24,11 @@ pub(crate) async fn show(
     axum::extract::Query(pairs): axum::extract::Query<Pairs>,
 ) -> Answer<Markup> {
     let memory = page.memory();
-    let overview = memory.overview(&visit.user).await?;
-    let backups = memory.backups(&visit.user).await?;
-    let tokens = memory.tokens(&visit.user).await?;
-    let users = memory.users().await?;
+    let user = &visit.user;
+    let of_memory = both(memory.overview(user), memory.backups(user));
+    let of_machine = both(memory.tokens(user), memory.users());
+    let ((overview, backups), (tokens, users)) = both(of_memory, of_machine).await;
+    let (overview, backups, tokens, users) = (overview?, backups?, tokens?, users?);
     let calendar = memory.calendar();
     let body = html! {
         @if pairs.get("done") == Some("revoked") {

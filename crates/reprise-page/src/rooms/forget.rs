@@ -10,8 +10,9 @@ use super::{list, undo};
 use crate::door::Visit;
 use crate::page::{Answer, Named, Page, Posted, Trouble};
 use crate::shell::{self, Room, form};
+use crate::strings::{self as s, words};
+use crate::text;
 use crate::undo::{Act, Done};
-use crate::{strings as s, text, words};
 
 pub(crate) async fn ask(
     State(page): State<Page>,

@@ -11,7 +11,8 @@ use crate::door::Visit;
 use crate::global::{Receipt, Thing};
 use crate::page::{Answer, Named, Page, Posted};
 use crate::shell::{self, Room, form};
-use crate::{chart, strings as s, text, words};
+use crate::strings::{self as s, words};
+use crate::{chart, text};
 
 pub(crate) async fn show(
     State(page): State<Page>,

@@ -11,7 +11,9 @@ use crate::door::Visit;
 use crate::memory::TagCounts;
 use crate::page::{Answer, Page, Posted};
 use crate::shell::{self, Room, form};
-use crate::{strings as s, text, words};
+use crate::strings::{self as s, words};
+use crate::text;
+use crate::together::both;
 
 const TAGS_SHOWN: usize = 60;
 
@@ -34,15 +36,10 @@ pub(crate) async fn show(
         limit: list::PAGE,
         after: pairs.read("after")?,
     };
-    let empty = memory.overview(user).await?.is_none();
-    let listed = if empty {
-        reprise_types::Page::default()
-    } else {
-        memory.list(user, request).await?
-    };
+    let listed = memory.list(user, request);
+    let (listed, (tags, diary)) = both(listed, both(memory.tags(user), memory.diary(user))).await;
+    let (listed, tags, diary) = (listed?, tags?, diary?);
     let calendar = memory.calendar();
-    let tags = memory.tags(user).await?;
-    let diary = memory.diary(user).await?;
     let merged: Option<usize> = pairs.read("merged")?;
     let again: Option<usize> = pairs.read("again")?;
     let body = html! {

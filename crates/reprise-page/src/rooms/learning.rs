@@ -11,16 +11,19 @@ use crate::door::Visit;
 use crate::memory::Learning;
 use crate::page::{Answer, Page, Posted};
 use crate::shell::{self, Room, form};
-use crate::{strings as s, text, words};
+use crate::strings::{self as s, words};
+use crate::text;
+use crate::together::both;
 
 /// Runs of the running mean.
 const WINDOW: usize = 25;
 const ROWS: usize = 25;
 
 pub(crate) async fn show(State(page): State<Page>, visit: Visit) -> Answer<Markup> {
-    let learning = page.memory().learning(&visit.user).await?;
-    let runs = page.memory().runs(&visit.user, None).await?;
-    let calendar = page.memory().calendar();
+    let (memory, user) = (page.memory(), &visit.user);
+    let (learning, runs) = both(memory.learning(user), memory.runs(user, None)).await;
+    let (learning, runs) = (learning?, runs?);
+    let calendar = memory.calendar();
     let on = if learning.on {
         s::LEARNING_ON
     } else {
@@ -38,6 +41,7 @@ pub(crate) async fn show(State(page): State<Page>, visit: Visit) -> Answer<Marku
             (number(s::CAP, &format!("{:.3}", learning.cap), None))
         }
         (gates(&learning))
+        (gates_so_far(&learning))
         (curve(&learning))
         (runs::moved(&runs))
         @if !runs.newest.is_empty() {
@@ -115,6 +119,49 @@ fn curve(learning: &Learning) -> Markup {
                                 td class="number" { (format!("{expected:.2}")) }
                             }
                         } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the gates made of each run.
+fn gates_so_far(learning: &Learning) -> Markup {
+    let values = &learning.gate_curve;
+    if values.len() < 2 {
+        return html! {};
+    }
+    let names = learning.gates.iter().map(|gate| gate.0.as_str());
+    let ts = [
+        values.iter().map(|run| run.0).collect(),
+        values.iter().map(|run| run.1).collect(),
+    ];
+    let lines = names.zip(ts).map(|(name, values)| Line { name, values });
+    let lines: Vec<Line<'_>> = lines.collect();
+    let last = values.len().to_string();
+    html! {
+        section {
+            h2 { (s::GATES_SO_FAR) }
+            (chart::lines(s::GATES_SO_FAR_SAY, &lines, ["1", &last], None))
+            details {
+                summary { (s::AS_TABLE) }
+                div class="scroll" tabindex="0" role="group" aria-label=(s::GATES_SO_FAR) {
+                    table {
+                        thead { tr {
+                            th scope="col" class="number" { (s::RUN) }
+                            @for line in &lines { th scope="col" class="number" { (line.name) } }
+                        } }
+                        tbody {
+                            @for (place, (one, other)) in values.iter().enumerate().rev().take(ROWS)
+                            {
+                                tr {
+                                    th scope="row" class="number" { (place + 1) }
+                                    td class="number" { (format!("{one:.1}")) }
+                                    td class="number" { (format!("{other:.1}")) }
+                                }
+                            }
+                        }
                     }
                 }
             }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use reprise_types::{Calendar, MemoryRecord, Retention};
 
-use crate::text;
+use crate::{strings as s, text};
 
 pub(super) const PAGE: usize = 25;
 
@@ -13,9 +13,26 @@ pub(crate) fn item(record: &MemoryRecord, calendar: &Calendar) -> Markup {
     html! {
         article class="record" {
             (head(record, calendar))
-            p { a class="title" href=(path(record)) { (text::line(&record.text, 240)) } }
+            p { a class="title" href=(path(record)) { (said(record)) } }
             (tags(record))
         }
+    }
+}
+
+/// Its text in short; where its first line is its title, that apart.
+fn said(record: &MemoryRecord) -> Markup {
+    let titled = record.text.split_once('\n').filter(|(first, _)| {
+        let title = record
+            .details
+            .as_ref()
+            .and_then(|details| details.get("title"));
+        title.and_then(|title| title.as_str()) == Some(*first)
+    });
+    match titled {
+        Some((title, rest)) => html! {
+            strong { (text::line(title, 120)) } " " (text::line(rest, 240))
+        },
+        None => text::line(&record.text, 240),
     }
 }
 
@@ -42,7 +59,7 @@ pub(crate) fn head(record: &MemoryRecord, calendar: &Calendar) -> Markup {
                     (text::line(&record.session_id, 40))
                 }
             }
-            @if record.retention == Retention::Pinned { span class="badge" { "pinned" } }
+            @if record.retention == Retention::Pinned { span class="badge" { (s::PINNED) } }
         }
     }
 }

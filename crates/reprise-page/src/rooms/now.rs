@@ -1,21 +1,26 @@
-//! The first room: what is kept, what came in the last hour, what needs attention.
+//! The first room: what was kept, asked and learned in the last hour, and what needs attention.
+//!
+//! What it asks of memory it asks at once.
 
 use axum::extract::{Query, State};
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta, Utc};
 use maud::{Markup, html};
-use reprise_types::{Calendar, ListRequest, MemoryFilter, MemoryRecord};
+use reprise_types::{Calendar, MemoryRecord};
 
 use super::timeline::Pairs;
-use super::{list, undo};
+use super::{asked, list, runs, undo};
 use crate::chart::{self, Line};
 use crate::door::Visit;
-use crate::memory::{Growth, Overview};
+use crate::memory::{Growth, Overview, Runs, Told};
 use crate::page::{Answer, Page};
 use crate::shell::{self, Room};
-use crate::{strings as s, words};
+use crate::strings::{self as s, words};
+use crate::together::both;
 
 /// Records shown where the last hour brought none.
 const LATEST: usize = 5;
+/// Things said of learnings.
+const TOLD_SHOWN: usize = 10;
 
 pub(crate) async fn show(
     State(page): State<Page>,
@@ -23,27 +28,17 @@ pub(crate) async fn show(
     Query(pairs): Query<Pairs>,
 ) -> Answer<Markup> {
     let (memory, user) = (page.memory(), &visit.user);
-    let Some(overview) = memory.overview(user).await? else {
+    let numbers_and_growth = both(memory.overview(user), memory.growth(user));
+    let news_and_runs = both(memory.newest(user, list::PAGE), memory.runs(user, None));
+    let ((overview, growth), (newest, runs)) = both(numbers_and_growth, news_and_runs).await;
+    let Some(overview) = overview? else {
         return Ok(shell::room(&visit, Some(Room::Now), s::NOW, &empty()));
     };
-    let hour = MemoryFilter {
-        since: Some(memory.now() - TimeDelta::hours(1)),
-        ..MemoryFilter::default()
-    };
-    let listed = |filter, limit| ListRequest {
-        filter,
-        limit,
-        after: None,
-    };
-    let news = memory.list(user, listed(hour, list::PAGE)).await?;
-    let latest = if news.records.is_empty() {
-        let all = MemoryFilter::default();
-        memory.list(user, listed(all, LATEST)).await?.records
-    } else {
-        Vec::new()
-    };
-    let growth = memory.growth(user).await?;
-    let calendar = memory.calendar();
+    let (hour, calendar) = (memory.now() - TimeDelta::hours(1), memory.calendar());
+    let mut newest = newest?;
+    let news = newest.partition_point(|record| record.known_at >= hour);
+    newest.truncate(news.max(LATEST));
+    let (news, latest) = newest.split_at(news);
     let body = html! {
         (undo::notice(&page, &visit, pairs.get("done")))
         div data-live="now" {
@@ -51,14 +46,16 @@ pub(crate) async fn show(
             (numbers(&overview, &page))
             section {
                 h2 { (s::NEWS) }
-                (records(&news.records, &calendar))
-                @if news.records.is_empty() { p class="faint" { (s::NO_NEWS) } }
+                (records(news, &calendar))
+                @if news.is_empty() { p class="faint" { (s::NO_NEWS) } }
             }
-            @if !latest.is_empty() {
-                section { h2 { (s::LATEST) } (records(&latest, &calendar)) }
+            @if news.is_empty() && !latest.is_empty() {
+                section { h2 { (s::LATEST) } (records(latest, &calendar)) }
             }
+            (asked::section(&memory.recalls(user), hour, &calendar))
+            (learned(runs?, &memory.told(user), hour, &calendar))
         }
-        (grown(&growth))
+        (grown(&growth?))
         (undo::done(&page, &visit))
     };
     Ok(shell::room(&visit, Some(Room::Now), s::NOW, &body))
@@ -66,6 +63,53 @@ pub(crate) async fn show(
 
 fn records(records: &[MemoryRecord], calendar: &Calendar) -> Markup {
     html! { @for record in records { (list::item(record, calendar)) } }
+}
+
+/// What runs taught, and what listeners were told of learnings.
+fn learned(mut runs: Runs, told: &[Told], hour: DateTime<Utc>, calendar: &Calendar) -> Markup {
+    runs.newest.retain(|run| run.at >= hour);
+    let told = told.iter().take_while(|one| one.at() >= hour);
+    let told: Vec<&Told> = told.take(TOLD_SHOWN).collect();
+    html! {
+        section {
+            h2 { (s::LEARNED) }
+            @if !told.is_empty() {
+                ul class="told" {
+                    @for one in told {
+                        li {
+                            time datetime=(one.at().to_rfc3339()) { (calendar.clock_of(one.at())) }
+                            " " (said(one))
+                        }
+                    }
+                }
+            }
+            @if runs.newest.is_empty() { p class="faint" { (s::NOTHING_LEARNED) } }
+            @else { (runs::table(&runs, calendar)) }
+        }
+    }
+}
+
+fn said(told: &Told) -> Markup {
+    match told {
+        Told::Learned {
+            record,
+            category,
+            fact,
+            ..
+        } => html! {
+            span class=(list::class(category)) { (text::line(category, 40)) } " "
+            @match record {
+                Some(id) => { a href=(format!("/records/{id}")) { (text::line(fact, 160)) } }
+                None => { (text::line(fact, 160)) }
+            }
+        },
+        Told::Loaded {
+            all,
+            decisions,
+            failures,
+            ..
+        } => html! { (s::loaded(*all, *decisions, *failures)) },
+    }
 }
 
 fn empty() -> Markup {

@@ -11,7 +11,8 @@ use crate::door::Visit;
 use crate::page::{Answer, Named, Page};
 use crate::prompts::{Found, Given, Prompt, Replay};
 use crate::shell::{self, Room};
-use crate::{chart, strings as s, text, words};
+use crate::strings::{self as s, words};
+use crate::{chart, text};
 
 /// Characters of a prompt that are asked again.
 const ASKED: usize = 2_000;

@@ -11,8 +11,9 @@ use crate::door::Visit;
 use crate::global::{Leaving, Terms};
 use crate::page::{Answer, Named, Page, Posted};
 use crate::shell::{self, form};
+use crate::strings::{self as s, words};
+use crate::text;
 use crate::undo::Act;
-use crate::{strings as s, text, words};
 
 const POLICIES: [&str; 3] = ["public", "org", "paid"];
 

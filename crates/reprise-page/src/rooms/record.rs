@@ -12,8 +12,10 @@ use crate::door::Visit;
 use crate::memory::{Runs, Story, Wording};
 use crate::page::{Answer, Named, Page, Posted};
 use crate::shell::{self, form};
+use crate::strings::{self as s, words};
+use crate::together::both;
 use crate::undo::Act;
-use crate::{chart, strings as s, text, words};
+use crate::{chart, text};
 
 pub(crate) async fn show(
     State(page): State<Page>,
@@ -21,17 +23,13 @@ pub(crate) async fn show(
     Named(name): Named<String>,
     Query(pairs): Query<Pairs>,
 ) -> Answer<Markup> {
-    let story = page.memory().story(&visit.user, &name).await?;
-    let with = page
-        .memory()
-        .runs(&visit.user, Some(story.record.id))
-        .await?;
-    let abroad = page
-        .memory()
-        .published_of(&visit.user, story.record.id)
-        .await?;
-    let calendar = page.memory().calendar();
+    let (memory, user) = (page.memory(), &visit.user);
+    let story = memory.story(user, &name).await?;
     let record = &story.record;
+    let with = memory.runs(user, Some(record.id));
+    let (with, abroad) = both(with, memory.published_of(user, record.id)).await;
+    let (with, abroad) = (with?, abroad?);
+    let calendar = memory.calendar();
     let path = list::path(record);
     let body = html! {
         (undo::notice(&page, &visit, pairs.get("done")))
@@ -47,6 +45,7 @@ pub(crate) async fn show(
         @if !visit.read_only {
             p { a class="danger" href=(format!("{path}/forget")) { (s::FORGET) } }
         }
+        (doubt(record))
         (links(&visit, &story, &path))
         (standing::section(&visit, record, abroad.as_ref(), &path))
         (versions::section(&story, &calendar))
@@ -54,6 +53,20 @@ pub(crate) async fn show(
         (provenance(record, &calendar))
     };
     Ok(shell::room(&visit, None, s::RECORD, &body))
+}
+
+/// Whether a question brings it, and why where it does not.
+fn doubt(record: &MemoryRecord) -> Markup {
+    html! {
+        details class="panel" {
+            summary { (s::WHY_NOT_HERE) }
+            form action="/search" {
+                input type="hidden" name="expected" value=(record.id);
+                label { span { (s::QUESTION_ASKED) } input name="q" required autocomplete="off"; }
+                button { (s::WHY_NOT_ASK) }
+            }
+        }
+    }
 }
 
 fn corrections(visit: &Visit, record: &MemoryRecord, path: &str) -> Markup {
@@ -102,7 +115,7 @@ fn links(visit: &Visit, story: &Story, path: &str) -> Markup {
                             li {
                                 span class="badge" {
                                     (text::line(&one.link.relation, 40))
-                                    (if one.link.outgoing { " to" } else { " from" })
+                                    " " (if one.link.outgoing { s::LEADS_TO } else { s::COMES_TO_IT })
                                 }
                                 " " a href=(format!("/records/{}", one.link.record)) {
                                     (text::line(title, 100))
@@ -153,20 +166,26 @@ fn outcomes(with: &Runs, calendar: &Calendar) -> Markup {
 fn provenance(record: &MemoryRecord, calendar: &Calendar) -> Markup {
     let provenance = &record.provenance;
     let mut facts: Vec<(&str, String)> = vec![
-        ("id", record.id.to_string()),
-        ("happened", words::at(record.timestamp, calendar)),
-        ("kept", words::at(record.known_at, calendar)),
+        (s::ID, record.id.to_string()),
+        (s::HAPPENED, words::at(record.timestamp, calendar)),
+        (s::KEPT, words::at(record.known_at, calendar)),
     ];
     let optional = [
         (
-            "session",
+            s::IN_SESSION,
             Some(record.session_id.clone()).filter(|it| !it.is_empty()),
         ),
-        ("run", provenance.run_id.clone()),
-        ("actor", provenance.actor_id.clone()),
-        ("evidence", record.evidence.map(|it| it.to_string())),
-        ("confidence", record.confidence.map(|it| format!("{it:.2}"))),
-        ("quality", record.quality_score.map(|it| format!("{it:.2}"))),
+        (s::OF_RUN, provenance.run_id.clone()),
+        (s::BY_ACTOR, provenance.actor_id.clone()),
+        (s::EVIDENCE, record.evidence.map(|it| it.to_string())),
+        (
+            s::CONFIDENCE,
+            record.confidence.map(|it| format!("{it:.2}")),
+        ),
+        (
+            s::HAS_QUALITY,
+            record.quality_score.map(|it| format!("{it:.2}")),
+        ),
     ];
     facts.extend(
         optional
@@ -174,12 +193,12 @@ fn provenance(record: &MemoryRecord, calendar: &Calendar) -> Markup {
             .filter_map(|(name, value)| Some((name, value?))),
     );
     let external = record.external_ids.iter();
-    facts.extend(external.map(|it| ("also known as", format!("{} {}", it.namespace, it.id))));
+    facts.extend(external.map(|it| (s::KNOWN_AS, format!("{} {}", it.namespace, it.id))));
     facts.extend(
         provenance
             .source_refs
             .iter()
-            .map(|it| ("rests on", it.clone())),
+            .map(|it| (s::RESTS_ON, it.clone())),
     );
     html! {
         section {

@@ -4,7 +4,8 @@ use maud::{Markup, html};
 use reprise_types::Calendar;
 
 use crate::memory::Runs;
-use crate::{strings as s, text, words};
+use crate::strings::{self as s, words};
+use crate::text;
 
 /// Records named for a run.
 const USED: usize = 4;

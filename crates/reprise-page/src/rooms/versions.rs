@@ -6,7 +6,8 @@ use similar::{ChangeTag, TextDiff};
 
 use super::standing;
 use crate::memory::{Standing, Story};
-use crate::{strings as s, text, words};
+use crate::strings::{self as s, words};
+use crate::text;
 
 pub(super) fn section(story: &Story, calendar: &Calendar) -> Markup {
     let all: Vec<&MemoryRecord> = [&story.record].into_iter().chain(&story.earlier).collect();

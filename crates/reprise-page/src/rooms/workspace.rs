@@ -11,8 +11,9 @@ use super::timeline::Pairs;
 use crate::door::Visit;
 use crate::page::{Answer, Page, Posted, Trouble};
 use crate::shell::{self, Room, form};
+use crate::strings::{self as s, words};
+use crate::text;
 use crate::workspace::{Between, Patch, TrailLine, TrailQuery, Transaction, Tree, Waiting};
-use crate::{strings as s, text, words};
 
 /// Lines of the audit trail that one page shows where it is not asked for more.
 const LINES: usize = 50;

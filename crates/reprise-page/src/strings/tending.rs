@@ -1,5 +1,7 @@
 //! The words of what tends a memory, of what was learned and of care.
 
+use super::words;
+
 // Tending.
 pub(crate) const TO_REVIEW: &str = "Look at what may contradict, repeat itself or be over";
 pub(crate) const REVIEW: &str = "Review";
@@ -25,12 +27,12 @@ pub(crate) const PURGED: &str = "Put away, their time being over:";
 pub(crate) const DISTILLED: &str = "Made of what recurs:";
 
 pub(crate) fn more_pairs(more: usize) -> String {
-    let pairs = crate::words::of(more, "pair", "pairs");
+    let pairs = words::of(more, "pair", "pairs");
     format!("{pairs} more come when these are answered.")
 }
 
 pub(crate) fn would(merged: usize, purged: usize, distilled: usize) -> String {
-    let merged = crate::words::of(merged, "record", "records");
+    let merged = words::of(merged, "record", "records");
     format!(
         "{merged} would be put behind another that says the same, {purged} put away because their \
          time is over, {distilled} made of what recurs. All of it can be undone."
@@ -38,12 +40,12 @@ pub(crate) fn would(merged: usize, purged: usize, distilled: usize) -> String {
 }
 
 pub(crate) fn answers_for(count: usize) -> String {
-    let others = crate::words::of(count, "other that says", "others that say");
+    let others = words::of(count, "other that says", "others that say");
     format!("answers for {others} the same:")
 }
 
 pub(crate) fn again(count: usize) -> String {
-    let records = crate::words::of(count, "record answers", "records answer");
+    let records = words::of(count, "record answers", "records answer");
     format!("Undone: {records} again.")
 }
 
@@ -76,6 +78,8 @@ pub(crate) const GATES_SAY: &str = "A gate opens from a t value of 1.8 to 2.8: t
 pub(crate) const GATE: &str = "Gate";
 pub(crate) const BELIEVED: &str = "Believed";
 pub(crate) const T_VALUE: &str = "t value";
+pub(crate) const GATES_SO_FAR: &str = "Gates so far";
+pub(crate) const GATES_SO_FAR_SAY: &str = "t value of each gate after each run";
 pub(crate) const CURVE: &str = "How runs went";
 pub(crate) const CURVE_SAYS: &str =
     "Mean quality of the last 25 runs, and what was expected of them";
