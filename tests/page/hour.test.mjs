@@ -85,3 +85,20 @@ test("a record's own page asks whether a question brings it", async () => {
   assert.match(await tab.locator(".why-not [role=status]").innerText(), /It is shown, in place \d+\./);
   isClean(tab);
 });
+
+test("what listeners are told of learnings is told on the page, as it happens", async () => {
+  await house.ingest("learner", week());
+  const tab = await house.tab("learner");
+  const call = (name, body) => house.reprise("call", name, JSON.stringify(body), "--user", "learner");
+  // The stream of changes is open before anything is told.
+  await house.ingest("learner", ["The stream is heard."]);
+  await tab.waitForSelector("text=The stream is heard.");
+  await call("add_learning", { fact: "<b>pins</b> of lld go into the lock file", category: "fix" });
+  await tab.waitForSelector(".told a:has-text('<b>pins</b> of lld')");
+  assert.equal(await tab.locator(".told .category-fix").count(), 1);
+  await call("hook", { event: "session-start", session: "next", project: "" });
+  await tab.waitForSelector("text=An agent went to work with 1 learning, 0 decisions and 0 failures.");
+  await tab.locator(".told a").click();
+  assert.match(await tab.locator(".whole .said").innerText(), /<b>pins<\/b> of lld/);
+  isClean(tab);
+});

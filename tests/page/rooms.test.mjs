@@ -2,7 +2,7 @@
 import assert from "node:assert";
 import { after, before, test } from "node:test";
 
-import { House, isClean, week } from "./house.mjs";
+import { House, crowd, isClean, week } from "./house.mjs";
 import { plain } from "./rooms.mjs";
 
 let house;
@@ -10,15 +10,20 @@ before(async () => {
   house = await House.start();
   await house.ingest("ten", week());
   await house.ingest("many", week(3000));
-  await house.ingest("crowd", week(100_000));
+  await house.ingest("some", crowd(3000));
+  await house.ingest("crowd", crowd(100_000));
 });
 after(() => house.end());
 
-for (const user of ["nobody", "ten", "crowd"]) {
+/** What compares every record with those like it, which takes seconds where there are many. */
+const COMPARES = ["/knowledge/review", "/care/audit"];
+
+for (const user of ["nobody", "ten", "some", "crowd"]) {
   for (const javaScriptEnabled of [true, false]) {
     test(`every room of ${user}, script ${javaScriptEnabled}`, async () => {
       const tab = await house.tab(user, { javaScriptEnabled });
-      for (const room of plain()) {
+      const rooms = plain().filter((room) => user !== "crowd" || !COMPARES.includes(room));
+      for (const room of rooms) {
         const answer = await tab.goto(tab.origin + room);
         assert.equal(answer.status(), 200, room);
         assert.equal(await tab.locator("h1").count(), 1, room);
@@ -77,8 +82,10 @@ test("a hundred thousand records are gone through page by page, and their number
   assert.match(await tab.locator("main [role=status]").innerText(), /25 of 100000 records/);
   await tab.click("a[rel=next]");
   assert.equal(await tab.locator("article.record").count(), 25);
-  await tab.goto(`${tab.origin}/search?q=Note+77777`);
-  assert.match(await tab.locator(".hits li").first().innerText(), /Note 77777/);
+  const record = tab.locator("article a.title").first();
+  const words = await record.innerText();
+  await tab.goto(`${tab.origin}/search?q=${encodeURIComponent(words)}`);
+  assert.equal(await tab.locator(".hits a.title").first().innerText(), words);
   isClean(tab);
 });
 

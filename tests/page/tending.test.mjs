@@ -121,3 +121,16 @@ test("a session that may only read answers nothing and tidies nothing up", async
     assert.equal(answer.status(), 403, path);
   }
 });
+
+test("of many pairs the first are shown, and how many more there are", async () => {
+  const user = `person${(people += 1)}`;
+  const parts = ["login", "ledger", "search", "backup", "import", "export", "invoice", "mail", "audit", "cache", "queue", "proxy", "staging"];
+  const places = parts.flatMap((one, n) => [`${one} of ${parts[(n + 1) % parts.length]}`, `${one} beside ${parts[(n + 4) % parts.length]}`]);
+  await house.ingest(user, places.flatMap((place) => [30, 90].map((seconds) => ({ session_id: `s${seconds}`, text: `The timeout for the ${place} is ${seconds} seconds` }))));
+  const tab = await house.tab(user);
+  await tab.goto(`${tab.origin}/knowledge/review`);
+  const contradictions = tab.locator("section", { has: tab.locator("h2:text-is('Contradictions')") });
+  assert.equal(await contradictions.locator("[data-pair]").count(), 20);
+  assert.match(await tab.locator("main").innerText(), /\d+ pairs more come when these are answered/);
+  isClean(tab);
+});

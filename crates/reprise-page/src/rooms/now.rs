@@ -15,6 +15,7 @@ use crate::memory::{Growth, Overview, Runs, Told};
 use crate::page::{Answer, Page};
 use crate::shell::{self, Room};
 use crate::strings::{self as s, words};
+use crate::text;
 use crate::together::both;
 
 /// Records shown where the last hour brought none.

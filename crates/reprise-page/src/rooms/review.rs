@@ -10,8 +10,11 @@ use crate::door::Visit;
 use crate::page::{Answer, Page, Posted};
 use crate::shell::{self, Room, form};
 use crate::tending::{Consolidation, Pair};
+use crate::together::both;
 use crate::{strings as s, text};
 
+/// Pairs of each sort that wait on the page at once.
+const SHOWN: usize = 20;
 /// The answers, each with its key.
 const ANSWERS: [(&str, &str, &str); 4] = [
     ("newer", "n", s::ANSWER_NEWER),
@@ -26,8 +29,10 @@ pub(crate) async fn show(
     Query(pairs): Query<Pairs>,
 ) -> Answer<Markup> {
     let (memory, user) = (page.memory(), &visit.user);
-    let doubt = memory.in_doubt(user).await?;
-    let would = memory.consolidate(user, true).await?;
+    let (doubt, would) = both(memory.in_doubt(user), memory.consolidate(user, true)).await;
+    let (doubt, would) = (doubt?, would?);
+    let not_shown = |pairs: &[Pair]| pairs.len().saturating_sub(SHOWN);
+    let more = doubt.more + not_shown(&doubt.contradictions) + not_shown(&doubt.alike);
     // After an answer the next pair is under the hands.
     let is_next = pairs.get("answered").is_some();
     let body = html! {
@@ -35,7 +40,7 @@ pub(crate) async fn show(
         section {
             h2 { (s::CONTRADICTIONS) }
             @if doubt.contradictions.is_empty() { p class="faint" { (s::NO_CONTRADICTIONS) } }
-            @for (place, pair) in doubt.contradictions.iter().enumerate() {
+            @for (place, pair) in doubt.contradictions.iter().take(SHOWN).enumerate() {
                 (side_by_side(&visit, pair, is_next && place == 0))
             }
         }
@@ -43,10 +48,10 @@ pub(crate) async fn show(
             h2 { (s::ALIKE) }
             @if doubt.alike.is_empty() { p class="faint" { (s::NONE_ALIKE) } }
             @let first = is_next && doubt.contradictions.is_empty();
-            @for (place, pair) in doubt.alike.iter().enumerate() {
+            @for (place, pair) in doubt.alike.iter().take(SHOWN).enumerate() {
                 (side_by_side(&visit, pair, first && place == 0))
             }
-            @if doubt.more > 0 { p class="faint" { (s::more_pairs(doubt.more)) } }
+            @if more > 0 { p class="faint" { (s::more_pairs(more)) } }
         }
         (tidying(&visit, &would))
     };
