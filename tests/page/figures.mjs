@@ -47,6 +47,18 @@ const median = (numbers) => [...numbers].sort((a, b) => a - b)[Math.floor(number
 /** Mebibytes that the daemon has for itself, without the pages of its program. */
 const own = (pid) => Number(/RssAnon:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
 
+/** Waits until the daemon has done what it does while nobody asks, and its memory stays as it is. */
+async function settled(pid) {
+  let last = own(pid);
+  for (let tries = 0, still = 0; tries < 120 && still < 8; tries += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const now = own(pid);
+    still = Math.abs(now - last) < 0.5 ? still + 1 : 0;
+    last = now;
+  }
+  return last;
+}
+
 /** In the page: one letter more in the question; answers the milliseconds until the results are in place. */
 async function keystroke(letter) {
   const question = document.querySelector("input[name=q]");
@@ -105,14 +117,14 @@ try {
   console.log(`key to results          ${median(typed).toFixed(1)} ms in the middle, ${Math.max(...typed).toFixed(1)} at most, ${typed.length} keys, no model`);
   await tab.context().close();
 
-  // What the rooms cost a daemon that has answered a question.
+  // What the rooms cost a daemon that has the memory open and has settled.
   await house.reprise("stop");
   await house.serve();
-  await house.reprise("recall", "warm", "--user", "ada");
+  await house.reprise("stats", "--user", "ada");
   const room = await enter();
-  const before = own(house.daemon.pid);
+  const before = await settled(house.daemon.pid);
   for (let time = 0; time < TIMES; time += 1) for (const path of ROOMS) await room(path);
-  console.log(`memory of the daemon    ${before.toFixed(1)} MiB of its own after a recall, ${(own(house.daemon.pid) - before).toFixed(1)} more after ${TIMES} visits of each room`);
+  console.log(`memory of the daemon    ${before.toFixed(1)} MiB of its own with the memory open, ${((await settled(house.daemon.pid)) - before).toFixed(1)} more after ${TIMES} visits of each room`);
 
   const socket = JSON.parse(await house.reprise("status", "--json")).socket;
   const operation = async (name) => {

@@ -85,7 +85,7 @@ test("a hundred thousand records are gone through page by page, and their number
   const record = tab.locator("article a.title").first();
   const words = await record.innerText();
   await tab.goto(`${tab.origin}/search?q=${encodeURIComponent(words)}`);
-  assert.equal(await tab.locator(".hits a.title").first().innerText(), words);
+  assert.ok((await tab.locator(".hits a.title").allInnerTexts()).includes(words), words);
   isClean(tab);
 });
 
