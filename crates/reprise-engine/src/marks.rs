@@ -145,31 +145,20 @@ impl Marks {
 
     /// The records that have `tag` now, or had it at an instant; ascending.
     pub(crate) fn tagged(&self, tag: &str, at: Option<i64>) -> Vec<u32> {
+        let mut ordinals: Vec<u32> = self.holding(tag, at).collect();
+        ordinals.sort_unstable();
+        ordinals
+    }
+
+    /// The same, in the order in which they got it.
+    pub(crate) fn holding(&self, tag: &str, at: Option<i64>) -> impl Iterator<Item = u32> {
         let tag = self
             .numbers
             .get(tag)
             .and_then(|number| self.tags.get(*number as usize));
         let spans = tag.into_iter().flat_map(|tag| tag.spans.iter());
-        let holding = spans.filter(|span| span.holds(at));
-        let mut ordinals: Vec<u32> = holding.map(|span| span.ordinal).collect();
-        ordinals.sort_unstable();
-        ordinals
-    }
-
-    /// The records that have all of `tags` now, or had them at an instant; ascending.
-    pub(crate) fn tagged_all(&self, tags: &[String], at: Option<i64>) -> Vec<u32> {
-        let Some((first, others)) = tags.split_first() else {
-            return Vec::new();
-        };
-        let mut found = self.tagged(first, at);
-        for tag in others {
-            if found.is_empty() {
-                break;
-            }
-            let with = self.tagged(tag, at);
-            found.retain(|ordinal| with.binary_search(ordinal).is_ok());
-        }
-        found
+        let holding = spans.filter(move |span| span.holds(at));
+        holding.map(|span| span.ordinal)
     }
 
     /// The tags of a record, if they are not those that it was kept with; ascending.

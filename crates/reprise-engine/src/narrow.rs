@@ -15,18 +15,19 @@ impl Snapshot {
         let mut view = self.index.view(filter, as_of);
         let at = as_of.map(|at| at.timestamp_micros());
         if let Some(tags) = filter.tags.as_ref().filter(|tags| !tags.is_empty()) {
-            let normal: Option<Vec<String>> = tags.iter().map(|tag| normal_tag(tag)).collect();
-            let tagged = normal.map(|tags| self.marks.tagged_all(&tags, at));
-            view = view.among(&tagged.unwrap_or_default());
+            for tag in tags {
+                let normal = normal_tag(tag).unwrap_or_default();
+                view = view.among(self.marks.holding(&normal, at));
+            }
         }
         if let Some(project) = &filter.project {
             let tag = normal_tag(&["project:", project].concat()).unwrap_or_default();
             let mut of_it = self.marks.tagged(&tag, at);
             of_it.extend(self.with_value(&["project"], project));
-            view = view.among(&ascending(of_it));
+            view = view.among(of_it);
         }
         if let Some(author) = &filter.author {
-            view = view.among(&ascending(self.with_value(&AUTHOR_KEYS, author)));
+            view = view.among(self.with_value(&AUTHOR_KEYS, author));
         }
         view
     }
@@ -133,10 +134,4 @@ fn parts(filter: &MemoryFilter) -> Vec<(String, MemoryFilter)> {
         part(name, &|alone| alone.author = Some(author.clone()));
     }
     parts
-}
-
-fn ascending(mut ordinals: Vec<u32>) -> Vec<u32> {
-    ordinals.sort_unstable();
-    ordinals.dedup();
-    ordinals
 }

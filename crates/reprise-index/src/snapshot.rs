@@ -134,7 +134,16 @@ impl IndexSnapshot {
             || Arc::clone(&self.world),
             |at| Arc::new(World::at(self.rows.iter(), micros(at))),
         );
-        if filter.is_empty() {
+        let MemoryFilter {
+            kinds,
+            sources,
+            since,
+            until,
+            session_id,
+            ..
+        } = filter;
+        let asks = kinds.is_some() || sources.is_some() || session_id.is_some();
+        if !asks && since.is_none() && until.is_none() {
             return View::all(world);
         }
         // Turns each list into a bit mask, so that its length does not matter per document.

@@ -45,16 +45,18 @@ impl View {
         }
     }
 
-    /// Restricts the view to `ordinals`, which must ascend.
+    /// Restricts the view to `ordinals`, in any order.
     #[must_use]
-    pub fn among(self, ordinals: &[u32]) -> Self {
+    pub fn among(self, ordinals: impl IntoIterator<Item = u32>) -> Self {
         let mut admitted = vec![0_u64; self.world.len().div_ceil(64)];
         let mut considered = 0;
         for ordinal in ordinals {
-            if self.admits(*ordinal)
-                && let Some(word) = admitted.get_mut(*ordinal as usize / 64)
+            let bit = 1 << (ordinal % 64);
+            if self.admits(ordinal)
+                && let Some(word) = admitted.get_mut(ordinal as usize / 64)
+                && *word & bit == 0
             {
-                *word |= 1 << (ordinal % 64);
+                *word |= bit;
                 considered += 1;
             }
         }
