@@ -215,6 +215,77 @@ fn what_is_marked_stays_and_a_policy_needs_its_readers() {
     }
 }
 
+#[test]
+fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let branch = |user: &str, arguments: &[&str]| {
+        let own = ["--user", user];
+        run(&data, &[&["global", "branch"], arguments, &own].concat())
+    };
+    let titles = |user: &str| -> Vec<Value> {
+        let asked = branch(user, &["ask", "next", "tokio handler"]);
+        assert_eq!(asked.code, Some(0), "{}", asked.stderr);
+        let answer: Value = serde_json::from_str(&asked.stdout).expect("JSON");
+        let hits = answer["hits"].as_array().expect("hits").iter();
+        hits.map(|hit| hit["record"]["title"].clone()).collect()
+    };
+    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
+    let on_branch = [&publish[..], &["--branch", "next", "--title", "Tried"]].concat();
+    let said = refused(&data, &on_branch);
+    assert!(said.contains("global branch add next"), "{said}");
+    assert_eq!(branch("ann", &["add", "next"]).code, Some(0));
+    let drafted = done(&data, &on_branch);
+    let receipt = drafted["receipt"].as_str().expect("a receipt");
+    let receipt = done(&data, &["show", "--user", "ann", receipt]).to_string();
+    assert!(receipt.contains("branch `next`"), "{receipt}");
+    assert_eq!(titles("ann"), ["Tried"]);
+    assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
+    assert!(recall(&data, "ann", "global", "tokio handler").is_empty());
+    let theirs = branch("bob", &["ask", "next", "tokio handler"]);
+    assert_eq!(theirs.code, Some(2), "{}", theirs.stdout);
+    assert!(
+        theirs.stderr.contains("you have no branch"),
+        "{}",
+        theirs.stderr
+    );
+    let merged = branch("ann", &["merge", "next"]);
+    assert_eq!(merged.code, Some(0), "{}", merged.stderr);
+    let found = recall(&data, "bob", "global", "tokio handler");
+    assert_eq!(found[0]["version"], "1");
+    // What the merge published is the record's: its correction is the next version.
+    let shown = done(&data, &["publish", "--user", "ann", "tokio", "--dry-run"]);
+    assert!(shown["exact"].to_string().contains("starves tokio"));
+    let seen = call(
+        &data,
+        "ann",
+        "visibility",
+        &serde_json::json!({ "id": "tokio" }),
+    );
+    assert_eq!(
+        (&seen["published"], &seen["version"]),
+        (&found[0]["id"], &"1".into())
+    );
+
+    assert_eq!(branch("ann", &["add", "next"]).code, Some(0));
+    let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
+    done(
+        &data,
+        &["edit", "--user", "ann", "tokio", "--content", corrected],
+    );
+    let drafted = done(&data, &on_branch);
+    assert_eq!(drafted["published"][0]["id"], found[0]["id"]);
+    assert_eq!(drafted["published"][0]["version"], "2");
+    let listed = branch("ann", &["list"]);
+    assert!(listed.stdout.contains("\"things\":1"), "{}", listed.stdout);
+    assert_eq!(branch("ann", &["drop", "next"]).code, Some(0));
+    assert_eq!(branch("ann", &["list"]).stdout, "");
+    let found = recall(&data, "bob", "global", "tokio handler");
+    assert_eq!((found.len(), &found[0]["version"]), (1, &"1".into()));
+    let receipt = done(&data, &publish);
+    assert_eq!(receipt["published"][0]["version"], "2");
+}
+
 /// A service of published knowledge as a process; it ends with this value.
 struct Service {
     process: std::process::Child,

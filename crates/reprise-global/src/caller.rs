@@ -42,6 +42,12 @@ impl Caller {
             }
     }
 
+    /// The shelf of a branch of this caller's.
+    #[must_use]
+    pub fn branch(&self, name: &str) -> Shelf {
+        Shelf::Branch(self.user.clone(), name.to_owned())
+    }
+
     /// The shelves whose every record this caller may see.
     #[must_use]
     pub fn shelves(&self) -> Vec<Shelf> {
@@ -60,6 +66,8 @@ pub enum Shelf {
     Paid,
     /// For the members of one organisation.
     Org(OrgId),
+    /// What one author tries out before others see it: open to him alone, and where he names it.
+    Branch(UserId, String),
 }
 
 impl Shelf {
@@ -89,7 +97,7 @@ impl Shelf {
     pub fn org(&self) -> Option<&OrgId> {
         match self {
             Self::Org(org) => Some(org),
-            Self::Public | Self::Paid => None,
+            Self::Public | Self::Paid | Self::Branch(..) => None,
         }
     }
 }
@@ -101,6 +109,8 @@ impl fmt::Display for Shelf {
             Self::Paid => f.write_str("paid"),
             // No organisation's name holds a colon.
             Self::Org(org) => write!(f, "org:{org}"),
+            // And no user's a slash.
+            Self::Branch(user, name) => write!(f, "branch:{user}/{name}"),
         }
     }
 }

@@ -9,14 +9,28 @@
     reason = "these are the bodies of tests"
 )]
 
+mod bad;
+mod branches;
+mod isolation;
+
 use std::sync::Arc;
 
-use reprise_types::{Embedding, EmbeddingSpace, RecordId, hostile_text, normalize};
+use reprise_types::{Embedding, EmbeddingSpace, RecordId, normalize};
 
 use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{AccessPolicy, GlobalContentType, Publication, Version, sha256_hex};
-use crate::store::{Fate, GlobalQuery, GlobalStore, TextVectors, UsageReport};
+use crate::store::{GlobalQuery, GlobalStore, TextVectors, UsageReport};
+
+pub use bad::{
+    bad_input_is_refused_and_odd_input_is_data, nothing_of_anothers_can_be_forged_or_doubled,
+    vectors_that_cannot_be_kept_cost_meaning_alone,
+};
+pub use branches::{
+    a_branch_is_merged_whole_or_not_at_all, a_branch_that_was_dropped_leaves_nothing,
+    what_stands_on_a_branch_is_its_authors_alone_until_it_is_merged,
+};
+pub use isolation::{an_import_is_for_its_readers, each_operation_admits_its_callers_alone};
 
 /// Length of the vectors of [`word_vectors`].
 pub const DIMENSIONS: u16 = 384;
@@ -49,6 +63,30 @@ pub fn word_vectors() -> TextVectors {
         normalize(&mut vector);
         Some(Embedding::new(word_space(), vector))
     })
+}
+
+/// Models whose vectors no store of [`word_space`] can keep: of another space, of another length,
+/// not finite, and not of length one.
+#[must_use]
+pub fn bad_vectors() -> Vec<TextVectors> {
+    let filled = |space: EmbeddingSpace, length: u16, value: f32| -> TextVectors {
+        Arc::new(move |_| {
+            let vector = vec![value; usize::from(length)];
+            Some(Embedding::new(space.clone(), vector))
+        })
+    };
+    let unit = 1.0 / f32::from(DIMENSIONS).sqrt();
+    let other = EmbeddingSpace {
+        model: "another".to_owned(),
+        ..word_space()
+    };
+    vec![
+        filled(other, DIMENSIONS, unit),
+        filled(word_space(), DIMENSIONS - 1, unit),
+        filled(word_space(), DIMENSIONS, f32::NAN),
+        filled(word_space(), DIMENSIONS, f32::INFINITY),
+        filled(word_space(), DIMENSIONS, 7.0),
+    ]
 }
 
 /// A user of no organisation.
@@ -303,111 +341,6 @@ pub async fn a_snapshot_answers_as_it_stood(store: &dyn GlobalStore) {
     assert!(matches!(refused, Err(GlobalError::NoSnapshot { .. })));
 }
 
-/// Policy by caller by operation: exactly who may, may.
-pub async fn each_policy_admits_its_readers_and_nobody_else(store: &dyn GlobalStore) {
-    let owner = Caller {
-        paid: true,
-        ..member("ann", "acme")
-    };
-    let callers = [
-        ("owner", owner.clone()),
-        ("member", member("mia", "acme")),
-        ("stranger", user("sam")),
-        ("other organisation", member("oda", "other")),
-        // Names have case: this is another organisation.
-        ("nearly the same", member("nia", "ACME")),
-        ("paying", paying("pia")),
-        // The owner without membership and tier.
-        ("revoked owner", user("ann")),
-        ("revoked member", user("mia")),
-    ];
-    let admitted = |policy, who: &str| match policy {
-        AccessPolicy::Public => true,
-        AccessPolicy::Org => matches!(who, "owner" | "member" | "revoked owner"),
-        AccessPolicy::Paid => matches!(who, "owner" | "paying" | "revoked owner"),
-    };
-    let author = |who: &str| matches!(who, "owner" | "revoked owner");
-    for policy in [AccessPolicy::Public, AccessPolicy::Org, AccessPolicy::Paid] {
-        let word = format!("secretword{}", policy.name());
-        let thing = document(&format!("About {word}"), &format!("All of {word}."));
-        let thing = for_readers(policy, thing);
-        let id = store.publish(&owner, thing.clone()).await.unwrap().id;
-        let refused = store.publish(&owner, for_readers(other(policy), changed(&thing)));
-        let refused = refused.await;
-        assert!(
-            matches!(refused, Err(GlobalError::PolicyChanged { .. })),
-            "{policy:?}: {refused:?}"
-        );
-        for (who, caller) in &callers {
-            let may = admitted(policy, who);
-            let case = format!("{policy:?}, {who}");
-            let found = ids(store, caller, &word).await.contains(&id);
-            // A shelf is searched by those to whom it is open; its author may besides name it.
-            let searches = may && *who != "revoked owner" || policy == AccessPolicy::Public;
-            assert_eq!(found, searches, "query: {case}");
-            assert_eq!(
-                store.get(caller, id, None).await.is_ok(),
-                may,
-                "get: {case}"
-            );
-            let old = store.get(caller, id, Some(Version(1))).await;
-            assert_eq!(old.is_ok(), may, "get version: {case}");
-            let versions = store.versions(caller, id).await;
-            assert_eq!(versions.is_ok(), may, "versions: {case}");
-            let own = store.published(caller).await.unwrap();
-            let listed = own.iter().any(|record| record.id == id);
-            assert_eq!(listed, author(who), "published: {case}");
-            let rated = store.rate(caller, id, 0.9).await;
-            assert_eq!(rated.is_ok(), may && !author(who), "rate: {case}");
-            if author(who) {
-                assert!(matches!(rated, Err(GlobalError::OwnWork { .. })), "{case}");
-            }
-            let report = UsageReport {
-                id,
-                score: 1.0,
-                count: 1,
-            };
-            let fate = store.report(caller, &[report]).await.unwrap();
-            let expected = match (may, author(who)) {
-                (true, true) => Fate::OwnWork,
-                (true, false) => Fate::Counted,
-                (false, _) => Fate::NotFound,
-            };
-            assert_eq!(fate, [expected], "report: {case}");
-            if !author(who) {
-                let refused = store.unpublish(caller, id).await;
-                let matched = match refused {
-                    Err(GlobalError::NotAuthor { .. }) => may,
-                    Err(GlobalError::NotFound { .. }) => !may,
-                    other => panic!("unpublish: {case}: {other:?}"),
-                };
-                assert!(matched, "unpublish: {case}");
-            }
-        }
-        // M60: at any time, whatever became of the membership.
-        let gone = store.unpublish(&user("ann"), id).await.unwrap();
-        assert!(gone.verified, "{policy:?}");
-        assert!(!ids(store, &owner, &word).await.contains(&id));
-    }
-    let homeless = for_readers(AccessPolicy::Org, document("a", "b"));
-    let refused = store.publish(&user("sam"), homeless).await;
-    assert!(matches!(refused, Err(GlobalError::NoOrganisation { .. })));
-}
-
-fn other(policy: AccessPolicy) -> AccessPolicy {
-    match policy {
-        AccessPolicy::Public => AccessPolicy::Org,
-        AccessPolicy::Org | AccessPolicy::Paid => AccessPolicy::Public,
-    }
-}
-
-fn changed(publication: &Publication) -> Publication {
-    Publication {
-        content: format!("{} And more.", publication.content),
-        ..publication.clone()
-    }
-}
-
 /// What many users' runs say lifts a thing for one who never saw it; a few users say nothing.
 pub async fn what_helps_many_rises_for_everyone(store: &dyn GlobalStore) {
     let ann = user("ann");
@@ -461,86 +394,6 @@ pub async fn what_helps_many_rises_for_everyone(store: &dyn GlobalStore) {
     assert!(second.sona_score < second.score);
 }
 
-/// What no store could keep is refused with one sentence; what looks dangerous is kept as it is.
-pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore) {
-    let (ann, bob) = (user("ann"), user("bob"));
-    let good = document("Title", "Content");
-    let bad = [
-        Publication {
-            title: " ".to_owned(),
-            ..good.clone()
-        },
-        Publication {
-            title: "a\nb".to_owned(),
-            ..good.clone()
-        },
-        Publication {
-            title: "x".repeat(301),
-            ..good.clone()
-        },
-        Publication {
-            content: "\t\n".to_owned(),
-            ..good.clone()
-        },
-        Publication {
-            content: "x".repeat(50_000_000),
-            ..good.clone()
-        },
-        Publication {
-            content: "a\0b".to_owned(),
-            ..good.clone()
-        },
-        Publication {
-            tags: vec!["t".to_owned(); 65],
-            ..good.clone()
-        },
-        Publication {
-            origin: String::new(),
-            ..good.clone()
-        },
-    ];
-    for publication in bad {
-        let refused = store.publish(&ann, publication).await;
-        assert!(
-            matches!(refused, Err(GlobalError::Invalid { .. })),
-            "{refused:?}"
-        );
-    }
-    assert!(store.published(&ann).await.unwrap().is_empty());
-    let id = store.publish(&ann, good).await.unwrap().id;
-    for rating in [f32::NAN, -0.1, 1.1, f32::INFINITY] {
-        assert!(store.rate(&bob, id, rating).await.is_err());
-        let report = UsageReport {
-            id,
-            score: rating,
-            count: 1,
-        };
-        assert!(store.report(&bob, &[report]).await.is_err());
-    }
-    for name in ["", "a b", "../x", "'; DROP TABLE published; --"] {
-        assert!(store.snapshot(&ann, name).await.is_err(), "{name}");
-    }
-    let injected = "'); DROP TABLE published; -- $1 {} %s \\";
-    let odd = Publication {
-        origin: injected.to_owned(),
-        title: injected.to_owned(),
-        summary: injected.to_owned(),
-        content: format!("{injected} {}", hostile_text(14).replace('\0', "")),
-        tags: vec![injected.to_owned(), "reprise/shelf/paid".to_owned()],
-        licence: injected.to_owned(),
-        ..document("t", "c")
-    };
-    let kept = store.publish(&ann, odd.clone()).await.unwrap();
-    let back = store.get(&bob, kept.id, None).await.unwrap();
-    assert_eq!(back.publication, odd);
-    assert!(ids(store, &bob, injected).await.contains(&kept.id));
-    for text in ["", " ", "\u{0}", &"x ".repeat(100_000)] {
-        assert!(store.query(&bob, &GlobalQuery::new(text, 3)).await.is_ok());
-    }
-    let none = store.query(&bob, &GlobalQuery::new("title", 0)).await;
-    assert!(none.unwrap().hits.is_empty());
-}
-
 /// A test for each check, against a fresh store that `$make` gives with what keeps it alive.
 #[macro_export]
 macro_rules! conformance_suite {
@@ -552,9 +405,13 @@ macro_rules! conformance_suite {
             what_is_taken_back_is_gone,
             a_snapshot_answers_as_it_stood,
             the_audit_names_every_act_of_an_author,
-            each_policy_admits_its_readers_and_nobody_else,
+            each_operation_admits_its_callers_alone,
+            what_stands_on_a_branch_is_its_authors_alone_until_it_is_merged,
+            a_branch_is_merged_whole_or_not_at_all,
+            a_branch_that_was_dropped_leaves_nothing,
             what_helps_many_rises_for_everyone,
             bad_input_is_refused_and_odd_input_is_data,
+            nothing_of_anothers_can_be_forged_or_doubled,
         );
     };
     (@ $make:path, $($check:ident,)*) => {

@@ -4,28 +4,26 @@
 //! Readers open the file without a lock and look again where it has changed, so every process
 //! answers from what was published last.
 
+mod branches;
 mod import;
 mod keep;
 mod ledger;
+mod serving;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
-use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, WriteOutcome, check_unit_vector};
+use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector};
 
 use crate::caller::{Caller, Shelf};
 use crate::coordination::CoordinationSettings;
 use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
-use crate::store::{
-    AuditLine, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, TextVectors, Unpublished,
-    UsageReport, check_name, check_publication, check_rating, check_reports,
-};
+use crate::store::{Published, TextVectors, Unpublished, check_publication};
 use keep::Reader;
 use ledger::{Ledger, Line};
 
@@ -170,10 +168,12 @@ impl Shared {
         state.ledger.refresh(self.now())?;
         let standings = state.ledger.standings();
         let snapshots = state.ledger.snapshots();
+        let branches = state.ledger.branches();
         let reader = |snapshot| Reader {
             snapshot,
             standings,
             snapshots,
+            branches,
         };
         if let Some(engine) = &state.engine {
             return Ok(Some(reader(engine.snapshot())));
@@ -291,13 +291,7 @@ impl Shared {
             };
             let new = made.record(publication, vector)?;
             let outcomes = engine.observe(vec![new], None, at).map_err(storage)?;
-            let id = match outcomes.into_iter().next() {
-                Some(WriteOutcome::Inserted { id }) => first.unwrap_or(id),
-                Some(WriteOutcome::Rejected { why }) => {
-                    return Err(GlobalError::invalid(why.to_string()));
-                }
-                other => return Err(GlobalError::invalid(format!("not kept: {other:?}"))),
-            };
+            let id = first.unwrap_or(branches::inserted(outcomes.into_iter().next())?);
             ledger.write(&[Line::Published {
                 at,
                 who: caller.user.clone(),
@@ -326,6 +320,11 @@ impl Shared {
             let selector = ForgetSelector::Record(newest.kept);
             let gone = engine.forget(&selector, "unpublished by its author", at);
             let versions = gone.map_err(storage)?.len() as u32;
+            // What is to replace it says nearly the same.
+            let tried = ForgetSelector::All(reader.replacing(id)?);
+            engine
+                .forget(&tried, "unpublished by its author", at)
+                .map_err(storage)?;
             ledger.write(&[Line::Unpublished {
                 at,
                 who: caller.user.clone(),
@@ -380,163 +379,5 @@ fn stamp(file: &Path) -> Result<Option<Stamp>, GlobalError> {
         Ok(found) => Ok(Some((found.len(), found.modified().ok(), found.ino()))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(GlobalError::storage(&error)),
-    }
-}
-
-#[async_trait]
-impl GlobalStore for EmbeddedStore {
-    async fn publish(
-        &self,
-        caller: &Caller,
-        publication: Publication,
-    ) -> Result<Published, GlobalError> {
-        let caller = caller.clone();
-        self.blocking(move |store| store.publish(&caller, publication))
-            .await
-    }
-
-    async fn get(
-        &self,
-        caller: &Caller,
-        id: RecordId,
-        version: Option<Version>,
-    ) -> Result<GlobalRecord, GlobalError> {
-        let caller = caller.clone();
-        self.blocking(move |store| {
-            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            match version {
-                None => Ok(reader.get(&caller, id)?.record),
-                Some(version) => {
-                    let versions = reader.versions(&caller, id)?;
-                    let mut versions = versions.into_iter();
-                    let found = versions.find(|record| record.version == version);
-                    found.ok_or(GlobalError::NotFound { id })
-                }
-            }
-        })
-        .await
-    }
-
-    async fn versions(
-        &self,
-        caller: &Caller,
-        id: RecordId,
-    ) -> Result<Vec<GlobalRecord>, GlobalError> {
-        let caller = caller.clone();
-        self.blocking(move |store| {
-            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
-            reader.versions(&caller, id)
-        })
-        .await
-    }
-
-    async fn query(
-        &self,
-        caller: &Caller,
-        query: &GlobalQuery,
-    ) -> Result<GlobalAnswer, GlobalError> {
-        let (caller, query) = (caller.clone(), query.clone());
-        self.blocking(move |store| {
-            let Some(reader) = store.reader()? else {
-                return Ok(GlobalAnswer::default());
-            };
-            let vector = store.vector(&reprise_engine::subject(&query.text));
-            reader.query(&caller, &query, vector.as_ref())
-        })
-        .await
-    }
-
-    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
-        let caller = caller.clone();
-        self.blocking(move |store| match store.reader()? {
-            Some(reader) => reader.published(&caller),
-            None => Ok(Vec::new()),
-        })
-        .await
-    }
-
-    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
-        let caller = caller.clone();
-        self.blocking(move |store| store.unpublish(&caller, id))
-            .await
-    }
-
-    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
-        check_rating(rating)?;
-        let caller = caller.clone();
-        self.blocking(move |store| {
-            let at = store.now();
-            store.say(|reader, ledger| {
-                let found = reader.get(&caller, id)?;
-                if found.record.author_id == caller.user {
-                    return Err(GlobalError::OwnWork { id });
-                }
-                let by = ledger.contributor(&caller.user)?;
-                ledger.write(&[Line::Rated { at, by, id, rating }])
-            })
-        })
-        .await
-    }
-
-    async fn report(
-        &self,
-        caller: &Caller,
-        reports: &[UsageReport],
-    ) -> Result<Vec<Fate>, GlobalError> {
-        check_reports(reports)?;
-        let (caller, reports) = (caller.clone(), reports.to_vec());
-        self.blocking(move |store| {
-            let at = store.now();
-            let mut fates = Vec::with_capacity(reports.len());
-            store.say(|reader, ledger| {
-                let by = ledger.contributor(&caller.user)?;
-                let mut lines = Vec::new();
-                for UsageReport { id, score, count } in reports {
-                    fates.push(match reader.get(&caller, id) {
-                        Ok(found) if found.record.author_id == caller.user => Fate::OwnWork,
-                        Ok(_) => {
-                            let by = by.clone();
-                            lines.push(Line::Reported {
-                                at,
-                                by,
-                                id,
-                                score,
-                                count,
-                            });
-                            Fate::Counted
-                        }
-                        Err(GlobalError::NotFound { .. }) => Fate::NotFound,
-                        Err(error) => return Err(error),
-                    });
-                }
-                ledger.write(&lines)
-            })?;
-            Ok(fates)
-        })
-        .await
-    }
-
-    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
-        check_name(name)?;
-        let (caller, name) = (caller.clone(), name.to_owned());
-        self.blocking(move |store| {
-            let at = store.now();
-            store.say(|_, ledger| {
-                if ledger.snapshots().contains_key(&name) {
-                    return Err(GlobalError::invalid(format!(
-                        "there is a snapshot `{name}` already; choose another name"
-                    )));
-                }
-                let who = caller.user;
-                ledger.write(&[Line::Snapshot { at, who, name }])
-            })?;
-            Ok(at)
-        })
-        .await
-    }
-
-    async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
-        self.blocking(move |store| store.lock().ledger.audit(limit))
-            .await
     }
 }

@@ -47,6 +47,21 @@ pub enum GlobalError {
     /// Nothing of that name.
     #[error("there is no snapshot `{name}`; `reprise global snapshot {name}` makes one")]
     NoSnapshot { name: String },
+    /// The caller has none of that name; whether somebody else has is not said.
+    #[error("you have no branch `{name}`; `reprise global branch add {name}` opens one")]
+    NoBranch { name: String },
+    /// What a thing of a branch is to replace is another one by now.
+    #[error(
+        "{id} is not what it was when it was published on branch `{branch}` (version {was} then, \
+         {now} now), so nothing was merged; publish it on the branch again, or drop the branch"
+    )]
+    BranchMoved {
+        id: RecordId,
+        branch: String,
+        /// 0 where there was none.
+        was: u32,
+        now: u32,
+    },
     /// Somebody else writes, or too many do.
     #[error("the global store is busy ({message}); try again in a moment")]
     Busy { message: String },

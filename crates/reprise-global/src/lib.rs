@@ -30,8 +30,8 @@ pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, Publication, QualityMetrics, Version,
 };
 pub use store::{
-    AUDIT_MAX, AuditLine, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Overlap,
-    Published, TextVectors, Unpublished, UsageReport, check_name, check_publication,
+    AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Merged,
+    Overlap, Published, TextVectors, Unpublished, UsageReport, check_name, check_publication,
 };
 pub use tier::{GlobalTier, TierOptions, voice_of};
 pub use two_tier::TwoTierMemory;

@@ -4,7 +4,9 @@
 //! Each operation is one transaction that tells the database who asks; statements ask for the open
 //! shelves alone, and policies of the tables hold them to it once more (ADR 0021).
 
+mod branches;
 mod connect;
+mod moments;
 mod node;
 mod options;
 mod publish;
@@ -27,8 +29,9 @@ use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
 use crate::store::{
-    AuditLine, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Published, Unpublished, UsageReport,
-    check_name, check_publication, check_rating, check_reports,
+    AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Merged, Published,
+    Unpublished, UsageReport, check_branch, check_name, check_publication, check_rating,
+    check_reports,
 };
 use connect::{Failure, Repeats};
 use node::Node;
@@ -60,9 +63,9 @@ impl PostgresStore {
         })))
     }
 
-    /// Builds the index of vectors once a shelf is too large to be searched without, and gathers
-    /// the planner's figures. Others go on reading and writing meanwhile. Whether an index was
-    /// built.
+    /// Builds the index of vectors of each shelf that this node has used and that is too large to be
+    /// searched without, and gathers the planner's figures. Others go on reading and writing
+    /// meanwhile. Whether an index was built.
     pub async fn maintain(&self) -> Result<bool, GlobalError> {
         Ok(shelves::maintain(&self.0.node, &self.0.shelves).await?)
     }
@@ -170,6 +173,7 @@ impl GlobalStore for PostgresStore {
         caller: &Caller,
         query: &GlobalQuery,
     ) -> Result<GlobalAnswer, GlobalError> {
+        query.check()?;
         let subject = reprise_engine::subject(&query.text).into_owned();
         let vector = self.0.node.vector(subject).await;
         tried!(
@@ -219,6 +223,49 @@ impl GlobalStore for PostgresStore {
         tried!(
             Repeats::BeforeCommit,
             publish::snapshot(&self.0.node, caller, name)
+        )
+    }
+
+    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch, GlobalError> {
+        check_name(name)?;
+        tried!(
+            Repeats::BeforeCommit,
+            branches::branch(&self.0.node, caller, name)
+        )
+    }
+
+    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>, GlobalError> {
+        tried!(Repeats::Safely, branches::branches(&self.0.node, caller))
+    }
+
+    async fn draft(
+        &self,
+        caller: &Caller,
+        branch: &str,
+        publication: Publication,
+    ) -> Result<Published, GlobalError> {
+        check_branch(branch)?;
+        check_publication(&publication)?;
+        let prepared = publish::Prepared::of(&self.0.node, caller, publication).await?;
+        tried!(
+            Repeats::Safely,
+            branches::draft(&self.0, caller, branch, &prepared)
+        )
+    }
+
+    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>, GlobalError> {
+        check_branch(branch)?;
+        tried!(
+            Repeats::BeforeCommit,
+            branches::merge(&self.0, caller, branch)
+        )
+    }
+
+    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError> {
+        check_branch(branch)?;
+        tried!(
+            Repeats::BeforeCommit,
+            branches::drop_branch(&self.0.node, caller, branch)
         )
     }
 

@@ -81,6 +81,28 @@ pub trait GlobalStore: Send + Sync {
     /// snapshots too.
     async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError>;
 
+    /// Opens a branch of the catalogue: what is published on it the caller alone finds, in the place
+    /// of what it is to replace, until it is merged or dropped.
+    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch, GlobalError>;
+
+    /// The caller's branches, by name.
+    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>, GlobalError>;
+
+    /// Publishes a thing on a branch of the caller's; the one of the same `origin` that stood there
+    /// is replaced. Until the merge a new thing has an id of the branch.
+    async fn draft(
+        &self,
+        caller: &Caller,
+        branch: &str,
+        publication: Publication,
+    ) -> Result<Published, GlobalError>;
+
+    /// Publishes everything that stands on a branch, all of it or nothing; the branch is over then.
+    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>, GlobalError>;
+
+    /// Takes back everything that stands on a branch, and the branch.
+    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError>;
+
     /// Who published, took back and named what, newest first, at most `limit` lines.
     async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError>;
 }
@@ -90,20 +112,45 @@ pub trait GlobalStore: Send + Sync {
 pub struct AuditLine {
     pub at: DateTime<Utc>,
     pub who: String,
-    /// `publish`, `unpublish` or `snapshot`; of a service also `grant` and `revoke`.
+    /// `publish`, `unpublish`, `snapshot`, `branch`, `merge` or `drop`; of a service also `grant`
+    /// and `revoke`.
     pub what: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<RecordId>,
     /// The version published; of what was taken back, how many there were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u32>,
-    /// The shelf, or the name of a snapshot or token.
+    /// The shelf, or the name of a snapshot, branch or token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
 
 /// Most lines of the audit log that are told at once.
 pub const AUDIT_MAX: usize = 10_000;
+
+/// A branch of the catalogue: copy-on-write, so it holds what was published on it and nothing else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Branch {
+    pub name: String,
+    /// When it was opened.
+    pub at: DateTime<Utc>,
+    /// How many things stand on it.
+    pub things: usize,
+}
+
+/// Most branches that one author has open.
+pub(crate) const BRANCHES_MAX: usize = 50;
+/// Most things on one branch: they are merged as one.
+pub(crate) const BRANCH_THINGS_MAX: usize = 200;
+
+/// One thing of a branch that was merged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Merged {
+    #[serde(flatten)]
+    pub published: Published,
+    /// SHA-256 of its bytes, in hex.
+    pub checksum: String,
+}
 
 /// What became of a publication.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -147,6 +194,9 @@ pub struct GlobalQuery {
     /// Ask the store as it stood at this snapshot.
     #[serde(default)]
     pub snapshot: Option<String>,
+    /// Ask the store as it would be after the merge of this branch of the caller's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
 }
 
 impl GlobalQuery {
@@ -157,7 +207,18 @@ impl GlobalQuery {
             top_k,
             content_types: Vec::new(),
             snapshot: None,
+            branch: None,
         }
+    }
+
+    /// Refuses a question that no store can answer.
+    pub(crate) fn check(&self) -> Result<(), GlobalError> {
+        if self.snapshot.is_some() && self.branch.is_some() {
+            return Err(GlobalError::invalid(
+                "a snapshot and a branch are named; ask the store as it stood, or as it would be",
+            ));
+        }
+        self.branch.as_deref().map_or(Ok(()), check_branch)
     }
 }
 
@@ -311,7 +372,40 @@ pub(crate) fn check_reports(reports: &[UsageReport]) -> Result<(), GlobalError> 
     Ok(())
 }
 
-/// A name for a snapshot: as a user is named.
+/// Refuses what names no branch, before it gets near a statement.
+pub(crate) fn check_branch(name: &str) -> Result<(), GlobalError> {
+    check_name(name).map_err(|_| no_branch(name))
+}
+
+pub(crate) fn no_branch(name: &str) -> GlobalError {
+    GlobalError::NoBranch {
+        name: name.chars().take(64).collect(),
+    }
+}
+
+/// Says that a branch holds no more.
+pub(crate) fn branch_is_full(name: &str) -> GlobalError {
+    GlobalError::invalid(format!(
+        "branch `{name}` holds {BRANCH_THINGS_MAX} things, which is the limit; merge it, and go on \
+         with another"
+    ))
+}
+
+/// Says that an author has enough branches open.
+pub(crate) fn too_many_branches() -> GlobalError {
+    GlobalError::invalid(format!(
+        "there are {BRANCHES_MAX} branches open, which is the limit; merge or drop one"
+    ))
+}
+
+/// Says that a name is in use.
+pub(crate) fn name_is_taken(what: &str, name: &str) -> GlobalError {
+    GlobalError::invalid(format!(
+        "there is a {what} `{name}` already; choose another name"
+    ))
+}
+
+/// A name for a snapshot or a branch: as a user is named.
 pub fn check_name(name: &str) -> Result<(), GlobalError> {
     name.parse::<crate::org::OrgId>()
         .map(drop)

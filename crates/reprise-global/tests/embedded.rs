@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_engine::Engine;
-use reprise_global::conformance::{DIMENSIONS, document, user, word_space, word_vectors};
+use reprise_global::conformance::{
+    DIMENSIONS, an_import_is_for_its_readers, bad_vectors, document, user,
+    vectors_that_cannot_be_kept_cost_meaning_alone, word_space, word_vectors,
+};
 use reprise_global::{
     CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalQuery, GlobalStore, Hold,
 };
@@ -198,4 +201,43 @@ async fn the_ledger_names_authors_and_no_reader() {
         "{ledger}"
     );
     assert!(!ledger.contains("hold hands"), "{ledger}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_is_for_the_readers_of_each_policy() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let import = async |caller, all| store.import(&caller, all).await;
+    an_import_is_for_its_readers(&store, import).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn vectors_of_another_space_or_not_finite_are_not_kept() {
+    for vectors in bad_vectors() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = options(&folder, Hold::EachWrite);
+        options.vectors = vectors;
+        let store = EmbeddedStore::new(options);
+        vectors_that_cannot_be_kept_cost_meaning_alone(&store).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_tried_out_and_dropped_is_in_none_of_the_stores_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let (ann, secret) = (user("ann"), "xylophonequartz");
+    store.branch(&ann, "next").await.unwrap();
+    for number in 0..2 {
+        let content = format!("About {secret}, {number}.");
+        let thing = document("A title", &content);
+        store.draft(&ann, "next", thing).await.unwrap();
+    }
+    store.drop_branch(&ann, "next").await.unwrap();
+    for entry in std::fs::read_dir(folder.path().join(".global")).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        let found = bytes.windows(secret.len()).any(|w| w == secret.as_bytes());
+        assert!(!found, "{}", path.display());
+    }
 }

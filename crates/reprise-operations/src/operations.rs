@@ -121,6 +121,7 @@ const ALL: &[Entry] = &[
     Entry::of::<hook::Hook>(),
     Entry::of::<shared::preview::PublishPreview>(),
     Entry::of::<shared::publish::Publish>(),
+    Entry::of::<shared::merge::PublishBranch>(),
     Entry::of::<shared::published::PublishedList>(),
     Entry::of::<shared::thing::PublishedThing>(),
     Entry::of::<shared::unpublish::Unpublish>(),

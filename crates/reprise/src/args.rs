@@ -44,8 +44,8 @@ pub(crate) use faces::{
     NamedArguments, OpenArguments, ServeArguments, TokenCommand, WhoseArguments,
 };
 pub(crate) use global::{
-    GlobalCommand, GlobalImportArguments, GlobalServeArguments, GlobalTokenCommand, May,
-    PublishArguments, PublishedArguments, UnpublishArguments, WhichStore,
+    GlobalBranchCommand, GlobalCommand, GlobalImportArguments, GlobalServeArguments,
+    GlobalTokenCommand, May, PublishArguments, PublishedArguments, UnpublishArguments, WhichStore,
 };
 pub(crate) use help::{command, for_user, meant, slip_of_learn};
 pub(crate) use import::ImportArguments;

@@ -4,6 +4,7 @@
 //! our own, which no author can write, name shelf, author and origin; they narrow every look, and
 //! what is found is held to the rule of access once more.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -15,20 +16,21 @@ use reprise_types::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::ledger::Snapshots;
+use super::ledger::{Branches, Snapshots};
 use crate::caller::{Caller, Shelf};
 use crate::coordination::Standings;
 use crate::error::GlobalError;
 use crate::hit::RESERVE;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
-use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
+use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch};
 
 /// Begins every tag of our own.
 const OWN_TAG: &str = "reprise/";
 /// A published thing as it stands in `details`: without its content, which is the record's text.
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
-    /// The record of its first version; none in that one itself.
+    /// The record under whose id it is found: of its first version, or of its first draft where
+    /// nothing is published yet; none in that one itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first: Option<RecordId>,
     version: Version,
@@ -38,6 +40,9 @@ struct Details {
     author: reprise_types::UserId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     org: Option<crate::org::OrgId>,
+    /// It stands on a branch, to be the version after this one; 0 where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base: Option<u32>,
     publication: Publication,
 }
 
@@ -73,12 +78,18 @@ impl Making<'_> {
             .collect();
         // Our own are among them whatever an author brings.
         new.tags.truncate(reprise_types::limits::LIST_ITEMS_MAX - 4);
-        new.tags.extend([
-            shelf_tag(self.shelf),
-            author_tag(self.caller),
-            origin_tag(&publication.origin),
-            type_tag(publication.content_type),
-        ]);
+        new.tags
+            .extend([shelf_tag(self.shelf), type_tag(publication.content_type)]);
+        let base = matches!(self.shelf, Shelf::Branch(..)).then_some(self.version.0 - 1);
+        if base.is_some() {
+            // By author and origin only what is published is found.
+            let replaced = self.first.map(replaced_tag);
+            new.tags.push(draft_tag(&publication.origin));
+            new.tags.extend(replaced);
+        } else {
+            new.tags.push(author_tag(self.caller));
+            new.tags.push(origin_tag(&publication.origin));
+        }
         let details = Details {
             first: self.first,
             version: self.version,
@@ -86,6 +97,7 @@ impl Making<'_> {
             checksum,
             author: self.caller.user.clone(),
             org: self.shelf.org().cloned(),
+            base,
             publication,
         };
         let details = serde_json::to_value(details);
@@ -116,6 +128,14 @@ fn origin_tag(origin: &str) -> String {
     own_tag("origin", origin)
 }
 
+fn draft_tag(origin: &str) -> String {
+    own_tag("draft", origin)
+}
+
+fn replaced_tag(id: RecordId) -> String {
+    own_tag("replaced", &id.to_string())
+}
+
 fn type_tag(content_type: GlobalContentType) -> String {
     own_tag("type", content_type.name())
 }
@@ -125,6 +145,8 @@ fn type_tag(content_type: GlobalContentType) -> String {
 pub(super) struct Found {
     pub(super) record: GlobalRecord,
     pub(super) kept: RecordId,
+    /// Of what stands on a branch: the version that it is to follow.
+    pub(super) base: Option<u32>,
 }
 
 /// The store at one moment.
@@ -133,6 +155,7 @@ pub(super) struct Reader {
     pub(super) snapshot: Arc<Snapshot>,
     pub(super) standings: Standings,
     pub(super) snapshots: Snapshots,
+    pub(super) branches: Branches,
 }
 
 impl Reader {
@@ -142,6 +165,7 @@ impl Reader {
             snapshot,
             standings: Standings::default(),
             snapshots: Snapshots::default(),
+            branches: Branches::default(),
         }
     }
 
@@ -169,6 +193,7 @@ impl Reader {
         let standing = self.standings.get(&id).copied().unwrap_or_default();
         Ok(Found {
             kept: record.id,
+            base: details.base,
             record: GlobalRecord {
                 id,
                 embedding: record.embedding,
@@ -191,8 +216,9 @@ impl Reader {
         let record = self.snapshot.get(newest).ok_or_else(none)?;
         let mut found = self.found(record.map_err(|error| GlobalError::storage(&error))?)?;
         found.record.embedding = self.snapshot.vector(newest).unwrap_or_default();
-        // A later version's own record is no name of the thing.
-        let seen = found.record.id == id && caller.may_see(&found.record);
+        // A later version's own record is no name of the thing, and on a branch nothing has one.
+        let is_published = found.record.id == id && found.base.is_none();
+        let seen = is_published && caller.may_see(&found.record);
         seen.then_some(found).ok_or_else(none)
     }
 
@@ -275,6 +301,43 @@ impl Reader {
             .collect())
     }
 
+    /// What stands on a branch.
+    pub(super) fn drafts(&self, branch: &Shelf) -> Result<Vec<Found>, GlobalError> {
+        self.tagged(vec![shelf_tag(branch)])
+    }
+
+    pub(super) fn draft(&self, branch: &Shelf, origin: &str) -> Result<Option<Found>, GlobalError> {
+        let found = self.tagged(vec![shelf_tag(branch), draft_tag(origin)])?;
+        let same = |found: &Found| found.record.publication.origin == origin;
+        Ok(found.into_iter().find(same))
+    }
+
+    /// What stands on any branch in the place of a thing.
+    pub(super) fn replacing(&self, id: RecordId) -> Result<Vec<RecordId>, GlobalError> {
+        let found = self.tagged(vec![replaced_tag(id)])?.into_iter();
+        Ok(found.map(|found| found.kept).collect())
+    }
+
+    /// The shelf of the branch that a question names, and the things that it has others for.
+    fn tried(
+        &self,
+        caller: &Caller,
+        name: Option<&str>,
+    ) -> Result<Option<(Shelf, HashSet<RecordId>)>, GlobalError> {
+        let Some(name) = name else { return Ok(None) };
+        if !self
+            .branches
+            .contains_key(&(caller.user.clone(), name.to_owned()))
+        {
+            return Err(no_branch(name));
+        }
+        let shelf = caller.branch(name);
+        let drafts = self.drafts(&shelf)?.into_iter();
+        let replaced = drafts.filter(|draft| draft.base > Some(0));
+        let replaced = replaced.map(|draft| draft.record.id).collect();
+        Ok(Some((shelf, replaced)))
+    }
+
     /// Every shelf open to the caller is asked for itself.
     pub(super) fn query(
         &self,
@@ -296,12 +359,16 @@ impl Reader {
         let mut answer = GlobalAnswer::default();
         let mut found_all = Vec::new();
         let vector = vector.map(Embedding::parts);
-        for shelf in caller.shelves() {
+        let tried = self.tried(caller, query.branch.as_deref())?;
+        let (branch, replaced) = tried.unzip();
+        let replaced = replaced.unwrap_or_default();
+        for shelf in caller.shelves().into_iter().chain(branch) {
+            let is_branch = matches!(shelf, Shelf::Branch(..));
             for narrowed in &types {
                 let mut tags = vec![shelf_tag(&shelf)];
                 tags.extend(narrowed.clone());
                 let request = RecallRequest {
-                    top_k: query.top_k.min(TOP_K_MAX) + RESERVE,
+                    top_k: query.top_k.min(TOP_K_MAX) + RESERVE + replaced.len(),
                     filter: MemoryFilter {
                         tags: Some(tags),
                         ..MemoryFilter::default()
@@ -317,13 +384,17 @@ impl Reader {
                     }
                 }
                 for found in recall.results {
-                    let record = self.found(found.record)?.record;
-                    if !caller.may_see(&record) {
+                    let (score, why) = (found.score, found.why);
+                    let Found { record, base, .. } = self.found(found.record)?;
+                    if !is_branch && replaced.contains(&record.id) {
+                        continue;
+                    }
+                    if !caller.may_see(&record) || base.is_some() != is_branch {
                         let id = record.id;
                         tracing::error!(%id, "a shelf held what is not for its readers");
                         continue;
                     }
-                    found_all.push((record, found.score, found.why));
+                    found_all.push((record, score, why));
                 }
             }
         }

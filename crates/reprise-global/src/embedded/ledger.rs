@@ -60,6 +60,21 @@ pub(super) enum Line {
         who: UserId,
         name: String,
     },
+    Branched {
+        at: DateTime<Utc>,
+        who: UserId,
+        name: String,
+    },
+    Merged {
+        at: DateTime<Utc>,
+        who: UserId,
+        name: String,
+    },
+    Dropped {
+        at: DateTime<Utc>,
+        who: UserId,
+        name: String,
+    },
 }
 
 impl Line {
@@ -90,6 +105,9 @@ impl Line {
                 versions,
             } => line(at, who, "unpublish", Some(id), Some(versions), None),
             Self::Snapshot { at, who, name } => line(at, who, "snapshot", None, None, Some(name)),
+            Self::Branched { at, who, name } => line(at, who, "branch", None, None, Some(name)),
+            Self::Merged { at, who, name } => line(at, who, "merge", None, None, Some(name)),
+            Self::Dropped { at, who, name } => line(at, who, "drop", None, None, Some(name)),
             Self::Rated { .. } | Self::Reported { .. } => None,
         }
     }
@@ -98,11 +116,15 @@ impl Line {
 /// What stands in a snapshot's name.
 pub(super) type Snapshots = Arc<BTreeMap<String, DateTime<Utc>>>;
 
+/// The branches that are open, by author and name, with the moment of their opening.
+pub(super) type Branches = Arc<BTreeMap<(UserId, String), DateTime<Utc>>>;
+
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     folder: PathBuf,
     coordination: Coordination,
     snapshots: Snapshots,
+    branches: Branches,
     standings: Standings,
     /// When the standings were made; `None` where something was said since.
     made: Option<DateTime<Utc>>,
@@ -206,6 +228,12 @@ impl Ledger {
             Line::Snapshot { at, name, .. } => {
                 Arc::make_mut(&mut self.snapshots).insert(name, at);
             }
+            Line::Branched { at, who, name } => {
+                Arc::make_mut(&mut self.branches).insert((who, name), at);
+            }
+            Line::Merged { who, name, .. } | Line::Dropped { who, name, .. } => {
+                Arc::make_mut(&mut self.branches).remove(&(who, name));
+            }
         }
     }
 
@@ -228,6 +256,10 @@ impl Ledger {
 
     pub(super) fn snapshots(&self) -> Snapshots {
         Arc::clone(&self.snapshots)
+    }
+
+    pub(super) fn branches(&self) -> Branches {
+        Arc::clone(&self.branches)
     }
 
     /// The name of a user as a contributor: one voice, and nobody's name.

@@ -253,7 +253,7 @@ pub(super) async fn introduce(
     let statements = format!(
         "SET LOCAL statement_timeout = {}; SET LOCAL jit = off; \
          SET LOCAL reprise.author = {}; SET LOCAL reprise.org = {}; SET LOCAL reprise.paid = {}; \
-         SET LOCAL reprise.writing = ''; {more}",
+         SET LOCAL reprise.writing = ''; SET LOCAL reprise.branch = ''; {more}",
         time.as_millis().max(1),
         literal(caller.user.as_str()),
         literal(org.as_deref().unwrap_or_default()),

@@ -36,9 +36,12 @@ pub struct PostgresOptions {
     pub change_time: Duration,
     /// Shelves of up to so many things are searched exactly.
     pub exact_max: u32,
-    /// How many things the index keeps in sight while it is walked, 1 to 1,000: more find more, and
+    /// How many things an index keeps in sight while it is walked, 1 to 1,000: more find more, and
     /// take longer.
     pub sight: u32,
+    /// Rows of a question's words that are read to bring things forward: the rarest words come first,
+    /// and the rarest is always read. The others weigh what was brought forward.
+    pub word_rows: u32,
     /// How old what everybody's runs say may be.
     pub standings_age: Duration,
     /// How far everybody's runs move what is found.
@@ -69,8 +72,9 @@ impl PostgresOptions {
             patience: Duration::from_millis(100),
             question_time: Duration::from_secs(2),
             change_time: Duration::from_secs(20),
-            exact_max: 10_000,
+            exact_max: 4_096,
             sight: 160,
+            word_rows: 4_000,
             standings_age: Duration::from_secs(5),
             coordination: CoordinationSettings::default(),
             policies_alone: false,

@@ -6,6 +6,7 @@ use reprise_engine::{TextTerms, text_terms};
 use reprise_types::RecordId;
 use uuid::Uuid;
 
+use super::branches;
 use super::connect::{Failure, connection, literal};
 use super::node::{Node, changing, record_id, shelf_names, uuid, version};
 use super::search;
@@ -13,16 +14,16 @@ use super::shared::Shared;
 use crate::caller::{Caller, Shelf};
 use crate::error::GlobalError;
 use crate::record::Publication;
-use crate::store::{Published, Unpublished, check_publication};
+use crate::store::{Published, Unpublished, check_publication, name_is_taken};
 
 /// Things of one transaction of an import.
 const IMPORT_BATCH: usize = 1_000;
 
 /// A publication with what does not depend on the database.
 pub(super) struct Prepared {
-    shelf: Shelf,
-    publication: Publication,
-    vector: Option<Vec<f32>>,
+    pub(super) shelf: Shelf,
+    pub(super) publication: Publication,
+    pub(super) vector: Option<Vec<f32>>,
     terms: TextTerms,
 }
 
@@ -44,6 +45,16 @@ impl Prepared {
             publication,
         })
     }
+
+    /// The same, to be written on another shelf.
+    pub(super) fn on(&self, shelf: Shelf) -> Self {
+        Self {
+            shelf,
+            publication: self.publication.clone(),
+            vector: self.vector.clone(),
+            terms: self.terms.clone(),
+        }
+    }
 }
 
 pub(super) async fn publish(
@@ -51,11 +62,31 @@ pub(super) async fn publish(
     caller: &Caller,
     prepared: &Prepared,
 ) -> Result<Published, Failure> {
-    let publication = &prepared.publication;
-    let (shelf, checksum) = (prepared.shelf.to_string(), publication.checksum());
     let mut client = connection(&shared.node.pool).await?;
     let transaction = changing(&shared.node, &mut client, caller).await?;
-    write_on(&transaction, &shelf).await?;
+    let mut published = publish_in(shared, &transaction, caller, prepared).await?;
+    if published.unchanged {
+        return Ok(published);
+    }
+    if let Some(vector) = &prepared.vector {
+        let own = uuid(published.id);
+        published.overlaps = search::overlaps(shared, &transaction, caller, vector, own).await?;
+    }
+    transaction.commit().await.map_err(Failure::Commit)?;
+    shared.shelves.changed(&prepared.shelf.to_string());
+    Ok(published)
+}
+
+/// Publishes as a part of a transaction, without a look at what it overlaps with.
+pub(super) async fn publish_in(
+    shared: &Shared,
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    prepared: &Prepared,
+) -> Result<Published, Failure> {
+    let publication = &prepared.publication;
+    let (shelf, checksum) = (prepared.shelf.to_string(), publication.checksum());
+    write_on(transaction, &shelf).await?;
     // The row is held until the end: two who publish the same follow each other.
     let statement = "INSERT INTO reprise_global.authored \
          (author, origin, id, shelf, version, checksum) VALUES ($1, $2, $3, $4, 0, '') \
@@ -87,9 +118,6 @@ pub(super) async fn publish(
     let next = standing + 1;
     published.unchanged = false;
     published.version = version(next);
-    if let Some(vector) = &prepared.vector {
-        published.overlaps = search::overlaps(shared, &transaction, caller, vector, id).await?;
-    }
     let statement = "UPDATE reprise_global.authored SET version = $3, checksum = $4 \
          WHERE author = $1 AND origin = $2";
     let statement = transaction.prepare_cached(statement).await?;
@@ -111,9 +139,9 @@ pub(super) async fn publish(
                 .await?;
         }
     }
-    insert(&transaction, caller, at, &[(id, next, prepared)]).await?;
+    insert(transaction, caller, at, &[(id, next, prepared)]).await?;
     said(
-        &transaction,
+        transaction,
         caller,
         "publish",
         Some(id),
@@ -121,19 +149,17 @@ pub(super) async fn publish(
         Some(&shelf),
     )
     .await?;
-    transaction.commit().await.map_err(Failure::Commit)?;
-    shared.shelves.changed(&shelf);
     Ok(published)
 }
 
 /// The shelf that this transaction may write on.
-async fn write_on(transaction: &Transaction<'_>, shelf: &str) -> Result<(), Failure> {
+pub(super) async fn write_on(transaction: &Transaction<'_>, shelf: &str) -> Result<(), Failure> {
     let statement = format!("SET LOCAL reprise.writing = {}", literal(shelf));
     Ok(transaction.batch_execute(&statement).await?)
 }
 
 /// New versions of one shelf, which alone are found from now on.
-async fn insert(
+pub(super) async fn insert(
     transaction: &Transaction<'_>,
     caller: &Caller,
     at: DateTime<Utc>,
@@ -233,7 +259,7 @@ async fn insert_postings(
 }
 
 /// A line of the audit log.
-async fn said(
+pub(super) async fn said(
     transaction: &Transaction<'_>,
     caller: &Caller,
     what: &str,
@@ -330,6 +356,29 @@ const LEFT: &str = "SELECT \
      + (SELECT count(*) FROM reprise_global.posting \
         WHERE shelf = $1 AND token = ANY($3) AND id = $2)";
 
+/// Deletes the rows of a thing by which it is found and read; how many versions there were, and what
+/// they were found by.
+pub(super) async fn remove(
+    transaction: &Transaction<'_>,
+    shelf: &str,
+    id: Uuid,
+) -> Result<(u64, Vec<i64>), Failure> {
+    let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') \
+         FROM reprise_global.thing, unnest(tokens) AS token WHERE shelf = $1 AND id = $2";
+    let tokens: Vec<i64> = transaction.query_one(tokens, &[&shelf, &id]).await?.get(0);
+    let postings = "DELETE FROM reprise_global.posting \
+         WHERE shelf = $1 AND token = ANY($2) AND id = $3";
+    transaction
+        .execute(postings, &[&shelf, &tokens, &id])
+        .await?;
+    let mut gone = 0;
+    for table in ["search", "thing"] {
+        let statement = format!("DELETE FROM reprise_global.{table} WHERE shelf = $1 AND id = $2");
+        gone = transaction.execute(&statement, &[&shelf, &id]).await?;
+    }
+    Ok((gone, tokens))
+}
+
 /// `asked_before` says that an earlier try may have done it, and its answer was lost.
 pub(super) async fn unpublish(
     shared: &Shared,
@@ -369,25 +418,14 @@ pub(super) async fn unpublish(
     };
     let shelf: String = row.get(0);
     write_on(&transaction, &shelf).await?;
-    let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') \
-         FROM reprise_global.thing, unnest(tokens) AS token WHERE shelf = $1 AND id = $2";
-    let tokens: Vec<i64> = transaction.query_one(tokens, &[&shelf, &key]).await?.get(0);
-    let postings = "DELETE FROM reprise_global.posting \
-         WHERE shelf = $1 AND token = ANY($2) AND id = $3";
-    transaction
-        .execute(postings, &[&shelf, &tokens, &key])
-        .await?;
-    let mut gone = 0;
-    for table in ["search", "thing"] {
-        let statement = format!("DELETE FROM reprise_global.{table} WHERE shelf = $1 AND id = $2");
-        gone = transaction.execute(&statement, &[&shelf, &key]).await?;
-    }
+    let (gone, tokens) = remove(&transaction, &shelf, key).await?;
     let authored = "DELETE FROM reprise_global.authored WHERE author = $1 AND id = $2";
     transaction.execute(authored, &[&author, &key]).await?;
     for table in ["voice", "rating"] {
         let statement = format!("DELETE FROM reprise_global.{table} WHERE id = $1");
         transaction.execute(&statement, &[&key]).await?;
     }
+    branches::forget_replacing(&transaction, caller, key).await?;
     let versions = i32::try_from(gone).unwrap_or(i32::MAX);
     said(
         &transaction,
@@ -424,12 +462,8 @@ pub(super) async fn snapshot(
     let statement = "INSERT INTO reprise_global.snapshot (name, at, author) \
          VALUES ($1, clock_timestamp(), $2) ON CONFLICT (name) DO NOTHING RETURNING at";
     let row = transaction.query_opt(statement, &[&name, &author]).await?;
-    let row = row.ok_or_else(|| {
-        GlobalError::invalid(format!(
-            "there is a snapshot `{name}` already; choose another name"
-        ))
-    })?;
-    said(&transaction, caller, "snapshot", None, None, None).await?;
+    let row = row.ok_or_else(|| name_is_taken("snapshot", name))?;
+    said(&transaction, caller, "snapshot", None, None, Some(name)).await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     Ok(row.get(0))
 }

@@ -10,10 +10,14 @@ use super::connect::{Failure, literal};
 use crate::error::GlobalError;
 
 /// In their order: the first makes version 1.
-const MIGRATIONS: [&str; 1] = [include_str!("migrations/0001.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("migrations/0001.sql"),
+    include_str!("migrations/0002.sql"),
+];
 /// What they make.
-const TABLES: [&str; 8] = [
-    "thing", "search", "posting", "authored", "voice", "rating", "snapshot", "audit",
+const TABLES: [&str; 10] = [
+    "thing", "search", "posting", "authored", "voice", "rating", "snapshot", "audit", "branch",
+    "draft",
 ];
 /// The oldest server that its makers still mend.
 const SERVER_MIN: i32 = 140_000;

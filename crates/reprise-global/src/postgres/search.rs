@@ -1,9 +1,10 @@
 //! A question: candidates by meaning and by words from the open shelves, fused by the rule that
 //! ranks a user's own memory.
 //!
-//! Up to `exact_max` things every vector is compared; beyond, the index is walked on until enough
-//! of what it finds is open to the caller.
+//! Of a shelf of up to `exact_max` things every vector is compared; of a larger one its own index is
+//! walked.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -14,10 +15,13 @@ use reprise_engine::{
     text_terms,
 };
 use reprise_types::limits::TOP_K_MAX;
-use reprise_types::{Degraded, Why};
+use reprise_types::{Degraded, RecordId, Why};
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::branches;
 use super::connect::{Failure, connection};
+use super::moments::Cosines;
 use super::node::{reading, record_id, shelf_names};
 use super::read::record;
 use super::shared::Shared;
@@ -36,17 +40,16 @@ const EACH_ROWS: i64 = 64;
 const TERMS_MAX: usize = 32;
 /// A word that more than one in so many things hold is left out where there are others.
 const COMMON_SHARE: u32 = 8;
-/// Things that words alone may bring forward: the rarest words come first.
-const WORD_ROWS_MAX: u32 = 20_000;
 
 /// Which version of which thing.
 type Key = (Uuid, i32);
 
-/// How the index is walked: in the order of distance, on until enough is found.
+/// How the index is walked: in the order of distance, on until enough is found. The policies make
+/// the planner believe that few rows of a shelf are open, and that sorting them is cheaper.
 fn walked(sight: u32) -> String {
     format!(
         "SET LOCAL hnsw.ef_search = {sight}; SET LOCAL hnsw.iterative_scan = strict_order; \
-         SET LOCAL plan_cache_mode = force_custom_plan;"
+         SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_sort = off;"
     )
 }
 
@@ -91,44 +94,49 @@ impl Asked<'_> {
         let Some(vector) = self.vector else {
             return Ok((Vec::new(), Spread::default()));
         };
-        let exact_max = self.shared.node.options.exact_max.max(SMALL);
-        let is_exact =
-            world.things <= exact_max || !self.shared.shelves.is_indexed(self.transaction).await?;
-        let statement = if is_exact {
-            statements::exact(self.at)
-        } else {
-            statements::index(self.at)
-        };
-        let statement = self.prepared(&statement).await?;
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
-        let rows = self
-            .transaction
-            .query(
-                &statement,
-                &[&self.shelves, &vector, &self.types, &self.at, &most],
-            )
-            .await?;
-        let spread = match rows.first() {
-            Some(row) if is_exact => Spread {
-                mean: row.try_get::<_, f64>(5)? as f32,
-                deviation: row.try_get::<_, f64>(6)? as f32,
-                count: u32::try_from(row.try_get::<_, i64>(7)?).unwrap_or(u32::MAX),
-            },
-            _ => world.spread(vector).unwrap_or_default(),
-        };
-        let found = rows.iter().map(Candidate::of).collect::<Result<_, _>>()?;
-        Ok((found, spread))
+        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let (mut found, mut cosines) = (Vec::new(), Cosines::default());
+        for shelf in &self.shelves {
+            let moments = world
+                .walked(shelf, &self.shared.node, self.transaction)
+                .await?;
+            let statement = match moments {
+                Some(_) => statements::index(self.at),
+                None => statements::exact(self.at),
+            };
+            let statement = self.prepared(&statement).await?;
+            let given: [&(dyn ToSql + Sync); 5] = [shelf, &vector, &self.types, &self.at, &limit];
+            let rows = self.transaction.query(&statement, &given).await?;
+            match (moments, rows.first()) {
+                (Some(known), _) => known.spread(vector, &mut cosines),
+                (None, Some(row)) => cosines.of_all(
+                    row.try_get(5)?,
+                    row.try_get(6)?,
+                    u32::try_from(row.try_get::<_, i64>(7)?).unwrap_or(u32::MAX),
+                ),
+                (None, None) => {}
+            }
+            for row in &rows {
+                found.push(Candidate::of(row)?);
+            }
+        }
+        found.sort_by(|a, b| b.cosine.partial_cmp(&a.cosine).unwrap_or(Ordering::Equal));
+        // Where policies alone hold, each statement reads every open shelf.
+        let mut seen = HashSet::new();
+        found.retain(|one| seen.insert(one.key));
+        found.truncate(most);
+        Ok((found, cosines.spread()))
     }
 
     /// What holds the question's words, the rarest first.
     async fn worded(&self, world: &World, weighed: &[Term<'_>]) -> Result<Vec<Key>, Failure> {
         let mut rarest: Vec<&Term<'_>> = weighed.iter().filter(|term| term.weight > 0.0).collect();
         rarest.sort_by_key(|term| term.holding);
-        let mut rows = 0_u32;
+        let (mut rows, most) = (0_u32, self.shared.node.options.word_rows);
         let chosen = rarest.into_iter().take_while(|term| {
             let is_first = rows == 0;
             rows = rows.saturating_add(term.holding);
-            is_first || rows <= WORD_ROWS_MAX
+            is_first || rows <= most
         });
         let (tokens, weights): (Vec<i64>, Vec<f32>) =
             chosen.map(|term| (term.text.number, term.weight)).unzip();
@@ -270,33 +278,43 @@ pub(super) async fn query(
     }
     let terms = text_terms(&subject);
     let mut client = connection(&shared.node.pool).await?;
-    let transaction = reading(
-        &shared.node,
-        &mut client,
-        caller,
-        &walked(shared.node.options.sight),
-    )
-    .await?;
+    let mut setting = walked(shared.node.options.sight);
+    if let Some(branch) = &query.branch {
+        setting.push_str(&branches::opening(caller, branch));
+    }
+    let transaction = reading(&shared.node, &mut client, caller, &setting).await?;
+    let (mut shelves, mut tried) = (shelf_names(caller), branches::Drafts::new());
+    if let Some(branch) = &query.branch {
+        tried = branches::drafts(&transaction, caller, branch).await?;
+        shelves.push(caller.branch(branch).to_string());
+    }
+    let replaced: HashSet<RecordId> = tried.values().flatten().copied().collect();
     let types = query.content_types.iter().map(|one| one.name());
     let types: Vec<&'static str> = types.collect();
+    let at = instant(&transaction, query.snapshot.as_deref()).await?;
+    let world = shared
+        .shelves
+        .world(&shared.node, &transaction, caller, &shelves)
+        .await?;
+    if at.is_none() {
+        // Each shelf is looked up for each word and each candidate.
+        shelves.retain(|shelf| world.holds(shelf));
+    }
     let asked = Asked {
         shared,
         transaction: &transaction,
-        shelves: shelf_names(caller),
+        shelves,
         types: (!types.is_empty()).then_some(types),
-        at: instant(&transaction, query.snapshot.as_deref()).await?,
+        at,
         vector,
     };
-    let world = shared
-        .shelves
-        .world(&shared.node, &transaction, caller)
-        .await?;
     let holding = world.holding(&transaction, &terms.terms).await?;
     let weighed = weighed(&terms, &holding, world.things);
-    let each = EACH.max(top_k + RESERVE);
-    let (mut candidates, cosines) = asked.near(&world, each).await?;
+    let each = EACH.max(top_k + RESERVE) + replaced.len();
+    // Both go out before the first answer is back.
+    let asking = tokio::try_join!(asked.near(&world, each), asked.worded(&world, &weighed));
+    let ((mut candidates, cosines), worded) = asking?;
     let near: HashSet<Key> = candidates.iter().map(|one| one.key).collect();
-    let worded = asked.worded(&world, &weighed).await?;
     let more: Vec<Uuid> = worded
         .into_iter()
         .filter(|key| !near.contains(key))
@@ -304,6 +322,12 @@ pub(super) async fn query(
         .collect();
     let more = asked.facts(&more).await?.into_iter();
     candidates.extend(more.filter(|one| !near.contains(&one.key)));
+    candidates.retain(|one| !replaced.contains(&record_id(one.key.0)));
+    // What stands on a branch in the place of a thing goes by that thing's id.
+    let thing = |key: &Key| {
+        let draft = tried.get(&key.0).copied().flatten();
+        draft.unwrap_or_else(|| record_id(key.0))
+    };
     if vector.is_some() && candidates.iter().any(|one| one.cosine.is_none()) {
         answer.degraded.push(Degraded::UnembeddedRecords);
     }
@@ -337,7 +361,7 @@ pub(super) async fn query(
     let scores = store.weigh(&testimonies, alike);
     let best = scores.iter().map(|one| one.score).fold(0.0, f32::max);
     let standing = |key: &Key| -> Standing {
-        let known = standings.get(&record_id(key.0)).copied();
+        let known = standings.get(&thing(key)).copied();
         known.unwrap_or_default()
     };
     let mut order: Vec<(usize, f32)> = (0..candidates.len())
@@ -375,11 +399,13 @@ pub(super) async fn query(
             continue;
         };
         // Taken back since the search.
-        let Some(record) = records.remove(&record_id(one.key.0)) else {
+        let Some(mut record) = records.remove(&record_id(one.key.0)) else {
             continue;
         };
         let why = why(one, held(&one.key), &weighed, score.signals.clone());
         let standing = standing(&one.key);
+        record.id = thing(&one.key);
+        record.quality_metrics = standing.metrics;
         answer
             .hits
             .push(standing.hit(record, score.score, why, best));
@@ -492,7 +518,7 @@ pub(super) async fn overlaps(
     };
     let world = shared
         .shelves
-        .world(&shared.node, transaction, caller)
+        .world(&shared.node, transaction, caller, &asked.shelves)
         .await?;
     let (near, _) = asked.near(&world, OVERLAPS_MAX + 1).await?;
     let near: Vec<Candidate> = near

@@ -1,28 +1,34 @@
 //! What a node knows of each shelf without asking: how much stands there, how words and vectors
 //! spread over it. A minute old at most where a shelf is large, of this moment where it is small.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use deadpool_postgres::Transaction;
-use reprise_engine::{Spread, TextTerm};
+use deadpool_postgres::{Object, Transaction};
+use reprise_engine::TextTerm;
+use tokio_postgres::SimpleQueryMessage;
 
-use super::connect::{Failure, connection};
+use super::connect::{Failure, connection, literal};
+use super::moments::{Cosines, Moments};
 use super::node::{Node, reading};
-use crate::caller::{Caller, Shelf};
+use crate::caller::Caller;
+use crate::record::sha256_hex;
 
 /// A shelf of no more things is looked at anew for each question.
 pub(super) const SMALL: u32 = 4_096;
 /// How old what is known of a larger one may be.
 const FRESH: Duration = Duration::from_mins(1);
-/// Vectors that tell how cosines spread: the deviation is then known to 3 %.
-const SAMPLE: i64 = 512;
+/// Vectors that tell how cosines spread. Where one in two hundred is about the question, twenty of
+/// these are: they make most of the deviation.
+const SAMPLE: i64 = 4_096;
 const ENOUGH: usize = 128;
 /// Shelves and words that a node knows at a time.
 const SHELVES_MAX: usize = 256;
 const WORDS_MAX: usize = 50_000;
+/// Shelves with an index of their own: every write looks at each.
+const INDEXES_MAX: i64 = 100;
 /// Held by the node that builds the index.
 const LOCK: i64 = 0x0072_6570_6964_7800;
 
@@ -33,10 +39,12 @@ pub(super) struct Known {
     pub(super) things: u32,
     /// The mean length of their heads, in terms.
     head: f32,
-    /// Some of their vectors; none of a small shelf.
-    sample: Vec<Vec<f32>>,
+    /// How some of their vectors lie; none of a small shelf.
+    moments: Option<Moments>,
     /// How many of them hold a word.
     words: Mutex<HashMap<i64, u32>>,
+    /// Whether there is a sound index of its vectors, and when that was asked.
+    index: Mutex<Option<(bool, Instant)>>,
     at: Instant,
     is_asked: AtomicBool,
 }
@@ -45,8 +53,8 @@ pub(super) struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Shelves {
     known: Mutex<HashMap<String, Arc<Known>>>,
-    /// Whether there is a sound index of vectors, and when that was asked.
-    index: Mutex<Option<(bool, Instant)>>,
+    /// Those that this node has written on or read, and that may want an index.
+    used: Mutex<BTreeSet<String>>,
 }
 
 /// The shelves of one question together.
@@ -64,13 +72,24 @@ impl Shelves {
 
     /// Something stands there that did not, or does no more.
     pub(super) fn changed(&self, shelf: &str) {
+        self.using(shelf);
         let mut known = self.known();
         if known.get(shelf).is_some_and(|known| known.things <= SMALL) {
             known.remove(shelf);
         }
     }
 
+    fn using(&self, shelf: &str) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.len() < SHELVES_MAX && !used.contains(shelf) {
+            used.insert(shelf.to_owned());
+        }
+    }
+
     fn keep(&self, shelf: &str, known: Arc<Known>) {
+        if known.things > SMALL {
+            self.using(shelf);
+        }
         let mut all = self.known();
         if all.len() >= SHELVES_MAX {
             all.clear();
@@ -78,26 +97,33 @@ impl Shelves {
         all.insert(shelf.to_owned(), known);
     }
 
-    /// What is known of the shelves open to a caller.
+    /// What is known of the shelves that a question of this caller reads.
     pub(super) async fn world(
         self: &Arc<Self>,
         node: &Arc<Node>,
         transaction: &Transaction<'_>,
         caller: &Caller,
+        asked: &[String],
     ) -> Result<World, Failure> {
         let mut shelves = Vec::new();
-        for shelf in caller.shelves() {
-            let name = shelf.to_string();
+        for name in asked.iter().cloned() {
             let known = self.known().get(&name).cloned();
-            let known = if let Some(known) = known.filter(|known| known.things > SMALL) {
+            let known = if let Some(known) = known.clone().filter(|known| known.things > SMALL) {
                 if known.at.elapsed() > FRESH && !known.is_asked.swap(true, Ordering::Relaxed) {
-                    look_later(self, node, caller, shelf);
+                    look_later(self, node, caller, &name);
                 }
                 known
             } else {
+                let before = known;
                 let known = Arc::new(look(transaction, &name).await?);
-                self.keep(&name, Arc::clone(&known));
-                known
+                match before.filter(|before| before.is_like(&known)) {
+                    // Its words are counted already.
+                    Some(before) => before,
+                    None => {
+                        self.keep(&name, Arc::clone(&known));
+                        known
+                    }
+                }
             };
             shelves.push((name, known));
         }
@@ -110,41 +136,32 @@ impl Shelves {
             head,
         })
     }
-
-    /// Whether the index of vectors can be used.
-    pub(super) async fn is_indexed(&self, transaction: &Transaction<'_>) -> Result<bool, Failure> {
-        let known = *self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((is_indexed, at)) = known
-            && at.elapsed() < FRESH
-        {
-            return Ok(is_indexed);
-        }
-        let statement = transaction.prepare_cached(SOUND).await?;
-        let sound = transaction.query_opt(&statement, &[]).await?;
-        let sound = sound.is_some_and(|row| row.get(0));
-        *self.index.lock().unwrap_or_else(PoisonError::into_inner) = Some((sound, Instant::now()));
-        Ok(sound)
-    }
 }
 
-/// Whether the index stands, and was built to its end.
+/// Whether an index stands, and was built to its end.
 const SOUND: &str = "SELECT indisvalid AND indisready FROM pg_index \
-     WHERE indexrelid = to_regclass('reprise_global.search_by_meaning')";
+     WHERE indexrelid = to_regclass($1)";
 
-fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: Shelf) {
+/// The index of the vectors of one shelf.
+fn index_of(shelf: &str) -> String {
+    let hash = sha256_hex(shelf.as_bytes());
+    format!("search_by_meaning_{}", hash.get(..16).unwrap_or_default())
+}
+
+fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: &str) {
     let (node, caller) = (Arc::clone(node), caller.clone());
-    let shelves = Arc::clone(shelves);
+    let (shelves, shelf) = (Arc::clone(shelves), shelf.to_owned());
     tokio::spawn(async move {
         let looked = async {
             let mut client = connection(&node.pool).await?;
             let transaction = reading(&node, &mut client, &caller, "").await?;
-            look(&transaction, &shelf.to_string()).await
+            look(&transaction, &shelf).await
         };
         match looked.await {
-            Ok(known) => shelves.keep(&shelf.to_string(), Arc::new(known)),
+            Ok(known) => shelves.keep(&shelf, Arc::new(known)),
             Err(error) => {
                 tracing::debug!(?error, "a shelf could not be looked at");
-                shelves.known().remove(&shelf.to_string());
+                shelves.known().remove(&shelf);
             }
         }
     });
@@ -162,7 +179,7 @@ async fn look(transaction: &Transaction<'_>, shelf: &str) -> Result<Known, Failu
     let mut sample: Vec<Vec<f32>> = Vec::new();
     if things > SMALL {
         // Pages by chance where the shelf fills many, else those that stand first.
-        let percent = 400.0 * SAMPLE as f64 / f64::from(things);
+        let percent = (400.0 * SAMPLE as f64 / f64::from(things)).min(100.0);
         for chance in [format!("TABLESAMPLE SYSTEM ({percent:.4})"), String::new()] {
             let rows = transaction
                 .query(
@@ -179,41 +196,47 @@ async fn look(transaction: &Transaction<'_>, shelf: &str) -> Result<Known, Failu
             }
         }
     }
+    let mut moments = None;
+    if !sample.is_empty() {
+        let summed = tokio::task::spawn_blocking(move || Moments::of(&sample)).await;
+        moments = summed.ok().flatten();
+    }
     Ok(Known {
         things,
         head: row.get(1),
-        sample,
+        moments,
         words: Mutex::default(),
+        index: Mutex::default(),
         at: Instant::now(),
         is_asked: AtomicBool::new(false),
     })
 }
 
 impl World {
-    /// How cosines with a vector spread, from the samples of the large shelves; `None` where there
-    /// are none.
-    pub(super) fn spread(&self, vector: &[f32]) -> Option<Spread> {
-        let (mut sum, mut squares, mut weight, mut count) = (0.0_f64, 0.0_f64, 0.0_f64, 0_u32);
-        for (_, known) in &self.shelves {
-            let each = f64::from(known.things) / known.sample.len().max(1) as f64;
-            for other in &known.sample {
-                let cosine: f32 = vector.iter().zip(other).map(|(a, b)| a * b).sum();
-                let cosine = f64::from(cosine);
-                sum += each * cosine;
-                squares += each * cosine * cosine;
-                weight += each;
-                count += 1;
-            }
+    /// Whether anything stands on a shelf.
+    pub(super) fn holds(&self, shelf: &str) -> bool {
+        let known = self.shelves.iter().find(|(name, _)| name == shelf);
+        known.is_none_or(|(_, known)| known.things > 0)
+    }
+
+    /// What is known of a shelf whose index of vectors is to be walked; `None` where all of them are
+    /// compared.
+    pub(super) async fn walked(
+        &self,
+        shelf: &str,
+        node: &Node,
+        transaction: &Transaction<'_>,
+    ) -> Result<Option<&Known>, Failure> {
+        let known = self.shelves.iter().find(|(name, _)| name == shelf);
+        let Some((_, known)) = known else {
+            return Ok(None);
+        };
+        let is_large = known.things > node.options.exact_max.max(SMALL);
+        if !is_large || known.moments.is_none() {
+            return Ok(None);
         }
-        if count == 0 {
-            return None;
-        }
-        let mean = sum / weight;
-        Some(Spread {
-            mean: mean as f32,
-            deviation: (squares / weight - mean * mean).max(0.0).sqrt() as f32,
-            count,
-        })
+        let is_indexed = known.is_indexed(shelf, transaction).await?;
+        Ok(is_indexed.then_some(&**known))
     }
 
     /// How many things hold each term.
@@ -260,6 +283,38 @@ impl World {
 }
 
 impl Known {
+    /// Whether as much stands there as before, not long ago.
+    fn is_like(&self, now: &Self) -> bool {
+        let is_same = self.things == now.things && self.head.to_bits() == now.head.to_bits();
+        is_same && self.at.elapsed() < FRESH
+    }
+
+    async fn is_indexed(
+        &self,
+        shelf: &str,
+        transaction: &Transaction<'_>,
+    ) -> Result<bool, Failure> {
+        let known = *self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((is_indexed, at)) = known
+            && at.elapsed() < FRESH
+        {
+            return Ok(is_indexed);
+        }
+        let statement = transaction.prepare_cached(SOUND).await?;
+        let name = format!("reprise_global.{}", index_of(shelf));
+        let sound = transaction.query_opt(&statement, &[&name]).await?;
+        let sound = sound.is_some_and(|row| row.get(0));
+        *self.index.lock().unwrap_or_else(PoisonError::into_inner) = Some((sound, Instant::now()));
+        Ok(sound)
+    }
+
+    /// Adds how cosines with a vector spread over this shelf.
+    pub(super) fn spread(&self, vector: &[f32], into: &mut Cosines) {
+        if let Some(moments) = &self.moments {
+            into.sampled(moments, vector, self.things);
+        }
+    }
+
     fn words(&self) -> std::sync::MutexGuard<'_, HashMap<i64, u32>> {
         self.words.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -281,32 +336,19 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
                 "ANALYZE reprise_global.thing, reprise_global.search, reprise_global.posting",
             )
             .await?;
-        let sound = client.query_opt(SOUND, &[]).await?;
-        if sound.as_ref().is_some_and(|row| row.get(0)) {
-            return Ok(false);
+        let used: Vec<String> = {
+            let used = shelves.used.lock().unwrap_or_else(PoisonError::into_inner);
+            used.iter().cloned().collect()
+        };
+        let mut built = false;
+        for shelf in used {
+            built |= index(&client, node, &shelf).await?;
         }
-        let large = client
-            .query_one(
-                "SELECT coalesce((SELECT reltuples FROM pg_class \
-                 WHERE oid = 'reprise_global.search'::regclass), 0)::float4",
-                &[],
-            )
-            .await?;
-        if large.get::<_, f32>(0) <= node.options.exact_max as f32 {
-            return Ok(false);
+        if built {
+            // What was known of them said that there was none.
+            shelves.known().clear();
         }
-        // One that was not built to its end serves nobody.
-        client
-            .batch_execute("DROP INDEX IF EXISTS reprise_global.search_by_meaning")
-            .await?;
-        client
-            .batch_execute(
-                "CREATE INDEX CONCURRENTLY search_by_meaning ON reprise_global.search \
-                 USING hnsw (embedding halfvec_cosine_ops)",
-            )
-            .await?;
-        *shelves.index.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        Ok(true)
+        Ok(built)
     };
     let done = done.await;
     let unlocked = client
@@ -314,4 +356,45 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
         .await;
     unlocked.map_err(Failure::from)?;
     done
+}
+
+/// Builds the index of one shelf where it is large enough to want one. Whether it was built.
+async fn index(client: &Object, node: &Node, shelf: &str) -> Result<bool, Failure> {
+    // For its policies whoever writes on a shelf may count it.
+    let counted = format!(
+        "BEGIN READ ONLY; SET LOCAL reprise.writing = {shelf}; \
+         SELECT count(*) > {} FROM (SELECT 1 FROM reprise_global.search WHERE shelf = {shelf} \
+         LIMIT {}) AS few; COMMIT",
+        node.options.exact_max.max(SMALL),
+        u64::from(node.options.exact_max.max(SMALL)) + 1,
+        shelf = literal(shelf),
+    );
+    let is_large =
+        client.simple_query(&counted).await?.iter().any(
+            |message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t")),
+        );
+    let name = index_of(shelf);
+    let known = format!("reprise_global.{name}");
+    let sound = client.query_opt(SOUND, &[&known]).await?;
+    if !is_large || sound.is_some_and(|row| row.get(0)) {
+        return Ok(false);
+    }
+    let there = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'reprise_global' \
+         AND indexname LIKE 'search\\_by\\_meaning\\_%'";
+    let there: i64 = client.query_one(there, &[]).await?.get(0);
+    if there >= INDEXES_MAX {
+        return Ok(false);
+    }
+    // One that was not built to its end serves nobody.
+    for statement in [
+        format!("DROP INDEX IF EXISTS {known}"),
+        format!(
+            "CREATE INDEX CONCURRENTLY {name} ON reprise_global.search \
+             USING hnsw (embedding halfvec_cosine_ops) WHERE shelf = {}",
+            literal(shelf)
+        ),
+    ] {
+        client.batch_execute(&statement).await?;
+    }
+    Ok(true)
 }

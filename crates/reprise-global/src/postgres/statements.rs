@@ -21,11 +21,14 @@ fn live(at: Option<DateTime<Utc>>) -> &'static str {
     if at.is_some() { THEN } else { NOW }
 }
 
+/// One shelf at a time: its index of vectors is its own, and so is its place in a cluster.
+const ON: &str = "/*open*/(s.shelf = $1)";
+
 pub(super) fn index(at: Option<DateTime<Utc>>) -> String {
     format!(
         "SELECT s.id, s.version, s.head, s.terms, \
          (1 - (s.embedding <=> $2::real[]::halfvec))::float4 \
-         FROM reprise_global.search s WHERE {OPEN} AND {NARROWED} AND {} \
+         FROM reprise_global.search s WHERE {ON} AND {NARROWED} AND {} \
          ORDER BY s.embedding <=> $2::real[]::halfvec LIMIT $5",
         live(at)
     )
@@ -37,20 +40,21 @@ pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
          SELECT s.id, s.version, s.head, s.terms, \
          (1 - (s.embedding <=> $2::real[]::halfvec))::float4 AS cosine \
          FROM reprise_global.search s \
-         WHERE {OPEN} AND {NARROWED} AND {} AND s.embedding IS NOT NULL OFFSET 0) x \
+         WHERE {ON} AND {NARROWED} AND {} AND s.embedding IS NOT NULL OFFSET 0) x \
          WINDOW w AS () ORDER BY cosine DESC LIMIT $5",
         live(at)
     )
 }
 
-/// `$2` are terms, `$3` their weights.
+/// `$2` are terms, `$3` their weights. A number without its type would be a `numeric`, which takes as
+/// long again as all the rest.
 pub(super) fn words() -> String {
     let [saturation, slope] = term_norm();
     format!(
         "SELECT s.id, s.version FROM unnest($2::int8[], $3::real[]) AS q(token, weight) \
          JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
-         GROUP BY s.id, s.version ORDER BY sum(q.weight * s.count / (s.count + {saturation} * \
-         ({flat} + {slope} * s.head / $4::real))) DESC LIMIT $5",
+         GROUP BY s.id, s.version ORDER BY sum(q.weight * s.count / (s.count + {saturation}::real * \
+         ({flat}::real + {slope}::real * s.head / $4::real))) DESC LIMIT $5",
         flat = 1.0 - slope
     )
 }

@@ -13,8 +13,8 @@ use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{AccessPolicy, GlobalRecord, Publication, QualityMetrics, Version};
 use crate::store::{
-    AuditLine, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Published, Unpublished,
-    UsageReport,
+    AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Merged, Published,
+    Unpublished, UsageReport,
 };
 use crate::tier::{COMPLETED, TierOptions};
 
@@ -157,6 +157,26 @@ impl GlobalStore for Others {
     }
 
     async fn snapshot(&self, _: &Caller, _: &str) -> Result<DateTime<Utc>, GlobalError> {
+        unreachable!()
+    }
+
+    async fn branch(&self, _: &Caller, _: &str) -> Result<Branch, GlobalError> {
+        unreachable!()
+    }
+
+    async fn branches(&self, _: &Caller) -> Result<Vec<Branch>, GlobalError> {
+        unreachable!()
+    }
+
+    async fn draft(&self, _: &Caller, _: &str, _: Publication) -> Result<Published, GlobalError> {
+        unreachable!()
+    }
+
+    async fn merge(&self, _: &Caller, _: &str) -> Result<Vec<Merged>, GlobalError> {
+        unreachable!()
+    }
+
+    async fn drop_branch(&self, _: &Caller, _: &str) -> Result<Branch, GlobalError> {
         unreachable!()
     }
 

@@ -1,6 +1,7 @@
 //! Databases that cannot be used, each refused with one sentence that says what to do.
 
-use reprise_global::PostgresStore;
+use reprise_global::conformance::{DIMENSIONS, document, user};
+use reprise_global::{GlobalStore, PostgresStore};
 use reprise_types::EmbeddingSpace;
 
 use crate::house::{House, ROLE, database, database_on, options};
@@ -45,6 +46,9 @@ async fn a_role_without_rights_and_one_above_the_policies() {
     )
     .await;
     assert!(refused.contains("give it CREATE"), "{refused}");
+    let made = "SELECT to_regnamespace('reprise_global') IS NULL";
+    let made = House::admin(&url).await.query_one(made, &[]).await.unwrap();
+    assert!(made.get::<_, bool>(0), "nothing is half made");
     let above = url.replace(&format!("user={ROLE}"), "user=postgres");
     let refused = refusal(&above).await;
     assert!(refused.contains("BYPASSRLS"), "{refused}");
@@ -54,7 +58,7 @@ async fn a_role_without_rights_and_one_above_the_policies() {
 async fn tables_that_are_newer_half_made_or_half_gone() {
     for (statements, said) in [
         (
-            "INSERT INTO reprise_global.schema_version VALUES (2)",
+            "INSERT INTO reprise_global.schema_version VALUES (3)",
             "newer Reprise",
         ),
         (
@@ -62,6 +66,11 @@ async fn tables_that_are_newer_half_made_or_half_gone() {
             "newer Reprise",
         ),
         ("DROP TABLE reprise_global.voice", "`voice` is missing"),
+        ("DROP TABLE reprise_global.draft", "`draft` is missing"),
+        (
+            "DELETE FROM reprise_global.schema_version WHERE version = 1",
+            "half migrated",
+        ),
         ("DROP TABLE reprise_global.schema_version", "half migrated"),
     ] {
         let url = database().await;
@@ -106,4 +115,38 @@ async fn addresses_that_cannot_be_used_say_no_password() {
         let refused = refusal(url).await;
         assert!(!refused.contains("hunter2"), "{refused}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tables_of_the_first_version_come_forward_whole_or_stay() {
+    let url = database().await;
+    let first = include_str!("../../src/postgres/migrations/0001.sql");
+    let first = first.replace("{dimensions}", &DIMENSIONS.to_string());
+    House::client(&url)
+        .await
+        .batch_execute(&format!(
+            "CREATE SCHEMA reprise_global; CREATE TABLE reprise_global.schema_version \
+             (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now()); {first} \
+             INSERT INTO reprise_global.schema_version (version) VALUES (1)"
+        ))
+        .await
+        .unwrap();
+    // Something of that name is there already: the migration does not end, and leaves nothing.
+    let said = changed(&url, "CREATE VIEW reprise_global.draft AS SELECT 1").await;
+    assert!(said.contains("SQLSTATE 42"), "{said}");
+    let admin = House::admin(&url).await;
+    let standing = "SELECT max(version), to_regclass('reprise_global.branch') IS NULL \
+         FROM reprise_global.schema_version";
+    let standing = admin.query_one(standing, &[]).await.unwrap();
+    assert_eq!((standing.get(0), standing.get(1)), (1, true));
+    admin
+        .batch_execute("DROP VIEW reprise_global.draft")
+        .await
+        .unwrap();
+    let store = PostgresStore::open(options(&url)).await.unwrap();
+    let ann = user("ann");
+    store.branch(&ann, "next").await.unwrap();
+    let thing = document("Otters", "Otters hold hands.");
+    store.draft(&ann, "next", thing).await.unwrap();
+    assert_eq!(store.merge(&ann, "next").await.unwrap().len(), 1);
 }

@@ -14,7 +14,10 @@ mod tls;
 use std::time::Duration;
 
 use house::{House, database, options};
-use reprise_global::conformance::{document, member, user};
+use reprise_global::conformance::{
+    an_import_is_for_its_readers, bad_vectors, document, member, user,
+    vectors_that_cannot_be_kept_cost_meaning_alone,
+};
 use reprise_global::{GlobalQuery, GlobalStore, PostgresStore, UsageReport, Version};
 
 mod statements_and_policies {
@@ -42,6 +45,31 @@ mod policies_alone {
     }
 
     reprise_global::conformance_suite!(store);
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn an_import_is_for_the_readers_of_each_policy() {
+        let (store, ()) = store().await;
+        let import = async |caller, all| store.import(&caller, all).await;
+        an_import_is_for_its_readers(&store, import).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_import_is_for_the_readers_of_each_policy() {
+    let store = PostgresStore::open(options(&database().await)).await;
+    let store = store.unwrap();
+    let import = async |caller, all| store.import(&caller, all).await;
+    an_import_is_for_its_readers(&store, import).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn vectors_of_another_space_or_not_finite_are_not_kept() {
+    for vectors in bad_vectors() {
+        let mut options = options(&database().await);
+        options.vectors = vectors;
+        let store = PostgresStore::open(options).await.unwrap();
+        vectors_that_cannot_be_kept_cost_meaning_alone(&store).await;
+    }
 }
 
 async fn found(store: &PostgresStore, text: &str) -> Vec<String> {
@@ -131,13 +159,19 @@ async fn what_is_taken_back_leaves_no_row_and_the_audit_names_authors_alone() {
     thing.access_policy = reprise_global::AccessPolicy::Org;
     let id = store.publish(&ann, thing.clone()).await.unwrap().id;
     thing.content.push_str(" More.");
-    store.publish(&ann, thing).await.unwrap();
+    store.publish(&ann, thing.clone()).await.unwrap();
+    store.branch(&ann, "next").await.unwrap();
+    let mut tried = thing.clone();
+    tried.content.push_str(" And more.");
+    store.draft(&ann, "next", tried).await.unwrap();
     let mia = member("zacharias", "acme");
     store.rate(&mia, id, 0.5).await.unwrap();
     let gone = store.unpublish(&ann, id).await.unwrap();
     assert!(gone.verified && gone.versions == 2);
     let admin = House::admin(&url).await;
-    for table in ["thing", "search", "posting", "authored", "voice", "rating"] {
+    for table in [
+        "thing", "search", "posting", "authored", "voice", "rating", "draft",
+    ] {
         let count = format!("SELECT count(*) FROM reprise_global.{table}");
         let row = admin.query_one(&count, &[]).await.unwrap();
         assert_eq!(row.get::<_, i64>(0), 0, "{table}");
@@ -150,7 +184,7 @@ async fn what_is_taken_back_leaves_no_row_and_the_audit_names_authors_alone() {
         .await
         .unwrap();
     let lines: Vec<String> = lines.iter().map(|row| row.get(0)).collect();
-    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines.len(), 4, "{lines:?}");
     let all = lines.join("\n");
     assert!(all.contains("ann") && all.contains("unpublish"), "{all}");
     assert!(!all.contains("zacharias") && !all.contains(word), "{all}");

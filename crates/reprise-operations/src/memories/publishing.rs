@@ -102,11 +102,13 @@ impl Memory {
             .await?
     }
 
-    /// Publishes what was shown: each record's bytes have one of the hashes in `agreed`.
+    /// Publishes what was shown, for all or on a branch: each record's bytes have one of the hashes
+    /// in `agreed`.
     pub(crate) async fn publish(
         &self,
         wanted: &[Wanted],
         agreed: &[String],
+        branch: Option<&str>,
     ) -> Result<(Vec<Published>, Option<RecordId>), Problem> {
         let is_agreed = |one: &&Wanted| agreed.contains(&sha256_hex(&one.bytes()));
         if let Some(other) = wanted.iter().find(|one| !is_agreed(one)) {
@@ -121,7 +123,12 @@ impl Memory {
         let (mut done, mut failed) = (Vec::new(), None);
         for one in wanted {
             let publication = one.leaving.publication.clone();
-            match tier.store().publish(tier.caller(), publication).await {
+            let (store, caller) = (tier.store(), tier.caller());
+            let published = match branch {
+                None => store.publish(caller, publication).await,
+                Some(branch) => store.draft(caller, branch, publication).await,
+            };
+            match published {
                 Ok(published) => done.push((one, published)),
                 Err(error) => {
                     failed = Some(error);
@@ -132,7 +139,7 @@ impl Memory {
         // Said in the user's own log, also of what was published before one failed.
         let acts: Vec<Act> = done
             .iter()
-            .map(|(one, published)| Act::published(one, published))
+            .map(|(one, published)| Act::published(one, published, branch))
             .collect();
         let receipt = match acts.as_slice() {
             [] => None,
@@ -148,6 +155,36 @@ impl Memory {
                 Err(Problem { detail, ..problem })
             }
         }
+    }
+
+    /// Publishes everything that stands on a branch, and leaves a receipt of it.
+    pub(crate) async fn merge(
+        &self,
+        branch: &str,
+    ) -> Result<(Vec<Published>, Option<RecordId>), Problem> {
+        let tier = self.tier().await?;
+        let merged = tier.store().merge(tier.caller(), branch).await?;
+        if merged.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let mut acts = Vec::with_capacity(merged.len());
+        if self.exists() {
+            let branch = branch.to_owned();
+            let merged = merged.clone();
+            acts = self
+                .read(move |memory| {
+                    let receipts = Receipts::read(memory);
+                    let acts = merged.iter().map(|one| receipts.merged(one, &branch));
+                    acts.collect::<Vec<Act>>()
+                })
+                .await?;
+        }
+        let receipt = match acts.as_slice() {
+            [] => None,
+            acts => Some(self.keep_receipt(acts).await?),
+        };
+        let published = merged.into_iter().map(|one| one.published);
+        Ok((published.collect(), receipt))
     }
 
     /// Takes a thing back, and leaves a receipt of it.
@@ -304,9 +341,13 @@ impl From<WallError> for Problem {
 impl From<GlobalError> for Problem {
     fn from(error: GlobalError) -> Self {
         let kind = match &error {
-            GlobalError::NotFound { .. } | GlobalError::NoSnapshot { .. } => ProblemKind::NotFound,
+            GlobalError::NotFound { .. }
+            | GlobalError::NoSnapshot { .. }
+            | GlobalError::NoBranch { .. } => ProblemKind::NotFound,
             GlobalError::NotAuthor { .. } | GlobalError::OwnWork { .. } => ProblemKind::Forbidden,
-            GlobalError::PolicyChanged { .. } => ProblemKind::Conflict,
+            GlobalError::PolicyChanged { .. } | GlobalError::BranchMoved { .. } => {
+                ProblemKind::Conflict
+            }
             GlobalError::Busy { .. } => ProblemKind::Overloaded,
             GlobalError::Unavailable { .. } => ProblemKind::Unavailable,
             other if other.kind() == reprise_types::ErrorKind::Caller => ProblemKind::Invalid,

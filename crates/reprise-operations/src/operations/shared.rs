@@ -1,5 +1,6 @@
 //! Published knowledge: what would leave, publishing it, taking it back, what others published.
 
+pub mod merge;
 pub mod preview;
 pub mod publish;
 pub mod published;

@@ -71,7 +71,7 @@ fn operation(route: &Route) -> Value {
             "schema": { "type": "integer", "minimum": 0, "maximum": AUDIT_MAX } }));
     }
     let body = match (route.method.as_str(), route.path) {
-        ("POST", "/v1/publications") => Some("Publication"),
+        ("POST", "/v1/publications" | "/v1/branches/{name}/publications") => Some("Publication"),
         ("POST", "/v1/query") => Some("Query"),
         ("POST", "/v1/outcomes") => Some("Outcomes"),
         ("PUT", "/v1/publications/{id}/rating") => Some("Rating"),
@@ -104,7 +104,8 @@ fn schemas() -> Value {
         "Query": { "type": "object", "additionalProperties": false, "required": ["text", "top_k"],
             "properties": { "text": text, "top_k": { "type": "integer", "minimum": 0 },
                 "content_types": { "type": "array", "items": types },
-                "snapshot": { "type": ["string", "null"] } } },
+                "snapshot": { "type": ["string", "null"] },
+                "branch": { "type": ["string", "null"] } } },
         "Outcomes": { "type": "object", "additionalProperties": false, "required": ["reports"],
             "properties": { "reports": { "type": "array", "items": { "type": "object",
                 "required": ["id", "score", "count"], "properties": { "id": text, "score": share,

@@ -64,22 +64,28 @@ pub(super) fn router(desk: &Desk) -> Router {
         .route("/v1/query", post(query))
         .route("/v1/outcomes", post(outcomes))
         .route("/v1/snapshots/{name}", put(snapshot))
+        .route("/v1/branches", get(branches))
+        .route("/v1/branches/{name}", put(branch).delete(drop_branch))
+        .route("/v1/branches/{name}/publications", post(draft))
+        .route("/v1/branches/{name}/merge", post(merge))
         .route("/v1/audit", get(audit))
         .fallback(async || {
             Refusal::from(Problem::not_found(
                 "there is no such route; see /openapi.json",
             ))
         })
-        .method_not_allowed_fallback(async || {
-            let said = "the route does not take this method; see /openapi.json";
-            Refusal::from(Problem::new(ProblemKind::Method, said))
-        })
+        .method_not_allowed_fallback(async || Refusal::from(no_method()))
         .layer(middleware::from_fn_with_state(desk.clone(), admit))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&desk.metrics),
             watch,
         ))
         .with_state(desk.clone())
+}
+
+fn no_method() -> Problem {
+    let said = "the route does not take this method; see /openapi.json";
+    Problem::new(ProblemKind::Method, said)
 }
 
 /// Token, rate, right and a place, in this order.
@@ -117,6 +123,10 @@ fn admitted(desk: &Desk, request: &Request) -> Result<Caller, Problem> {
     let matched = matched.map(MatchedPath::as_str);
     let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
     let right = ROUTES.iter().find(is_it).map(|route| route.right);
+    if matched.is_some() && right.is_none() {
+        // Not even where somebody has written a handler for it and no row.
+        return Err(no_method());
+    }
     let may = entry.grant.as_ref().map(|grant| grant.may.as_slice());
     if right.is_some_and(|right| !may.unwrap_or_default().contains(&right)) {
         return Err(Problem::new(
@@ -320,6 +330,45 @@ async fn snapshot(
     let made = desk.store.snapshot(&caller, &name).await;
     let made = made.map(|at| -> Value { json!({ "name": name, "at": at }) });
     answer(made).into_response()
+}
+
+async fn branches(State(desk): State<Desk>, Extension(caller): Extension<Caller>) -> Response {
+    answer(desk.store.branches(&caller).await).into_response()
+}
+
+async fn branch(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Response {
+    answer(desk.store.branch(&caller, &name).await).into_response()
+}
+
+async fn draft(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let publication: Publication = body(request).await?;
+    let drafted = desk.store.draft(&caller, &name, publication).await;
+    Ok(answer(drafted).into_response())
+}
+
+async fn merge(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Response {
+    answer(desk.store.merge(&caller, &name).await).into_response()
+}
+
+async fn drop_branch(
+    State(desk): State<Desk>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+) -> Response {
+    answer(desk.store.drop_branch(&caller, &name).await).into_response()
 }
 
 #[derive(Debug, Deserialize)]

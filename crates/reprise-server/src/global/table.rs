@@ -22,7 +22,7 @@ const fn route(method: Method, path: &'static str, right: Right, summary: &'stat
 }
 
 /// Every route that takes a token; one that is not here is refused.
-pub(super) const ROUTES: [Route; 11] = [
+pub(super) const ROUTES: [Route; 16] = [
     route(
         Method::POST,
         "/v1/publications",
@@ -79,9 +79,39 @@ pub(super) const ROUTES: [Route; 11] = [
     ),
     route(
         Method::GET,
+        "/v1/branches",
+        Right::Read,
+        "The caller's branches of the catalogue",
+    ),
+    route(
+        Method::PUT,
+        "/v1/branches/{name}",
+        Right::Write,
+        "Open a branch, on which the caller alone finds what is published there",
+    ),
+    route(
+        Method::DELETE,
+        "/v1/branches/{name}",
+        Right::Write,
+        "Drop a branch with all that stands on it",
+    ),
+    route(
+        Method::POST,
+        "/v1/branches/{name}/publications",
+        Right::Write,
+        "Publish a thing on a branch",
+    ),
+    route(
+        Method::POST,
+        "/v1/branches/{name}/merge",
+        Right::Write,
+        "Publish all that stands on a branch, or nothing",
+    ),
+    route(
+        Method::GET,
         "/v1/audit",
         Right::Operate,
-        "Every publish, withdrawal and snapshot, grant and revocation, newest first",
+        "Every publish, withdrawal, snapshot and branch, grant and revocation, newest first",
     ),
     route(
         Method::GET,

@@ -143,6 +143,7 @@ impl PageGlobal for Paged {
         agreed: &str,
     ) -> Result<RecordId, Refusal> {
         let asked = publish::Arguments {
+            branch: None,
             what: arguments(record, terms)?,
             agreed: vec![agreed.to_owned()],
         };

@@ -31,6 +31,9 @@ pub(crate) struct PublishArguments {
     /// Under which terms, as SPDX names them
     #[arg(long, default_value = "")]
     pub(crate) licence: String,
+    /// Publish on this branch of the catalogue, where you alone find it until the branch is merged
+    #[arg(long, value_name = "NAME")]
+    pub(crate) branch: Option<String>,
     /// Print exactly what would leave, and let nothing leave
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -106,6 +109,9 @@ pub(crate) enum GlobalCommand {
         #[arg(long, env = crate::env::USER, default_value = "default")]
         user: UserId,
     },
+    /// Try out what others are not to see yet: branches of the catalogue
+    #[command(subcommand)]
+    Branch(GlobalBranchCommand),
     /// Say who published, took back and named what, newest first
     Audit {
         /// Most lines
@@ -117,6 +123,42 @@ pub(crate) enum GlobalCommand {
     },
     /// Publish many things of one author at once, for the operator of a store
     Import(GlobalImportArguments),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GlobalBranchCommand {
+    /// Open a branch; `publish --branch NAME` publishes on it
+    Add(BranchArguments),
+    /// List your branches, with how many things stand on each
+    List {
+        /// Whose
+        #[arg(long, env = crate::env::USER, default_value = "default")]
+        user: UserId,
+    },
+    /// Ask the store as it would be after the merge
+    Ask {
+        #[command(flatten)]
+        which: BranchArguments,
+        /// The question
+        #[arg(required = true)]
+        text: Vec<String>,
+        /// Most results
+        #[arg(long, default_value_t = 10)]
+        limit: usize,
+    },
+    /// Let others find everything that stands on a branch, all of it or nothing
+    Merge(BranchArguments),
+    /// Take back everything that stands on a branch, and the branch
+    Drop(BranchArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BranchArguments {
+    /// What it is called
+    pub(crate) name: String,
+    /// Whose it is
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,7 @@
 //! `reprise publish`, `unpublish`, `published`: what of a memory others may find, shown byte by
 //! byte before it leaves.
 
+mod branch;
 mod import;
 mod remote;
 mod serve;
@@ -31,6 +32,7 @@ pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<
         GlobalCommand::Serve(arguments) => serve::run(context, arguments),
         GlobalCommand::Token(command) => token::run(context, command),
         GlobalCommand::Import(arguments) => import::run(context, arguments),
+        GlobalCommand::Branch(command) => branch::run(context, command),
         GlobalCommand::Audit { limit, user } => {
             let (global, caller) = store::open(context, user)?;
             let lines = store::wait(global.audit(&caller, *limit))??;
@@ -91,9 +93,14 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
     }
     let agreed = shown.iter().map(|one| one.sha256.clone()).collect();
     let session = Session::open(context, user, Effect::Adds)?;
-    let done = session.call::<Publish>(publish::Arguments { what, agreed });
+    let done = session.call::<Publish>(publish::Arguments {
+        what,
+        agreed,
+        branch: arguments.branch.clone(),
+    });
     session.close();
-    print(context, &shown, &done?)?;
+    let titles: Vec<&str> = shown.iter().map(|one| one.title.as_str()).collect();
+    print(context, &titles, &done?)?;
     Ok(Exit::Success)
 }
 
@@ -147,14 +154,15 @@ fn agreed() -> anyhow::Result<bool> {
     Ok(line.trim().eq_ignore_ascii_case("yes"))
 }
 
-fn print(context: &Context, shown: &[Leaving], done: &publish::Done) -> anyhow::Result<()> {
+fn print(context: &Context, titles: &[&str], done: &publish::Done) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(done)?)?;
         return Ok(());
     }
-    for (one, done) in shown.iter().zip(&done.published) {
-        let title = terminal::one_line(&one.title, 60);
+    for (place, done) in done.published.iter().enumerate() {
+        let title = titles.get(place).copied().unwrap_or_default();
+        let title = terminal::one_line(title, 60);
         let (id, version, bytes) = (done.id, done.version, done.bytes);
         let said = if done.unchanged { ", as it stood" } else { "" };
         writeln!(out, "{id}  version {version}, {bytes} bytes{said}  {title}")?;

@@ -5,7 +5,7 @@
 //! holds ids, sizes and hashes, and no text of what left.
 
 use reprise_engine::Snapshot;
-use reprise_global::Published;
+use reprise_global::{Merged, Published};
 use reprise_types::{ListRequest, MemoryFilter, RecordId, limits::PAGE_MAX, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ const TAG: &str = "receipt:global";
 /// A line of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ReceiptLine {
-    /// `published`, `unpublished` or `used`.
+    /// `published`, `unpublished` or `used`; `drafted` where it stands on a branch.
     pub act: String,
     pub global_id: RecordId,
     /// Which record left.
@@ -40,6 +40,9 @@ pub struct ReceiptLine {
     /// SHA-256 of the bytes that left, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
+    /// The branch on which it stands, or from which it was merged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
 }
 
 /// Something that was done in the global store, and its sentence.
@@ -57,18 +60,23 @@ impl Act {
             policy: None,
             bytes: None,
             checksum: None,
+            branch: None,
         };
         Self(line, sentence)
     }
 
-    pub(super) fn published(one: &Wanted, done: &Published) -> Self {
+    pub(super) fn published(one: &Wanted, done: &Published, branch: Option<&str>) -> Self {
         let publication = &one.leaving.publication;
         let policy = publication.access_policy.name();
+        let (act, place) = match branch {
+            None => ("published", "in".to_owned()),
+            Some(branch) => ("drafted", format!("on branch `{branch}` of")),
+        };
         let sentence = format!(
-            "Published record {} in the global store as {}, version {}, for {policy} readers.",
+            "Published record {} {place} the global store as {}, version {}, for {policy} readers.",
             one.record, done.id, done.version
         );
-        let Self(line, sentence) = Self::of("published", done.id, sentence);
+        let Self(line, sentence) = Self::of(act, done.id, sentence);
         let line = ReceiptLine {
             record: Some(one.record),
             origin: Some(one.origin),
@@ -76,6 +84,7 @@ impl Act {
             policy: Some(policy.to_owned()),
             bytes: Some(done.bytes),
             checksum: Some(publication.checksum()),
+            branch: branch.map(str::to_owned),
             ..line
         };
         Self(line, sentence)
@@ -161,20 +170,50 @@ impl Receipts {
         record: RecordId,
     ) -> (RecordId, Option<(RecordId, String)>) {
         let is_earlier = |line: &&ReceiptLine| {
-            let earlier = line.record.filter(|_| line.act == "published");
+            let has_left = matches!(line.act.as_str(), "published" | "drafted");
+            let earlier = line.record.filter(|_| has_left);
             earlier.is_some_and(|earlier| memory.current(earlier) == Some(record))
         };
         let newest = self.lines().find(is_earlier);
         let origin = newest.and_then(|line| line.origin).unwrap_or(record);
-        let standing = newest.filter(|line| {
-            let last = self
-                .lines()
-                .find(|other| other.global_id == line.global_id && other.act != "used");
+        // What stands on a branch changes nothing of what is published.
+        let mut published = self.lines().filter(is_earlier);
+        let standing = published.find(|line| line.act == "published");
+        let standing = standing.filter(|line| {
+            let last = self.lines().find(|other| {
+                let is_of_it = other.global_id == line.global_id;
+                is_of_it && !matches!(other.act.as_str(), "used" | "drafted")
+            });
             last.is_some_and(|last| last.act == "published")
         });
         let standing =
             standing.map(|line| (line.global_id, line.version.clone().unwrap_or_default()));
         (origin, standing)
+    }
+
+    /// A thing that was merged from a branch, with what the log says of it since it left.
+    pub(super) fn merged(&self, one: &Merged, branch: &str) -> Act {
+        let done = &one.published;
+        let sentence = format!(
+            "Published {}, version {}, in the global store by the merge of branch `{branch}`.",
+            done.id, done.version
+        );
+        let is_it = |line: &&ReceiptLine| {
+            line.act == "drafted" && line.checksum.as_ref() == Some(&one.checksum)
+        };
+        let drafted = self.lines().find(is_it).cloned();
+        let Act(line, sentence) = Act::of("published", done.id, sentence);
+        let line = ReceiptLine {
+            version: Some(done.version.to_string()),
+            bytes: Some(done.bytes),
+            checksum: Some(one.checksum.clone()),
+            branch: Some(branch.to_owned()),
+            record: drafted.as_ref().and_then(|drafted| drafted.record),
+            origin: drafted.as_ref().and_then(|drafted| drafted.origin),
+            policy: drafted.and_then(|drafted| drafted.policy),
+            ..line
+        };
+        Act(line, sentence)
     }
 
     /// What of others was used, with its version.

@@ -19,6 +19,10 @@ pub struct Arguments {
     pub what: preview::Arguments,
     /// The yes: the `sha256` of each record's bytes as `publish_preview` showed them.
     pub agreed: Vec<String>,
+    /// A branch of the catalogue on which they are to stand: there their owner alone finds them,
+    /// until `publish_branch`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
 }
 
 /// What was published.
@@ -44,7 +48,8 @@ impl Operation for Publish {
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Done, Problem> {
         let wanted = arguments.what.wanted(memory).await?;
-        let (published, receipt) = memory.publish(&wanted, &arguments.agreed).await?;
+        let (agreed, branch) = (&arguments.agreed, arguments.branch.as_deref());
+        let (published, receipt) = memory.publish(&wanted, agreed, branch).await?;
         Ok(Done { published, receipt })
     }
 }

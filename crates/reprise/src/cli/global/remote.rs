@@ -6,8 +6,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_global::{
-    AuditLine, Caller, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord, GlobalStore,
-    Publication, Published, Unpublished, UsageReport, Version, check_name, check_publication,
+    AuditLine, Branch, Caller, Fate, GlobalAnswer, GlobalError, GlobalQuery, GlobalRecord,
+    GlobalStore, Merged, Publication, Published, Unpublished, UsageReport, Version, check_name,
+    check_publication,
 };
 use reprise_types::RecordId;
 use serde::Deserialize;
@@ -222,6 +223,42 @@ impl GlobalStore for RemoteStore {
         let path = format!("/v1/snapshots/{name}");
         let named: Named = self.ask(caller, Method::PUT, path, None, CHANGE).await?;
         Ok(named.at)
+    }
+
+    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch, GlobalError> {
+        check_name(name)?;
+        let path = format!("/v1/branches/{name}");
+        self.ask(caller, Method::PUT, path, None, CHANGE).await
+    }
+
+    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>, GlobalError> {
+        let path = "/v1/branches".to_owned();
+        self.ask(caller, Method::GET, path, None, CHANGE).await
+    }
+
+    async fn draft(
+        &self,
+        caller: &Caller,
+        branch: &str,
+        publication: Publication,
+    ) -> Result<Published, GlobalError> {
+        check_publication(&publication)?;
+        check_name(branch)?;
+        let path = format!("/v1/branches/{branch}/publications");
+        let body = Some(json!(publication));
+        self.ask(caller, Method::POST, path, body, CHANGE).await
+    }
+
+    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>, GlobalError> {
+        check_name(branch)?;
+        let path = format!("/v1/branches/{branch}/merge");
+        self.ask(caller, Method::POST, path, None, CHANGE).await
+    }
+
+    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError> {
+        check_name(branch)?;
+        let path = format!("/v1/branches/{branch}");
+        self.ask(caller, Method::DELETE, path, None, CHANGE).await
     }
 
     async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {

@@ -16,11 +16,15 @@ use super::*;
 struct House {
     url: String,
     tokens: Arc<TokenFile>,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl House {
     async fn open(requests_per_second: Option<u32>) -> Self {
+        Self::with(requests_per_second, Duration::from_mins(1)).await
+    }
+
+    async fn with(requests_per_second: Option<u32>, patience: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = EmbeddedStore::new(EmbeddedOptions {
             folder: folder.path().join("store"),
@@ -30,7 +34,7 @@ impl House {
             vectors: word_vectors(),
             clock: Arc::new(SystemClock),
             hold: Hold::Always,
-            patience: Duration::from_mins(1),
+            patience,
             coordination: CoordinationSettings::default(),
         });
         let tokens = Arc::new(TokenFile::new(folder.path().join("tokens.json")));
@@ -48,7 +52,7 @@ impl House {
         Self {
             url,
             tokens,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -137,16 +141,78 @@ async fn a_token_opens_what_it_may_and_a_withdrawn_one_nothing() {
     assert_eq!(house.raw(&daemons, Method::POST, query, ask).await.0, 403);
 }
 
+/// Every route, from the service's own description: none without a token, with an unknown or a
+/// withdrawn one, or with one that may do everything else; none asks who it is in another way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_route_is_closed_to_whom_it_is_not_for() {
+    let house = House::open(None).await;
+    let all = [Right::Read, Right::Write, Right::Operate];
+    let ann = member("ann", "acme");
+    let withdrawn = house.token(&ann, &all);
+    let name = house.tokens.list().unwrap().remove(0).name;
+    house.tokens.revoke(&name).unwrap();
+    let (status, text) = house.raw("", Method::GET, "/openapi.json", "").await;
+    assert_eq!(status, 200);
+    let described: Value = serde_json::from_str(&text).unwrap();
+    let mut closed = 0;
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        let asked = path.replace("{id}", "01JQ8Z3V5N8M6T2R4W7X9YABCD");
+        let asked = asked.replace("{name}", "monday");
+        for (method, operation) in methods.as_object().unwrap() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            if operation["security"] == json!([]) {
+                continue;
+            }
+            for token in ["", "rpr_unknown", &withdrawn] {
+                let (status, said) = house.raw(token, method.clone(), &asked, "").await;
+                assert_eq!(status, 401, "{method} {path}: {said}");
+            }
+            let needs = operation["description"].as_str().unwrap_or_default();
+            let others = all
+                .into_iter()
+                .filter(|right| !needs.contains(&json!(right).to_string().replace('"', "`")));
+            let others: Vec<Right> = others.collect();
+            assert_eq!(others.len(), 2, "{method} {path}: {needs}");
+            let token = house.token(&ann, &others);
+            let (status, said) = house.raw(&token, method.clone(), &asked, "").await;
+            assert_eq!(status, 403, "{method} {path}: {said}");
+            closed += 1;
+        }
+    }
+    assert!(closed >= 16, "{closed}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn bad_requests_are_refused_with_a_sentence_each() {
     let house = House::open(None).await;
     let token = house.token(&user("ann"), &[Right::Read, Right::Write, Right::Operate]);
     let mut forged = json!(document("Otters", "Otters hold hands."));
     forged["author_id"] = json!("bob");
-    let huge = json!(document("Otters", &"x".repeat(3_000_000))).to_string();
+    let huge = json!(document("Otters", &"x".repeat(50_000_000))).to_string();
+    // No vector crosses the wire, be it of another space or not finite.
+    let mut vectored = json!(document("Otters", "Otters hold hands."));
+    vectored["embedding"] = json!([0.5, 0.5]);
+    let endless = vectored.to_string().replace("[0.5,0.5]", "[1e999]");
     let thing = "/v1/publications/01JQ8Z3V5N8M6T2R4W7X9YABCD";
     let bad = [
         (Method::POST, "/v1/publications", forged.to_string(), 400),
+        (Method::POST, "/v1/publications", vectored.to_string(), 400),
+        (Method::POST, "/v1/publications", endless, 400),
+        (
+            Method::POST,
+            "/v1/branches/next/publications",
+            forged.to_string(),
+            400,
+        ),
+        (
+            Method::POST,
+            "/v1/query",
+            r#"{"text":"a","top_k":1,"branch":"bob/next"}"#.to_owned(),
+            404,
+        ),
+        (Method::POST, "/v1/branches/next/merge", String::new(), 404),
+        (Method::DELETE, "/v1/branches/next", String::new(), 404),
+        (Method::PUT, "/v1/branches/a b", String::new(), 400),
         (Method::POST, "/v1/publications", huge, 413),
         (Method::POST, "/v1/publications", "{".to_owned(), 400),
         (
@@ -200,6 +266,37 @@ async fn a_token_that_asks_too_fast_is_told_to_wait_and_others_are_not() {
     );
     let other = house.raw(&two, Method::GET, "/v1/publications", "").await;
     assert_eq!(other.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_store_that_is_busy_answers_429_and_keeps_nothing() {
+    let house = House::with(None, Duration::ZERO).await;
+    let token = house.token(&user("ann"), &[Right::Read, Right::Write]);
+    let publish = async |title: &str| {
+        let body = json!(document(title, "Otters hold hands.")).to_string();
+        house
+            .raw(&token, Method::POST, "/v1/publications", &body)
+            .await
+    };
+    assert_eq!(publish("First").await.0, 200);
+    let lock = std::fs::File::open(house.folder.path().join("store/writer.lock")).unwrap();
+    lock.lock().unwrap();
+    let (status, said) = publish("Second").await;
+    let said: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(status, 429, "{said}");
+    let detail = said["detail"].as_str().unwrap();
+    assert!(
+        detail.contains("busy") && detail.contains("again"),
+        "{detail}"
+    );
+    assert_eq!(said["error"]["code"], "busy");
+    drop(lock);
+    let own = house
+        .raw(&token, Method::GET, "/v1/publications", "")
+        .await
+        .1;
+    assert_eq!(own.matches("\"title\"").count(), 1, "{own}");
+    assert_eq!(publish("Second").await.0, 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

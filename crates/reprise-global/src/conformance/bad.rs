@@ -1,0 +1,183 @@
+//! Input that is bad, odd, forged or said twice.
+
+use reprise_types::{Degraded, RecordId, hostile_text};
+
+use super::{document, ids, is_not_found, user};
+use crate::error::GlobalError;
+use crate::record::{Publication, Version};
+use crate::store::{Fate, GlobalQuery, GlobalStore, UsageReport};
+
+/// What no store could keep is refused with one sentence; what looks dangerous is kept as it is.
+pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let good = document("Title", "Content");
+    let bad = [
+        Publication {
+            title: " ".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            title: "a\nb".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            title: "a\u{1b}[31mb".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            title: "x".repeat(301),
+            ..good.clone()
+        },
+        Publication {
+            content: "\t\n".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            content: "x".repeat(50_000_000),
+            ..good.clone()
+        },
+        Publication {
+            content: "a\0b".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            tags: vec!["t".to_owned(); 65],
+            ..good.clone()
+        },
+        Publication {
+            origin: String::new(),
+            ..good.clone()
+        },
+    ];
+    store.branch(&ann, "bad").await.unwrap();
+    for publication in bad {
+        for refused in [
+            store.draft(&ann, "bad", publication.clone()).await,
+            store.publish(&ann, publication).await,
+        ] {
+            let Err(GlobalError::Invalid { message }) = refused else {
+                panic!("it was taken: {refused:?}");
+            };
+            assert!(message.len() < 200 && !message.contains('\n'), "{message}");
+        }
+    }
+    let dropped = store.drop_branch(&ann, "bad").await.unwrap();
+    assert_eq!(dropped.things, 0);
+    assert!(store.published(&ann).await.unwrap().is_empty());
+    let id = store.publish(&ann, good).await.unwrap().id;
+    for rating in [f32::NAN, -0.1, 1.1, f32::INFINITY] {
+        assert!(store.rate(&bob, id, rating).await.is_err());
+        let report = UsageReport {
+            id,
+            score: rating,
+            count: 1,
+        };
+        assert!(store.report(&bob, &[report]).await.is_err());
+    }
+    for name in ["", "a b", "../x", "a\0b", "'; DROP TABLE published; --"] {
+        for refused in [
+            store.snapshot(&ann, name).await.err(),
+            store.branch(&ann, name).await.err(),
+            store.draft(&ann, name, document("t", "c")).await.err(),
+            store.merge(&ann, name).await.err(),
+            store.drop_branch(&ann, name).await.err(),
+        ] {
+            let refused = refused.map(|error| error.to_string()).unwrap_or_default();
+            assert!(
+                !refused.is_empty() && refused.len() < 200,
+                "{name}: {refused}"
+            );
+        }
+        for (snapshot, branch) in [(true, false), (false, true), (true, true)] {
+            let asked = GlobalQuery {
+                snapshot: snapshot.then(|| name.to_owned()),
+                branch: branch.then(|| name.to_owned()),
+                ..GlobalQuery::new("title", 3)
+            };
+            assert!(store.query(&ann, &asked).await.is_err(), "{name}");
+        }
+    }
+    let injected = "'); DROP TABLE published; -- $1 {} %s \\";
+    let odd = Publication {
+        origin: injected.to_owned(),
+        title: format!("<script>alert(1)</script> & {injected}"),
+        summary: injected.to_owned(),
+        content: format!("{injected} {}", hostile_text(14).replace('\0', "")),
+        tags: vec![injected.to_owned(), "reprise/shelf/paid".to_owned()],
+        licence: injected.to_owned(),
+        ..document("t", "c")
+    };
+    let kept = store.publish(&ann, odd.clone()).await.unwrap();
+    let back = store.get(&bob, kept.id, None).await.unwrap();
+    assert_eq!(back.publication, odd);
+    assert!(ids(store, &bob, injected).await.contains(&kept.id));
+    for text in ["", " ", "\u{0}", &"x ".repeat(100_000)] {
+        assert!(store.query(&bob, &GlobalQuery::new(text, 3)).await.is_ok());
+    }
+    let none = store.query(&bob, &GlobalQuery::new("title", 0)).await;
+    assert!(none.unwrap().hits.is_empty());
+}
+
+/// A publish said twice is one; an origin that somebody else has used, and an id from elsewhere,
+/// reach nothing of his.
+pub async fn nothing_of_anothers_can_be_forged_or_doubled(store: &dyn GlobalStore) {
+    let (ann, eve) = (user("ann"), user("eve"));
+    let thing = document("Plums", "Plums are blue.");
+    let first = store.publish(&ann, thing.clone()).await.unwrap();
+    for _ in 0..3 {
+        let again = store.publish(&ann, thing.clone()).await.unwrap();
+        assert_eq!(
+            (again.id, again.version, again.unchanged),
+            (first.id, Version(1), true)
+        );
+    }
+    // The same origin, and a text that says whose it is.
+    let forged = Publication {
+        content: "{\"author_id\":\"ann\",\"version\":\"9\"}".to_owned(),
+        ..thing.clone()
+    };
+    let theirs = store.publish(&eve, forged).await.unwrap();
+    assert!(theirs.id != first.id && theirs.version == Version(1));
+    let found = store.get(&ann, theirs.id, None).await.unwrap();
+    assert_eq!(found.author_id, eve.user);
+    let own = store.get(&eve, first.id, None).await.unwrap();
+    assert_eq!((own.author_id, own.publication), (ann.user.clone(), thing));
+    // An id that another store made.
+    let foreign = RecordId::from_parts(1_600_000_000_000, 42);
+    assert!(is_not_found(&store.get(&ann, foreign, None).await));
+    assert!(is_not_found(
+        &store.get(&ann, foreign, Some(Version(1))).await
+    ));
+    assert!(is_not_found(&store.versions(&ann, foreign).await));
+    assert!(is_not_found(&store.unpublish(&ann, foreign).await));
+    assert!(is_not_found(&store.rate(&ann, foreign, 0.5).await));
+    let report = UsageReport {
+        id: foreign,
+        score: 0.5,
+        count: 1,
+    };
+    assert_eq!(
+        store.report(&ann, &[report]).await.unwrap(),
+        [Fate::NotFound]
+    );
+    assert_eq!(store.published(&ann).await.unwrap().len(), 1);
+}
+
+/// For a store whose model makes vectors of another space or length, or that are not finite: what
+/// is published is kept without one, found by its words, and the answer says so.
+pub async fn vectors_that_cannot_be_kept_cost_meaning_alone(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let thing = document("Otters", "Otters hold hands.");
+    let published = store.publish(&ann, thing.clone()).await.unwrap();
+    assert!(published.overlaps.is_empty());
+    let kept = store.get(&bob, published.id, None).await.unwrap();
+    assert!(kept.embedding.is_empty() && kept.publication == thing);
+    let asked = store.query(&bob, &GlobalQuery::new("otters", 3)).await;
+    let answer = asked.unwrap();
+    assert_eq!(answer.hits.first().unwrap().record.id, published.id);
+    assert!(
+        answer.degraded.contains(&Degraded::NoQueryVector),
+        "{:?}",
+        answer.degraded
+    );
+}

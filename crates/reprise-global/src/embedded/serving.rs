@@ -1,0 +1,210 @@
+//! The embedded store as what every store is: each operation off the async threads.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use reprise_types::RecordId;
+
+use super::EmbeddedStore;
+use super::ledger::Line;
+use crate::caller::Caller;
+use crate::error::GlobalError;
+use crate::record::{GlobalRecord, Publication, Version};
+use crate::store::{
+    AuditLine, Branch, Fate, GlobalAnswer, GlobalQuery, GlobalStore, Merged, Published,
+    Unpublished, UsageReport, check_name, check_rating, check_reports, name_is_taken, no_branch,
+};
+
+#[async_trait]
+impl GlobalStore for EmbeddedStore {
+    async fn publish(
+        &self,
+        caller: &Caller,
+        publication: Publication,
+    ) -> Result<Published, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.publish(&caller, publication))
+            .await
+    }
+
+    async fn get(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+        version: Option<Version>,
+    ) -> Result<GlobalRecord, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| {
+            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
+            match version {
+                None => Ok(reader.get(&caller, id)?.record),
+                Some(version) => {
+                    let versions = reader.versions(&caller, id)?;
+                    let mut versions = versions.into_iter();
+                    let found = versions.find(|record| record.version == version);
+                    found.ok_or(GlobalError::NotFound { id })
+                }
+            }
+        })
+        .await
+    }
+
+    async fn versions(
+        &self,
+        caller: &Caller,
+        id: RecordId,
+    ) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| {
+            let reader = store.reader()?.ok_or(GlobalError::NotFound { id })?;
+            reader.versions(&caller, id)
+        })
+        .await
+    }
+
+    async fn query(
+        &self,
+        caller: &Caller,
+        query: &GlobalQuery,
+    ) -> Result<GlobalAnswer, GlobalError> {
+        let (caller, query) = (caller.clone(), query.clone());
+        self.blocking(move |store| {
+            query.check()?;
+            let Some(reader) = store.reader()? else {
+                return match query.branch {
+                    Some(name) => Err(no_branch(&name)),
+                    None => Ok(GlobalAnswer::default()),
+                };
+            };
+            let vector = store.vector(&reprise_engine::subject(&query.text));
+            reader.query(&caller, &query, vector.as_ref())
+        })
+        .await
+    }
+
+    async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| match store.reader()? {
+            Some(reader) => reader.published(&caller),
+            None => Ok(Vec::new()),
+        })
+        .await
+    }
+
+    async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.unpublish(&caller, id))
+            .await
+    }
+
+    async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
+        check_rating(rating)?;
+        let caller = caller.clone();
+        self.blocking(move |store| {
+            let at = store.now();
+            store.say(|reader, ledger| {
+                let found = reader.get(&caller, id)?;
+                if found.record.author_id == caller.user {
+                    return Err(GlobalError::OwnWork { id });
+                }
+                let by = ledger.contributor(&caller.user)?;
+                ledger.write(&[Line::Rated { at, by, id, rating }])
+            })
+        })
+        .await
+    }
+
+    async fn report(
+        &self,
+        caller: &Caller,
+        reports: &[UsageReport],
+    ) -> Result<Vec<Fate>, GlobalError> {
+        check_reports(reports)?;
+        let (caller, reports) = (caller.clone(), reports.to_vec());
+        self.blocking(move |store| {
+            let at = store.now();
+            let mut fates = Vec::with_capacity(reports.len());
+            store.say(|reader, ledger| {
+                let by = ledger.contributor(&caller.user)?;
+                let mut lines = Vec::new();
+                for UsageReport { id, score, count } in reports {
+                    fates.push(match reader.get(&caller, id) {
+                        Ok(found) if found.record.author_id == caller.user => Fate::OwnWork,
+                        Ok(_) => {
+                            let by = by.clone();
+                            lines.push(Line::Reported {
+                                at,
+                                by,
+                                id,
+                                score,
+                                count,
+                            });
+                            Fate::Counted
+                        }
+                        Err(GlobalError::NotFound { .. }) => Fate::NotFound,
+                        Err(error) => return Err(error),
+                    });
+                }
+                ledger.write(&lines)
+            })?;
+            Ok(fates)
+        })
+        .await
+    }
+
+    async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError> {
+        check_name(name)?;
+        let (caller, name) = (caller.clone(), name.to_owned());
+        self.blocking(move |store| {
+            let at = store.now();
+            store.say(|_, ledger| {
+                if ledger.snapshots().contains_key(&name) {
+                    return Err(name_is_taken("snapshot", &name));
+                }
+                let who = caller.user;
+                ledger.write(&[Line::Snapshot { at, who, name }])
+            })?;
+            Ok(at)
+        })
+        .await
+    }
+
+    async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch, GlobalError> {
+        check_name(name)?;
+        let (caller, name) = (caller.clone(), name.to_owned());
+        self.blocking(move |store| store.branch(&caller, name))
+            .await
+    }
+
+    async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>, GlobalError> {
+        let caller = caller.clone();
+        self.blocking(move |store| store.branches(&caller)).await
+    }
+
+    async fn draft(
+        &self,
+        caller: &Caller,
+        branch: &str,
+        publication: Publication,
+    ) -> Result<Published, GlobalError> {
+        let (caller, branch) = (caller.clone(), branch.to_owned());
+        self.blocking(move |store| store.draft(&caller, &branch, publication))
+            .await
+    }
+
+    async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>, GlobalError> {
+        let (caller, branch) = (caller.clone(), branch.to_owned());
+        self.blocking(move |store| store.merge(&caller, &branch))
+            .await
+    }
+
+    async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError> {
+        let (caller, branch) = (caller.clone(), branch.to_owned());
+        self.blocking(move |store| store.drop_branch(&caller, &branch))
+            .await
+    }
+
+    async fn audit(&self, _: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
+        self.blocking(move |store| store.lock().ledger.audit(limit))
+            .await
+    }
+}

@@ -1,0 +1,394 @@
+//! Branches of the catalogue: what an author tries out stands on a shelf that only his own
+//! transactions can name.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use deadpool_postgres::Transaction;
+use reprise_types::RecordId;
+use uuid::Uuid;
+
+use super::connect::{Failure, connection, literal};
+use super::node::{Node, changing, reading, record_id, uuid, version};
+use super::publish::{Prepared, insert, publish_in, remove, said, write_on};
+use super::search;
+use super::shared::Shared;
+use crate::caller::Caller;
+use crate::error::GlobalError;
+use crate::record::Publication;
+use crate::store::{
+    BRANCH_THINGS_MAX, BRANCHES_MAX, Branch, Merged, Published, branch_is_full, name_is_taken,
+    no_branch, too_many_branches,
+};
+
+/// What stands on a branch: each draft's id, with that of the thing which it is to replace.
+pub(super) type Drafts = HashMap<Uuid, Option<RecordId>>;
+
+/// Opens the shelf of a branch to the questions of a transaction.
+pub(super) fn opening(caller: &Caller, name: &str) -> String {
+    let shelf = caller.branch(name).to_string();
+    format!("SET LOCAL reprise.branch = {};", literal(&shelf))
+}
+
+/// What a question that names a branch finds there in the place of what is published.
+pub(super) async fn drafts(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    name: &str,
+) -> Result<Drafts, Failure> {
+    let author = caller.user.as_str();
+    let statement = "SELECT d.id, d.replaces FROM reprise_global.branch b \
+         LEFT JOIN reprise_global.draft d ON d.author = b.author AND d.branch = b.name \
+         WHERE b.author = $1 AND b.name = $2";
+    let statement = transaction.prepare_cached(statement).await?;
+    let rows = transaction.query(&statement, &[&author, &name]).await?;
+    if rows.is_empty() {
+        return Err(no_branch(name).into());
+    }
+    let drafts = rows.iter().filter_map(|row| {
+        let replaces = row.get::<_, Option<Uuid>>(1);
+        Some((row.get::<_, Option<Uuid>>(0)?, replaces.map(record_id)))
+    });
+    Ok(drafts.collect())
+}
+
+/// Holds a branch until the end of the transaction; when it was opened.
+async fn held(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    name: &str,
+) -> Result<DateTime<Utc>, Failure> {
+    let author = caller.user.as_str();
+    let statement = "SELECT at FROM reprise_global.branch \
+         WHERE author = $1 AND name = $2 FOR UPDATE";
+    let row = transaction.query_opt(statement, &[&author, &name]).await?;
+    Ok(row.ok_or_else(|| no_branch(name))?.get(0))
+}
+
+pub(super) async fn branch(node: &Node, caller: &Caller, name: &str) -> Result<Branch, Failure> {
+    let mut client = connection(&node.pool).await?;
+    let transaction = changing(node, &mut client, caller).await?;
+    let author = caller.user.as_str();
+    let counted = "SELECT count(*) FROM reprise_global.branch WHERE author = $1";
+    let open: i64 = transaction.query_one(counted, &[&author]).await?.get(0);
+    if usize::try_from(open).is_ok_and(|open| open >= BRANCHES_MAX) {
+        return Err(too_many_branches().into());
+    }
+    let statement = "INSERT INTO reprise_global.branch (author, name, at) \
+         VALUES ($1, $2, clock_timestamp()) ON CONFLICT (author, name) DO NOTHING RETURNING at";
+    let row = transaction.query_opt(statement, &[&author, &name]).await?;
+    let row = row.ok_or_else(|| name_is_taken("branch", name))?;
+    said(&transaction, caller, "branch", None, None, Some(name)).await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    Ok(Branch {
+        name: name.to_owned(),
+        at: row.get(0),
+        things: 0,
+    })
+}
+
+pub(super) async fn branches(node: &Node, caller: &Caller) -> Result<Vec<Branch>, Failure> {
+    let mut client = connection(&node.pool).await?;
+    let transaction = reading(node, &mut client, caller, "").await?;
+    let statement = "SELECT b.name, b.at, count(d.id) FROM reprise_global.branch b \
+         LEFT JOIN reprise_global.draft d ON d.author = b.author AND d.branch = b.name \
+         WHERE b.author = $1 GROUP BY b.name, b.at ORDER BY b.name COLLATE \"C\"";
+    let rows = transaction
+        .query(statement, &[&caller.user.as_str()])
+        .await?;
+    let branch = |row: &tokio_postgres::Row| Branch {
+        name: row.get(0),
+        at: row.get(1),
+        things: usize::try_from(row.get::<_, i64>(2)).unwrap_or_default(),
+    };
+    Ok(rows.iter().map(branch).collect())
+}
+
+/// Deletes what stands on a branch of one origin.
+async fn forget(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    branch: &str,
+    id: Uuid,
+) -> Result<(), Failure> {
+    let shelf = caller.branch(branch).to_string();
+    write_on(transaction, &shelf).await?;
+    remove(transaction, &shelf, id).await?;
+    let statement =
+        "DELETE FROM reprise_global.draft WHERE author = $1 AND branch = $2 AND id = $3";
+    let author = caller.user.as_str();
+    transaction
+        .execute(statement, &[&author, &branch, &id])
+        .await?;
+    Ok(())
+}
+
+/// What is to replace a thing that is taken back says nearly the same.
+pub(super) async fn forget_replacing(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    thing: Uuid,
+) -> Result<(), Failure> {
+    let author = caller.user.as_str();
+    let statement =
+        "SELECT branch, id FROM reprise_global.draft WHERE author = $1 AND replaces = $2";
+    for row in transaction.query(statement, &[&author, &thing]).await? {
+        forget(transaction, caller, row.get(0), row.get(1)).await?;
+    }
+    Ok(())
+}
+
+/// What stood on a branch of one origin, and what is published of it.
+struct Before {
+    draft: Option<(Uuid, String, i32)>,
+    /// Its id, shelf, version and checksum.
+    published: Option<(Uuid, String, i32, String)>,
+}
+
+async fn before(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    branch: &str,
+    origin: &str,
+) -> Result<Before, Failure> {
+    let author = caller.user.as_str();
+    let draft = "SELECT id, checksum, base FROM reprise_global.draft \
+         WHERE author = $1 AND branch = $2 AND origin = $3";
+    let draft = transaction
+        .query_opt(draft, &[&author, &branch, &origin])
+        .await?;
+    let published = "SELECT id, shelf, version, checksum FROM reprise_global.authored \
+         WHERE author = $1 AND origin = $2";
+    let published = transaction
+        .query_opt(published, &[&author, &origin])
+        .await?;
+    Ok(Before {
+        draft: draft.map(|row| (row.get(0), row.get(1), row.get(2))),
+        published: published.map(|row| (row.get(0), row.get(1), row.get(2), row.get(3))),
+    })
+}
+
+/// `prepared` is on the shelf where it is to stand after the merge.
+pub(super) async fn draft(
+    shared: &Shared,
+    caller: &Caller,
+    branch: &str,
+    prepared: &Prepared,
+) -> Result<Published, Failure> {
+    let publication = &prepared.publication;
+    let (destined, checksum) = (prepared.shelf.to_string(), publication.checksum());
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = changing(&shared.node, &mut client, caller).await?;
+    held(&transaction, caller, branch).await?;
+    let before = before(&transaction, caller, branch, &publication.origin).await?;
+    let said = |id: Uuid, number: i32| Published {
+        id: record_id(id),
+        version: version(number),
+        bytes: publication.bytes().len(),
+        unchanged: true,
+        overlaps: Vec::new(),
+    };
+    if let Some((id, was, number, known)) = &before.published {
+        if *was != destined {
+            let (id, was) = (record_id(*id), was.clone());
+            return Err(GlobalError::PolicyChanged { id, was }.into());
+        }
+        if *known == checksum {
+            // The author is back at what is published: nothing is left to try.
+            if let Some((draft, ..)) = before.draft {
+                forget(&transaction, caller, branch, draft).await?;
+            }
+            transaction.commit().await.map_err(Failure::Commit)?;
+            return Ok(said(*id, *number));
+        }
+    }
+    let (thing, base) = match &before.published {
+        Some((id, _, number, _)) => (Some(*id), *number),
+        None => (None, 0),
+    };
+    if let Some((id, known, was)) = &before.draft {
+        if *known == checksum && *was == base {
+            return Ok(said(thing.unwrap_or(*id), base + 1));
+        }
+        forget(&transaction, caller, branch, *id).await?;
+    } else if drafts(&transaction, caller, branch).await?.len() >= BRANCH_THINGS_MAX {
+        return Err(branch_is_full(branch).into());
+    }
+    let fresh = uuid(shared.node.fresh_id());
+    let id = before.draft.map_or(fresh, |(id, ..)| id);
+    let author = caller.user.as_str();
+    let statement = "INSERT INTO reprise_global.draft \
+         (author, branch, origin, id, replaces, base, checksum) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    transaction
+        .execute(
+            statement,
+            &[
+                &author,
+                &branch,
+                &publication.origin,
+                &id,
+                &thing,
+                &base,
+                &checksum,
+            ],
+        )
+        .await?;
+    let row = transaction
+        .query_one("SELECT clock_timestamp()", &[])
+        .await?;
+    let shelf = caller.branch(branch);
+    write_on(&transaction, &shelf.to_string()).await?;
+    let on_branch = prepared.on(shelf);
+    insert(
+        &transaction,
+        caller,
+        row.get(0),
+        &[(id, base + 1, &on_branch)],
+    )
+    .await?;
+    let mut published = said(thing.unwrap_or(id), base + 1);
+    published.unchanged = false;
+    if let Some(vector) = &prepared.vector {
+        let own = thing.unwrap_or(id);
+        published.overlaps = search::overlaps(shared, &transaction, caller, vector, own).await?;
+    }
+    transaction.commit().await.map_err(Failure::Commit)?;
+    Ok(published)
+}
+
+/// A thing of a branch, with its vector.
+struct Ready {
+    id: Uuid,
+    base: i32,
+    checksum: String,
+    prepared: Prepared,
+}
+
+/// What stands on a branch, in the order in which it came, ready to be published.
+async fn ready(node: &Node, caller: &Caller, branch: &str) -> Result<Vec<Ready>, Failure> {
+    let rows = {
+        let mut client = connection(&node.pool).await?;
+        let opened = opening(caller, branch);
+        let transaction = reading(node, &mut client, caller, &opened).await?;
+        drafts(&transaction, caller, branch).await?;
+        let statement = "SELECT d.id, d.base, d.checksum, t.publication \
+             FROM reprise_global.draft d JOIN reprise_global.thing t \
+             ON t.shelf = $3 AND t.id = d.id AND t.version = d.base + 1 \
+             WHERE d.author = $1 AND d.branch = $2 ORDER BY t.since, d.id";
+        let (author, shelf) = (caller.user.as_str(), caller.branch(branch).to_string());
+        transaction
+            .query(statement, &[&author, &branch, &shelf])
+            .await?
+    };
+    let mut ready = Vec::with_capacity(rows.len());
+    for row in rows {
+        let id: Uuid = row.get(0);
+        let publication: Publication =
+            serde_json::from_str(row.get(3)).map_err(|_| GlobalError::Storage {
+                message: format!(
+                    "the row of {} in the database is damaged (publication); restore it",
+                    record_id(id)
+                ),
+            })?;
+        ready.push(Ready {
+            id,
+            base: row.get(1),
+            checksum: row.get(2),
+            prepared: Prepared::of(node, caller, publication).await?,
+        });
+    }
+    Ok(ready)
+}
+
+/// Publishes what is ready, where nothing else stands on the branch by now.
+pub(super) async fn merge(
+    shared: &Shared,
+    caller: &Caller,
+    branch: &str,
+) -> Result<Vec<Merged>, Failure> {
+    let ready = ready(&shared.node, caller, branch).await?;
+    let mut client = connection(&shared.node.pool).await?;
+    let transaction = changing(&shared.node, &mut client, caller).await?;
+    held(&transaction, caller, branch).await?;
+    let standing = "SELECT id, checksum FROM reprise_global.draft \
+         WHERE author = $1 AND branch = $2";
+    let author = caller.user.as_str();
+    let standing = transaction.query(standing, &[&author, &branch]).await?;
+    let standing: HashMap<Uuid, String> = standing
+        .iter()
+        .map(|row| (row.get(0), row.get(1)))
+        .collect();
+    let is_same = |one: &Ready| standing.get(&one.id) == Some(&one.checksum);
+    if standing.len() != ready.len() || !ready.iter().all(is_same) {
+        return Err(GlobalError::Busy {
+            message: "the branch has changed meanwhile".to_owned(),
+        }
+        .into());
+    }
+    let mut merged = Vec::with_capacity(ready.len());
+    for one in &ready {
+        let published = publish_in(shared, &transaction, caller, &one.prepared).await?;
+        let expected = version(one.base + 1);
+        if !published.unchanged && published.version != expected {
+            return Err(GlobalError::BranchMoved {
+                id: published.id,
+                branch: branch.to_owned(),
+                was: version(one.base).0,
+                now: published.version.0 - 1,
+            }
+            .into());
+        }
+        merged.push(Merged {
+            published,
+            checksum: one.checksum.clone(),
+        });
+    }
+    close(&transaction, caller, branch).await?;
+    said(&transaction, caller, "merge", None, None, Some(branch)).await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    for one in &ready {
+        shared.shelves.changed(&one.prepared.shelf.to_string());
+    }
+    Ok(merged)
+}
+
+/// Deletes a branch with all that stands on it.
+async fn close(
+    transaction: &Transaction<'_>,
+    caller: &Caller,
+    branch: &str,
+) -> Result<(), Failure> {
+    let (author, shelf) = (caller.user.as_str(), caller.branch(branch).to_string());
+    write_on(transaction, &shelf).await?;
+    for table in ["posting", "search", "thing"] {
+        let statement = format!("DELETE FROM reprise_global.{table} WHERE shelf = $1");
+        transaction.execute(&statement, &[&shelf]).await?;
+    }
+    for statement in [
+        "DELETE FROM reprise_global.draft WHERE author = $1 AND branch = $2",
+        "DELETE FROM reprise_global.branch WHERE author = $1 AND name = $2",
+    ] {
+        transaction.execute(statement, &[&author, &branch]).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn drop_branch(
+    node: &Node,
+    caller: &Caller,
+    branch: &str,
+) -> Result<Branch, Failure> {
+    let mut client = connection(&node.pool).await?;
+    let transaction = changing(node, &mut client, caller).await?;
+    let at = held(&transaction, caller, branch).await?;
+    let things = drafts(&transaction, caller, branch).await?.len();
+    close(&transaction, caller, branch).await?;
+    said(&transaction, caller, "drop", None, None, Some(branch)).await?;
+    transaction.commit().await.map_err(Failure::Commit)?;
+    Ok(Branch {
+        name: branch.to_owned(),
+        at,
+        things,
+    })
+}

@@ -1,0 +1,77 @@
+//! `reprise global branch`: what an author tries out before others see it.
+
+use std::io::Write;
+
+use reprise_global::{Branch, GlobalQuery};
+use reprise_operations::Effect;
+use reprise_operations::operations::shared::merge::{self, PublishBranch};
+
+use super::{print, store};
+use crate::args::GlobalBranchCommand;
+use crate::cli::Context;
+use crate::cli::session::Session;
+use crate::exit::Exit;
+use crate::terminal;
+
+pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::Result<Exit> {
+    match command {
+        GlobalBranchCommand::Add(which) => {
+            let (global, caller) = store::open(context, &which.user)?;
+            let opened = store::wait(global.branch(&caller, &which.name))??;
+            told(context, "opened", &[opened])?;
+        }
+        GlobalBranchCommand::List { user } => {
+            let (global, caller) = store::open(context, user)?;
+            told(context, "open", &store::wait(global.branches(&caller))??)?;
+        }
+        GlobalBranchCommand::Drop(which) => {
+            let (global, caller) = store::open(context, &which.user)?;
+            let dropped = store::wait(global.drop_branch(&caller, &which.name))??;
+            told(context, "dropped", &[dropped])?;
+        }
+        GlobalBranchCommand::Merge(which) => {
+            let session = Session::open(context, &which.user, Effect::Adds)?;
+            let branch = which.name.clone();
+            let done = session.call::<PublishBranch>(merge::Arguments { branch });
+            session.close();
+            print(context, &[], &done?)?;
+        }
+        GlobalBranchCommand::Ask { which, text, limit } => {
+            let query = GlobalQuery {
+                branch: Some(which.name.clone()),
+                ..GlobalQuery::new(text.join(" "), *limit)
+            };
+            let (global, caller) = store::open(context, &which.user)?;
+            let answer = store::wait(global.query(&caller, &query))??;
+            let mut out = anstream::stdout().lock();
+            if context.json {
+                writeln!(out, "{}", serde_json::to_string(&answer)?)?;
+                return Ok(Exit::Success);
+            }
+            for hit in answer.hits {
+                let (record, score) = (hit.record, hit.sona_score);
+                let title = terminal::one_line(&record.publication.title, 60);
+                let (id, version, author) = (record.id, record.version, record.author_id);
+                writeln!(
+                    out,
+                    "{score:.2}  {id}  version {version}, by {author}  {title}"
+                )?;
+            }
+        }
+    }
+    Ok(Exit::Success)
+}
+
+fn told(context: &Context, what: &str, branches: &[Branch]) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    for branch in branches {
+        if context.json {
+            writeln!(out, "{}", serde_json::to_string(branch)?)?;
+            continue;
+        }
+        let things = terminal::count(branch.things, "thing");
+        let since = branch.at.format("%Y-%m-%d %H:%M:%S");
+        writeln!(out, "{}  {what}, {things}, since {since}", branch.name)?;
+    }
+    Ok(())
+}
