@@ -223,6 +223,8 @@ async fn what_helps_rises_for_newcomers_and_liars_gain_nothing() {
     assert!(attacked.0 >= before.0 + 0.10, "{before:?} {attacked:?}");
     // What liars cost is what their silence would have cost.
     assert!(attacked.0 >= silent.0 - 0.01, "{silent:?} {attacked:?}");
+    // What they praise gains nothing by it.
+    assert!(attacked.1 <= silent.1 + 0.01, "{silent:?} {attacked:?}");
     assert!(attacked.1 <= before.1 + 0.01, "{before:?} {attacked:?}");
     assert!(honest.2 <= 0.15 + 1e-6 && attacked.2 <= 0.15 + 1e-6);
 }
