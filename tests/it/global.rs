@@ -236,9 +236,6 @@ fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
     assert!(said.contains("global branch add next"), "{said}");
     assert_eq!(branch("ann", &["add", "next"]).code, Some(0));
     let drafted = done(&data, &on_branch);
-    let receipt = drafted["receipt"].as_str().expect("a receipt");
-    let receipt = done(&data, &["show", "--user", "ann", receipt]).to_string();
-    assert!(receipt.contains("branch `next`"), "{receipt}");
     assert_eq!(titles("ann"), ["Tried"]);
     assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
     assert!(recall(&data, "ann", "global", "tokio handler").is_empty());
@@ -253,9 +250,6 @@ fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
     assert_eq!(merged.code, Some(0), "{}", merged.stderr);
     let found = recall(&data, "bob", "global", "tokio handler");
     assert_eq!(found[0]["version"], "1");
-    // What the merge published is the record's: its correction is the next version.
-    let shown = done(&data, &["publish", "--user", "ann", "tokio", "--dry-run"]);
-    assert!(shown["exact"].to_string().contains("starves tokio"));
     let seen = call(
         &data,
         "ann",
@@ -276,14 +270,9 @@ fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
     let drafted = done(&data, &on_branch);
     assert_eq!(drafted["published"][0]["id"], found[0]["id"]);
     assert_eq!(drafted["published"][0]["version"], "2");
-    let listed = branch("ann", &["list"]);
-    assert!(listed.stdout.contains("\"things\":1"), "{}", listed.stdout);
     assert_eq!(branch("ann", &["drop", "next"]).code, Some(0));
-    assert_eq!(branch("ann", &["list"]).stdout, "");
     let found = recall(&data, "bob", "global", "tokio handler");
     assert_eq!((found.len(), &found[0]["version"]), (1, &"1".into()));
-    let receipt = done(&data, &publish);
-    assert_eq!(receipt["published"][0]["version"], "2");
 }
 
 /// A service of published knowledge as a process; it ends with this value.

@@ -291,7 +291,7 @@ impl Shared {
             };
             let new = made.record(publication, vector)?;
             let outcomes = engine.observe(vec![new], None, at).map_err(storage)?;
-            let id = first.unwrap_or(branches::inserted(outcomes.into_iter().next())?);
+            let id = first.unwrap_or(keep::inserted(outcomes.into_iter().next())?);
             ledger.write(&[Line::Published {
                 at,
                 who: caller.user.clone(),

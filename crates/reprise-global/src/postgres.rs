@@ -6,11 +6,13 @@
 
 mod branches;
 mod connect;
+mod drafts;
 mod moments;
 mod node;
 mod options;
 mod publish;
 mod read;
+mod rows;
 mod schema;
 mod search;
 mod shared;
@@ -63,8 +65,8 @@ impl PostgresStore {
         })))
     }
 
-    /// Builds the index of vectors of each shelf that this node has used and that is too large to be
-    /// searched without, and gathers the planner's figures. Others go on reading and writing
+    /// Builds the index of vectors of each shelf that this node has used and that is too large to
+    /// be searched without, and gathers the planner's figures. Others go on reading and writing
     /// meanwhile. Whether an index was built.
     pub async fn maintain(&self) -> Result<bool, GlobalError> {
         Ok(shelves::maintain(&self.0.node, &self.0.shelves).await?)

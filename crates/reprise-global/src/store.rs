@@ -81,8 +81,8 @@ pub trait GlobalStore: Send + Sync {
     /// snapshots too.
     async fn snapshot(&self, caller: &Caller, name: &str) -> Result<DateTime<Utc>, GlobalError>;
 
-    /// Opens a branch of the catalogue: what is published on it the caller alone finds, in the place
-    /// of what it is to replace, until it is merged or dropped.
+    /// Opens a branch of the catalogue: what is published on it the caller alone finds, in the
+    /// place of what it is to replace, until it is merged or dropped.
     async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch, GlobalError>;
 
     /// The caller's branches, by name.

@@ -3,9 +3,9 @@
 
 use chrono::{DateTime, Utc};
 use reprise_engine::ForgetSelector;
-use reprise_types::{NewRecord, RecordId, WriteOutcome};
+use reprise_types::{NewRecord, RecordId};
 
-use super::keep::{Found, Making, Reader};
+use super::keep::{Found, Making, Reader, inserted};
 use super::ledger::{Ledger, Line};
 use super::{Shared, stands, storage};
 use crate::caller::{Caller, Shelf};
@@ -297,13 +297,5 @@ impl Shared {
                 things,
             })
         })
-    }
-}
-
-pub(super) fn inserted(outcome: Option<WriteOutcome>) -> Result<RecordId, GlobalError> {
-    match outcome {
-        Some(WriteOutcome::Inserted { id }) => Ok(id),
-        Some(WriteOutcome::Rejected { why }) => Err(GlobalError::invalid(why.to_string())),
-        other => Err(GlobalError::invalid(format!("not kept: {other:?}"))),
     }
 }

@@ -12,7 +12,7 @@ use reprise_engine::{Engine, Snapshot};
 use reprise_types::limits::{PAGE_MAX, TOP_K_MAX};
 use reprise_types::{
     Embedding, ListRequest, MemoryFilter, MemoryRecord, MemorySource, NewRecord, RecallId,
-    RecallRequest, RecordId, Retention, Unlearned, Visibility, normal_tag,
+    RecallRequest, RecordId, Retention, Unlearned, Visibility, WriteOutcome, normal_tag,
 };
 use serde::{Deserialize, Serialize};
 
@@ -475,4 +475,12 @@ impl Reader {
 fn without_vector(mut record: GlobalRecord) -> GlobalRecord {
     record.embedding = Vec::new();
     record
+}
+
+pub(super) fn inserted(outcome: Option<WriteOutcome>) -> Result<RecordId, GlobalError> {
+    match outcome {
+        Some(WriteOutcome::Inserted { id }) => Ok(id),
+        Some(WriteOutcome::Rejected { why }) => Err(GlobalError::invalid(why.to_string())),
+        other => Err(GlobalError::invalid(format!("not kept: {other:?}"))),
+    }
 }

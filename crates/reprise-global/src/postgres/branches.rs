@@ -5,12 +5,13 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
-use reprise_types::RecordId;
 use uuid::Uuid;
 
-use super::connect::{Failure, connection, literal};
+use super::connect::{Failure, connection};
+use super::drafts::{drafts, forget, opening};
 use super::node::{Node, changing, reading, record_id, uuid, version};
-use super::publish::{Prepared, insert, publish_in, remove, said, write_on};
+use super::publish::{Prepared, insert, publish_in, said};
+use super::rows::write_on;
 use super::search;
 use super::shared::Shared;
 use crate::caller::Caller;
@@ -20,37 +21,6 @@ use crate::store::{
     BRANCH_THINGS_MAX, BRANCHES_MAX, Branch, Merged, Published, branch_is_full, name_is_taken,
     no_branch, too_many_branches,
 };
-
-/// What stands on a branch: each draft's id, with that of the thing which it is to replace.
-pub(super) type Drafts = HashMap<Uuid, Option<RecordId>>;
-
-/// Opens the shelf of a branch to the questions of a transaction.
-pub(super) fn opening(caller: &Caller, name: &str) -> String {
-    let shelf = caller.branch(name).to_string();
-    format!("SET LOCAL reprise.branch = {};", literal(&shelf))
-}
-
-/// What a question that names a branch finds there in the place of what is published.
-pub(super) async fn drafts(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    name: &str,
-) -> Result<Drafts, Failure> {
-    let author = caller.user.as_str();
-    let statement = "SELECT d.id, d.replaces FROM reprise_global.branch b \
-         LEFT JOIN reprise_global.draft d ON d.author = b.author AND d.branch = b.name \
-         WHERE b.author = $1 AND b.name = $2";
-    let statement = transaction.prepare_cached(statement).await?;
-    let rows = transaction.query(&statement, &[&author, &name]).await?;
-    if rows.is_empty() {
-        return Err(no_branch(name).into());
-    }
-    let drafts = rows.iter().filter_map(|row| {
-        let replaces = row.get::<_, Option<Uuid>>(1);
-        Some((row.get::<_, Option<Uuid>>(0)?, replaces.map(record_id)))
-    });
-    Ok(drafts.collect())
-}
 
 /// Holds a branch until the end of the transaction; when it was opened.
 async fn held(
@@ -102,40 +72,6 @@ pub(super) async fn branches(node: &Node, caller: &Caller) -> Result<Vec<Branch>
         things: usize::try_from(row.get::<_, i64>(2)).unwrap_or_default(),
     };
     Ok(rows.iter().map(branch).collect())
-}
-
-/// Deletes what stands on a branch of one origin.
-async fn forget(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    branch: &str,
-    id: Uuid,
-) -> Result<(), Failure> {
-    let shelf = caller.branch(branch).to_string();
-    write_on(transaction, &shelf).await?;
-    remove(transaction, &shelf, id).await?;
-    let statement =
-        "DELETE FROM reprise_global.draft WHERE author = $1 AND branch = $2 AND id = $3";
-    let author = caller.user.as_str();
-    transaction
-        .execute(statement, &[&author, &branch, &id])
-        .await?;
-    Ok(())
-}
-
-/// What is to replace a thing that is taken back says nearly the same.
-pub(super) async fn forget_replacing(
-    transaction: &Transaction<'_>,
-    caller: &Caller,
-    thing: Uuid,
-) -> Result<(), Failure> {
-    let author = caller.user.as_str();
-    let statement =
-        "SELECT branch, id FROM reprise_global.draft WHERE author = $1 AND replaces = $2";
-    for row in transaction.query(statement, &[&author, &thing]).await? {
-        forget(transaction, caller, row.get(0), row.get(1)).await?;
-    }
-    Ok(())
 }
 
 /// What stood on a branch of one origin, and what is published of it.

@@ -39,8 +39,8 @@ pub struct PostgresOptions {
     /// How many things an index keeps in sight while it is walked, 1 to 1,000: more find more, and
     /// take longer.
     pub sight: u32,
-    /// Rows of a question's words that are read to bring things forward: the rarest words come first,
-    /// and the rarest is always read. The others weigh what was brought forward.
+    /// Rows of a question's words that are read to bring things forward: the rarest words come
+    /// first, and the rarest is always read. The others weigh what was brought forward.
     pub word_rows: u32,
     /// How old what everybody's runs say may be.
     pub standings_age: Duration,

@@ -6,9 +6,10 @@ use reprise_engine::{TextTerms, text_terms};
 use reprise_types::RecordId;
 use uuid::Uuid;
 
-use super::branches;
-use super::connect::{Failure, connection, literal};
+use super::connect::{Failure, connection};
+use super::drafts::forget_replacing;
 use super::node::{Node, changing, record_id, shelf_names, uuid, version};
+use super::rows::{remove, write_on};
 use super::search;
 use super::shared::Shared;
 use crate::caller::{Caller, Shelf};
@@ -150,12 +151,6 @@ pub(super) async fn publish_in(
     )
     .await?;
     Ok(published)
-}
-
-/// The shelf that this transaction may write on.
-pub(super) async fn write_on(transaction: &Transaction<'_>, shelf: &str) -> Result<(), Failure> {
-    let statement = format!("SET LOCAL reprise.writing = {}", literal(shelf));
-    Ok(transaction.batch_execute(&statement).await?)
 }
 
 /// New versions of one shelf, which alone are found from now on.
@@ -356,29 +351,6 @@ const LEFT: &str = "SELECT \
      + (SELECT count(*) FROM reprise_global.posting \
         WHERE shelf = $1 AND token = ANY($3) AND id = $2)";
 
-/// Deletes the rows of a thing by which it is found and read; how many versions there were, and what
-/// they were found by.
-pub(super) async fn remove(
-    transaction: &Transaction<'_>,
-    shelf: &str,
-    id: Uuid,
-) -> Result<(u64, Vec<i64>), Failure> {
-    let tokens = "SELECT coalesce(array_agg(DISTINCT token), '{}') \
-         FROM reprise_global.thing, unnest(tokens) AS token WHERE shelf = $1 AND id = $2";
-    let tokens: Vec<i64> = transaction.query_one(tokens, &[&shelf, &id]).await?.get(0);
-    let postings = "DELETE FROM reprise_global.posting \
-         WHERE shelf = $1 AND token = ANY($2) AND id = $3";
-    transaction
-        .execute(postings, &[&shelf, &tokens, &id])
-        .await?;
-    let mut gone = 0;
-    for table in ["search", "thing"] {
-        let statement = format!("DELETE FROM reprise_global.{table} WHERE shelf = $1 AND id = $2");
-        gone = transaction.execute(&statement, &[&shelf, &id]).await?;
-    }
-    Ok((gone, tokens))
-}
-
 /// `asked_before` says that an earlier try may have done it, and its answer was lost.
 pub(super) async fn unpublish(
     shared: &Shared,
@@ -425,7 +397,7 @@ pub(super) async fn unpublish(
         let statement = format!("DELETE FROM reprise_global.{table} WHERE id = $1");
         transaction.execute(&statement, &[&key]).await?;
     }
-    branches::forget_replacing(&transaction, caller, key).await?;
+    forget_replacing(&transaction, caller, key).await?;
     let versions = i32::try_from(gone).unwrap_or(i32::MAX);
     said(
         &transaction,

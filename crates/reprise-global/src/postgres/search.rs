@@ -1,8 +1,8 @@
 //! A question: candidates by meaning and by words from the open shelves, fused by the rule that
 //! ranks a user's own memory.
 //!
-//! Of a shelf of up to `exact_max` things every vector is compared; of a larger one its own index is
-//! walked.
+//! Of a shelf of up to `exact_max` things every vector is compared; of a larger one its own index
+//! is walked.
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -19,8 +19,8 @@ use reprise_types::{Degraded, RecordId, Why};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use super::branches;
 use super::connect::{Failure, connection};
+use super::drafts;
 use super::moments::Cosines;
 use super::node::{reading, record_id, shelf_names};
 use super::read::record;
@@ -280,12 +280,12 @@ pub(super) async fn query(
     let mut client = connection(&shared.node.pool).await?;
     let mut setting = walked(shared.node.options.sight);
     if let Some(branch) = &query.branch {
-        setting.push_str(&branches::opening(caller, branch));
+        setting.push_str(&drafts::opening(caller, branch));
     }
     let transaction = reading(&shared.node, &mut client, caller, &setting).await?;
-    let (mut shelves, mut tried) = (shelf_names(caller), branches::Drafts::new());
+    let (mut shelves, mut tried) = (shelf_names(caller), drafts::Drafts::new());
     if let Some(branch) = &query.branch {
-        tried = branches::drafts(&transaction, caller, branch).await?;
+        tried = drafts::drafts(&transaction, caller, branch).await?;
         shelves.push(caller.branch(branch).to_string());
     }
     let replaced: HashSet<RecordId> = tried.values().flatten().copied().collect();

@@ -219,8 +219,8 @@ impl World {
         known.is_none_or(|(_, known)| known.things > 0)
     }
 
-    /// What is known of a shelf whose index of vectors is to be walked; `None` where all of them are
-    /// compared.
+    /// What is known of a shelf whose index of vectors is to be walked; `None` where all of them
+    /// are compared.
     pub(super) async fn walked(
         &self,
         shelf: &str,

@@ -46,15 +46,16 @@ pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
     )
 }
 
-/// `$2` are terms, `$3` their weights. A number without its type would be a `numeric`, which takes as
-/// long again as all the rest.
+/// `$2` are terms, `$3` their weights. A number without its type would be a `numeric`, which takes
+/// as long again as all the rest.
 pub(super) fn words() -> String {
     let [saturation, slope] = term_norm();
     format!(
         "SELECT s.id, s.version FROM unnest($2::int8[], $3::real[]) AS q(token, weight) \
          JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
-         GROUP BY s.id, s.version ORDER BY sum(q.weight * s.count / (s.count + {saturation}::real * \
-         ({flat}::real + {slope}::real * s.head / $4::real))) DESC LIMIT $5",
+         GROUP BY s.id, s.version ORDER BY sum(q.weight * s.count / \
+         (s.count + {saturation}::real * ({flat}::real + {slope}::real * s.head / $4::real))) \
+         DESC LIMIT $5",
         flat = 1.0 - slope
     )
 }

@@ -2,6 +2,7 @@
 //! byte before it leaves.
 
 mod branch;
+mod done;
 mod import;
 mod remote;
 mod serve;
@@ -25,6 +26,7 @@ use crate::args::{GlobalCommand, PublishArguments, PublishedArguments, Unpublish
 use crate::exit::Exit;
 use crate::terminal;
 
+use done::print;
 pub(super) use store::{before, embedded, folder, remote_at, sharing};
 
 pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<Exit> {
@@ -152,34 +154,6 @@ fn agreed() -> anyhow::Result<bool> {
     let mut line = String::new();
     stdin.lock().read_line(&mut line)?;
     Ok(line.trim().eq_ignore_ascii_case("yes"))
-}
-
-fn print(context: &Context, titles: &[&str], done: &publish::Done) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
-    if context.json {
-        writeln!(out, "{}", serde_json::to_string(done)?)?;
-        return Ok(());
-    }
-    for (place, done) in done.published.iter().enumerate() {
-        let title = titles.get(place).copied().unwrap_or_default();
-        let title = terminal::one_line(title, 60);
-        let (id, version, bytes) = (done.id, done.version, done.bytes);
-        let said = if done.unchanged { ", as it stood" } else { "" };
-        writeln!(out, "{id}  version {version}, {bytes} bytes{said}  {title}")?;
-        if !done.overlaps.is_empty() {
-            let others = terminal::count(done.overlaps.len(), "published thing");
-            writeln!(out, "  it says nearly the same as {others}:")?;
-            for near in &done.overlaps {
-                let title = terminal::one_line(&near.title, 60);
-                let (id, percent) = (near.id, near.similarity * 100.0);
-                writeln!(out, "    {id}  {percent:.0} %  {title}")?;
-            }
-        }
-    }
-    if let Some(receipt) = done.receipt {
-        writeln!(out, "receipt {receipt}")?;
-    }
-    Ok(())
 }
 
 pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> anyhow::Result<Exit> {

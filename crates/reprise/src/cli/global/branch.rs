@@ -6,7 +6,8 @@ use reprise_global::{Branch, GlobalQuery};
 use reprise_operations::Effect;
 use reprise_operations::operations::shared::merge::{self, PublishBranch};
 
-use super::{print, store};
+use super::done::print;
+use super::store;
 use crate::args::GlobalBranchCommand;
 use crate::cli::Context;
 use crate::cli::session::Session;
