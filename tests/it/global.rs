@@ -235,7 +235,7 @@ fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
     let said = refused(&data, &on_branch);
     assert!(said.contains("global branch add next"), "{said}");
     assert_eq!(branch("ann", &["add", "next"]).code, Some(0));
-    let drafted = done(&data, &on_branch);
+    done(&data, &on_branch);
     assert_eq!(titles("ann"), ["Tried"]);
     assert!(recall(&data, "bob", "global", "tokio handler").is_empty());
     assert!(recall(&data, "ann", "global", "tokio handler").is_empty());
