@@ -3,6 +3,7 @@
 
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace, normalize};
 
+pub use crate::engine::onnx::may_saturate;
 use crate::env;
 use crate::provision::{ModelStore, PullRequest};
 use crate::variant::Variant;

@@ -119,7 +119,7 @@ fn create(
 
 /// Whether this processor's u8 x s8 products can overflow their 16-bit sums: x86 without VNNI. The
 /// precise mode avoids it at twice the time, so it is asked for there only.
-pub(crate) fn may_saturate() -> bool {
+pub fn may_saturate() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
         !is_x86_feature_detected!("avx512vnni") && !is_x86_feature_detected!("avxvnni")
