@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use ractor::{ActorRef, call_t};
 use reprise_agent::{MemoryAgentMsg, MemoryConfig, MemoryService};
-use reprise_engine::{Engine, Snapshot};
+use reprise_engine::Engine;
 use reprise_store::RealDisk;
 use reprise_types::{
-    Calendar, EmbedError, Embedder, EmbeddingSpace, MemoryKind, MemoryProvider, MemorySource,
-    NewRecord, RecallId, RecallRequest, SystemClock, UserId,
+    EmbedError, Embedder, EmbeddingSpace, MemoryKind, MemoryProvider, MemorySource, NewRecord,
+    RecallRequest, UserId,
 };
 
 const DIMENSIONS: u16 = 384;
@@ -76,12 +76,7 @@ async fn main() -> Result<(), Failed> {
         let records = (first..first + 500).map(note).collect();
         service.observe(&user, records).await?;
     }
-    let snapshot = service.snapshot(&user).await?;
-    let asker = Asker {
-        service,
-        user,
-        snapshot,
-    };
+    let asker = Asker { service, user };
     for number in 0..QUESTIONS {
         asker.by_message(number).await?;
     }
@@ -124,7 +119,6 @@ async fn main() -> Result<(), Failed> {
 struct Asker {
     service: MemoryService,
     user: UserId,
-    snapshot: Arc<Snapshot>,
 }
 
 impl Asker {
@@ -148,21 +142,12 @@ impl Asker {
         Ok(())
     }
 
-    /// The same work on the same snapshot, without the actor.
+    /// The same work on the asker's own task.
     async fn directly(&self, number: usize) -> Result<(), Failed> {
-        let _permit = self.service.admission().recall(&self.user)?;
-        let request = Self::question(number).heard(&Calendar::of_machine(
-            reprise_types::Clock::now(&SystemClock),
-        ));
-        let vector = self.service.query_vector(&request.query).await;
-        let snapshot = self.snapshot.clone();
-        let recall = tokio::task::spawn_blocking(move || {
-            let vector = vector.as_ref();
-            let vector = vector.map(|vector| (&vector.space, vector.vector.as_slice()));
-            let learner = Arc::clone(snapshot.learner());
-            snapshot.recall(&request, vector, RecallId::from_u128(1), learner.as_ref())
-        });
-        recall.await?;
+        let question = Self::question(number);
+        self.service
+            .recall_without_mailbox(&self.user, question)
+            .await?;
         Ok(())
     }
 

@@ -33,7 +33,7 @@ use consolidation::Consolidation;
 use growth::GraphGrowth;
 use late::LateEmbedding;
 pub(crate) use late::embed_some;
-use requests::Requests;
+pub(crate) use requests::Requests;
 use tending::Tending;
 
 /// Interval between maintenance checks, in ticks, once a memory is idle and checkpointed.

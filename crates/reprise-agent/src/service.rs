@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use ractor::{Actor, ActorCell, ActorId, ActorRef, call_t};
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
-use reprise_types::{Embedding, MemoryError, NewRecord, UserId, WriteOutcome};
+use reprise_types::{
+    Embedding, MemoryError, NewRecord, Recall, RecallRequest, UserId, WriteOutcome,
+};
 use serde::Serialize;
 
 use crate::admission::Admission;
-use crate::agent::embed_some;
+use crate::agent::{Requests, embed_some};
 use crate::config::MemoryConfig;
 use crate::embedder::{EmbedPool, PoolStats};
 use crate::job::Job;
@@ -157,6 +159,24 @@ impl MemoryService {
     #[must_use]
     pub fn admission(&self) -> &Admission {
         &self.0.admission
+    }
+
+    /// A recall on the asker's own task, to measure what the mailbox costs.
+    #[doc(hidden)]
+    pub async fn recall_without_mailbox(
+        &self,
+        user: &UserId,
+        request: RecallRequest,
+    ) -> Result<Recall, MemoryError> {
+        let permit = self.0.admission.recall(user)?;
+        let requests = Requests {
+            config: Arc::clone(&self.0.config),
+            pool: self.0.pool.clone(),
+            stages: Arc::clone(&self.0.stages),
+            handle: self.0.directory.agent(user).await?,
+            directory: Arc::clone(&self.0.directory),
+        };
+        requests.recall(request, permit).await
     }
 
     /// Opens a user's memory now.

@@ -29,12 +29,12 @@ const EMBED_SHARE: (u32, u32) = (4, 5);
 
 /// The context of recalls and writes. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Requests {
-    pub(super) config: Arc<MemoryConfig>,
-    pub(super) pool: EmbedPool,
-    pub(super) stages: Arc<Stages>,
-    pub(super) handle: AgentHandle,
-    pub(super) directory: Arc<Directory>,
+pub(crate) struct Requests {
+    pub(crate) config: Arc<MemoryConfig>,
+    pub(crate) pool: EmbedPool,
+    pub(crate) stages: Arc<Stages>,
+    pub(crate) handle: AgentHandle,
+    pub(crate) directory: Arc<Directory>,
 }
 
 /// The vector of a query, or why it has none.
@@ -69,7 +69,7 @@ impl Asked {
 
 impl Requests {
     /// Answers within the budget, which begins when the request is admitted.
-    pub(super) async fn recall(
+    pub(crate) async fn recall(
         self,
         request: RecallRequest,
         permit: Permit,
@@ -84,7 +84,7 @@ impl Requests {
     }
 
     /// Stores records, embedded where there is a model; answers once they are on disk and findable.
-    pub(super) async fn ingest(
+    pub(crate) async fn ingest(
         self,
         mut records: Vec<NewRecord>,
         permit: Permit,
