@@ -21,8 +21,8 @@ pub(crate) enum Job {
 /// it is called once readers see the change.
 pub(crate) type Work = Box<dyn FnOnce(Result<&mut Engine, MemoryError>) -> Answer + Send>;
 type Answer = Box<dyn FnOnce() + Send>;
-/// Work on the engine before a write.
-pub(crate) type Before = Box<dyn FnOnce(&mut Engine) + Send>;
+/// Work on the engine in the job of a write.
+pub(crate) type Beside = Box<dyn FnOnce(&mut Engine) + Send>;
 
 /// Records to store, with the stream position that they advance the store to.
 pub(crate) struct Observe {
@@ -31,7 +31,9 @@ pub(crate) struct Observe {
     pub(crate) bytes: usize,
     pub(crate) cursor: Option<(String, u64)>,
     /// Runs in the same job, before the records are stored.
-    pub(crate) before: Option<Before>,
+    pub(crate) before: Option<Beside>,
+    /// Runs in the same job, after the records are stored; not where they could not be.
+    pub(crate) after: Option<Beside>,
     pub(crate) reply: Reply<Vec<WriteOutcome>>,
 }
 
@@ -51,6 +53,7 @@ impl Observe {
             records,
             cursor: None,
             before: None,
+            after: None,
             reply,
         }
     }

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::config::MemoryConfig;
 use crate::handle::AgentHandle;
-use crate::job::{Job, Observe, Reply, Work, storage};
+use crate::job::{Beside, Job, Observe, Reply, Work, storage};
 
 /// Most bytes of records in one group commit; a larger request is committed alone.
 const GROUP_BYTES_MAX: usize = 4 * 1024 * 1024;
@@ -172,6 +172,7 @@ impl Writer {
         let mut cursor = first.cursor;
         let mut records = first.records;
         let mut before: Vec<_> = first.before.into_iter().collect();
+        let mut after: Vec<_> = first.after.into_iter().collect();
         let mut replies = vec![(count, first.reply)];
         while count < most && bytes < GROUP_BYTES_MAX {
             match self.jobs.try_recv() {
@@ -185,6 +186,7 @@ impl Writer {
                     replies.push((more.records.len(), more.reply));
                     records.extend(more.records);
                     before.extend(more.before);
+                    after.extend(more.after);
                 }
                 Ok(other) => {
                     left_over = Some(other);
@@ -198,15 +200,26 @@ impl Writer {
                 first(engine);
             }
         }
-        let observed = self.observe(records, cursor);
+        let observed = self.observe(records, cursor, after);
         answer(observed, replies);
         left_over
     }
 
-    fn observe(&mut self, records: Vec<NewRecord>, cursor: Option<(String, u64)>) -> Observed {
+    fn observe(
+        &mut self,
+        records: Vec<NewRecord>,
+        cursor: Option<(String, u64)>,
+        after: Vec<Beside>,
+    ) -> Observed {
         let now = self.config.clock.now();
         let kept = match self.engine() {
-            Ok(engine) => engine.observe(records, cursor, now),
+            Ok(engine) => {
+                let kept = engine.observe(records, cursor, now);
+                if kept.is_ok() {
+                    after.into_iter().for_each(|then| then(engine));
+                }
+                kept
+            }
             Err(error) => return Observed::failed(Vec::new(), error),
         };
         self.show();

@@ -1,6 +1,8 @@
 //! The record that a finished run leaves: its question, what was done, and how it went, in words
 //! that stand in the run's own records.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use reprise_learn::RunWent;
 use reprise_types::{
@@ -17,7 +19,6 @@ const LOOKED_AT: usize = 1_024;
 const STEPS: usize = 12;
 const STEP_CHARS: usize = 200;
 const QUESTION_CHARS: usize = 600;
-/// Namespace of the name by which a run's record is known.
 const NAMESPACE: &str = "request";
 /// The word in `details` by which it is known.
 const TYPE: &str = "outcome";
@@ -49,7 +50,7 @@ impl Engine {
         own.first()
             .map_or("", |first| &first.session_id)
             .clone_into(&mut record.session_id);
-        let name = ExternalId::new(NAMESPACE, format!("{TYPE} of {run_id}"));
+        let name = name_of(run_id);
         let known = self.duplicate_of(&name);
         match known.and_then(|id| self.snapshot.current(id)) {
             Some(current) => {
@@ -67,6 +68,19 @@ impl Engine {
         self.distil(record, &sources, now)
     }
 
+    /// Runs that have ended and whose records are among the newest, but that left nothing yet.
+    #[must_use]
+    pub fn runs_without_outcome(&self) -> Vec<String> {
+        let newest = self.snapshot.newest(LOOKED_AT).into_iter().flatten();
+        let named = newest.filter_map(|record| record.body.provenance.run_id);
+        let named: BTreeSet<String> = named.collect();
+        let missing = named.into_iter().filter(|run| {
+            let ended = self.state.learning.ended_run(run).is_some();
+            ended && self.duplicate_of(&name_of(run)).is_none()
+        });
+        missing.collect()
+    }
+
     /// The records of a run, oldest first, without what it left.
     fn records_of(&self, run_id: &str) -> Vec<MemoryRecord> {
         let newest = self.snapshot.newest(LOOKED_AT).into_iter().flatten();
@@ -78,6 +92,11 @@ impl Engine {
         own.reverse();
         own
     }
+}
+
+/// The name by which what a run left is known.
+fn name_of(run_id: &str) -> ExternalId {
+    ExternalId::new(NAMESPACE, format!("{TYPE} of {run_id}"))
 }
 
 fn told(run_id: &str, asked: &str, steps: &[String], run: &RunWent<'_>) -> NewRecord {

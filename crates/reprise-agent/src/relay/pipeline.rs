@@ -13,7 +13,7 @@ use super::batch::Batch;
 use super::feed::{FeedError, Reader};
 use super::handle::CatchUp;
 use super::resume::resume;
-use super::write::Writing;
+use super::write::{Writing, leave_missing};
 use crate::ingest::{copies, submit};
 
 /// Most events without a record by which the stored cursor may lag behind.
@@ -57,6 +57,7 @@ impl Pipeline {
         };
         let cursor = resumed.cursor;
         self.copies_until = resumed.copies_until;
+        leave_missing(&self.arguments).await;
         self.reader.begin(cursor);
         self.writing.begin(cursor);
         self.arguments

@@ -3,19 +3,23 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use reprise_engine::Engine;
-use reprise_types::{MemoryError, WriteOutcome};
+use reprise_types::{MemoryError, RecordId, WriteOutcome};
 use tokio::sync::{oneshot, watch};
 
 use super::arguments::MemoryEventRelayArguments;
 use super::batch::Batch;
 use super::credit::{Credits, OwnRuns};
 use crate::ingest::collect;
-use crate::job::{Job, Observe};
+use crate::job::{Beside, Job, Observe};
 
 /// First and longest pause before a failed step is retried.
 pub(super) const RETRY_FIRST: Duration = Duration::from_millis(20);
 const RETRY_LONGEST: Duration = Duration::from_secs(2);
+
+/// Texts of outcome records.
+type Left = Vec<(RecordId, String)>;
 
 #[derive(Debug, Default)]
 pub(super) struct Writing {
@@ -58,9 +62,9 @@ impl Writing {
         let mut wait = RETRY_FIRST;
         loop {
             let error = match visit(&batch, &credits, arguments).await {
-                Ok(outcomes) => {
+                Ok((outcomes, left)) => {
                     self.sent = batch.cursor.unwrap_or(self.sent);
-                    leave_outcomes(credits.judged(), arguments).await;
+                    embed_left(left, arguments).await;
                     return count(arguments, &outcomes, batch.cursor);
                 }
                 Err(error) => error,
@@ -74,66 +78,82 @@ impl Writing {
     }
 }
 
-/// Credits go first: after a crash in between they are repeated, and refused as duplicates.
+/// Credits go first: after a crash in between they are repeated, and refused as duplicates. The
+/// outcome records of finished runs tell of the batch's own records and go last: after a crash in
+/// between, [`leave_missing`] stores them.
 async fn visit(
     batch: &Batch,
     credits: &Credits,
     arguments: &MemoryEventRelayArguments,
-) -> Result<Vec<WriteOutcome>, MemoryError> {
+) -> Result<(Vec<WriteOutcome>, Left), MemoryError> {
     let binding = &arguments.binding;
     let (reply, answer) = oneshot::channel();
     let due = credits.are_due().then(|| credits.clone());
+    let (runs, now) = (credits.judged(), arguments.clock.now());
+    let (leaves, left) = oneshot::channel();
+    let after: Beside = Box::new(move |engine: &mut Engine| {
+        // The asker may be gone; the records are stored all the same.
+        let _alone = leaves.send(leave(engine, &runs, now)).is_err();
+    });
     let observe = Observe {
         cursor: batch.cursor.map(|seq| (binding.stream.clone(), seq)),
         before: due.map(|credits| Box::new(move |engine: &mut Engine| credits.apply(engine)) as _),
+        after: Some(after),
         ..Observe::new(batch.records.clone(), reply.into())
     };
     let directory = &arguments.directory;
     directory.work(&binding.user, Job::Observe(observe)).await;
-    answer.await.unwrap_or_else(|_| {
+    let outcomes = answer.await.unwrap_or_else(|_| {
         Err(MemoryError::Unavailable {
             user: binding.user.to_string(),
         })
-    })
+    })?;
+    Ok((outcomes, left.await.unwrap_or_default()))
 }
 
-/// Stores the outcome records of finished runs, now that their records are there, with vectors
-/// where there is a model: late embedding would write to the file again.
-async fn leave_outcomes(runs: Vec<String>, arguments: &MemoryEventRelayArguments) {
-    if runs.is_empty() {
-        return;
-    }
-    let (now, user) = (arguments.clock.now(), &arguments.binding.user);
-    let (job, left) = Job::run(move |engine: &mut Engine| {
-        let mut ids = Vec::new();
-        for run in runs {
-            match engine.leave_outcome(&run, None, now) {
-                Ok(id) => ids.extend(id),
-                Err(error) => {
-                    tracing::warn!(%run, %error, "the outcome record of a run was not stored");
-                }
+/// Stores the outcome records of runs that ended right before a crash.
+pub(super) async fn leave_missing(arguments: &MemoryEventRelayArguments) {
+    let now = arguments.clock.now();
+    let left = arguments.with_engine(move |engine| {
+        let runs = engine.runs_without_outcome();
+        leave(engine, &runs, now)
+    });
+    embed_left(left.await.unwrap_or_default(), arguments).await;
+}
+
+/// Stores the outcome records of finished runs; returns their texts, which have no vectors yet.
+fn leave(engine: &mut Engine, runs: &[String], now: DateTime<Utc>) -> Left {
+    let mut ids = Vec::new();
+    for run in runs {
+        match engine.leave_outcome(run, None, now) {
+            Ok(id) => ids.extend(id),
+            Err(error) => {
+                tracing::warn!(%run, %error, "the outcome record of a run was not stored")
             }
         }
-        let memory = engine.snapshot();
-        let texts = ids.into_iter().filter_map(|id| {
-            let record = memory.get(id)?.ok()?;
-            Some((id, record.body.text))
-        });
-        texts.collect::<Vec<_>>()
+    }
+    let memory = engine.snapshot();
+    let texts = ids.into_iter().filter_map(|id| {
+        let record = memory.get(id)?.ok()?;
+        Some((id, record.body.text))
     });
-    arguments.directory.work(user, job).await;
-    let Ok(Ok(texts)) = left.await else {
-        return;
-    };
-    let mut vectors = Vec::with_capacity(texts.len());
-    for (id, text) in texts {
+    texts.collect()
+}
+
+/// Stores the vectors of outcome records, where there is a model. They do not wait for the next
+/// late embedding: a digest taken in between would differ from the one after it.
+async fn embed_left(left: Left, arguments: &MemoryEventRelayArguments) {
+    let mut vectors = Vec::with_capacity(left.len());
+    for (id, text) in left {
         if let Ok(embedded) = arguments.pool.document(&text).await.vector().await {
             vectors.push((id, embedded.space, embedded.vector));
         }
     }
-    let (job, kept) = Job::run(move |engine: &mut Engine| engine.embed_late(vectors));
-    arguments.directory.work(user, job).await;
-    if let Ok(Ok(Err(error))) = kept.await {
+    if vectors.is_empty() {
+        return;
+    }
+    let kept = arguments.with_engine(move |engine| engine.embed_late(vectors));
+    if let Ok(Err(error)) = kept.await {
         tracing::warn!(%error, "the vector of an outcome record was not stored");
     }
 }

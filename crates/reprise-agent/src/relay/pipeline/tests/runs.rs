@@ -224,3 +224,47 @@ async fn of_a_run_that_its_host_began_only_the_host_says_what_was_used() {
     );
     assert!(service.shut_down().await.is_clean());
 }
+
+/// The records and the end of a run are on the disk; what it leaves was to be the next commit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_run_leaves_is_kept_though_the_process_died_right_before() {
+    use reprise_types::{Credit, MemorySource, RunBeginning, RunEnding};
+    let (bench, user) = (Bench::new(), ada());
+    let service = bench.start().await;
+    let mut step = crate::testing::note("guarded the token with a mutex");
+    step.provenance.run_id = Some("run-1".into());
+    service.observe(&user, vec![step]).await.unwrap();
+    let ended = service.with_engine(&user, |engine| {
+        let now = chrono::DateTime::UNIX_EPOCH;
+        let run = RunBeginning {
+            run_id: "run-1".into(),
+            query: None,
+            recall_id: None,
+        };
+        engine.begin_run(&run, now).unwrap();
+        let end = RunEnding {
+            run_id: "run-1".into(),
+            used: Vec::new(),
+            credit: Credit::Implicit,
+            quality: Some(0.8),
+            fail: None,
+        };
+        engine.end_run(&end, now).unwrap();
+    });
+    ended.await.unwrap();
+    for _ in 0..2 {
+        let relay = Host::with_log(Vec::new()).attach(&service).await;
+        relay.catch_up().await.unwrap();
+    }
+    let left = service.with_engine(&user, |engine| {
+        let records = engine.snapshot().newest(10).into_iter().flatten();
+        records
+            .filter(|record| record.source == MemorySource::TrajectoryOutcome)
+            .map(|record| record.body.text)
+            .collect::<Vec<_>>()
+    });
+    let left = left.await.unwrap();
+    assert_eq!(left.len(), 1, "{left:?}");
+    assert!(left[0].starts_with("guarded the token"), "{left:?}");
+    assert!(service.shut_down().await.is_clean());
+}
