@@ -25,18 +25,14 @@ pub enum Said {
     Kept(Box<MemoryRecord>),
     /// From then on these were all its tags.
     Tagged {
-        /// Which record.
         record: RecordId,
-        /// When.
         at: DateTime<Utc>,
         /// All its tags.
         tags: Vec<String>,
     },
     /// It pointed at another one from then on.
     Linked {
-        /// Which record.
         record: RecordId,
-        /// When.
         at: DateTime<Utc>,
         /// The other one.
         to: RecordId,
@@ -45,9 +41,7 @@ pub enum Said {
     },
     /// It no longer did.
     Unlinked {
-        /// Which record.
         record: RecordId,
-        /// When.
         at: DateTime<Utc>,
         /// The other one.
         to: RecordId,
@@ -56,9 +50,7 @@ pub enum Said {
     },
     /// It was forgotten: what is left of it, so that no replay of its source brings it back.
     Forgotten {
-        /// Which record.
         record: RecordId,
-        /// When.
         at: DateTime<Utc>,
         /// Why.
         reason: String,
@@ -69,7 +61,6 @@ pub enum Said {
     },
     /// A stream was read so far.
     Cursor {
-        /// Which stream.
         stream: String,
         /// The last number taken from it.
         seq: u64,

@@ -38,7 +38,6 @@ pub enum EngineError {
     /// Something of a memory that is to be taken over does not fit.
     #[error("record {id} cannot be taken over: {why}; nothing was kept, make the export again")]
     Unfit {
-        /// Of which record.
         id: RecordId,
         /// What does not fit.
         why: String,

@@ -142,7 +142,6 @@ impl Undone {
 pub struct Action {
     /// For [`undo`].
     pub action: String,
-    /// When.
     pub at: DateTime<Utc>,
     /// `(gone, kept)` each.
     pub merged: Vec<(RecordId, RecordId)>,

@@ -112,10 +112,7 @@ pub enum TokenError {
     TooMany,
     /// Another process does not let go of the lock.
     #[error("`{lock}` is held by another process for long; end it, or try again")]
-    Busy {
-        /// The lock.
-        lock: String,
-    },
+    Busy { lock: String },
     /// No random bytes.
     #[error("the system gave no random bytes for a token ({0}); try again")]
     Random(std::io::Error),

@@ -70,7 +70,6 @@ pub enum StoreError {
     #[error("record {ordinal} was forgotten at {at} ({reason}); its content is gone")]
     Forgotten {
         ordinal: u32,
-        /// When.
         at: DateTime<Utc>,
         reason: String,
     },

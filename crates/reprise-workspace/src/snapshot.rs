@@ -52,7 +52,6 @@ const CONTENT_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 pub struct SnapshotManifest {
     /// Its ULID; the transaction that recorded it has the same.
     pub id: String,
-    /// When.
     pub ts: DateTime<Utc>,
     pub actor: String,
     pub branch: String,

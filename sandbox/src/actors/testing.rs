@@ -63,7 +63,6 @@ pub(crate) enum Temper {
     /// It never answers.
     Slow,
     Dead,
-    /// It panics.
     Panics,
 }
 

@@ -28,7 +28,6 @@ pub struct Testimony {
 /// How a signal spreads over a store.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spread {
-    /// Mean.
     pub mean: f32,
     /// Standard deviation.
     pub deviation: f32,

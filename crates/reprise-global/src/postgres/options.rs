@@ -22,7 +22,6 @@ pub struct PostgresOptions {
     pub dimensions: u16,
     /// The space of the model in use.
     pub space: Option<EmbeddingSpace>,
-    /// Its vectors.
     pub vectors: TextVectors,
     /// What new ids are made from; the instants of versions are the database's.
     pub clock: Arc<dyn Clock>,

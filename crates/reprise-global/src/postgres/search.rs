@@ -53,7 +53,6 @@ fn walked(sight: u32) -> String {
     )
 }
 
-/// One candidate.
 #[derive(Debug, Clone)]
 struct Candidate {
     key: Key,

@@ -50,7 +50,6 @@ pub(super) fn objects(
 
 /// What a file of JSON is.
 pub(super) enum Document {
-    /// One value.
     Whole(Value),
     /// An object a line, some of which may be bad.
     Lines,

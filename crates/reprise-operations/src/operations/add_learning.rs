@@ -73,7 +73,6 @@ pub struct Added {
     pub learning: Value,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct AddLearning;
 

@@ -61,7 +61,6 @@ pub struct Day {
     pub score: f64,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Audit;
 

@@ -53,7 +53,6 @@ pub struct Bridge {
     pub share: f64,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct BridgesOf;
 

@@ -91,7 +91,6 @@ pub struct Brief {
     pub results: Vec<Value>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct RecallBriefly;
 

@@ -20,7 +20,6 @@ pub struct Checkpointed {
     pub checkpointed: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Checkpoint;
 

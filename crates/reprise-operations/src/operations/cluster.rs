@@ -89,7 +89,6 @@ pub struct Tie {
     pub relation: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct ClusterOf;
 

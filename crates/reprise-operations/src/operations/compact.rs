@@ -25,7 +25,6 @@ pub struct Compacted {
     pub forgotten: u32,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Compact;
 

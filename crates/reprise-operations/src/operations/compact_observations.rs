@@ -82,7 +82,6 @@ pub struct Compaction {
     pub summaries: Vec<RecordId>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct CompactObservations;
 

@@ -41,7 +41,6 @@ pub struct Consolidated {
     pub distilled: Vec<String>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Consolidate;
 

@@ -36,7 +36,6 @@ pub struct Defined {
     pub name: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct DefineEvidence;
 

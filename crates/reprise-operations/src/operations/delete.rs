@@ -25,7 +25,6 @@ pub struct Arguments {
     pub reason: Option<String>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Delete;
 

@@ -72,7 +72,6 @@ pub struct Told {
     pub actions: Vec<Acted>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Diary;
 

@@ -26,7 +26,6 @@ pub struct Found {
     pub records: Vec<MemoryRecord>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Episode;
 

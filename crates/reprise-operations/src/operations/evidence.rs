@@ -57,7 +57,6 @@ pub struct Kind {
     pub needs_review: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Evidence;
 

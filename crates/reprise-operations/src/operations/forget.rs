@@ -87,7 +87,6 @@ pub struct Forgotten {
     pub forgotten: Vec<RecordId>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Forget;
 

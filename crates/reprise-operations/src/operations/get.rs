@@ -34,7 +34,6 @@ pub struct Got {
     pub records: Vec<Value>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Get;
 

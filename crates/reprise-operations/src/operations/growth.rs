@@ -34,7 +34,6 @@ pub struct Day {
     pub records: u64,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Growth;
 

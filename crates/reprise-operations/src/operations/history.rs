@@ -25,7 +25,6 @@ pub struct Versions {
     pub earlier: Vec<MemoryRecord>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct History;
 

@@ -19,7 +19,6 @@ pub struct Arguments {
     pub report: HookReport,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Hook;
 

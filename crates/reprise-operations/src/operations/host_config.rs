@@ -25,7 +25,6 @@ pub struct InForce {
     pub use_sona: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct HostConfig;
 

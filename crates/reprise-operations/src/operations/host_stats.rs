@@ -24,7 +24,6 @@ pub struct Numbers {
     pub stats: EngineStats,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct HostStats;
 

@@ -66,7 +66,6 @@ pub struct Done {
     pub runs: Vec<Run>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct How;
 

@@ -38,7 +38,6 @@ pub enum Novelty {
     Duplicate,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Learn;
 

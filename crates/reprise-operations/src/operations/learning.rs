@@ -34,7 +34,6 @@ pub struct Done {
     pub done: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Learning;
 

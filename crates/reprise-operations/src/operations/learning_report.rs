@@ -61,7 +61,6 @@ pub struct Pattern {
     pub example_run: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct LearningReport;
 

@@ -35,7 +35,6 @@ pub struct Linked {
     pub linked: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Link;
 

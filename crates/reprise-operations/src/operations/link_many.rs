@@ -41,7 +41,6 @@ pub struct LinkedMany {
     pub linked: usize,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct LinkMany;
 

@@ -59,7 +59,6 @@ struct ListLine<'a> {
     cursor: Cursor,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct List;
 

@@ -62,7 +62,6 @@ pub fn fork_stream(parent: &UserId) -> String {
     format!("fork/{parent}")
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Merge;
 

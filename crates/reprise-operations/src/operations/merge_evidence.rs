@@ -35,7 +35,6 @@ pub struct Merged {
     pub into: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct MergeEvidence;
 

@@ -31,7 +31,6 @@ pub struct MergedTags {
     pub into: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct MergeTags;
 

@@ -43,7 +43,6 @@ impl JsonSchema for Records {
     }
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Observe;
 

@@ -48,7 +48,6 @@ pub struct WayStep {
     pub outgoing: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Path;
 

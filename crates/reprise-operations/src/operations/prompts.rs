@@ -41,7 +41,6 @@ pub struct Page {
     pub next: Option<Cursor>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Prompts;
 

@@ -61,7 +61,6 @@ pub struct Done {
     pub differs: Vec<String>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Rebuild;
 

@@ -72,7 +72,6 @@ pub enum Recalled {
     Context(Box<ContextBlock>),
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Recall;
 

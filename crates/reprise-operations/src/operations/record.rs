@@ -57,7 +57,6 @@ pub struct Recorded {
     pub observation: Value,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Record;
 

@@ -86,7 +86,6 @@ pub struct Neighbour {
     pub via: RecordId,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Related;
 

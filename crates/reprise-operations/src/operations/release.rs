@@ -19,7 +19,6 @@ pub struct Released {
     pub released: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Release;
 

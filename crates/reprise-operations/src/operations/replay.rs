@@ -15,7 +15,6 @@ pub struct Arguments {
     pub id: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Replay;
 

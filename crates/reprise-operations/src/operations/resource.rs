@@ -31,7 +31,6 @@ pub struct Document {
     pub text: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Resource;
 

@@ -57,7 +57,6 @@ pub struct Reviewed {
     pub kept: Option<String>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Review;
 

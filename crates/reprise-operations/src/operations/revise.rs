@@ -30,7 +30,6 @@ fn changes(generator: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Revise;
 

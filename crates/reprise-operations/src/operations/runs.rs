@@ -78,7 +78,6 @@ pub struct Found {
     pub moved: Vec<Moved>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Runs;
 

@@ -27,7 +27,6 @@ pub struct Arguments {
     pub limit: Option<usize>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Search;
 

@@ -16,7 +16,6 @@ pub struct Arguments {
     pub id: String,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Show;
 

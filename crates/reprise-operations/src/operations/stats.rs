@@ -15,7 +15,6 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {}
 
-/// The operation.
 #[derive(Debug)]
 pub struct Stats;
 

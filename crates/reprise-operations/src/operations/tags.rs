@@ -39,7 +39,6 @@ pub struct TagCount {
     pub count: usize,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Tags;
 

@@ -28,7 +28,6 @@ pub struct TakenBack {
     pub withdrawn: Vec<String>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Undo;
 

@@ -24,7 +24,6 @@ pub struct Kept {
     pub id: RecordId,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Unforget;
 

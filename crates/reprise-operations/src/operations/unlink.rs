@@ -27,7 +27,6 @@ pub struct Unlinked {
     pub unlinked: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Unlink;
 

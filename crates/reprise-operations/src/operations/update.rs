@@ -33,7 +33,6 @@ pub struct Updated {
     pub is_new: bool,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Update;
 

@@ -41,7 +41,6 @@ pub(crate) fn path(record: &MemoryRecord) -> String {
     format!("/records/{}", record.id)
 }
 
-/// When and what.
 pub(crate) fn head(record: &MemoryRecord, calendar: &Calendar) -> Markup {
     html! {
         p class="head" {

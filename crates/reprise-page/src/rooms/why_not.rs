@@ -17,7 +17,6 @@ const ASKED_ALONE: usize = 50;
 
 /// Where a record stands for a question.
 pub(super) enum Place {
-    /// It is shown.
     Shown(usize),
     /// It comes after those that are shown.
     Later(usize),

@@ -30,7 +30,6 @@ impl Git {
         self.repo.path().join("index")
     }
 
-    /// Where its lock is.
     pub(crate) fn index_lock_path(&self) -> PathBuf {
         self.repo.path().join("index.lock")
     }

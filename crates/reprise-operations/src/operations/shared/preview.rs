@@ -93,7 +93,6 @@ impl From<&Wanted> for Leaving {
     }
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct PublishPreview;
 

@@ -54,7 +54,6 @@ impl From<GlobalRecord> for Row {
     }
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct PublishedList;
 

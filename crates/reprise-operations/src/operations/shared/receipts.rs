@@ -24,7 +24,6 @@ pub struct Row {
     pub line: ReceiptLine,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct ReceiptsOf;
 

@@ -20,7 +20,6 @@ pub struct Arguments {
     pub version: Option<Version>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct PublishedThing;
 

@@ -28,7 +28,6 @@ pub struct TakenBack {
     pub receipt: RecordId,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Unpublish;
 

@@ -34,7 +34,6 @@ pub struct Way {
     pub stays: Option<String>,
 }
 
-/// The operation.
 #[derive(Debug)]
 pub struct Visibility;
 
