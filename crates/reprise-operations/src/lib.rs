@@ -19,7 +19,10 @@ pub use catalogue::{
 pub use digest::sha256_hex;
 pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
-    Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories, Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine, Registered, Replayed, Sharing, TagRules, Told, Workspaces, bring_up_to_date, differences, run_outcome,
+    Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
+    Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
+    Registered, Replayed, Sharing, TagRules, Told, Workspaces, bring_up_to_date, differences,
+    run_outcome,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
