@@ -241,7 +241,10 @@ impl Planner {
         let over: Vec<MemoryRecord> = over.filter_map(|(_, id)| memory.get(*id)?.ok()).collect();
         let active: BTreeSet<NaiveDate> = match over.len() {
             0 => BTreeSet::new(),
-            _ => memory.kept_at().map(|at| at.date_naive()).collect(),
+            _ => {
+                let times = memory.kept_micros().map(DateTime::from_timestamp_micros);
+                times.flatten().map(|at| at.date_naive()).collect()
+            }
         };
         for record in over.iter().filter(|record| !is_young(record, &active)) {
             if speaks_for_itself(memory, record) {
