@@ -17,7 +17,8 @@ fn write(home: &Home, name: &str, text: impl AsRef<[u8]>) -> String {
 }
 
 fn lines(lines: &[Value]) -> String {
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    let written = lines.iter().map(Value::to_string);
+    written.collect::<Vec<_>>().join("\n") + "\n"
 }
 
 fn command(home: &Home, arguments: &[&str]) -> Finished {
@@ -213,7 +214,7 @@ fn ten_thousand_tags_and_a_bomb_of_aliases_spoil_nothing_else() {
     let mut bomb = "a0: &a0 [lol, lol, lol]\n".to_owned();
     for level in 1..30 {
         let before = format!("*a{}", level - 1);
-        let all = vec![before.as_str(); 9].join(", ");
+        let all = [before.as_str(); 9].join(", ");
         let line = format!("a{level}: &a{level} [{all}]\n");
         bomb.push_str(&line);
     }

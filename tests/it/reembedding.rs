@@ -97,9 +97,8 @@ fn another_model_takes_over_while_both_are_searched() {
     use_model(&desk, "int8");
     let others = (0..OTHERS).map(|n| format!("Row {n} of the ledger was booked on the {n}th"));
     let notes = others.chain(ASKED.map(|(_, note)| note.to_owned()));
-    let lines: String = notes
-        .map(|text| format!("{}\n", json!({ "text": text })))
-        .collect();
+    let lines = notes.map(|text| json!({ "text": text }).to_string());
+    let lines = lines.collect::<Vec<_>>().join("\n");
     fs::write(Path::new(&desk.path("notes.jsonl")), lines).expect("written");
     let kept = desk.json(&[
         "ingest",

@@ -216,7 +216,9 @@ impl Writer {
             Ok(engine) => {
                 let kept = engine.observe(records, cursor, now);
                 if kept.is_ok() {
-                    after.into_iter().for_each(|then| then(engine));
+                    for then in after {
+                        then(engine);
+                    }
                 }
                 kept
             }

@@ -116,10 +116,6 @@ fn the_two_engines_share_one_space() {
     println!("least cosine between the engines: {least:.6}");
     // Measured .99858: the last bit of an activation can tip a quantised level; and .98532 where
     // the built-in engine's 16-bit sums overflow.
-    let bound = if reprise_embed::testing::may_saturate() {
-        0.98
-    } else {
-        0.998
-    };
+    let bound = if testing::may_saturate() { 0.98 } else { 0.998 };
     assert!(least >= bound, "{least}");
 }

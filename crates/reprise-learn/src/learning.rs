@@ -132,11 +132,9 @@ impl Learning {
             LearningEvent::Abandoned { run_id, .. } => {
                 self.trajectories.open.remove(run_id);
             }
-            LearningEvent::Consolidated(weights) => {
-                // Weights speak of the vectors that they were fitted to.
-                if !self.follows_a_foreign_run() {
-                    Arc::make_mut(&mut self.learner).adopt(weights.as_ref().clone());
-                }
+            // Weights speak of the vectors that they were fitted to.
+            LearningEvent::Consolidated(weights) if !self.follows_a_foreign_run() => {
+                Arc::make_mut(&mut self.learner).adopt(weights.as_ref().clone());
             }
             LearningEvent::Switched { on, .. } => Arc::make_mut(&mut self.learner).on = *on,
             LearningEvent::Reset { .. } => {
@@ -145,7 +143,7 @@ impl Learning {
                 self.learner = fresh.into();
                 self.trajectories.ended.clear();
             }
-            // Events of a later version are ignored.
+            // Events of a later version are ignored, and weights of another space.
             _ => {}
         }
     }

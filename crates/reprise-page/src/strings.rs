@@ -1,5 +1,5 @@
-//! Every English word of the page, those of its script included: here and in this module's files, by
-//! rooms, and nowhere else.
+//! Every English word of the page, those of its script included: here and in this module's files,
+//! by rooms, and nowhere else.
 
 mod records;
 mod search;

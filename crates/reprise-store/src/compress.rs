@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use rvf_types::SEGMENT_MAGIC_BYTES;
 
 const ZSTD: u8 = 1;
-/// XORed with the repeated file id, which no author of a text knows.
+/// Combined by XOR with the repeated file id, which no author of a text knows.
 const MASKED: u8 = 2;
 
 /// Level for single commits: the fastest that finds repeats.

@@ -61,7 +61,7 @@ fn instant(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_771_234_567 + seconds, 123_456_789).unwrap_or_default()
 }
 
-/// A deterministic hash of a number (SplitMix64).
+/// A deterministic hash of a number (`SplitMix64`).
 #[must_use]
 pub fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -25,7 +25,7 @@ pub(super) struct Tending {
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
     single: SingleFlight,
-    /// Live records at the last examination; initially those at opening.
+    /// Live records at the last examination; before the first, `usize::MAX`.
     seen: Arc<AtomicUsize>,
     /// What looks, made at the first look.
     tender: Arc<Mutex<Option<Tender>>>,
@@ -48,10 +48,11 @@ impl Tending {
             return;
         };
         let records = memory.kept_micros().count();
-        let unset =
-            self.seen
-                .compare_exchange(usize::MAX, records, Ordering::AcqRel, Ordering::Acquire);
-        let new = records.saturating_sub(unset.unwrap_or_else(|seen| seen));
+        let seen = match self.seen.load(Ordering::Acquire) {
+            usize::MAX => self.handle.opened_with(),
+            seen => seen,
+        };
+        let new = records.saturating_sub(seen);
         if new < NEW_RECORDS || self.handle.idle() < self.config.limits.tend_after {
             return;
         }

@@ -128,7 +128,7 @@ fn leave(engine: &mut Engine, runs: &[String], now: DateTime<Utc>) -> Left {
         match engine.leave_outcome(run, None, now) {
             Ok(id) => ids.extend(id),
             Err(error) => {
-                tracing::warn!(%run, %error, "the outcome record of a run was not stored")
+                tracing::warn!(%run, %error, "the outcome record of a run was not stored");
             }
         }
     }

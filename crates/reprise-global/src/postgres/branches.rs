@@ -175,14 +175,8 @@ pub(super) async fn draft(
         .await?;
     let shelf = caller.branch(branch);
     write_on(&transaction, &shelf.to_string()).await?;
-    let on_branch = prepared.on(shelf);
-    insert(
-        &transaction,
-        caller,
-        row.get(0),
-        &[(id, base + 1, &on_branch)],
-    )
-    .await?;
+    let draft = (id, base + 1, &prepared.on(shelf));
+    insert(&transaction, caller, row.get(0), &[draft]).await?;
     let mut published = said(thing.unwrap_or(id), base + 1);
     published.unchanged = false;
     if let Some(vector) = &prepared.vector {

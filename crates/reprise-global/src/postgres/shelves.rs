@@ -116,13 +116,12 @@ impl Shelves {
             } else {
                 let before = known;
                 let known = Arc::new(look(transaction, &name).await?);
-                match before.filter(|before| before.is_like(&known)) {
+                if let Some(before) = before.filter(|before| before.is_like(&known)) {
                     // Its words are counted already.
-                    Some(before) => before,
-                    None => {
-                        self.keep(&name, Arc::clone(&known));
-                        known
-                    }
+                    before
+                } else {
+                    self.keep(&name, Arc::clone(&known));
+                    known
                 }
             };
             shelves.push((name, known));

@@ -176,9 +176,8 @@ fn excludes(a: &str, b: &str) -> bool {
     let mut words = head.iter().enumerate();
     // `The default branch is main`: a verb has its subject before it. `From the branch main`: what
     // kind of value it is stands before it, and something is said of a subject.
-    let slot = head
-        .last()
-        .is_some_and(|last| SLOTS.contains(&last.as_str()));
+    let last = head.last().map_or("", String::as_str);
+    let slot = SLOTS.contains(&last);
     let verb = words.position(|(at, word)| {
         let takes_one = TAKES_ONE.contains(&word.as_str());
         let says = (slot || changes) && word.len() > 3 && word.ends_with('s') && at > 1;
@@ -187,7 +186,6 @@ fn excludes(a: &str, b: &str) -> bool {
     let Some(verb) = verb else {
         return false;
     };
-    let last = head.last().map_or("", String::as_str);
     let first = |span: &[String]| span.first().cloned().unwrap_or_default();
     let labels = |word: &str| LABELS.contains(&word) || word.starts_with('#');
     if labels(last)

@@ -239,13 +239,11 @@ impl Planner {
         let over = self.ends.iter().take_while(|(end, _)| *end <= now);
         let over = over.filter(|(_, id)| !memory.are_apart(*id, *id));
         let over: Vec<MemoryRecord> = over.filter_map(|(_, id)| memory.get(*id)?.ok()).collect();
-        let active: BTreeSet<NaiveDate> = match over.len() {
-            0 => BTreeSet::new(),
-            _ => {
-                let times = memory.kept_micros().map(DateTime::from_timestamp_micros);
-                times.flatten().map(|at| at.date_naive()).collect()
-            }
-        };
+        let mut active: BTreeSet<NaiveDate> = BTreeSet::new();
+        if !over.is_empty() {
+            let times = memory.kept_micros().map(DateTime::from_timestamp_micros);
+            active.extend(times.flatten().map(|at| at.date_naive()));
+        }
         for record in over.iter().filter(|record| !is_young(record, &active)) {
             if speaks_for_itself(memory, record) {
                 plan.promoted.push(record.id);

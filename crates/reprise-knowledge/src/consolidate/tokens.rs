@@ -1,6 +1,8 @@
 //! A text in tokens, each in one spelling where a thing is written in two: marks, hyphens, times,
 //! measures glued to their numbers. Pure.
 
+/// Units that are written right behind a number.
+const GLUED: [&str; 10] = ["ms", "s", "min", "h", "KB", "MB", "GB", "TB", "km", "kg"];
 /// One token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Token {
@@ -82,7 +84,6 @@ fn parts_of(written: &str) -> Vec<String> {
             .trim_start_matches(|c: char| c.is_ascii_digit())
             .len();
     let (number, unit) = written.split_at(digits);
-    const GLUED: [&str; 10] = ["ms", "s", "min", "h", "KB", "MB", "GB", "TB", "km", "kg"];
     if digits > 0 && GLUED.contains(&unit) {
         return vec![number.to_owned(), unit.to_owned()];
     }

@@ -197,7 +197,8 @@ impl Memory {
         vector: Option<Embedding>,
         scope: RecallScope,
     ) -> Result<Recall, Problem> {
-        let local = |request| self.recall_own(request, vector);
+        // A recall holds much: on the heap, so that whatever waits for one need not.
+        let local = |request| Box::pin(self.recall_own(request, vector));
         match scope {
             RecallScope::Local => local(request).await,
             RecallScope::LocalAndGlobal => {

@@ -112,10 +112,11 @@ fn links(visit: &Visit, story: &Story, path: &str) -> Markup {
                 div class="beside" {
                     ol class="related" {
                         @for (one, title) in related {
+                            @let way = if one.link.outgoing { s::LEADS_TO } else { s::COMES_TO_IT };
                             li {
                                 span class="badge" {
                                     (text::line(&one.link.relation, 40))
-                                    " " (if one.link.outgoing { s::LEADS_TO } else { s::COMES_TO_IT })
+                                    " " (way)
                                 }
                                 " " a href=(format!("/records/{}", one.link.record)) {
                                     (text::line(title, 100))

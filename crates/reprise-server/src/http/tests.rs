@@ -143,7 +143,7 @@ async fn a_list_is_walked_page_by_page_and_says_what_is_wrong_with_it() {
     for (pairs, word) in [
         ([("limit", "0")], "1 to 1000"),
         ([("limit", "1001")], "1 to 1000"),
-        ([("cursor", "x")], "no cursor"),
+        ([("cursor", "x")], "not a cursor"),
         ([("cursor", "01ARZ3NDEKTSV4RRFFQ69G5FAV")], "no record"),
         ([("since", "soon")], "RFC 3339"),
         ([("until", "2026-02-30")], "28 days"),
@@ -490,7 +490,7 @@ async fn a_learning_is_told_as_it_is_kept() {
     };
     assert_eq!(learned["fact"], "User model has email field");
     assert_eq!(
-        learned["learning"].as_object().map(|one| one.len()),
+        learned["learning"].as_object().map(serde_json::Map::len),
         Some(9)
     );
     assert_eq!(learned["ids"], told("inserted")[0]["ids"]);

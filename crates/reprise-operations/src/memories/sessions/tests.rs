@@ -266,6 +266,19 @@ async fn an_answer_without_tests_is_judged_by_what_came_next() {
     memories.shut_down().await;
 }
 
+/// The next change of this name.
+async fn changed(changes: &mut tokio::sync::broadcast::Receiver<Change>, what: &str) -> Change {
+    let change = timeout(Duration::from_mins(1), async {
+        loop {
+            let change = changes.recv().await.unwrap();
+            if change.what == what {
+                return change;
+            }
+        }
+    });
+    change.await.unwrap()
+}
+
 #[tokio::test]
 async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -324,15 +337,7 @@ async fn a_session_that_ends_leaves_what_it_taught_and_listeners_hear_of_it() {
         .hook(HookEvent::SessionStart, said("two", ""))
         .await
         .unwrap();
-    let loaded = timeout(Duration::from_secs(60), async {
-        loop {
-            let change = changes.recv().await.unwrap();
-            if change.what == "memory_loaded" {
-                return change;
-            }
-        }
-    });
-    let loaded = loaded.await.unwrap();
+    let loaded = changed(&mut changes, "memory_loaded").await;
     assert_eq!(
         (
             &loaded.event["total"],

@@ -90,9 +90,9 @@ pub(super) fn corpus(set: &str, records: usize) -> (Vec<String>, Labels) {
             "contrary" => Some(&mut labels.contrary),
             _ => None,
         };
-        set.into_iter().for_each(|set| {
+        if let Some(set) = set {
             set.insert(ends);
-        });
+        }
         labels.kinds.insert(ends, format!("{kind}: {what}"));
     }
     let texts = placed.into_iter().map(|(_, _, text)| text);
