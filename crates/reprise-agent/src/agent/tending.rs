@@ -88,8 +88,7 @@ impl Tending {
                 tracing::warn!(user = %handle.user(), %error, "maintenance of a memory failed");
             }
             // What there was no time for is due again at once.
-            let left = if cut { NEW_RECORDS } else { 0 };
-            seen.store(records.saturating_sub(left), Ordering::Release);
+            seen.store(if cut { 0 } else { records }, Ordering::Release);
         });
     }
 }
