@@ -27,7 +27,7 @@ pub use merge::{Scores, Thresholds, merged};
 pub use org::{OrgId, OrgIdError};
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use record::{
-    AccessPolicy, GlobalContentType, GlobalRecord, Publication, QualityMetrics, Version,
+    AccessPolicy, GlobalContentType, GlobalRecord, Publication, QualityMetrics, Version, sha256_hex,
 };
 pub use store::{
     AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Merged,

@@ -84,8 +84,9 @@ impl Publication {
     }
 }
 
-/// SHA-256 in hex.
-pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+/// The SHA-256 of `bytes` as 64 lower-case hex digits.
+#[must_use]
+pub fn sha256_hex(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }
 

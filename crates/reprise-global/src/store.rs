@@ -140,8 +140,9 @@ pub struct Branch {
 
 /// Most branches that one author has open.
 pub(crate) const BRANCHES_MAX: usize = 50;
-/// Most things on one branch: they are merged as one.
-pub(crate) const BRANCH_THINGS_MAX: usize = 200;
+/// Most things on one branch: they are merged as one, and so many of the longest fit one commit of
+/// the embedded store (8 MiB).
+pub(crate) const BRANCH_THINGS_MAX: usize = 50;
 
 /// One thing of a branch that was merged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,6 @@
 //! No protocol lives here: HTTP, MCP and the command line read the catalogue from outside.
 
 mod catalogue;
-mod digest;
 mod excerpt;
 mod hook;
 mod memories;
@@ -16,7 +15,6 @@ pub use catalogue::{
     Callers, Catalogue, Effect, Entry, Method, Operation, Profile, Route, Spec, Tool, ToolAnswer,
     delete, from_pairs, get, patch, post,
 };
-pub use digest::sha256_hex;
 pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
     Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,

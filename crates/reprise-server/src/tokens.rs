@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use fs_err::os::unix::fs::OpenOptionsExt as _;
 use reprise_global::AuditLine;
-use reprise_operations::sha256_hex;
+use reprise_global::sha256_hex;
 use reprise_types::{UserId, secret};
 use serde::{Deserialize, Serialize};
 

@@ -256,9 +256,14 @@ pub(super) async fn merge(
         }
         .into());
     }
+    // One moment for all: a snapshot has the whole of a merge or nothing of it.
+    let row = transaction
+        .query_one("SELECT clock_timestamp()", &[])
+        .await?;
+    let at = Some(row.get(0));
     let mut merged = Vec::with_capacity(ready.len());
     for one in &ready {
-        let published = publish_in(shared, &transaction, caller, &one.prepared).await?;
+        let published = publish_in(shared, &transaction, caller, &one.prepared, at).await?;
         let expected = version(one.base + 1);
         if !published.unchanged && published.version != expected {
             return Err(GlobalError::BranchMoved {

@@ -65,7 +65,7 @@ pub(super) async fn publish(
 ) -> Result<Published, Failure> {
     let mut client = connection(&shared.node.pool).await?;
     let transaction = changing(&shared.node, &mut client, caller).await?;
-    let mut published = publish_in(shared, &transaction, caller, prepared).await?;
+    let mut published = publish_in(shared, &transaction, caller, prepared, None).await?;
     if published.unchanged {
         return Ok(published);
     }
@@ -78,12 +78,14 @@ pub(super) async fn publish(
     Ok(published)
 }
 
-/// Publishes as a part of a transaction, without a look at what it overlaps with.
+/// Publishes as a part of a transaction, without a look at what it overlaps with; as of `at`, or
+/// of the moment in which its row is free.
 pub(super) async fn publish_in(
     shared: &Shared,
     transaction: &Transaction<'_>,
     caller: &Caller,
     prepared: &Prepared,
+    at: Option<DateTime<Utc>>,
 ) -> Result<Published, Failure> {
     let publication = &prepared.publication;
     let (shelf, checksum) = (prepared.shelf.to_string(), publication.checksum());
@@ -101,7 +103,7 @@ pub(super) async fn publish_in(
         .await?;
     let (id, was): (Uuid, String) = (row.get(0), row.get(1));
     let (standing, known): (i32, String) = (row.get(2), row.get(3));
-    let at: DateTime<Utc> = row.get(4);
+    let at = at.unwrap_or_else(|| row.get(4));
     if was != shelf {
         let id = record_id(id);
         return Err(GlobalError::PolicyChanged { id, was }.into());

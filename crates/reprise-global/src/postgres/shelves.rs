@@ -86,6 +86,13 @@ impl Shelves {
         }
     }
 
+    /// A small shelf makes room; it is known again once it is written on.
+    fn forget(&self, shelf: &str) {
+        self.known().remove(shelf);
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        used.remove(shelf);
+    }
+
     fn keep(&self, shelf: &str, known: Arc<Known>) {
         if known.things > SMALL {
             self.using(shelf);
@@ -341,7 +348,10 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
         };
         let mut built = false;
         for shelf in used {
-            built |= index(&client, node, &shelf).await?;
+            match index(&client, node, &shelf).await? {
+                Some(is_new) => built |= is_new,
+                None => shelves.forget(&shelf),
+            }
         }
         if built {
             // What was known of them said that there was none.
@@ -353,12 +363,17 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
     let unlocked = client
         .execute("SELECT pg_advisory_unlock($1)", &[&LOCK])
         .await;
+    if done.is_err() || unlocked.is_err() {
+        // A transaction that failed, or the lock, may still hold the session: nobody else gets it.
+        drop(Object::take(client));
+    }
     unlocked.map_err(Failure::from)?;
     done
 }
 
-/// Builds the index of one shelf where it is large enough to want one. Whether it was built.
-async fn index(client: &Object, node: &Node, shelf: &str) -> Result<bool, Failure> {
+/// Builds the index of one shelf, and says whether it was built; drops that of a shelf which is not
+/// large enough to want one, and gives `None`.
+async fn index(client: &Object, node: &Node, shelf: &str) -> Result<Option<bool>, Failure> {
     // For its policies whoever writes on a shelf may count it.
     let counted = format!(
         "BEGIN READ ONLY; SET LOCAL reprise.writing = {shelf}; \
@@ -375,14 +390,21 @@ async fn index(client: &Object, node: &Node, shelf: &str) -> Result<bool, Failur
     let name = index_of(shelf);
     let known = format!("reprise_global.{name}");
     let sound = client.query_opt(SOUND, &[&known]).await?;
-    if !is_large || sound.is_some_and(|row| row.get(0)) {
-        return Ok(false);
+    if !is_large {
+        if sound.is_some() {
+            let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {known}");
+            client.batch_execute(&drop).await?;
+        }
+        return Ok(None);
+    }
+    if sound.is_some_and(|row| row.get(0)) {
+        return Ok(Some(false));
     }
     let there = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'reprise_global' \
          AND indexname LIKE 'search\\_by\\_meaning\\_%'";
     let there: i64 = client.query_one(there, &[]).await?.get(0);
     if there >= INDEXES_MAX {
-        return Ok(false);
+        return Ok(Some(false));
     }
     // One that was not built to its end serves nobody.
     for statement in [
@@ -395,5 +417,5 @@ async fn index(client: &Object, node: &Node, shelf: &str) -> Result<bool, Failur
     ] {
         client.batch_execute(&statement).await?;
     }
-    Ok(true)
+    Ok(Some(true))
 }

@@ -143,7 +143,7 @@ impl Memory {
         {
             said.push(own.clone());
         }
-        let digest = crate::digest::sha256_hex(said.to_string().as_bytes());
+        let digest = reprise_global::sha256_hex(said.to_string().as_bytes());
         let name = move |time: u32| {
             let name = format!("lesson {digest}/{time}");
             ExternalId::new(REQUEST_NAMESPACE, name)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use reprise_engine::Snapshot;
 use reprise_global::{
     Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TextVectors, Unpublished,
-    WallError, leave,
+    WallError, leave, sha256_hex,
 };
 use reprise_types::{MemoryRecord, RecallScope, RecordId, UserId};
 
@@ -19,7 +19,6 @@ use super::{Memories, Memory};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use crate::digest::sha256_hex;
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::instant;
 use receipts::{Act, Receipts};
@@ -151,7 +150,8 @@ impl Memory {
             Some(error) => {
                 let count = done.len();
                 let problem = Problem::from(error);
-                let detail = format!("{}; {count} before it are published", problem.detail);
+                let place = branch.map_or("are published", |_| "stand on the branch");
+                let detail = format!("{}; {count} before it {place}", problem.detail);
                 Err(Problem { detail, ..problem })
             }
         }
@@ -163,26 +163,21 @@ impl Memory {
         branch: &str,
     ) -> Result<(Vec<Published>, Option<RecordId>), Problem> {
         let tier = self.tier().await?;
-        let merged = tier.store().merge(tier.caller(), branch).await?;
-        if merged.is_empty() {
-            return Ok((Vec::new(), None));
-        }
-        let mut acts = Vec::with_capacity(merged.len());
+        let mut receipts = None;
         if self.exists() {
-            let branch = branch.to_owned();
-            let merged = merged.clone();
-            acts = self
-                .read(move |memory| {
-                    let receipts = Receipts::read(memory);
-                    let acts = merged.iter().map(|one| receipts.merged(one, &branch));
-                    acts.collect::<Vec<Act>>()
-                })
-                .await?;
+            receipts = Some(self.read(Receipts::read).await?);
         }
-        let receipt = match acts.as_slice() {
-            [] => None,
-            acts => Some(self.keep_receipt(acts).await?),
-        };
+        let merged = tier.store().merge(tier.caller(), branch).await?;
+        let mut receipt = None;
+        if let Some(receipts) = receipts.filter(|_| !merged.is_empty()) {
+            let acts = merged.iter().map(|one| receipts.merged(one, branch));
+            let acts: Vec<Act> = acts.collect();
+            // It is published by now: an error would say that it is not.
+            match self.keep_receipt(&acts).await {
+                Ok(id) => receipt = Some(id),
+                Err(error) => tracing::warn!(%error, branch, "a merge left no receipt"),
+            }
+        }
         let published = merged.into_iter().map(|one| one.published);
         Ok((published.collect(), receipt))
     }

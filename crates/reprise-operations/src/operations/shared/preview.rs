@@ -1,12 +1,11 @@
 //! What would leave, byte by byte, before anything does.
 
-use reprise_global::{AccessPolicy, GlobalContentType, Proposal};
+use reprise_global::{AccessPolicy, GlobalContentType, Proposal, sha256_hex};
 use reprise_types::RecordId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec, post};
-use crate::digest::sha256_hex;
 use crate::memories::{Memory, Wanted};
 use crate::problem::Problem;
 

@@ -58,6 +58,9 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
                     "{score:.2}  {id}  version {version}, by {author}  {title}"
                 )?;
             }
+            for degraded in answer.degraded {
+                writeln!(out, "degraded: {}", degraded.sentence())?;
+            }
         }
     }
     Ok(Exit::Success)
