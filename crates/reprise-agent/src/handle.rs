@@ -34,8 +34,6 @@ struct Inner {
     actor: OnceLock<ActorRef<MemoryAgentMsg>>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     snapshot: ArcSwapOption<Snapshot>,
-    /// Live records when the file was opened.
-    opened_with: OnceLock<usize>,
     ready: watch::Sender<Readiness>,
     /// Taken before the file is first accessed.
     born: Instant,
@@ -66,7 +64,6 @@ impl AgentHandle {
             actor: OnceLock::new(),
             jobs: Mutex::new(Some(sender)),
             snapshot: ArcSwapOption::empty(),
-            opened_with: OnceLock::new(),
             ready: watch::Sender::new(Readiness::Opening),
             born: Instant::now(),
             used: Mutex::new(Instant::now()),
@@ -155,15 +152,7 @@ impl AgentHandle {
         self.0.ready.send_replace(Readiness::Failed(error));
     }
 
-    /// Live records when the file was opened; 0 before.
-    pub(crate) fn opened_with(&self) -> usize {
-        self.0.opened_with.get().copied().unwrap_or_default()
-    }
-
     pub(crate) fn publish(&self, snapshot: Arc<Snapshot>) {
-        self.0
-            .opened_with
-            .get_or_init(|| snapshot.kept_micros().count());
         let held = self.0.snapshot.load_full();
         // Storing a snapshot visits every thread that ever read one, so an unchanged one is not
         // stored.

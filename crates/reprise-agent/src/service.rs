@@ -169,11 +169,13 @@ impl MemoryService {
         request: RecallRequest,
     ) -> Result<Recall, MemoryError> {
         let permit = self.0.admission.recall(user)?;
+        let handle = self.0.directory.agent(user).await?;
+        handle.touch();
         let requests = Requests {
             config: Arc::clone(&self.0.config),
             pool: self.0.pool.clone(),
             stages: Arc::clone(&self.0.stages),
-            handle: self.0.directory.agent(user).await?,
+            handle,
             directory: Arc::clone(&self.0.directory),
         };
         requests.recall(request, permit).await

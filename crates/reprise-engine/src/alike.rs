@@ -51,11 +51,9 @@ impl Snapshot {
         self.index.lexical(&query, &view, most, lexical).best
     }
 
-    /// The cosine of two live records, within about 0.005; `None` where one has no vector.
+    /// The cosine of two live records, within about 0.005; `None` where no space has both.
     #[must_use]
     pub fn cosine_of(&self, one: RecordId, other: RecordId) -> Option<f32> {
-        let (one, other) = (self.ordinal(one)?, self.ordinal(other)?);
-        let both = self.index.has_vector(one) && self.index.has_vector(other);
-        both.then(|| self.index.likeness(one, other))
+        self.likeness(self.ordinal(one)?, self.ordinal(other)?)
     }
 }

@@ -149,6 +149,10 @@ impl Engine {
 
     /// Logs fitted weights and puts them in force.
     pub fn finish_consolidation(&mut self, done: Consolidated) -> Result<(), EngineError> {
+        if !self.state.learning.needs_consolidation() {
+            // A reset, or a change of space, came while it was fitted.
+            return Ok(());
+        }
         let event = LearningEvent::Consolidated(done.weights.into());
         self.commit(&[Entry::Learning(Box::new(event))])?;
         self.state.unplaced = false;

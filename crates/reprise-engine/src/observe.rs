@@ -166,18 +166,14 @@ impl Engine {
     /// The same from a place in the log on, with the place of each.
     #[must_use]
     pub fn unembedded_from(&self, first: u32, limit: usize) -> Vec<(u32, RecordId, String)> {
-        let mut waiting = self.snapshot.index.unembedded(first, limit);
-        if !self.state.others.is_empty() {
-            waiting.extend(self.state.others.from(first, limit));
-            waiting.sort_unstable();
-            waiting.dedup();
-            waiting.truncate(limit);
-        }
+        let (index, others) = (&self.snapshot.index, &self.state.others);
+        let waits = |ordinal: &u32| others.has(*ordinal) || index.is_unembedded(*ordinal);
         let read = |ordinal| {
             let record = self.snapshot.reader.record(ordinal).ok()?;
             Some((ordinal, record.id, record.body.text))
         };
-        waiting.into_iter().filter_map(read).collect()
+        let waiting = (first..index.len() as u32).filter(waits);
+        waiting.filter_map(read).take(limit).collect()
     }
 
     fn admit(

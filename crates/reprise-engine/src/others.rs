@@ -62,10 +62,6 @@ impl Others {
         self.0.retain(|other| !other.vectors.is_empty());
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Other> {
         self.0.iter()
     }
@@ -79,23 +75,11 @@ impl Others {
         self.iter().any(|other| other.vectors.has(ordinal))
     }
 
-    /// Up to `limit` of their records from this place on, ascending.
-    pub(crate) fn from(&self, first: u32, limit: usize) -> Vec<u32> {
-        let mut all: Vec<u32> = self
-            .iter()
-            .flat_map(|other| other.vectors.ordinals())
-            .filter(|ordinal| *ordinal >= first)
-            .collect();
-        all.sort_unstable();
-        all.truncate(limit);
-        all
-    }
-
-    /// The cosine of two records; 0 where no space has both.
-    pub(crate) fn likeness(&self, one: u32, other: u32) -> f32 {
+    /// The cosine of two records; `None` where no space has both.
+    pub(crate) fn likeness(&self, one: u32, other: u32) -> Option<f32> {
         let both = |held: &&Other| held.vectors.has(one) && held.vectors.has(other);
         let held = self.iter().find(both);
-        held.map_or(0.0, |held| held.vectors.likeness(one, other))
+        held.map(|held| held.vectors.likeness(one, other))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {

@@ -34,11 +34,11 @@ impl Snapshot {
         self.others.iter().map(|other| &other.space)
     }
 
-    /// The cosine of two records in the one space that both have their vector in; 0 where there is
-    /// none.
-    pub(crate) fn likeness(&self, one: u32, other: u32) -> f32 {
+    /// The cosine of two records in the one space that both have their vector in; `None` where
+    /// there is none.
+    pub(crate) fn likeness(&self, one: u32, other: u32) -> Option<f32> {
         if self.index.has_vector(one) && self.index.has_vector(other) {
-            self.index.likeness(one, other)
+            Some(self.index.likeness(one, other))
         } else {
             self.others.likeness(one, other)
         }
@@ -208,6 +208,6 @@ impl Snapshot {
     /// Bytes of memory that the index holds.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.index.memory_bytes()
+        self.index.memory_bytes() + self.others.memory_bytes()
     }
 }

@@ -328,11 +328,17 @@ impl IndexSnapshot {
         self.vectors.held()
     }
 
+    /// Whether a document is live and has no vector.
+    #[must_use]
+    pub fn is_unembedded(&self, ordinal: u32) -> bool {
+        !self.vectors.has(ordinal) && self.world.is_live(ordinal)
+    }
+
     /// Up to `limit` living documents without a vector, from ordinal `first` on.
     #[must_use]
     pub fn unembedded(&self, first: u32, limit: usize) -> Vec<u32> {
         (first..self.len() as u32)
-            .filter(|ordinal| !self.vectors.has(*ordinal) && self.world.is_live(*ordinal))
+            .filter(|ordinal| self.is_unembedded(*ordinal))
             .take(limit)
             .collect()
     }

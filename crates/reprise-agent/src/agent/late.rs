@@ -47,8 +47,11 @@ pub(crate) async fn embed_some(
 ) -> Result<bool, MemoryError> {
     let mut place = handle.embedding().lock().await;
     let first = *place;
-    let waiting = handle
-        .run(move |engine| engine.unembedded_from(first, BATCH))
+    let (waiting, places) = handle
+        .run(move |engine| {
+            let waiting = engine.unembedded_from(first, BATCH);
+            (waiting, engine.snapshot().places())
+        })
         .await?;
     let mut pending = Vec::with_capacity(waiting.len());
     for (ordinal, id, text) in &waiting {
@@ -69,6 +72,10 @@ pub(crate) async fn embed_some(
         if model {
             next = ordinal + 1;
         }
+    }
+    if model && waiting.len() < BATCH {
+        // Nothing before this waits.
+        next = places;
     }
     let made = vectors.len();
     if made > 0 {

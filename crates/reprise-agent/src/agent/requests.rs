@@ -126,19 +126,20 @@ impl Requests {
     async fn asked(&self, query: &str, patience: Duration) -> Asked {
         let (own, others) = tokio::join!(
             self.query_vector(query, patience),
-            timeout(patience, self.other_vectors(query)),
+            self.other_vectors(query, patience),
         );
-        let others = others.unwrap_or_default();
         Asked { own, others }
     }
 
-    async fn other_vectors(&self, query: &str) -> Vec<Arc<Embedding>> {
+    async fn other_vectors(&self, query: &str, patience: Duration) -> Vec<Arc<Embedding>> {
+        let deadline = Instant::now() + patience;
         let mut vectors = Vec::new();
         if let (Some(models), Some(memory)) = (&self.config.others, self.handle.newest())
             && !query.trim().is_empty()
         {
             for space in memory.other_spaces() {
-                vectors.extend(models.query(space, query).await);
+                let made = timeout_at(deadline.into(), models.query(space, query)).await;
+                vectors.extend(made.ok().flatten());
             }
         }
         vectors

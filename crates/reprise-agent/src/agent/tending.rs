@@ -25,7 +25,7 @@ pub(super) struct Tending {
     config: Arc<MemoryConfig>,
     handle: AgentHandle,
     single: SingleFlight,
-    /// Live records at the last examination; before the first, `usize::MAX`.
+    /// Places of the log at the last examination; `usize::MAX` until the cursor was read.
     seen: Arc<AtomicUsize>,
     /// What looks, made at the first look.
     tender: Arc<Mutex<Option<Tender>>>,
@@ -47,16 +47,23 @@ impl Tending {
         let (Some(tend), Some(memory)) = (self.config.tend.clone(), self.handle.newest()) else {
             return;
         };
-        let records = memory.kept_micros().count();
-        let seen = match self.seen.load(Ordering::Acquire) {
-            usize::MAX => self.handle.opened_with(),
-            seen => seen,
-        };
-        let new = records.saturating_sub(seen);
+        let places = memory.places() as usize;
+        let (handle, seen) = (self.handle.clone(), Arc::clone(&self.seen));
+        let known = seen.load(Ordering::Acquire);
+        if known == usize::MAX {
+            // Nobody has looked since the opening: the log knows how far an earlier look went.
+            self.single.start(|| async move {
+                if let Ok(left) = handle.run(|engine| engine.cursor(CURSOR)).await {
+                    let left = left.map_or(places, |left| left as usize);
+                    seen.store(left, Ordering::Release);
+                }
+            });
+            return;
+        }
+        let new = places.saturating_sub(known);
         if new < NEW_RECORDS || self.handle.idle() < self.config.limits.tend_after {
             return;
         }
-        let (handle, seen) = (self.handle.clone(), Arc::clone(&self.seen));
         let (now, budget) = (self.config.clock.now(), self.config.limits.tend_budget);
         let tender = Arc::clone(&self.tender);
         self.single.start(|| async move {
@@ -88,7 +95,7 @@ impl Tending {
                 tracing::warn!(user = %handle.user(), %error, "maintenance of a memory failed");
             }
             // What there was no time for is due again at once.
-            seen.store(if cut { 0 } else { records }, Ordering::Release);
+            seen.store(if cut { 0 } else { places }, Ordering::Release);
         });
     }
 }

@@ -103,12 +103,13 @@ async fn visit(
     };
     let directory = &arguments.directory;
     directory.work(&binding.user, Job::Observe(observe)).await;
-    let outcomes = answer.await.unwrap_or_else(|_| {
-        Err(MemoryError::Unavailable {
-            user: binding.user.to_string(),
-        })
-    })?;
-    Ok((outcomes, left.await.unwrap_or_default()))
+    let unavailable = || MemoryError::Unavailable {
+        user: binding.user.to_string(),
+    };
+    let outcomes = answer.await.unwrap_or_else(|_| Err(unavailable()))?;
+    // A group that was kept in part has neither the cursor nor these: all is told again.
+    let left = left.await.map_err(|_| unavailable())?;
+    Ok((outcomes, left))
 }
 
 /// Stores the outcome records of runs that ended right before a crash.

@@ -149,7 +149,7 @@ pub(super) fn run(
     }
     let rivals = &out[..out.len().min(RIVALS)];
     let considered = scene.plan.view.considered();
-    let likeness = |one, other| scene.snapshot.likeness(one, other);
+    let likeness = |one, other| scene.snapshot.likeness(one, other).unwrap_or_default();
     fusion.weigh(rivals, evidence, considered, likeness);
     for scored in out.iter_mut() {
         scored.logit += fusion.start();

@@ -31,7 +31,9 @@ pub(super) fn of(
         notes.push(how.to_owned());
     }
     let left = snapshot.others.len();
-    if let Some(done) = percent(snapshot.index.embedded(), left) {
+    if left > 0
+        && let Some(done) = percent(snapshot.index.embedded(), left)
+    {
         let own = snapshot.space.as_ref().map(name_of).unwrap_or_default();
         let meanwhile = if plan.others.len() == snapshot.others.iter().count() {
             "the others are compared in the space they have"
