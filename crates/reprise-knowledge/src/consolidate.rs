@@ -45,6 +45,8 @@ pub struct Done {
     pub action: Option<String>,
     /// The records that were made.
     pub distilled: Vec<RecordId>,
+    /// Put away for so long that they were forgotten.
+    pub forgotten: Vec<RecordId>,
     /// What was to be done.
     pub plan: Plan,
 }
@@ -52,7 +54,8 @@ pub struct Done {
 /// Does what a plan names; what has changed since it was made is passed over. What was put away
 /// more than a week ago because its time was over is forgotten.
 pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<Done, EngineError> {
-    engine.forget_over(now - GRACE, now)?;
+    let forgotten = engine.forget_over(now - GRACE, now)?;
+    let forgotten = forgotten.into_iter().map(|one| one.id).collect();
     let mut distilled = Vec::new();
     let mut acted = None;
     for one in &plan.distilled {
@@ -79,6 +82,7 @@ pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<
     Ok(Done {
         action: acted.map(action_name),
         distilled,
+        forgotten,
         plan,
     })
 }

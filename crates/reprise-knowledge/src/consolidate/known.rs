@@ -20,7 +20,7 @@ pub struct Known {
 }
 
 /// The live records that say the same as this one, or the contrary, the most alike first. Of what
-/// kind they are does not count: a lesson may be known from an episode.
+/// kind they are, and under which tags, does not count: a lesson may be known from an episode.
 #[must_use]
 pub fn known(memory: &Snapshot, id: RecordId) -> Vec<Known> {
     let record = memory.get(id).and_then(Result::ok);
@@ -30,6 +30,7 @@ pub fn known(memory: &Snapshot, id: RecordId) -> Vec<Known> {
     let others = alike_to(memory, &entry, &mut AlikeScratch::default()).into_iter();
     let known = others.filter_map(|mut other| {
         other.form.clone_from(&entry.form);
+        other.tags.clone_from(&entry.tags);
         let contrary = match compare(memory, &entry, &other)? {
             Related::Same => None,
             Related::Contrary(pair) => Some(pair.why),

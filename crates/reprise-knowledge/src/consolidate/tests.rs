@@ -474,12 +474,16 @@ fn what_had_its_time_is_purged_unless_it_speaks_for_itself() {
     expired
         .metadata
         .insert("expires_at".to_owned(), json!("2026-02-28"));
+    let mut decision = expired.clone();
+    decision.text = "we chose the first key".to_owned();
+    decision.details = Some(json!({ "type": "decision" }));
     let ids = bench.keep(vec![
         scratch("a buffer"),
         good,
         expired,
         scratch("linked to"),
         said("it"),
+        decision,
     ]);
     bench
         .engine
@@ -490,7 +494,7 @@ fn what_had_its_time_is_purged_unless_it_speaks_for_itself() {
     bench.now += Duration::minutes(2);
     let done = bench.tend();
     assert_eq!(done.plan.purged, [ids[0], ids[2]]);
-    assert_eq!(done.plan.promoted, [ids[1], ids[3]]);
+    assert_eq!(done.plan.promoted, [ids[1], ids[3], ids[5]]);
     assert!(bench.engine.snapshot().get(ids[0]).is_none());
     // It can be called back, and stays then; a week later what was not is forgotten.
     let undone = undo(&mut bench.engine, &ids[2].to_string(), bench.now).unwrap();

@@ -72,6 +72,9 @@ impl Operation for Consolidate {
         let acted = memory.with_engine(work).await??;
         done.action = acted.action;
         done.distilled = acted.distilled.iter().map(ToString::to_string).collect();
+        if !acted.forgotten.is_empty() {
+            memory.tell("forgotten", acted.forgotten);
+        }
         if done.action.is_some() {
             memory.tell("consolidated", gone);
         }

@@ -58,7 +58,8 @@ impl Operation for Learn {
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         let known = match outcome {
-            Novelty::Inserted => memory.known(id).await?,
+            // It is kept by now, whatever becomes of the look.
+            Novelty::Inserted => memory.known(id).await.unwrap_or_default(),
             Novelty::Duplicate => Vec::new(),
         };
         Ok(Learned {
