@@ -40,7 +40,7 @@ PENALTY = 0.02
 NEGATIVE = {"asked_of_assistant", "meaning_of_short_turn", "words_of_short_turn"}
 FIXED = {"same_text": 2.0}
 # The constants, and look-ups, which come first whatever the fit.
-UNFITTED = {"base_rate", "doubt", "named"}
+UNFITTED = {"base_rate", "doubt", "named", "unknown_context"}
 # As `scene.rs` weighs evidence and `Verdict` reads a score.
 WITHOUT_WORDS = 0.6
 MEANING_ALONE = 0.6

@@ -128,7 +128,7 @@ impl Elsewhere {
                 ordinal,
                 values,
                 logit: fusion.sum(&values),
-                in_dialogue: false,
+                dialogue: 0.0,
             }
         });
         scored.collect()

@@ -11,7 +11,7 @@ use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
 use super::lookup::Lookup;
 use super::reason;
-use super::scene::{Scene, dialogue};
+use super::scene::Scene;
 use super::signals::SIGNALS;
 use crate::snapshot::Snapshot;
 
@@ -36,7 +36,7 @@ pub(super) fn run(
     // Only a conversation crowds others out: records that answer nobody stay as they are ranked.
     let session = |(scored, _): &(&Scored, f32)| {
         let doc = snapshot.index.doc(scored.ordinal);
-        doc.filter(|_| scored.in_dialogue)?.session
+        doc.filter(|_| scored.dialogue > 0.0)?.session
     };
     let spread = lookup.sorted(spread(reordered, session), |(scored, _)| scored.ordinal);
     for (scored, moved) in spread {
@@ -139,15 +139,18 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, 
         .filter(|(_, weight)| *weight != 0.0)
         .map(|((signal, value), weight)| part(signal.name, value, weight))
         .collect();
+    if fusion.unknown_context != 0.0 && scored.dialogue < 1.0 {
+        let outside = 1.0 - scored.dialogue;
+        signals.push(part("unknown_context", outside, fusion.unknown_context));
+    }
     signals.extend(start(fusion));
     signals.extend(named.map(|(share, lift)| {
         let value = if share > 0.0 { share } else { 1.0 };
         part("named", value, lift / value)
     }));
     let nearness = scene.nearness(scored.ordinal);
-    let traits = scene.index.traits(scored.ordinal, &scene.plan.view);
     Why {
-        dialogue: traits.map_or(0.0, |traits| dialogue(&traits)),
+        dialogue: scored.dialogue,
         signals,
         raw_distance: nearness.map(|near| 1.0 - near.cosine),
         matched_words: scene

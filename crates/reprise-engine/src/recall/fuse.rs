@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 use super::ablation::Ablation;
 use super::scene::{Candidate, Scene};
-use super::signals::{COUNT, SAME_TEXT, has_evidence, values};
+use super::signals::{COUNT, SAME_TEXT, has_evidence, is_of_dialogue, values};
 use super::weights::{
     EVIDENCE_CENTRE, EVIDENCE_RECORDS, EVIDENCE_SLOPE, INTERCEPT, RIVALRY, SHARPNESS, WEIGHTS,
 };
@@ -17,6 +17,8 @@ use super::weights::{
 /// The best candidates, who are each other's rivals: the same number in a store of a thousand,
 /// where every record is one, and of a million.
 pub(super) const RIVALS: usize = 64;
+/// The best turns of dialogues, whose context is what a typical answer's would be.
+const TURNS: usize = 16;
 /// From this cosine on a record begins to tell the same as the best, ...
 const ALIKE_FROM: f32 = 0.7;
 /// ... and from this one on it is no rival: both answer. Fifteen runs that went the same way do not
@@ -30,8 +32,8 @@ pub(super) struct Scored {
     pub(super) values: [f32; COUNT],
     /// Logit of the probability that it answers.
     pub(super) logit: f32,
-    /// It is a turn of a dialogue.
-    pub(super) in_dialogue: bool,
+    /// How far it is a turn of a dialogue, 0..1.
+    pub(super) dialogue: f32,
 }
 
 /// What every record of a question starts from and is weighed with.
@@ -39,6 +41,8 @@ pub(super) struct Scored {
 pub(super) struct Fusion {
     pub(super) weights: [f32; COUNT],
     pub(super) base: f32,
+    /// Logit that a record gains as far as it is in no dialogue, see [`Fusion::context_of_turns`].
+    pub(super) unknown_context: f32,
     /// Logit that the question loses for being likely about something else, 0 or more.
     pub(super) doubt: f32,
 }
@@ -54,6 +58,7 @@ impl Fusion {
         Self {
             weights,
             base: INTERCEPT,
+            unknown_context: 0.0,
             doubt: 0.0,
         }
     }
@@ -74,6 +79,30 @@ impl Fusion {
     ) {
         self.base = self.base(rivals, likeness);
         self.doubt = softplus(EVIDENCE_SLOPE * (evidence_centre(records) - evidence));
+    }
+
+    /// What the dialogue around the best turns adds to each, in the mean. A record outside any
+    /// dialogue has nothing around it that could speak for or against it, so it gets as much:
+    /// without that every turn of a chat would stand above every lesson.
+    fn context_of_turns(&self, scored: &[Scored]) -> f32 {
+        let is_mixed = scored.iter().any(|one| one.dialogue < 1.0);
+        let mut turns: Vec<&Scored> = scored.iter().filter(|one| one.dialogue > 0.0).collect();
+        if !is_mixed || turns.is_empty() {
+            return 0.0;
+        }
+        if turns.len() > TURNS {
+            turns.select_nth_unstable_by(TURNS - 1, |a, b| order(a, b));
+            turns.truncate(TURNS);
+        }
+        let context = |one: &&Scored| {
+            let parts = one.values.iter().zip(self.weights).enumerate();
+            let around = parts.filter(|(signal, _)| is_of_dialogue(*signal));
+            around
+                .map(|(_, (value, weight))| value * weight)
+                .sum::<f32>()
+                / one.dialogue
+        };
+        turns.iter().map(context).sum::<f32>() / turns.len() as f32
     }
 
     /// What every record's own sum is added to.
@@ -141,9 +170,15 @@ pub(super) fn run(
             ordinal: candidate.ordinal,
             values,
             logit: fusion.sum(&values),
-            in_dialogue: candidate.dialogue > 0.0,
+            dialogue: candidate.dialogue,
         }
     }));
+    fusion.unknown_context = fusion.context_of_turns(out);
+    if fusion.unknown_context != 0.0 {
+        for scored in out.iter_mut() {
+            scored.logit += (1.0 - scored.dialogue) * fusion.unknown_context;
+        }
+    }
     if out.len() > RIVALS {
         out.select_nth_unstable_by(RIVALS - 1, order);
     }

@@ -26,6 +26,7 @@ pub(super) const MEANING: usize = 0;
 pub(super) const WORDS: usize = 2;
 pub(super) const COVERAGE: usize = 4;
 pub(super) const SAME_TEXT: usize = 5;
+const TIME_ASKED: usize = 16;
 
 /// Every signal, in the order of [`super::weights::WEIGHTS`].
 pub(super) const SIGNALS: [Signal; COUNT] = [
@@ -92,6 +93,11 @@ pub(super) fn values(scene: &Scene<'_>, candidate: &Candidate) -> [f32; COUNT] {
     SIGNALS
         .each_ref()
         .map(|signal| (signal.value)(scene, candidate))
+}
+
+/// Whether a signal speaks of the dialogue around a record, and is 0 outside of one.
+pub(super) const fn is_of_dialogue(signal: usize) -> bool {
+    !matches!(signal, MEANING | WORDS | COVERAGE | SAME_TEXT | TIME_ASKED)
 }
 
 /// Whether anything at all speaks for a record: without it even the best is no answer.

@@ -71,6 +71,54 @@ fn other_words_are_doubted_by_meaning_alone() {
 }
 
 #[test]
+fn a_chat_does_not_bury_the_lesson_that_answers() {
+    let lesson = |text: &str, axis| {
+        let mut lesson = record(text, text, axis, "lessons");
+        lesson.kind = MemoryKind::Finding;
+        lesson.source = MemorySource::WorkerResult;
+        lesson
+    };
+    let mut bench = Bench::new();
+    inserted(&bench.keep(vec![
+        lesson("the staging database is reset every night", 0),
+        lesson("payments are retried with an idempotency key", 2),
+        lesson("web pods need 512 MB", 4),
+    ]));
+    let alone = bench.ask("when is staging wiped", 0);
+    let turns = [
+        "The staging cluster is called heron",
+        "Noted: staging is heron",
+        "We looked at staging before lunch",
+        "Yes, staging was looked at by eleven",
+    ];
+    let turn = |text: &str| record(text, text, 7, "chat");
+    let mut chat = turns.map(turn);
+    for (place, turn) in chat.iter_mut().enumerate() {
+        turn.embedding = Some(Embedding::new(space(), vector(7, 0.6)));
+        if place % 2 == 1 {
+            turn.source = MemorySource::WorkerResult;
+        }
+    }
+    inserted(&bench.keep(chat.into()));
+    let beside = bench.ask("when is staging wiped", 0);
+    let [before, after] = [&alone, &beside].map(|recall| &recall.results[0]);
+    assert_eq!(
+        after.record.id,
+        before.record.id,
+        "{:?}",
+        Bench::ids(&beside)
+    );
+    assert!(
+        after.score > 0.5 * before.score,
+        "{} {}",
+        after.score,
+        before.score
+    );
+    let logit: f32 = after.why.signals.iter().map(|s| s.contribution).sum();
+    assert!((after.score - 1.0 / (1.0 + (-logit).exp())).abs() < 1e-5);
+}
+
+#[test]
 fn stats_say_what_form_the_records_have() {
     let mut bench = Bench::new();
     let mut records: Vec<NewRecord> = (0..4)
