@@ -14,6 +14,7 @@ mod cli;
 mod demo;
 mod evaluation;
 mod faces;
+mod forgetting;
 mod global;
 mod home;
 mod import;

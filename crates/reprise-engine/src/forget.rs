@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use reprise_store::Entry;
-use reprise_types::{ContentHash, ExternalId, RecordId, normal_tag};
+use reprise_types::{Annotation, ContentHash, ExternalId, RecordId, normal_tag};
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::keys::key_of;
+use crate::marks::RETIRED;
 
 /// Which records are to be forgotten.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +48,7 @@ impl Engine {
         self.know_keys()?;
         let at = self.advance_clock(now);
         let ordinals = self.reached(selector);
+        let mut back = self.answering_again(&ordinals, at);
         let mut entries = Vec::with_capacity(ordinals.len());
         let mut keys_of_damaged = None;
         for ordinal in ordinals {
@@ -77,6 +79,8 @@ impl Engine {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
+        back.extend(entries);
+        let entries = back;
         self.commit(&entries)?;
         self.publish();
         let forgotten = entries.iter().filter_map(|entry| match entry {
@@ -84,6 +88,26 @@ impl Engine {
             _ => None,
         });
         Ok(forgotten.collect())
+    }
+
+    /// Ends the links of what stays behind something that goes: the other sources of what was made
+    /// of a source.
+    fn answering_again(&self, going: &[u32], at: DateTime<Utc>) -> Vec<Entry> {
+        let all: BTreeSet<u32> = going.iter().copied().collect();
+        let links = going.iter().flat_map(|to| {
+            let behind = self.snapshot.put_behind(*to);
+            behind.map(|from| (from, *to))
+        });
+        let stays = links.filter(|(from, _)| !all.contains(from));
+        let ends = stays.map(|(ordinal, to)| Entry::Annotated {
+            ordinal,
+            at,
+            annotation: Annotation::Unlinked {
+                to,
+                relation: RETIRED.to_owned(),
+            },
+        });
+        ends.collect()
     }
 
     /// What [`Self::forget`] would forget, as it stands now.
@@ -116,6 +140,16 @@ impl Engine {
         places.filter(|ordinal| self.is_there(*ordinal)).collect()
     }
 
+    /// The version of a record that answers for it and says the same: none that was made of it and
+    /// of others.
+    fn said_by(&self, id: RecordId) -> RecordId {
+        let current = self.snapshot.current(id).unwrap_or(id);
+        let index = &self.snapshot.index;
+        let ends = index.find(current).zip(index.find(id));
+        let is_made = ends.is_some_and(|(current, id)| self.snapshot.cites(current, id));
+        if is_made { id } else { current }
+    }
+
     /// A corrected version answers no more, but its text is still there to be forgotten.
     fn is_there(&self, ordinal: u32) -> bool {
         let doc = self.snapshot.index.doc(ordinal);
@@ -127,7 +161,7 @@ impl Engine {
         let all = || (0..index.len() as u32).filter(|ordinal| self.is_there(*ordinal));
         match selector {
             ForgetSelector::Id(id) => self.versions(*id),
-            ForgetSelector::Record(id) => self.versions(self.snapshot.current(*id).unwrap_or(*id)),
+            ForgetSelector::Record(id) => self.versions(self.said_by(*id)),
             ForgetSelector::External(external) => match self.duplicate_of(external) {
                 Some(id) => self.select(&ForgetSelector::Record(id)),
                 None => Vec::new(),

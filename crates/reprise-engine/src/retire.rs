@@ -115,6 +115,21 @@ impl Engine {
         Ok(Some(*id))
     }
 
+    /// Puts records behind one that was made of their words and cites them. Forgetting one of them
+    /// forgets what was made, and the others answer again.
+    pub fn stand_for(
+        &mut self,
+        made: RecordId,
+        sources: &[RecordId],
+        now: DateTime<Utc>,
+    ) -> Result<(), EngineError> {
+        let cited = sources.iter().map(|source| (made, *source));
+        self.link_all_as(DISTILLED, cited.collect(), now)?;
+        let behind: Vec<_> = sources.iter().map(|source| (*source, made)).collect();
+        self.retire(&behind, now)?;
+        Ok(())
+    }
+
     /// Links live records, in one commit; answers the instant and how many.
     fn link_all_as(
         &mut self,
@@ -225,14 +240,23 @@ impl Snapshot {
         links.find(|link| link.from == ordinal && puts_away(&link.relation))
     }
 
+    /// Whether a record was made of another one's words.
+    pub(crate) fn cites(&self, made: u32, source: u32) -> bool {
+        let mut links = self.marks.links(made);
+        links.any(|link| (link.from, link.to) == (made, source) && &*link.relation == DISTILLED)
+    }
+
     /// The places of the records behind one, and of those behind them; and of what was distilled
-    /// from any of these.
+    /// from any of these, without its other sources.
     pub(crate) fn behind(&self, ordinal: u32) -> Vec<u32> {
         let (mut behind, mut next) = (Vec::new(), vec![ordinal]);
         while let Some(at) = next.pop() {
             let links = self.marks.links(at);
             let into = links.filter(|link| {
-                let says_it_too = [RETIRED, DISTILLED].contains(&&*link.relation);
+                let says_it_too = match &*link.relation {
+                    RETIRED => at == ordinal || !self.cites(at, link.from),
+                    relation => relation == DISTILLED,
+                };
                 link.to == at && says_it_too
             });
             let new: Vec<u32> = into
@@ -243,5 +267,12 @@ impl Snapshot {
             next.extend(new);
         }
         behind
+    }
+
+    /// What was put behind a record.
+    pub(crate) fn put_behind(&self, ordinal: u32) -> impl Iterator<Item = u32> {
+        let links = self.marks.links(ordinal);
+        let into = links.filter(move |link| link.to == ordinal && &*link.relation == RETIRED);
+        into.map(|link| link.from)
     }
 }

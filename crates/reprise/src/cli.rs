@@ -10,6 +10,7 @@ mod completions;
 mod connect;
 mod consolidate;
 mod context;
+mod copies;
 mod daemon;
 mod demo;
 mod doctor;

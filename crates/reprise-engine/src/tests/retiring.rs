@@ -1,7 +1,7 @@
 //! A record put behind another: out of every answer of the present, in the log, and back again.
 
 use chrono::Duration;
-use reprise_types::{ExternalId, RecallRequest, WriteOutcome};
+use reprise_types::{ExternalId, RecallRequest, RecordId, WriteOutcome};
 
 use super::{Bench, inserted, record, week};
 use crate::ForgetSelector;
@@ -94,6 +94,52 @@ fn forgetting_takes_along_what_was_put_behind() {
     );
     bench.reopen();
     assert!(bench.engine().snapshot().retired().is_empty());
+}
+
+#[test]
+fn forgetting_a_source_forgets_its_summary_and_the_other_sources_answer_again() {
+    let by_id = |id| ForgetSelector::Id(id);
+    let by_name = |_| ForgetSelector::External(ExternalId::new(ExternalId::BATCH, "auth-2"));
+    let by: [&dyn Fn(RecordId) -> ForgetSelector; 2] = [&by_id, &by_name];
+    for selector in by {
+        let mut bench = Bench::new();
+        let ids = inserted(&bench.keep(week()));
+        let now = bench.now;
+        let made = inserted(&bench.keep(vec![record("made", "auth, told once", 0, "wed")]))[0];
+        bench.engine().stand_for(made, &ids[..3], now).unwrap();
+        assert_eq!(bench.engine().snapshot().retired().len(), 3);
+        assert_eq!(bench.engine().snapshot().current(ids[1]), Some(made));
+        bench.reopen();
+        let asked = selector(ids[1]);
+        let would = bench.engine().would_forget(&asked);
+        let gone = bench.engine().forget(&asked, "asked", now).unwrap();
+        let gone: Vec<RecordId> = gone.iter().map(|one| one.id).collect();
+        assert_eq!(gone, [ids[1], made]);
+        assert_eq!(would, gone);
+        for round in 0..3 {
+            let memory = bench.engine().snapshot();
+            assert!(memory.version(ids[1]).is_none() && memory.version(made).is_none());
+            assert!(memory.get(ids[0]).is_some() && memory.get(ids[2]).is_some());
+            assert!(memory.retired().is_empty());
+            let report = bench.engine().check().unwrap();
+            assert!(report.findings.is_empty(), "{report:?}");
+            if round == 1 {
+                bench.engine().compact().unwrap();
+            }
+            bench.reopen();
+        }
+    }
+}
+
+#[test]
+fn forgetting_a_summary_itself_forgets_what_stands_behind_it() {
+    let mut bench = Bench::new();
+    let ids = inserted(&bench.keep(week()));
+    let now = bench.now;
+    bench.engine().stand_for(ids[0], &ids[1..3], now).unwrap();
+    let asked = ForgetSelector::Id(ids[0]);
+    let gone = bench.engine().forget(&asked, "asked", now).unwrap();
+    assert_eq!(gone.len(), 3);
 }
 
 #[test]

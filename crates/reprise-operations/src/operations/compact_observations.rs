@@ -150,10 +150,7 @@ async fn carry_out(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, P
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         let (now, gone) = (memory.now(), one.originals.clone());
-        let put_away = move |engine: &mut Engine| {
-            let pairs: Vec<_> = gone.iter().map(|gone| (*gone, id)).collect();
-            engine.retire(&pairs, now).map(|_| gone)
-        };
+        let put_away = move |engine: &mut Engine| engine.stand_for(id, &gone, now).map(|()| gone);
         let gone = memory.with_engine(put_away).await??;
         memory.tell("updated", gone);
         summaries.push(id);

@@ -1,18 +1,16 @@
 //! `reprise backup` and `restore`: a memory is one file, so a backup is a copy of it, taken while
 //! it is in use and proven before anybody relies on it.
 
-use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use fs_err::os::unix::fs::OpenOptionsExt;
 use reprise_engine::{Engine, EngineError};
-use reprise_store::{Disk, RealDisk, StoreError, Verify, place_file, replace_file};
+use reprise_store::{RealDisk, StoreError, Verify, place_file, replace_file};
 use reprise_types::UserId;
-use serde::Deserialize;
 use serde_json::json;
 
+use super::copies::{self, Form};
 use super::store::{self, Access};
 use super::whole::{private, sync_folder};
 use super::{Context, input};
@@ -24,8 +22,6 @@ use crate::terminal;
 const UNPROVEN: &str = "unproven";
 /// Extension of what could be read of a damaged memory.
 const SALVAGED: &str = "salvaged.rvf";
-/// The list of the backups made, in the data directory. No user id begins with a dot.
-const MADE: &str = ".reprise/backups.jsonl";
 /// Ending of the memory that a restore replaced.
 const REPLACED: &str = "before-restore";
 
@@ -77,7 +73,7 @@ fn one_or_rest(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Ex
         rest.display()
     ));
     say(context, user, &report, &rest)?;
-    note_made(context, user, &rest);
+    copies::note(context, user, &rest, Form::Backup);
     Ok(Exit::Refused)
 }
 
@@ -117,7 +113,7 @@ fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
         fs_err::remove_file(&beside)?;
     }
     say(context, user, &copied?, to)?;
-    note_made(context, user, to);
+    copies::note(context, user, to, Form::Backup);
     Ok(())
 }
 
@@ -146,39 +142,6 @@ fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Re
         )?;
     }
     Ok(())
-}
-
-/// Notes where a backup is, so that `forget --verify` can look into it.
-fn note_made(context: &Context, user: &UserId, to: &Path) {
-    let list = context.places.data.join(MADE);
-    let noted = std::path::absolute(to).and_then(|file| {
-        RealDisk.make_folder(&list)?;
-        let mut options = fs_err::OpenOptions::new();
-        let mut list = options.append(true).create(true).mode(0o600).open(&list)?;
-        // One write, so that two processes do not mix their lines.
-        list.write_all(format!("{}\n", json!({ "user": user, "file": file })).as_bytes())
-    });
-    if let Err(error) = noted {
-        super::note(&format!(
-            "warning: {error}; `forget --verify` will not know of this backup"
-        ));
-    }
-}
-
-/// The backups of a user and of the user's branches that were made from here.
-pub(super) fn made_of(context: &Context, user: &UserId) -> BTreeSet<PathBuf> {
-    #[derive(Deserialize)]
-    struct Made {
-        user: String,
-        file: PathBuf,
-    }
-    let list = fs_err::read_to_string(context.places.data.join(MADE)).unwrap_or_default();
-    let made = list
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Made>(line).ok());
-    let branch = format!("{user}+");
-    let own = made.filter(|made| made.user == user.as_str() || made.user.starts_with(&branch));
-    own.map(|made| made.file).collect()
 }
 
 pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow::Result<Exit> {

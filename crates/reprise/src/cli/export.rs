@@ -12,6 +12,7 @@ use reprise_types::MemoryRecord;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::copies::{self, Form};
 use super::store::{self, Access};
 use super::{Context, whole};
 use crate::args::{ExportArguments, ExportFormat};
@@ -19,6 +20,9 @@ use crate::exit::Exit;
 
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    if let Some(path) = &arguments.out {
+        copies::note(context, &arguments.user, path, Form::Export);
+    }
     let stayed = match (&arguments.out, form_of(arguments.format)) {
         (None, Ok(form)) => lines(&engine, arguments, form, std::io::stdout().lock())?,
         (None, Err(_)) => bail!("this form is no text for a terminal; name a place by --out PATH"),

@@ -12,6 +12,7 @@ use reprise_operations::{Effect, Projection, differences};
 use reprise_types::UserId;
 
 use super::Context;
+use super::copies::{self, Form};
 use super::session::Session;
 use crate::args::RebuildArguments;
 use crate::exit::Exit;
@@ -21,9 +22,10 @@ const FOLDER: &str = "projections";
 
 pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Result<Exit> {
     let user = &arguments.user;
-    let wanted = match (&arguments.kind[..], &arguments.to) {
-        ([kind], Some(path)) => vec![Wanted {
-            kind: kind.name().to_owned(),
+    let chosen = match (&arguments.kind[..], &arguments.to) {
+        ([kind], Some(path)) => vec![Projection {
+            user: user.clone(),
+            kind: *kind,
             path: std::path::absolute(path)?,
             project: arguments.project.clone(),
         }],
@@ -36,9 +38,11 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
             let chosen = all
                 .into_iter()
                 .filter(|own| kinds.is_empty() || kinds.contains(&own.kind));
-            chosen.map(of).collect()
+            chosen.collect()
         }
     };
+    copies::note_projections(context, &chosen);
+    let wanted = chosen.into_iter().map(of).collect();
     let session = Session::open(context, user, Effect::Reads)?;
     let done = session.call::<rebuild::Rebuild>(rebuild::Arguments {
         projections: wanted,
@@ -91,6 +95,28 @@ pub(super) fn places(context: &Context, user: &UserId, present: bool) -> Vec<Pro
         }
     }
     places
+}
+
+/// The same that are there, and those that were written elsewhere or when the configuration named
+/// them.
+pub(super) fn written(context: &Context, user: &UserId) -> Vec<Projection> {
+    let mut all = places(context, user, true);
+    for made in copies::of(context, user) {
+        let Form::Projection { kind, project } = made.form else {
+            continue;
+        };
+        let Ok(kind) = kind.parse() else { continue };
+        let is_new = all.iter().all(|own| own.path != made.file);
+        if made.user == *user && is_new && made.file.exists() {
+            all.push(Projection {
+                user: made.user,
+                kind,
+                path: made.file,
+                project,
+            });
+        }
+    }
+    all
 }
 
 fn beside(context: &Context, user: &UserId) -> PathBuf {

@@ -16,7 +16,7 @@ use reprise_store::RealDisk;
 use reprise_types::{EmbedError, Embedder, EmbeddingSpace};
 
 use super::store::DIMENSIONS;
-use super::{Context, model, runtime};
+use super::{Context, copies, model, runtime};
 use crate::args::ServeArguments;
 use crate::exit::Exit;
 
@@ -24,6 +24,8 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
     tell_allocator();
     let file = &context.config.serve;
     let idle_exit = arguments.idle_exit.or(file.idle_exit_seconds);
+    let projections = context.config.all_projections();
+    copies::note_projections(context, &projections);
     let options = DaemonOptions {
         place: context.places.meeting(),
         http: arguments.http.or(file.http),
@@ -34,7 +36,7 @@ pub(super) fn run(context: &Context, arguments: &ServeArguments) -> anyhow::Resu
         tags: context.config.tag_rules(),
         workspaces: context.config.workspaces.clone(),
         sharing: super::global::sharing(context, false),
-        projections: context.config.all_projections(),
+        projections,
         catalogue: Catalogue::default(),
         user: context.config.user.clone(),
         settings: settings::all(context, arguments),

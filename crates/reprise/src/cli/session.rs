@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use super::daemon::Daemon;
-use super::{Context, runtime, serve};
+use super::{Context, copies, runtime, serve};
 
 /// In process nobody else waits: the model may take as long as it needs.
 const PATIENCE: Duration = Duration::from_hours(1);
@@ -58,6 +58,7 @@ impl Session {
             Effect::Reads => Vec::new(),
             _ => context.config.projections(user),
         };
+        copies::note_projections(context, &projections);
         let memories = memories
             .with_projections(projections)
             .with_tags(context.config.tag_rules())

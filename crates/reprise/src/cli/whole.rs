@@ -1,7 +1,7 @@
 //! Files that nobody else can read, and that are there when they are whole.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 
@@ -13,10 +13,7 @@ pub(super) fn place<T>(
     path: &Path,
     write: impl FnOnce(&Path) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".");
-    beside.push(UNFINISHED);
-    let beside = Path::new(&beside);
+    let beside = &unfinished(path);
     let clear = || match fs_err::symlink_metadata(beside) {
         Ok(left) if left.is_dir() => fs_err::remove_dir_all(beside),
         Ok(_) => fs_err::remove_file(beside),
@@ -32,6 +29,14 @@ pub(super) fn place<T>(
     fs_err::rename(beside, path)?;
     sync_folder(path)?;
     Ok(written)
+}
+
+/// Where a file or folder stands until it is whole.
+pub(super) fn unfinished(path: &Path) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".");
+    beside.push(UNFINISHED);
+    beside.into()
 }
 
 /// A new file that nobody else can read.

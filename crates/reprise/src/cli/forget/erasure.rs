@@ -1,37 +1,79 @@
 //! Proof that forgotten texts are gone: from the memory's file, byte by byte, and from what is made
-//! of it and known: branches, backups, what was published, the files that other programs read.
+//! of it and known: branches, backups, exports, what was published, the files that other programs
+//! read.
 //!
 //! Looking into files.
 
 mod search;
+mod sought;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use reprise_store::{CommitSeq, Entry, Log};
 use reprise_types::{RecordId, UserId};
 
+use super::super::copies::{self, Form};
 use super::super::store::open_log;
-use super::super::{Context, backup, global, rebuild};
+use super::super::{Context, global, rebuild, whole};
 use search::Needles;
-use serde_json::Value;
+use sought::Sought;
 
-/// What was forgotten: its ids, and its texts as far as they could still be read.
+/// What was forgotten: its texts as far as they could still be read, each with its records.
 pub(super) struct Gone {
     ids: HashSet<RecordId>,
-    texts: BTreeSet<String>,
+    texts: BTreeMap<String, Vec<RecordId>>,
 }
 
 /// A copy of the memory, or a file made of it, that still holds something of what was forgotten, or
 /// may.
 pub(super) struct KnownCopy {
     pub(super) file: PathBuf,
+    pub(super) kind: CopyKind,
     /// How many forgotten records; `None` where it cannot be read.
     pub(super) records: Option<usize>,
 }
 
-/// Levels of folders that a projection has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyKind {
+    /// A branch, a backup, or what stands beside the memory's file.
+    Memory,
+    Published,
+    Export,
+    Projection,
+}
+
+impl CopyKind {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Published => "published",
+            Self::Export => "export",
+            Self::Projection => "projection",
+        }
+    }
+
+    /// What rids a copy of it.
+    pub(super) fn remedy(self) -> &'static str {
+        match self {
+            Self::Memory => "forget there too, or remove it",
+            Self::Published => "take it back by `reprise unpublish`",
+            Self::Export => "remove it, or export anew",
+            Self::Projection => "no rebuild clears that: remove it",
+        }
+    }
+}
+
+/// What the memory itself still holds.
+pub(super) struct Traces {
+    /// Texts that can still be found in its file.
+    pub(super) found: usize,
+    /// Records that say one of the texts too, or hold it as a part.
+    pub(super) said_by: BTreeSet<RecordId>,
+}
+
+/// Levels of folders that a projection or an export has.
 const DEPTH_MAX: usize = 6;
 
 /// Every record of a log, forgotten or not, as long as its text is there.
@@ -48,12 +90,12 @@ impl Gone {
     /// Reads the texts of what was forgotten from logs that were pinned before they were removed.
     pub(super) fn read(ids: &[RecordId], pinned: &[Log]) -> anyhow::Result<Self> {
         let ids: HashSet<RecordId> = ids.iter().copied().collect();
-        let (mut texts, mut found) = (BTreeSet::new(), HashSet::new());
+        let (mut texts, mut found) = (BTreeMap::<String, Vec<RecordId>>::new(), HashSet::new());
         for log in pinned {
             if found.len() < ids.len() {
                 each_record(log, |id, text| {
                     if ids.contains(&id) && found.insert(id) {
-                        texts.insert(text.to_owned());
+                        texts.entry(text.to_owned()).or_default().push(id);
                     }
                 })?;
             }
@@ -61,92 +103,85 @@ impl Gone {
         Ok(Self { ids, texts })
     }
 
-    /// How many of the texts can still be found in a file: as a record that should be gone, or
-    /// anywhere in its bytes. What another record says is no trace.
-    pub(super) fn traces(&self, path: &Path) -> anyhow::Result<usize> {
+    /// What of the texts can still be found in a file: as a record that should be gone, or anywhere
+    /// in its bytes. What another record says is no trace, and that record is named.
+    pub(super) fn traces(&self, path: &Path) -> anyhow::Result<Traces> {
         let log = open_log(path)?;
-        let (mut found, mut kept) = (0, HashSet::new());
+        let needles = Needles::new(self.texts.keys().map(String::as_str));
+        let (mut found, mut said, mut said_by) = (0, BTreeSet::new(), BTreeSet::new());
         each_record(&log, |id, text| {
             if self.ids.contains(&id) {
                 found += 1;
-            } else if let Some(text) = self.texts.get(text) {
-                kept.insert(text.as_str());
+                return;
             }
+            let mut held = needles.held_by(text.as_bytes());
+            held.extend(
+                self.texts
+                    .get_key_value(text)
+                    .map(|(text, _)| text.as_str()),
+            );
+            if !held.is_empty() {
+                said_by.insert(id);
+            }
+            said.extend(held);
         })?;
-        let unsaid = self.texts.iter().map(String::as_str);
-        let needles = Needles::new(unsaid.filter(|text| !kept.contains(text)));
-        let mut raw = needles.find_in(&mut File::open(path)?)?;
-        if !raw.is_empty() {
-            each_record(&log, |_, text| raw.retain(|gone| !text.contains(gone)))?;
-        }
-        Ok(found + raw.len())
+        let raw = needles.find_in(&mut File::open(path)?)?;
+        found += raw.iter().filter(|text| !said.contains(*text)).count();
+        Ok(Traces { found, said_by })
     }
 
     /// The copies of a memory that still hold forgotten records.
     pub(super) fn copies(&self, context: &Context, user: &UserId) -> Vec<KnownCopy> {
-        let known = known_copies(context, user);
-        let logs = known.into_iter().map(|file| {
-            let records = self.held_by(&file).ok();
-            KnownCopy { file, records }
+        let sought = self.sought(&context.places.file_of(user));
+        let known = known_copies(context, user).into_iter();
+        let looked_into = known.map(|(file, kind)| {
+            let records = match kind {
+                CopyKind::Memory | CopyKind::Published => self.held_by(&file).ok(),
+                CopyKind::Export | CopyKind::Projection => {
+                    let bytes = File::open(&file).ok();
+                    let sought = sought.as_ref().ok();
+                    bytes
+                        .zip(sought)
+                        .and_then(|(mut bytes, sought)| sought.count_in(&mut bytes).ok())
+                }
+            };
+            KnownCopy {
+                file,
+                kind,
+                records,
+            }
         });
-        let unsaid = self.unsaid(&context.places.file_of(user));
-        let files = rebuild::places(context, user, true)
-            .into_iter()
-            .flat_map(|projection| files_in(&projection.path, DEPTH_MAX));
-        let files = files.map(|file| {
-            let found = unsaid.as_ref().ok().and_then(|unsaid| {
-                let mut bytes = File::open(&file).ok()?;
-                held_in(unsaid, &mut bytes).ok()
-            });
-            let records = found;
-            KnownCopy { file, records }
-        });
-        let all = logs.chain(files);
-        all.filter(|copy| copy.records != Some(0)).collect()
+        looked_into.filter(|copy| copy.records != Some(0)).collect()
     }
 
-    /// The forgotten texts that no record of the memory says, or holds as a part of its own.
-    fn unsaid(&self, path: &Path) -> anyhow::Result<BTreeSet<&str>> {
-        let mut unsaid: BTreeSet<&str> = self.texts.iter().map(String::as_str).collect();
+    /// What is looked for in files of other forms: what no record of the memory says.
+    fn sought(&self, path: &Path) -> anyhow::Result<Sought> {
+        let mut sought = Sought::of(&self.texts);
+        let needles = sought.needles();
+        let mut said = BTreeSet::new();
         each_record(&open_log(path)?, |id, text| {
             if !self.ids.contains(&id) {
-                unsaid.retain(|gone| !text.contains(gone));
+                let found = needles.held_by(text.as_bytes()).into_iter();
+                said.extend(found.map(str::to_owned));
             }
         })?;
-        Ok(unsaid)
+        drop(needles);
+        sought.leave_out(&said);
+        Ok(sought)
     }
 
     fn held_by(&self, file: &Path) -> anyhow::Result<usize> {
         let mut held = 0;
         each_record(&open_log(file)?, |id, text| {
-            held += usize::from(self.ids.contains(&id) || self.texts.contains(text));
+            held += usize::from(self.ids.contains(&id) || self.texts.contains_key(text));
         })?;
         Ok(held)
     }
 }
 
-/// How many of the texts stand in a file as they are, or as JSON writes them.
-fn held_in(texts: &BTreeSet<&str>, file: &mut File) -> anyhow::Result<usize> {
-    let quoted: Vec<(&str, String)> = texts
-        .iter()
-        .map(|text| {
-            let json = Value::from(*text).to_string();
-            (*text, json.trim_matches('"').to_owned())
-        })
-        .collect();
-    let written = quoted
-        .iter()
-        .flat_map(|(text, json)| [*text, json.as_str()]);
-    let found = Needles::new(written.collect::<BTreeSet<_>>().into_iter()).find_in(file)?;
-    let held = quoted
-        .iter()
-        .filter(|(text, json)| found.contains(text) || found.contains(json.as_str()));
-    Ok(held.count())
-}
-
-/// The files of a projection.
+/// The files of a projection or an export, and those of a run that was stopped.
 fn files_in(path: &Path, depth: usize) -> Vec<PathBuf> {
-    if path.is_file() {
+    if !path.is_dir() {
         return vec![path.to_owned()];
     }
     let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
@@ -160,11 +195,12 @@ fn files_in(path: &Path, depth: usize) -> Vec<PathBuf> {
     files
 }
 
-/// Branches, what stands beside the memory's file (put aside by a restore, or saved when it was
-/// replaced), what was published into this data directory, and backups that were made from here.
-pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<PathBuf> {
+/// What was made of a memory and is known: branches, what stands beside its file (put aside by a
+/// restore, or saved when it was replaced), backups and exports, the files that other programs
+/// read, what was published into this data directory.
+pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, CopyKind)> {
     let file = context.places.file_of(user);
-    let mut copies = BTreeSet::new();
+    let mut copies = BTreeMap::new();
     let names = |folder: &Path| -> Vec<String> {
         let entries = fs_err::read_dir(folder).into_iter().flatten();
         let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -178,17 +214,35 @@ pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<PathBuf> {
                 ending.starts_with(".before-") || ending.starts_with(".rescued")
             })
         });
-        copies.extend(beside.map(|other| folder.join(other)));
+        copies.extend(beside.map(|other| (folder.join(other), CopyKind::Memory)));
     }
     let prefix = format!("{user}+");
     let branches = names(&context.places.data);
     let branches = branches.iter().filter(|name| name.starts_with(&prefix));
     let branches = branches.filter_map(|name| name.parse::<UserId>().ok());
-    copies.extend(branches.map(|branch| context.places.file_of(&branch)));
-    copies.extend(backup::made_of(context, user));
-    let published = global::folder(context);
-    let published = files_in(&published, 1).into_iter();
-    copies.extend(published.filter(|file| file.extension().is_some_and(|kind| kind == "rvf")));
-    copies.retain(|copy| copy.is_file());
+    copies.extend(branches.map(|branch| (context.places.file_of(&branch), CopyKind::Memory)));
+    let published = files_in(&global::folder(context), 1).into_iter();
+    let published = published.filter(|file| file.extension().is_some_and(|kind| kind == "rvf"));
+    copies.extend(published.map(|file| (file, CopyKind::Published)));
+    for made in copies::of(context, user) {
+        match made.form {
+            Form::Backup => {
+                copies.insert(made.file, CopyKind::Memory);
+            }
+            Form::Export => {
+                let unfinished = whole::unfinished(&made.file);
+                let files = [made.file, unfinished];
+                let files = files.iter().flat_map(|file| files_in(file, DEPTH_MAX));
+                copies.extend(files.map(|file| (file, CopyKind::Export)));
+            }
+            Form::Projection { .. } => {}
+        }
+    }
+    for projection in rebuild::written(context, user) {
+        let files = files_in(&projection.path, DEPTH_MAX).into_iter();
+        copies.extend(files.map(|file| (file, CopyKind::Projection)));
+    }
+    // One that was removed is no copy; one whose disk is not there may be.
+    copies.retain(|copy, _| copy.is_file() || copy.parent().is_some_and(|folder| !folder.exists()));
     copies.into_iter().collect()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Read};
 
 /// Shorter texts would be found anywhere: that they are gone is known from the records alone.
-const BYTES_MIN: usize = 8;
+pub(super) const BYTES_MIN: usize = 8;
 /// Bytes read at a time.
 const READ: usize = 4 * 1024 * 1024;
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -61,6 +61,15 @@ impl<'a> Needles<'a> {
             window.filter[place] |= bit;
         }
         needles
+    }
+
+    /// Those that stand anywhere in these bytes.
+    pub(super) fn held_by(&self, bytes: &[u8]) -> BTreeSet<&'a str> {
+        let mut found = BTreeSet::new();
+        for (length, window) in &self.windows {
+            window.find_in(bytes, *length, &mut found);
+        }
+        found
     }
 
     /// Those that stand anywhere in what is read.

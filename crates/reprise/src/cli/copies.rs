@@ -1,0 +1,101 @@
+//! What this program wrote of memories outside of their folders: a list in the data directory, so
+//! that `forget --verify` knows where to look.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt;
+use reprise_operations::Projection;
+use reprise_store::{Disk, RealDisk};
+use reprise_types::UserId;
+use serde::{Deserialize, Serialize};
+
+use super::Context;
+
+/// The list, from the time when it had backups alone. No user id begins with a dot.
+const LIST: &str = ".reprise/backups.jsonl";
+
+/// Something that was made of a memory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Made {
+    pub(super) user: UserId,
+    /// Or a folder.
+    pub(super) file: PathBuf,
+    #[serde(default, skip_serializing_if = "Form::is_backup")]
+    pub(super) form: Form,
+}
+
+/// What stands in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Form {
+    /// A memory's file as it was.
+    #[default]
+    Backup,
+    /// What `export` wrote.
+    Export,
+    /// What another program reads, and `rebuild` writes anew.
+    Projection {
+        kind: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        project: Option<String>,
+    },
+}
+
+impl Form {
+    fn is_backup(&self) -> bool {
+        *self == Self::Backup
+    }
+}
+
+/// Notes where something of a user's memory is written to.
+pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form) {
+    let list = context.places.data.join(LIST);
+    let noted = std::path::absolute(to).and_then(|file| {
+        let user = user.clone();
+        let made = Made { user, file, form };
+        if all(context).any(|known| known == made) {
+            return Ok(());
+        }
+        RealDisk.make_folder(&list)?;
+        let mut options = fs_err::OpenOptions::new();
+        let mut list = options.append(true).create(true).mode(0o600).open(&list)?;
+        // One write, so that two processes do not mix their lines.
+        let line = serde_json::to_string(&made)? + "\n";
+        list.write_all(line.as_bytes())
+    });
+    if let Err(error) = noted {
+        super::note(&format!(
+            "warning: {error}; `forget --verify` will not know of `{}`",
+            to.display()
+        ));
+    }
+}
+
+/// The same of projections, which may leave the configuration one day.
+pub(super) fn note_projections(context: &Context, projections: &[Projection]) {
+    for own in projections {
+        let form = Form::Projection {
+            kind: own.kind.name().to_owned(),
+            project: own.project.clone(),
+        };
+        note(context, &own.user, &own.path, form);
+    }
+}
+
+/// What was written of a user's memory, and of the user's branches.
+pub(super) fn of(context: &Context, user: &UserId) -> BTreeSet<Made> {
+    let branch = format!("{user}+");
+    let is_own = |made: &Made| made.user == *user || made.user.as_str().starts_with(&branch);
+    all(context).filter(is_own).collect()
+}
+
+fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
+    let list = fs_err::read_to_string(context.places.data.join(LIST)).unwrap_or_default();
+    let lines: Vec<Made> = list
+        .lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect();
+    lines.into_iter()
+}

@@ -1,0 +1,229 @@
+//! What was made of a memory and stands elsewhere, when a part of it is forgotten for good: the real
+//! binary on real files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use reprise_tests::finish;
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn run(home: &Home, arguments: &[&str]) -> String {
+    let arguments = [&["--no-daemon"], arguments, &["--user", "ada"]].concat();
+    let finished = finish(&mut home.command(&arguments)).expect("reprise runs");
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+fn asked(home: &Home, arguments: &[&str]) -> Value {
+    let said = run(home, &[&["--json"], arguments].concat());
+    serde_json::from_str(&said).expect("JSON")
+}
+
+fn keep(home: &Home, lines: &[Value]) {
+    let file = home.folder().join("lines.jsonl");
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    fs::write(&file, lines.join("\n")).expect("written");
+    run(home, &["ingest", "--jsonl", &file.to_string_lossy()]);
+}
+
+/// Where each copy stands that a proof names, with its kind and how many records it holds.
+fn copies(proof: &Value) -> BTreeMap<PathBuf, (String, Option<u64>)> {
+    let rows = proof["copies"].as_array().expect("a list").iter();
+    let named = rows.map(|row| {
+        let kind = row["kind"].as_str().expect("a kind").to_owned();
+        let file = row["file"].as_str().expect("a path").into();
+        (file, (kind, row["records"].as_u64()))
+    });
+    named.collect()
+}
+
+/// A text that no form writes as it is: long, on many lines, quoted, folded, cut by pages.
+fn long(word: &str) -> String {
+    let line = |n: usize| {
+        format!("{n}: the {word} said \"it's {n} degrees\" \\ and went on for some time after that")
+    };
+    (0..200).map(line).collect::<Vec<_>>().join("\n")
+}
+
+const FORMATS: [&str; 8] = [
+    "jsonl",
+    "json",
+    "yaml",
+    "markdown",
+    "rvf",
+    "sunwell",
+    "ai-lessons",
+    "frames",
+];
+
+#[test]
+fn a_proof_looks_into_every_export_wherever_it_stands() {
+    let home = Home::new();
+    let (gone, stays) = (long("heron"), long("stork"));
+    keep(
+        &home,
+        &[
+            json!({ "external_id": "gone", "text": gone, "tags": ["birds"] }),
+            json!({ "external_id": "short", "text": "the ibis flew off", "tags": ["birds"] }),
+            json!({ "external_id": "stays", "text": stays }),
+        ],
+    );
+    let place = |format: &str| home.folder().join(format!("out-{format}"));
+    let export = |format: &str| {
+        let out = place(format);
+        let _was_there = fs::remove_file(&out).or_else(|_| fs::remove_dir_all(&out));
+        run(
+            &home,
+            &[
+                "export",
+                "--format",
+                format,
+                "--out",
+                &out.to_string_lossy(),
+            ],
+        );
+    };
+    FORMATS.into_iter().for_each(export);
+    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    assert_eq!(proof["traces_in_file"], 0);
+    let named = copies(&proof);
+    for format in FORMATS {
+        let at = place(format);
+        let own = named.iter().filter(|(file, _)| file.starts_with(&at));
+        let held: u64 = own.clone().filter_map(|(_, (_, records))| *records).sum();
+        assert_eq!(held, 2, "{format}: {proof}");
+        assert!(own.into_iter().all(|(_, (kind, _))| kind == "export"));
+    }
+    // Exported anew they hold nothing of it, and what is removed is no copy.
+    for format in &FORMATS[..7] {
+        export(format);
+    }
+    fs::remove_file(place("frames")).expect("removed");
+    keep(
+        &home,
+        &[json!({ "external_id": "again", "text": gone, "tags": ["birds"] })],
+    );
+    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    assert_eq!(proof["copies"], json!([]), "{proof}");
+}
+
+#[test]
+fn a_projection_is_written_anew_wherever_it_was_put() {
+    let home = Home::new();
+    keep(
+        &home,
+        &[
+            json!({ "text": long("heron"), "tags": ["birds"] }),
+            json!({ "text": "what stays is here to stay" }),
+        ],
+    );
+    let config = home.folder().join("config.toml");
+    let configured = home.folder().join("configured");
+    let projection = format!(
+        "[[projections]]\nuser = \"ada\"\nkind = \"markdown\"\npath = {:?}\n",
+        configured.display().to_string()
+    );
+    fs::write(&config, projection).expect("written");
+    run(&home, &["--config", &config.to_string_lossy(), "rebuild"]);
+    let elsewhere = home.folder().join("elsewhere");
+    run(
+        &home,
+        &["rebuild", "markdown", "--to", &elsewhere.to_string_lossy()],
+    );
+    let notes = |folder: &Path| -> Vec<PathBuf> {
+        let entries = fs::read_dir(folder).expect("a folder").flatten();
+        let paths = entries.map(|entry| entry.path());
+        let mut notes: Vec<PathBuf> = paths
+            .filter(|path| path.extension().is_some_and(|kind| kind == "md"))
+            .collect();
+        notes.sort();
+        notes
+    };
+    assert_eq!((notes(&configured).len(), notes(&elsewhere).len()), (2, 2));
+    // The configuration no longer names it, and one note belongs to somebody else by now.
+    fs::write(elsewhere.join("mine.md"), long("heron")).expect("written");
+    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    assert_eq!(notes(&configured).len(), 1);
+    assert_eq!(notes(&elsewhere).len(), 2);
+    let expected = BTreeMap::from([(
+        elsewhere.join("mine.md"),
+        ("projection".to_owned(), Some(1)),
+    )]);
+    assert_eq!(copies(&proof), expected);
+}
+
+#[test]
+fn a_proof_names_what_was_published_and_who_says_it_too() {
+    let home = Home::new();
+    keep(
+        &home,
+        &[
+            json!({ "external_id": "a", "text": "the heron nests by the weir", "tags": ["birds"] }),
+            json!({ "external_id": "b", "text": "I told them: the heron nests by the weir." }),
+        ],
+    );
+    let published = asked(&home, &["publish", "a", "--yes"]);
+    let id = published["published"][0]["id"].clone();
+    assert!(id.is_string(), "{published}");
+    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    assert_eq!(
+        (&proof["traces_in_file"], &proof["published"]),
+        (&json!(0), &json!([id]))
+    );
+    assert_eq!(
+        proof["said_by"].as_array().map(Vec::len),
+        Some(1),
+        "{proof}"
+    );
+    assert!(
+        copies(&proof).values().any(|(kind, _)| kind == "published"),
+        "{proof}"
+    );
+}
+
+#[test]
+fn forgetting_one_observation_forgets_the_summary_that_tells_of_it() {
+    let home = Home::new();
+    for number in 0..60 {
+        let content = format!(
+            "Step {number} of the import went on with table {}.",
+            number % 5
+        );
+        let step = json!({ "type": "context", "content": content, "session": "long" });
+        run(&home, &["call", "record", &step.to_string()]);
+    }
+    let done = run(
+        &home,
+        &["call", "compact_observations", "{\"session\":\"long\"}"],
+    );
+    let done: Value = serde_json::from_str(&done).expect("JSON");
+    assert_eq!(done["summaries_created"], 2);
+    let summary = done["summaries"][0].as_str().expect("an id");
+    let shown = run(
+        &home,
+        &["call", "get", &json!({ "id": summary }).to_string()],
+    );
+    let shown: Value = serde_json::from_str(&shown).expect("JSON");
+    let originals = &shown["records"][0]["details"]["metadata"]["original_ids"];
+    let original = originals[0].as_str().expect("an id");
+    let would = asked(&home, &["forget", "--id", original, "--dry-run"]);
+    let proof = asked(&home, &["forget", "--id", original, "--verify"]);
+    assert_eq!(proof["forgotten"], json!([original, summary]));
+    assert_eq!(would["forgotten"], proof["forgotten"]);
+    assert_eq!(
+        (&proof["traces_in_file"], &proof["said_by"]),
+        (&json!(0), &json!([]))
+    );
+    // The others that it stood for answer again.
+    let asked = json!({ "session": "long", "limit": 100 }).to_string();
+    let left = run(&home, &["call", "observations", &asked]);
+    let left: Value = serde_json::from_str(&left).expect("JSON");
+    let count = originals.as_array().map(Vec::len);
+    assert_eq!(
+        left["total_count"].as_u64().map(|left| left as usize),
+        count.map(|count| 12 - 1 + count - 1)
+    );
+}
