@@ -1,5 +1,5 @@
-//! What was made of a memory and stands elsewhere, when a part of it is forgotten for good: the real
-//! binary on real files.
+//! What was made of a memory and stands elsewhere, when a part of it is forgotten for good: the
+//! real binary on real files.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -190,11 +190,12 @@ fn observations_are_recorded_found_and_made_fewer() {
         json!({"related_ids": [id, "obs-1"]}),
     );
     assert_eq!(learning["linked"], json!([id]));
-    record(
+    let preference = record(
         "preference",
         "Tabs, never spaces",
-        json!({"tags": ["style", "ci"]}),
+        json!({"tags": ["style", "ci"], "related_ids": [unsure["id"]]}),
     );
+    assert_eq!(preference["linked"], json!([unsure["id"]]));
     let of = |arguments: Value| {
         let found = call(&home, "observations", &arguments);
         let contents = found["observations"].as_array().expect("a list").iter();
@@ -238,6 +239,28 @@ fn observations_are_recorded_found_and_made_fewer() {
     assert_eq!(few["by_type"]["error"], 2);
     assert!(
         refused(&home, "record", &json!({"type": "gossip", "content": "x"})).contains("summary")
+    );
+}
+
+#[test]
+fn a_day_belongs_to_its_range_whole_and_so_do_both_ends() {
+    let home = Home::new();
+    let frames = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../crates/reprise-knowledge/tests/fixtures/ralph_memory.jsonl"
+    );
+    let import = ["--no-daemon", "import", frames, "--user", "ada"];
+    let done = finish(&mut home.command(&import)).expect("reprise runs");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let count = |since: &str, until: &str| {
+        let range = json!({ "since": since, "until": until, "limit": 100 });
+        call(&home, "observations", &range)["total_count"].clone()
+    };
+    assert_eq!(count("2026-01-10", "2026-01-10"), 6);
+    assert_eq!(count("2026-01-11", "2026-01-12"), 0);
+    assert_eq!(
+        count("2026-01-10T13:30:00+02:00", "2026-01-10T12:00:00Z"),
+        3
     );
 }
 

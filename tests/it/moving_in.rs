@@ -336,3 +336,32 @@ fn exports_of_other_systems_cut_in_the_middle_give_what_is_whole() {
         );
     }
 }
+
+#[test]
+fn the_state_of_a_sunwell_project_may_stand_where_the_environment_says() {
+    let home = Home::new();
+    let inside = home.folder().join("project/.sunwell/memory");
+    let state = home.folder().join("state/memory");
+    for (folder, fact) in [
+        (&inside, "Stands in the tree"),
+        (&state, "Stands out of the tree"),
+    ] {
+        std::fs::create_dir_all(folder).expect("a folder");
+        let line = json!({ "id": "a", "fact": fact, "category": "pattern" });
+        std::fs::write(folder.join("learnings.jsonl"), line.to_string()).expect("written");
+    }
+    let project = home.folder().join("project").to_string_lossy().into_owned();
+    let import = ["--no-daemon", "import", &project, "--user", "ada"];
+    let mut import = home.command(&import);
+    import.env("SUNWELL_STATE_DIR", home.folder().join("state"));
+    let done = finish(&mut import).expect("reprise runs");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let export = ["--no-daemon", "export", "--user", "ada"];
+    let told = finish(&mut home.command(&export))
+        .expect("reprise runs")
+        .stdout;
+    assert!(
+        told.contains("out of the tree") && !told.contains("in the tree"),
+        "{told}"
+    );
+}

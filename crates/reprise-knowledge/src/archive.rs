@@ -41,6 +41,14 @@ impl Beside {
         }
     }
 
+    /// Whether it tells what no form but our own has a place for: earlier versions, and what runs
+    /// taught.
+    #[must_use]
+    pub fn is_past(&self) -> bool {
+        let mut said = self.before.iter().chain(&self.after);
+        said.any(|said| matches!(said, Said::Kept(_) | Said::Learned(_)))
+    }
+
     /// Whether the line needs none.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -4,6 +4,7 @@
 //! Typed views over `MemoryRecord.details`, importers.
 
 mod archive;
+mod carried;
 mod consolidate;
 mod error;
 mod exact;

@@ -89,7 +89,7 @@ impl ProjectionKind {
         let mut files = BTreeMap::new();
         match self {
             Self::Sunwell => {
-                for (name, content) in lines::sunwell_files(&own)? {
+                for (name, content) in lines::sunwell_files(&own, false)? {
                     files.insert(PathBuf::from(name), content);
                 }
                 let memory = SunwellMemory::of(own.iter().map(|one| &one.record));
@@ -104,10 +104,10 @@ impl ProjectionKind {
                 }
             }
             Self::AiLessons => {
-                files.insert(PathBuf::new(), ai_lessons::database(&own)?);
+                files.insert(PathBuf::new(), ai_lessons::database(&own, false)?);
             }
             Self::Frames => {
-                files.insert(PathBuf::new(), lines::frames_file(&own)?);
+                files.insert(PathBuf::new(), lines::frames_file(&own, false)?);
             }
             Self::Markdown => {
                 for one in own {

@@ -30,6 +30,12 @@ pub(crate) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
+/// Where the state of the Sunwell project stands that is worked on, as Sunwell itself is told.
+pub(crate) fn sunwell_state() -> Option<PathBuf> {
+    let named = std::env::var_os("SUNWELL_STATE_DIR").filter(|name| !name.is_empty());
+    named.map(PathBuf::from)
+}
+
 /// The configuration file that the environment names.
 pub(crate) fn config() -> Option<PathBuf> {
     std::env::var_os(CONFIG).map(PathBuf::from)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::lexicon::{DAYS, SPELLINGS, STOPS, meaning, synonym};
+use super::lexicon::{DAYS, Meaning, SPELLINGS, STOPS, meaning, synonym};
 use super::tokens;
 
 /// A word of a text, as far as comparing needs it.
@@ -88,19 +88,20 @@ impl Facts {
         let tokens = tokens::of(text);
         for (at, token) in tokens.iter().enumerate() {
             let written = token.written.as_str();
-            let lower = written.to_lowercase();
-            let lower = lower.strip_suffix("'s").unwrap_or(&lower);
+            let whole = written.to_lowercase();
+            let lower = whole.strip_suffix("'s").unwrap_or(&whole);
+            let known = meaning(lower);
             if is_clause_word(lower) && !clause.is_empty() {
                 facts.clauses.push(std::mem::take(&mut clause));
             }
-            let next = tokens.get(at + 1).map(|next| next.written.to_lowercase());
+            let next = || Some(tokens.get(at + 1)?.written.to_lowercase());
             let stops = STOPS.contains(&lower)
-                && next.is_some_and(|next| next.len() > 4 && next.ends_with("ing"));
+                && next().is_some_and(|next| next.len() > 4 && next.ends_with("ing"));
             if stops {
                 facts.negated = !facts.negated;
                 facts.tenses.insert("ended");
             }
-            facts.note(lower);
+            facts.note(&known);
             // `off` says something of its own at the end of a clause, and so does `on`.
             let switch = lower == "on" && token.ends_clause;
             let marks_time = match lower {
@@ -112,10 +113,10 @@ impl Facts {
             let found = match () {
                 () if stops || marks_time => None,
                 () if switch => Some(Word::content(lower, written)),
-                () => word(written, lower, first),
+                () => word(written, (&whole, lower), &known, first),
             };
             if let Some(mut word) = found {
-                if let Some(unit) = meaning(lower).unit.filter(|_| is_amount(&before)) {
+                if let Some(unit) = known.unit.filter(|_| is_amount(&before)) {
                     unit.clone_into(&mut word.stem);
                 }
                 word.by = before == "by";
@@ -148,8 +149,7 @@ impl Facts {
     }
 
     /// What negation, tense and degree a word brings.
-    fn note(&mut self, lower: &str) {
-        let meaning = meaning(lower);
+    fn note(&mut self, meaning: &Meaning) {
         self.negated ^= meaning.negates;
         self.tenses.extend(meaning.tense);
         self.degrees.extend(meaning.degree);
@@ -210,17 +210,22 @@ impl Facts {
     }
 }
 
-fn word(written: &str, lower: &str, first: bool) -> Option<Word> {
+/// `lower` is the whole word, and what it is without an `'s`.
+fn word(
+    written: &str,
+    (whole, lower): (&str, &str),
+    meaning: &Meaning,
+    first: bool,
+) -> Option<Word> {
     if lower.is_empty() || !lower.contains(|c: char| c.is_alphanumeric()) {
         return None;
     }
-    let class = class_of(written, first);
+    let class = class_of(written, whole, first);
     let stem = match class {
         // Letter by letter; a name at the beginning of a sentence is one in the middle too.
         Class::Number | Class::Identifier => written.to_owned(),
         Class::Name => lower.to_owned(),
         Class::Content => {
-            let meaning = meaning(lower);
             if let Some(number) = meaning.number {
                 return Some(Word {
                     class: Class::Number,
@@ -240,20 +245,26 @@ fn word(written: &str, lower: &str, first: bool) -> Option<Word> {
     })
 }
 
-fn class_of(written: &str, first: bool) -> Class {
-    let digits = written.chars().filter(char::is_ascii_digit).count();
-    let letters = written.chars().filter(|c| c.is_alphabetic()).count();
-    let inside = |marks: &[char]| written.contains(marks);
+fn class_of(written: &str, whole: &str, first: bool) -> Class {
+    const MARKS: &str = "_/\\@#=$.:";
+    let (mut digits, mut letters, mut capitals) = (0, 0, 0);
+    let (mut inner, mut marked) = (false, false);
+    for (at, c) in written.chars().enumerate() {
+        digits += usize::from(c.is_ascii_digit());
+        letters += usize::from(c.is_alphabetic());
+        let is_capital = c.is_uppercase();
+        capitals += usize::from(is_capital);
+        inner |= is_capital && at > 0;
+        marked |= MARKS.contains(c);
+    }
     if digits > 0 && letters <= 3 {
         return Class::Number;
     }
-    let capitals = written.chars().filter(|c| c.is_uppercase()).count();
-    let inner = written.chars().skip(1).any(char::is_uppercase);
     let camel = inner && letters > capitals;
-    if digits > 0 || inside(&['_', '/', '\\', '@', '#', '=', '$', '.', ':']) || camel {
+    if digits > 0 || marked || camel {
         return Class::Identifier;
     }
-    let is_day = DAYS.contains(&written.to_lowercase().trim_end_matches('s'));
+    let is_day = DAYS.contains(&whole.trim_end_matches('s'));
     if is_day || (capitals > 0 && !first) {
         return Class::Name;
     }

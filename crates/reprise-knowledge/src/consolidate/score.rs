@@ -29,14 +29,11 @@ pub struct Score {
 /// that no plan knows.
 #[must_use]
 pub fn scores(memory: &Snapshot, plan: &Plan, more: usize) -> Vec<Score> {
-    let kept: BTreeMap<RecordId, DateTime<Utc>> = memory
-        .records()
-        .flatten()
-        .map(|record| (record.id, record.known_at))
-        .collect();
     // By instant: records that came, and trouble that came with them.
-    let mut changes: Vec<(DateTime<Utc>, i64, i64)> = Vec::new();
-    changes.extend(kept.values().map(|at| (*at, 1, 0)));
+    let kept = memory
+        .kept_micros()
+        .filter_map(DateTime::from_timestamp_micros);
+    let mut changes: Vec<(DateTime<Utc>, i64, i64)> = kept.map(|at| (at, 1, 0)).collect();
     for one in memory.retired() {
         let came = memory.version(one.gone).and_then(Result::ok);
         let went = DateTime::from_timestamp_micros(one.at_micros);
@@ -44,7 +41,8 @@ pub fn scores(memory: &Snapshot, plan: &Plan, more: usize) -> Vec<Score> {
             changes.extend([(record.known_at, 1, 1), (went, -1, -1)]);
         }
     }
-    let since = |ids: &[RecordId]| ids.iter().filter_map(|id| kept.get(id).copied()).max();
+    let kept_at = |id: &RecordId| Some(memory.get(*id)?.ok()?.known_at);
+    let since = |ids: &[RecordId]| ids.iter().filter_map(kept_at).max();
     let duplicates = plan.merged.iter().flat_map(|merge| &merge.gone);
     let alone = duplicates.chain(&plan.purged).map(std::slice::from_ref);
     let pairs = plan.contradictions.iter().map(|pair| &pair.pair[..]);

@@ -1,7 +1,7 @@
 //! A `knowledge.db` as ai-lessons' last schema (12) has it, as far as a memory has what belongs
 //! there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryRecord, RecordI
 use rusqlite::{Connection, params};
 
 use super::telling::Telling;
+use crate::carried::{CORNER, corner};
 use crate::error::ExportError;
 use crate::lesson::{Lesson, derived_title};
 use crate::reference::{Definition, evidence_of, meaning_of_evidence};
@@ -32,15 +33,18 @@ const SCHEMA: &str = "
         PRIMARY KEY(from_tag, to_tag, relation));
     CREATE TABLE lesson_embeddings(lesson_id TEXT PRIMARY KEY, embedding BLOB);";
 
+/// How ai-lessons writes an instant.
+const TIME: &str = "%Y-%m-%d %H:%M:%S";
+
 pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
     let told: Vec<&Telling> = told.iter().collect();
     let mut file = fs_err::File::create_new(path)?;
-    file.write_all(&database(&told)?)?;
+    file.write_all(&database(&told, true)?)?;
     Ok(file.sync_all()?)
 }
 
-/// The bytes of the database.
-pub(crate) fn database(told: &[&Telling]) -> Result<Vec<u8>, ExportError> {
+/// The bytes of the database; as a `whole` one with a table of what its own have no place for.
+pub(crate) fn database(told: &[&Telling], whole: bool) -> Result<Vec<u8>, ExportError> {
     let failed = |error: rusqlite::Error| ExportError::Unwritable {
         what: "the ai-lessons database".to_owned(),
         why: error.to_string(),
@@ -53,6 +57,9 @@ pub(crate) fn database(told: &[&Telling]) -> Result<Vec<u8>, ExportError> {
         .map_err(failed)?;
     let transaction = database.transaction().map_err(failed)?;
     fill(&transaction, told).map_err(failed)?;
+    if whole {
+        carry(&transaction, told).map_err(failed)?;
+    }
     transaction.commit().map_err(failed)?;
     drop(database);
     Ok(fs_err::read(file.path())?)
@@ -108,7 +115,7 @@ fn fill(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error>
     for one in lessons() {
         let id = &names[&one.record.id];
         lesson(database, one, id)?;
-        let at = written(&one.record);
+        let at = one.record.timestamp.format(TIME).to_string();
         for (to, relation) in one
             .links
             .iter()
@@ -121,6 +128,19 @@ fn fill(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error>
                 params![id, to, relation, at],
             )?;
         }
+    }
+    Ok(())
+}
+
+/// Each record's line, by the name of its lesson.
+fn carry(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::Error> {
+    let table = format!("CREATE TABLE {CORNER}(lesson_id TEXT PRIMARY KEY, line TEXT)");
+    database.execute(&table, [])?;
+    let insert = format!("INSERT INTO {CORNER} VALUES(?1, ?2)");
+    for one in told {
+        // Its links are edges.
+        let line = corner(&one.line, &[]).to_string();
+        database.execute(&insert, params![one.name(ExternalId::AI_LESSONS), line])?;
     }
     Ok(())
 }
@@ -150,37 +170,67 @@ fn references(database: &Connection, told: &[&Telling]) -> Result<(), rusqlite::
     Ok(())
 }
 
-fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite::Error> {
-    let record = &one.record;
-    let mut lesson = Lesson::of(record).unwrap_or_else(|| plain(&record.text));
-    if lesson.title.trim().is_empty() {
-        lesson.title = derived_title(&lesson.content);
+/// A lesson as the tables have it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Row {
+    pub(crate) title: String,
+    pub(crate) content: String,
+    pub(crate) confidence: Option<String>,
+    pub(crate) source: Option<String>,
+    pub(crate) source_notes: Option<String>,
+    pub(crate) created_at: String,
+    pub(crate) derived_from_experiment: Option<String>,
+    pub(crate) tags: BTreeSet<String>,
+    /// And whether each applies.
+    pub(crate) contexts: BTreeSet<(String, bool)>,
+}
+
+impl Row {
+    pub(crate) fn of(record: &MemoryRecord) -> Self {
+        let mut lesson = Lesson::of(record).unwrap_or_else(|| plain(&record.text));
+        if lesson.title.trim().is_empty() {
+            lesson.title = derived_title(&lesson.content);
+        }
+        let applying = lesson.contexts.into_iter().map(|context| (context, true));
+        let others = lesson
+            .anti_contexts
+            .into_iter()
+            .map(|context| (context, false));
+        Self {
+            title: lesson.title,
+            content: lesson.content,
+            confidence: record.confidence_level().map(spelled),
+            source: evidence_of(record).map(str::to_owned),
+            source_notes: lesson.source_notes,
+            created_at: record.timestamp.format(TIME).to_string(),
+            derived_from_experiment: lesson.derived_from_experiment,
+            tags: record.tags.iter().cloned().collect(),
+            contexts: applying.chain(others).collect(),
+        }
     }
-    let at = written(record);
+}
+
+fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite::Error> {
+    let row = Row::of(&one.record);
     database.execute(
         "INSERT INTO lessons VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
         params![
             id,
-            lesson.title,
-            lesson.content,
-            record.confidence_level().map(spelled),
-            evidence_of(record),
-            lesson.source_notes,
-            at,
-            lesson.derived_from_experiment,
+            row.title,
+            row.content,
+            row.confidence,
+            row.source,
+            row.source_notes,
+            row.created_at,
+            row.derived_from_experiment,
         ],
     )?;
-    for tag in &record.tags {
+    for tag in &row.tags {
         database.execute("INSERT INTO lesson_tags VALUES(?1, ?2)", params![id, tag])?;
     }
-    for (contexts, applies) in [(&lesson.contexts, true), (&lesson.anti_contexts, false)] {
-        for context in contexts {
-            let row = params![id, context, applies];
-            database.execute(
-                "INSERT OR IGNORE INTO lesson_contexts VALUES(?1, ?2, ?3)",
-                row,
-            )?;
-        }
+    for (context, applies) in &row.contexts {
+        let insert = "INSERT INTO lesson_contexts VALUES(?1, ?2, ?3)";
+        database.execute(insert, params![id, context, applies])?;
     }
     if let Some(vector) = &one.vector {
         let bytes: Vec<u8> = vector
@@ -196,10 +246,6 @@ fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite
         database.execute("INSERT OR REPLACE INTO meta VALUES(?1, ?2)", row)?;
     }
     Ok(())
-}
-
-fn written(record: &MemoryRecord) -> String {
-    record.timestamp.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// ai-lessons writes a dash between the words.

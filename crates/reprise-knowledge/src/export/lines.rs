@@ -6,9 +6,10 @@ use std::path::Path;
 
 use reprise_types::{ExternalId, RecordId};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::telling::Telling;
+use crate::carried::{CORNER, corner};
 use crate::error::ExportError;
 use crate::observation::frame_of;
 use crate::sunwell::{Decision, Failure, Learning};
@@ -31,10 +32,11 @@ fn write(file: &Path, content: &[u8]) -> Result<(), ExportError> {
 
 pub(super) fn frames(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
     let told: Vec<&Telling> = told.iter().collect();
-    write(path, &frames_file(&told)?)
+    write(path, &frames_file(&told, true)?)
 }
 
-pub(crate) fn frames_file(told: &[&Telling]) -> Result<Vec<u8>, ExportError> {
+/// The frames; as `whole` ones each with what a frame has no place for.
+pub(crate) fn frames_file(told: &[&Telling], whole: bool) -> Result<Vec<u8>, ExportError> {
     let names: HashMap<RecordId, String> = told
         .iter()
         .map(|one| (one.record.id, one.name(ExternalId::FRAMES)))
@@ -51,6 +53,9 @@ pub(crate) fn frames_file(told: &[&Telling]) -> Result<Vec<u8>, ExportError> {
                 let related = one.links.iter().filter_map(|(to, _)| names.get(to));
                 frame["metadata"]["related_ids"] = json!(related.collect::<Vec<_>>());
             }
+            if whole {
+                frame["metadata"][CORNER] = corner(&one.line, &one.links);
+            }
             frame
         })
         .collect();
@@ -62,22 +67,41 @@ pub(super) fn sunwell(path: &Path, told: &[Telling]) -> Result<(), ExportError> 
     let folder = path.join(".sunwell/memory");
     fs_err::create_dir_all(&folder)?;
     let told: Vec<&Telling> = told.iter().collect();
-    for (name, content) in sunwell_files(&told)? {
+    for (name, content) in sunwell_files(&told, true)? {
         write(&folder.join(name), &content)?;
     }
     Ok(())
 }
 
-/// The three files of `.sunwell/memory`, each with its lines.
+/// The three files of `.sunwell/memory`, each with its lines; as `whole` ones each with what a line
+/// has no place for.
 pub(crate) fn sunwell_files(
     told: &[&Telling],
+    whole: bool,
 ) -> Result<[(&'static str, Vec<u8>); 3], ExportError> {
     let (mut learnings, mut decisions, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     for one in told {
-        decisions.extend(Decision::of(&one.record));
-        failures.extend(Failure::of(&one.record));
+        let carry = |metadata: &mut Map<String, Value>| {
+            if whole {
+                metadata.insert(CORNER.to_owned(), corner(&one.line, &one.links));
+            }
+        };
+        let (decision, failure) = (Decision::of(&one.record), Failure::of(&one.record));
         let own = Learning::of(&one.record);
-        learnings.push(own.unwrap_or_else(|| Learning::foreign(&one.record)));
+        let mut learning = own.unwrap_or_else(|| Learning::foreign(&one.record));
+        // The line of a decision or failure has it where there is one.
+        if decision.is_none() && failure.is_none() {
+            carry(&mut learning.metadata);
+        }
+        learnings.push(learning);
+        decisions.extend(decision.map(|mut decision| {
+            carry(&mut decision.metadata);
+            decision
+        }));
+        failures.extend(failure.map(|mut failure| {
+            carry(&mut failure.metadata);
+            failure
+        }));
     }
     Ok([
         ("learnings.jsonl", lined(&learnings)?),

@@ -6,10 +6,8 @@ use reprise_types::normal_tag;
 use serde_json::{Map, Value, json};
 
 use super::telling::Telling;
+use crate::carried::{CORNER, links};
 use crate::error::ExportError;
-
-/// The key of the front matter by which our own notes are known.
-pub(crate) const OWN: &str = "reprise";
 
 /// Characters of a file's name that come from what the record says.
 const NAME_CHARS: usize = 48;
@@ -29,16 +27,12 @@ pub(crate) fn note(one: &Telling) -> Result<(String, String), ExportError> {
     let mut line = one.line.as_object().cloned().unwrap_or_default();
     line.remove("archive");
     line.remove("text");
-    let links = one
-        .links
-        .iter()
-        .map(|(to, relation)| json!({ "to": to, "relation": relation }));
     let mut front = Map::new();
     front.insert("title".to_owned(), json!(headline(&record.text)));
     front.insert("tags".to_owned(), json!(record.tags));
     front.insert("created".to_owned(), json!(record.timestamp));
-    front.insert(OWN.to_owned(), Value::Object(line));
-    front.insert("links".to_owned(), links.collect());
+    front.insert(CORNER.to_owned(), Value::Object(line));
+    front.insert("links".to_owned(), links(&one.links));
     let front = serde_saphyr::to_string(&front).map_err(|error| ExportError::Unwritable {
         what: record.id.to_string(),
         why: error.to_string(),

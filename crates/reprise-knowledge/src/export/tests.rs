@@ -133,30 +133,86 @@ fn a_stock_file_is_a_whole_export_with_vectors() {
     );
 }
 
+const OF_OTHERS: [(ExportKind, ImportKind, &str); 3] = [
+    (ExportKind::Sunwell, ImportKind::Sunwell, "project"),
+    (ExportKind::AiLessons, ImportKind::AiLessons, "knowledge.db"),
+    (ExportKind::Frames, ImportKind::Frames, "frames.jsonl"),
+];
+
 #[test]
-fn sunwell_gets_its_learnings_and_what_is_none_as_patterns() {
-    let (_folder, path) = written(ExportKind::Sunwell, "project");
-    let found = back(&path, ImportKind::Sunwell);
-    let told = told();
-    let texts: Vec<&str> = found
-        .records
-        .iter()
-        .map(|record| record.text.as_str())
-        .collect();
-    for one in &told {
-        assert!(texts.contains(&one.record.text.as_str()), "{texts:?}");
+fn what_a_form_has_no_place_for_comes_back_from_a_corner_of_it() {
+    for (kind, from, name) in OF_OTHERS {
+        let (_folder, path) = written(kind, name);
+        let found = back(&path, from);
+        let told = told();
+        assert_eq!(found.links.len(), 1, "{kind:?}");
+        let named =
+            |at: usize| ExternalId::new(ExternalId::REPRISE, told[at].record.id.to_string());
+        let link = &found.links[0];
+        let ends = (&link.from, &link.to, link.relation.as_str());
+        assert_eq!(ends, (&named(0), &named(3), "because_of"), "{kind:?}");
+        for (at, one) in told.iter().enumerate() {
+            let mut record = one.record.clone().into_new();
+            record.external_ids.push(named(at));
+            let same = found
+                .records
+                .iter()
+                .find(|found| found.external_ids.contains(&named(at)));
+            assert_eq!(same, Some(&record), "{kind:?}");
+        }
     }
-    let decision = found
-        .records
-        .iter()
-        .find(|record| record.text.starts_with("Use SQLite"));
-    assert_eq!(decision.unwrap().external_ids, told[1].record.external_ids);
-    assert_eq!(decision.unwrap().details, told[1].record.details);
+}
+
+#[test]
+fn what_was_changed_in_another_program_is_taken_from_there() {
+    for (kind, from, name) in OF_OTHERS {
+        let (_folder, path) = written(kind, name);
+        let change = |file: &Path| {
+            let text = fs_err::read_to_string(file).unwrap();
+            // The first is what that program reads, the second our own.
+            let changed = text.replacen("and the end", "and another end", 1);
+            assert_ne!(text, changed);
+            fs_err::write(file, changed).unwrap();
+        };
+        match kind {
+            ExportKind::Sunwell => change(&path.join(".sunwell/memory/learnings.jsonl")),
+            ExportKind::Frames => change(&path),
+            _ => {
+                let database = rusqlite::Connection::open(&path).unwrap();
+                let update =
+                    "UPDATE lessons SET content = replace(content, 'the end', 'another end')";
+                database.execute(update, []).unwrap();
+            }
+        }
+        let found = back(&path, from);
+        let texts: Vec<&str> = found
+            .records
+            .iter()
+            .map(|record| record.text.as_str())
+            .collect();
+        let changed = texts
+            .iter()
+            .filter(|text| text.contains("and another end"))
+            .count();
+        assert_eq!(
+            (texts.len(), changed),
+            (4 + usize::from(kind == ExportKind::Sunwell) * 2, 1),
+            "{texts:?}"
+        );
+        assert!(
+            !json!(found.records[0].metadata)
+                .to_string()
+                .contains("reprise")
+        );
+    }
 }
 
 #[test]
 fn ai_lessons_gets_a_database_of_its_last_schema() {
     let (_folder, path) = written(ExportKind::AiLessons, "knowledge.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute("DROP TABLE reprise", []).unwrap();
+    drop(database);
     let found = back(&path, ImportKind::AiLessons);
     let told = told();
     assert_eq!((found.records.len(), found.links.len()), (4, 1));
@@ -172,15 +228,6 @@ fn ai_lessons_gets_a_database_of_its_last_schema() {
     // It had no title: the one that the table needs is not taken for its own.
     assert_eq!(found.records[3].text, told[3].record.text.trim_end());
     assert_eq!(found.records[3].details.as_ref().unwrap()["title"], "");
-}
-
-#[test]
-fn ralph_gets_frames_that_name_what_they_belong_with() {
-    let (_folder, path) = written(ExportKind::Frames, "frames.jsonl");
-    let found = back(&path, ImportKind::Frames);
-    assert_eq!((found.records.len(), found.links.len()), (4, 1));
-    assert_eq!(found.records[3].text, told()[3].record.text);
-    assert_eq!(found.records[3].session_id, "s");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The database of ai-lessons, from its first schema to its last: what it holds is asked of the
 //! database itself, because a schema's number says less than its tables.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryKind, MemorySource, NewRecord};
@@ -8,9 +9,13 @@ use serde_json::{Map, Value, json};
 
 use super::give::Giver;
 use super::sqlite::Database;
+use crate::archive::named;
+use crate::carried::{CORNER, Carried};
 use crate::error::ImportError;
+use crate::export::ai_lessons::Row;
 use crate::lesson::derived_title;
 use crate::lines::text;
+use crate::reference::{Definition, normal_evidence};
 use crate::stamp;
 
 /// Things that are lessons, rules, documents; by table, with the type that edges call them by.
@@ -37,6 +42,7 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
             why: "it has no table `lessons`".to_owned(),
         });
     }
+    let mut carried = carried(&database)?;
     for (table, kind, tags) in THINGS {
         if !database.has(table)? {
             continue;
@@ -46,11 +52,81 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         database.rows(
             &format!("SELECT * FROM {table} ORDER BY rowid"),
             [],
-            |row| thing(&database, giver, row, (table, kind, tags), contexts),
+            |row| {
+                let whole = text(row, "id").and_then(|id| carried.lines.remove(id));
+                let known = thing(&database, giver, row, (table, kind, tags), contexts, whole)?;
+                carried.known.extend(known);
+                Ok(())
+            },
         )?;
     }
-    edges(&database, giver)?;
+    source_types(&database, giver, &mut carried)?;
+    edges(&database, giver, &carried.known)?;
     tag_relations(&database, giver)
+}
+
+/// What an export of ours says beside the tables.
+#[derive(Default)]
+struct Beside {
+    /// By the name of a lesson, as long as it was not read.
+    lines: HashMap<String, Carried>,
+    /// What lessons are called here that came back whole.
+    known: HashMap<String, ExternalId>,
+}
+
+fn carried(database: &Database) -> Result<Beside, ImportError> {
+    let mut beside = Beside::default();
+    if database.has(CORNER)? {
+        database.rows(&format!("SELECT * FROM {CORNER}"), [], |row| {
+            let line = text(row, "line").and_then(|line| serde_json::from_str(line).ok());
+            let read = line.and_then(|line| Carried::read(line).ok());
+            let named = text(row, "lesson_id").map(str::to_owned);
+            beside.lines.extend(named.zip(read));
+            Ok(())
+        })?;
+    }
+    Ok(beside)
+}
+
+/// Kinds of evidence that somebody defined: ours need no definition.
+fn source_types(
+    database: &Database,
+    giver: &mut Giver<'_>,
+    beside: &mut Beside,
+) -> Result<(), ImportError> {
+    if !database.has("source_types")? {
+        return Ok(());
+    }
+    let mut own: HashMap<String, Carried> = HashMap::new();
+    for (_, carried) in beside.lines.drain() {
+        if let Some(definition) = Definition::of(&carried.record) {
+            own.insert(definition.name, carried);
+        }
+    }
+    database.rows("SELECT * FROM source_types ORDER BY rowid", [], |row| {
+        let description = text(row, "description").unwrap_or_default();
+        let Some(name) = text(row, "name").and_then(normal_evidence) else {
+            return Ok(());
+        };
+        if name.parse::<Evidence>().is_ok() || description.is_empty() {
+            return Ok(());
+        }
+        let place = format!("source_types {name}");
+        if let Some(carried) = own.remove(&name)
+            && Definition::of(&carried.record).is_some_and(|own| own.description == description)
+        {
+            return giver.own(&place, carried);
+        }
+        let definition = Definition {
+            description: description.to_owned(),
+            typical_confidence: text(row, "typical_confidence").map(str::to_owned),
+            alias_of: None,
+            name,
+        };
+        let mut record = definition.record();
+        record.external_ids = vec![self::name(&format!("source_type:{}", definition.name))];
+        giver.record(&place, record)
+    })
 }
 
 /// Tags are related by the configuration here, which an import does not write.
@@ -81,9 +157,10 @@ fn thing(
     row: &Map<String, Value>,
     (table, kind, tags): (&str, &str, &str),
     has_contexts: bool,
-) -> Result<(), ImportError> {
+    whole: Option<Carried>,
+) -> Result<Option<(String, ExternalId)>, ImportError> {
     let Some(id) = text(row, "id") else {
-        return giver.refuse(table, "a row has no id");
+        return giver.refuse(table, "a row has no id").map(|()| None);
     };
     let place = format!("{table} {id}");
     let said = text(row, "content").or_else(|| text(row, "summary"));
@@ -91,7 +168,8 @@ fn thing(
     let own = |title: &&str| said.is_none_or(|said| derived_title(said) != *title);
     let title = text(row, "title").filter(own).unwrap_or_default();
     let Some(content) = said.or_else(|| text(row, "title")) else {
-        return giver.refuse(&place, "it has neither title nor content");
+        let why = "it has neither title nor content";
+        return giver.refuse(&place, why).map(|()| None);
     };
     let mut record = NewRecord::new("", MemorySource::WorkerResult, MemoryKind::Finding);
     record.external_ids = vec![name(id)];
@@ -105,6 +183,12 @@ fn thing(
             list.extend(text(row, "context").map(str::to_owned));
             Ok(())
         })?;
+    }
+    let seen = seen(row, &record.tags, &contexts, &anti);
+    if let Some(whole) = whole.filter(|whole| Row::of(&whole.record) == seen) {
+        let known = named(whole.record.id);
+        giver.own(&place, whole)?;
+        return Ok(Some((id.to_owned(), known)));
     }
     let word = text(row, "confidence").and_then(|word| word.parse::<ConfidenceLevel>().ok());
     record.confidence = word.map(ConfidenceLevel::centre);
@@ -147,7 +231,26 @@ fn thing(
     if let Some(whole) = text(row, "resource_id") {
         giver.link(&place, name(id), name(whole), "part_of");
     }
-    giver.record(&place, record)
+    giver.record(&place, record)?;
+    Ok(None)
+}
+
+/// A lesson as its tables have it now.
+fn seen(row: &Map<String, Value>, tags: &[String], contexts: &[String], anti: &[String]) -> Row {
+    let applying = contexts.iter().map(|context| (context.clone(), true));
+    let others = anti.iter().map(|context| (context.clone(), false));
+    let owned = |name: &str| text(row, name).map(str::to_owned);
+    Row {
+        title: owned("title").unwrap_or_default(),
+        content: owned("content").unwrap_or_default(),
+        confidence: owned("confidence"),
+        source: owned("source"),
+        source_notes: owned("source_notes"),
+        created_at: owned("created_at").unwrap_or_default(),
+        derived_from_experiment: owned("derived_from_experiment"),
+        tags: tags.iter().cloned().collect(),
+        contexts: applying.chain(others).collect(),
+    }
 }
 
 /// Columns that have a place of their own in a record.
@@ -182,7 +285,12 @@ fn listed(
     Ok(values)
 }
 
-fn edges(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError> {
+fn edges(
+    database: &Database,
+    giver: &mut Giver<'_>,
+    known: &HashMap<String, ExternalId>,
+) -> Result<(), ImportError> {
+    let name = |id: &str| known.get(id).cloned().unwrap_or_else(|| name(id));
     if !database.has("edges")? {
         return Ok(());
     }

@@ -2,17 +2,25 @@
 
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use super::give::Giver;
+use crate::carried::Carried;
 use crate::error::ImportError;
 use crate::lines::object;
-use crate::observation::frame;
+use crate::observation::{frame, frame_of};
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     giver.lines(path, |giver, place, line| {
         let zone = giver.zone();
-        let read = object(line).and_then(|object| frame(object, zone));
+        let read = object(line).and_then(|mut object| {
+            let carried = Carried::take(&mut object);
+            let unchanged = carried.filter(|carried| is_of(&object, carried));
+            Ok((frame(object, zone)?, unchanged))
+        });
         let (record, related) = match read {
-            Ok(read) => read,
+            Ok((_, Some(carried))) => return giver.own(place, carried),
+            Ok((read, None)) => read,
             Err(why) => return giver.refuse(place, why),
         };
         if let Some(own) = record.external_ids.first().cloned() {
@@ -22,4 +30,15 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         }
         giver.record(place, record)
     })
+}
+
+/// Whether a frame says what its record said when it was exported. What it is related to stands in
+/// the record's links.
+fn is_of(frame: &Map<String, Value>, carried: &Carried) -> bool {
+    let alone = |mut frame: Value| {
+        let metadata = frame.get_mut("metadata").and_then(Value::as_object_mut);
+        let _related = metadata.and_then(|metadata| metadata.remove("related_ids"));
+        frame
+    };
+    alone(Value::Object(frame.clone())) == alone(frame_of(&carried.record))
 }

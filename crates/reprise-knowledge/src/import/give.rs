@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::item::{Found, Item, Reading};
+use crate::carried::Carried;
 use crate::error::ImportError;
 use crate::joint::Joint;
 use crate::lines::Lines;
@@ -55,6 +56,14 @@ impl<'a> Giver<'a> {
 
     pub(super) fn record(&mut self, place: &str, record: NewRecord) -> Result<(), ImportError> {
         self.give(place.to_owned(), Found::Record(Box::new(record)))
+    }
+
+    /// A record of an export of our own, with its links.
+    pub(super) fn own(&mut self, place: &str, carried: Carried) -> Result<(), ImportError> {
+        let (record, links) = carried.into_new();
+        let links = links.into_iter().map(|joint| (place.to_owned(), joint));
+        self.links.extend(links);
+        self.record(place, record)
     }
 
     pub(super) fn refuse(

@@ -17,9 +17,8 @@ use reprise_types::{
 use serde_json::{Map, Value, json};
 
 use super::give::Giver;
-use crate::archive;
+use crate::carried::{CORNER, Carried};
 use crate::error::ImportError;
-use crate::export::notes::OWN;
 use crate::naming::hex_id;
 use crate::project::Project;
 use crate::stamp;
@@ -216,7 +215,7 @@ impl Reader {
             observations,
             relations,
         } = Note::read(text);
-        if let Some(line) = front.get(OWN) {
+        if let Some(line) = front.get(CORNER) {
             return own_note(giver, place, line, front.get("links"), body_of(text));
         }
         let path = self.path_of(file);
@@ -355,23 +354,13 @@ fn own_note(
     links: Option<&Value>,
     text: &str,
 ) -> Result<(), ImportError> {
-    let mut line = line.clone();
-    line["text"] = json!(text);
-    let record = match archive::record_of(&line) {
-        Ok(record) => record,
-        Err(why) => return giver.refuse(place, format!("the note is none of an export: {why}")),
-    };
-    let own = archive::named(record.id);
-    for link in links.and_then(Value::as_array).into_iter().flatten() {
-        if let Some((to, relation)) = link["to"].as_str().zip(link["relation"].as_str()) {
-            let to = ExternalId::new(ExternalId::REPRISE, to);
-            giver.link(place, own.clone(), to, relation);
-        }
+    let mut corner = line.clone();
+    corner["text"] = json!(text);
+    corner["links"] = links.cloned().unwrap_or_default();
+    match Carried::read(corner) {
+        Ok(carried) => giver.own(place, carried),
+        Err(why) => giver.refuse(place, format!("the note is none of an export: {why}")),
     }
-    let mut record = record.into_new();
-    record.supersedes = None;
-    record.external_ids.push(own);
-    giver.record(place, record)
 }
 
 fn text_of(file: &Path) -> Result<String, String> {

@@ -193,11 +193,12 @@ impl Reader {
                 .and_then(|n| n.parse().ok())
                 .unwrap_or(number);
             let zone = giver.zone();
-            let read = object(line).and_then(|object| {
+            let read = object(line).and_then(|mut object| {
+                let carried = shape::carried(&mut object);
                 let made = shape::line(&object, place, zone)?;
-                Ok((text(&object, "id").map(str::to_owned), made))
+                Ok((text(&object, "id").map(str::to_owned), made, carried))
             });
-            let (legacy, Made { record, supersedes }) = match read {
+            let (legacy, Made { record, supersedes }, carried) = match read {
                 Ok(read) => read,
                 Err(why) => return giver.refuse(at, why),
             };
@@ -216,7 +217,10 @@ impl Reader {
                 self.known
                     .extend(legacy.map(|legacy| (legacy, own.clone())));
             }
-            giver.record(at, record)
+            match carried {
+                Some(carried) => giver.own(at, carried),
+                None => giver.record(at, record),
+            }
         })
     }
 

@@ -71,6 +71,20 @@ fn a_sunwell_tree_of_many_eras_comes_in_whole() {
     let details = dead_end.details.as_ref().unwrap();
     assert_eq!(details["category"], "failure");
     assert_eq!(details["metadata"]["legacy_category"], "dead_end");
+    assert_eq!(
+        dead_end.confidence,
+        Some(0.7),
+        "as that folder's reader has it"
+    );
+    let of_a_file = learnings
+        .iter()
+        .find(|one| one.text == "User has fields: id, email");
+    let details = of_a_file.unwrap().details.as_ref().unwrap();
+    assert_eq!(
+        (&details["source"], &details["created_at"]),
+        (&json!("models.py:12"), &json!("2026-01-19T10:00:00")),
+        "the time as it was written"
+    );
     let chosen = of_type(&found, "decision")[0];
     assert!(
         chosen.text.contains("Rejected: Redis caching (Too much"),
@@ -153,6 +167,8 @@ fn what_crashed_the_originals_migration_is_read() {
         ".sunwell/team/decisions.jsonl",
         r#"{"question":"Q","choice":"A","author":"Ada","tags":["db"]}"#,
     );
+    let bare = r#"{"approach":"Mock the clock"}"#;
+    write(folder.path(), ".sunwell/memory/failures.jsonl", bare);
     write(folder.path(), ".sunwell/sessions/s.json", "not for us");
     let found = all(folder.path(), ImportKind::Sunwell);
     let names: Vec<&str> = found
@@ -179,6 +195,8 @@ fn what_crashed_the_originals_migration_is_read() {
         sure.details.as_ref().unwrap()["metadata"]["legacy_confidence"],
         7.0
     );
+    let bare = of_type(&found, "failure")[0];
+    assert_eq!(bare.details.as_ref().unwrap()["fact"], "Mock the clock");
     let plan = of_type(&found, "plan")[0];
     assert_eq!(plan.text, "Plan: Ship\n- Build");
     let team = found
@@ -277,6 +295,7 @@ fn knowledge_db(file: &Path, last: bool) {
              'tested','twice','2026-01-02 03:04:05','2026-01-02 03:04:05');
          INSERT INTO lessons VALUES('L2','No content',NULL,'high','rumour',NULL,NULL,NULL);
          INSERT INTO lessons VALUES('L3',NULL,' ',NULL,NULL,NULL,NULL,NULL);
+         INSERT INTO source_types VALUES('tested','Ran it'),('rumour','They say'),('bare','');
          INSERT INTO lesson_tags VALUES('L1','jira'),('L1','api');
          INSERT INTO lesson_contexts VALUES('L1','cloud',1),('L1','server',0);",
     )
@@ -322,7 +341,12 @@ fn lessons_of_the_first_and_the_last_schema_come_in_even_while_in_use() {
         );
         assert_eq!(found.records[1].metadata["evidence"], "rumour");
         assert_eq!(found.links.len(), links);
-        assert_eq!(found.records.len(), if last { 3 } else { 2 });
+        assert_eq!(found.records.len(), if last { 4 } else { 3 });
+        let defined = found.records.last().unwrap();
+        assert_eq!(
+            defined.text, "Evidence `rumour`: They say",
+            "ours need none"
+        );
         assert_eq!(
             found.refused.len(),
             if last { 2 } else { 1 },

@@ -123,6 +123,13 @@ fn queries_answer_as_the_fixture_says() {
         named_ids(known),
         golden("knowledge_at_2026-01-10T12:00:00Z_inclusive")
     );
+    let instant = |text: &str| reprise_types::parse_timestamp(text).ok();
+    let range = ObservationQuery {
+        since: instant("2026-01-10T13:30:00+02:00"),
+        until: instant("2026-01-10T12:00:00Z"),
+        ..ObservationQuery::default()
+    };
+    assert_eq!(named_ids(store.query(range)), ["d-1", "e-1", "l-1"]);
     let high = ObservationQuery {
         min_importance: 7,
         ..ObservationQuery::default()
@@ -173,10 +180,10 @@ fn long_session() -> Vec<MemoryRecord> {
         "iteration_result",
         "iteration_result",
         "success",
-        "context",
+        "preference",
         "iteration_result",
         "learning",
-        "context",
+        "git_commit",
         "iteration_result",
         "error",
         "context",
@@ -195,7 +202,7 @@ fn long_session() -> Vec<MemoryRecord> {
             "metadata": {},
             "tags": [kind],
         });
-        if kind != "iteration_result" {
+        if !["iteration_result", "git_commit"].contains(&kind) {
             object["metadata"]["observation_type"] = json!(kind);
         }
         kept(
@@ -230,18 +237,19 @@ fn a_long_session_is_halved_and_what_matters_stays() {
     );
     let of = |id: &RecordId| records.iter().find(|record| record.id == *id).unwrap();
     let types: Vec<&str> = gone.iter().map(|id| frame_type(of(id))).collect();
-    assert!(
-        !types.contains(&"error") && !types.contains(&"decision"),
-        "{types:?}"
-    );
+    for stays in ["error", "decision", "git_commit"] {
+        assert!(!types.contains(&stays), "{types:?}");
+    }
     // What was learned stays in middle age, and is summarised when it is old.
     let medium: Vec<&str> = plan.summaries[0]
         .originals
         .iter()
         .map(|id| frame_type(of(id)))
         .collect();
-    assert!(!medium.contains(&"learning"), "{medium:?}");
-    assert!(types.contains(&"learning"));
+    for kept_longer in ["learning", "preference"] {
+        assert!(!medium.contains(&kept_longer), "{medium:?}");
+        assert!(types.contains(&kept_longer), "{types:?}");
+    }
     let newest: Vec<RecordId> = records
         .iter()
         .rev()

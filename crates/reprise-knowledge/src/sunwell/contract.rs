@@ -106,15 +106,6 @@ impl Learning {
     pub fn foreign(record: &MemoryRecord) -> Self {
         let mut learning = Self::new(record.text.clone(), Category::Pattern, record.timestamp);
         learning.confidence = record.confidence.map_or(learning.confidence, exact);
-        for (name, value) in [
-            ("kind", json!(record.kind)),
-            ("source", json!(record.source)),
-            ("session_id", json!(record.session_id)),
-            ("tags", json!(record.tags)),
-            ("reprise_id", json!(record.id)),
-        ] {
-            learning.metadata.insert(name.to_owned(), value);
-        }
         learning
     }
 }

@@ -2,7 +2,7 @@
 
 use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Learning, SunwellMemory, SunwellStats, learnings_of_session};
-use reprise_types::{MemoryFilter, MemoryRecord, RecordId, WayOut, normal_tag};
+use reprise_types::{MemoryFilter, RecordId, WayOut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -22,15 +22,18 @@ pub struct Extracted {
     pub ids: Vec<RecordId>,
 }
 
+/// What belongs to a project; all where none is named.
+pub(super) fn of_project(project: Option<&str>) -> MemoryFilter {
+    MemoryFilter {
+        project: project.map(str::to_owned),
+        ..MemoryFilter::default()
+    }
+}
+
 /// The learnings of a memory, or of one project in it, oldest first.
 pub(crate) fn learnings_of(memory: &Snapshot, project: Option<&str>) -> SunwellMemory {
-    let tag = project.and_then(|project| normal_tag(&["project:", project].concat()));
-    let records = memory.records().filter_map(Result::ok);
-    let own = records.filter(|record| {
-        let of_project = |tag: &String| record.tags.iter().any(|own| own.eq_ignore_ascii_case(tag));
-        Learning::is_in(record) && tag.as_ref().is_none_or(of_project)
-    });
-    let mut own: Vec<MemoryRecord> = own.collect();
+    let mut own = memory.matching(&of_project(project));
+    own.retain(|record| Learning::is_in(record));
     own.sort_by_key(|record| (record.timestamp, record.id));
     SunwellMemory::of(&own)
 }

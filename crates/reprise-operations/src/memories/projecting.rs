@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use reprise_engine::Snapshot;
 use reprise_knowledge::{ExportError, ProjectionKind, Rebuilt, Telling, compare, rebuild};
-use reprise_types::{UserId, normal_tag};
+use reprise_types::UserId;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
 
+use super::learnings::of_project;
 use super::{Change, Memories, Memory};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::ExportLine;
@@ -153,9 +154,7 @@ fn refused(error: &ExportError) -> Problem {
 /// Every live record as a projection is written from it, in the order of the log; of one project
 /// where it is named.
 fn telling(memory: &Snapshot, project: Option<&str>) -> Vec<Telling> {
-    let tag = project.and_then(|project| normal_tag(&["project:", project].concat()));
-    let records = memory.records().filter_map(Result::ok);
-    let own = records.filter(|record| tag.as_ref().is_none_or(|tag| record.tags.contains(tag)));
+    let own = memory.matching(&of_project(project)).into_iter();
     let told = own.map(|record| {
         let line = serde_json::to_string(&ExportLine::new(&record)).ok();
         let line = line.and_then(|line| serde_json::from_str(&line).ok());

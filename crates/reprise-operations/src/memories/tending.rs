@@ -4,6 +4,7 @@
 //! last one is compared; records go by the ids that their own systems gave them, where there are
 //! any.
 
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use reprise_engine::{Engine, Snapshot};
@@ -104,21 +105,48 @@ impl Names<'_> {
         ids.into_iter().map(|id| self.of(*id)).collect()
     }
 
+    /// Each record is read once, however many pairs it stands in.
     pub(crate) fn pairs(&self, pairs: &[Pair], with_texts: bool) -> Vec<Doubted> {
+        let mut read: BTreeMap<RecordId, (String, String)> = BTreeMap::new();
+        for id in pairs.iter().flat_map(|pair| pair.pair) {
+            read.entry(id).or_insert_with(|| {
+                let record = self.0.version(id).and_then(Result::ok);
+                let name = record.as_ref().and_then(external_id_of);
+                let text = record
+                    .filter(|_| with_texts)
+                    .map(|record| shown(&record.text));
+                (
+                    name.unwrap_or_else(|| id.to_string()),
+                    text.unwrap_or_default(),
+                )
+            });
+        }
+        let name = |id: RecordId| {
+            read.get(&id)
+                .map_or_else(|| self.of(id), |(name, _)| name.clone())
+        };
+        let text = |id| {
+            read.get(&id)
+                .map(|(_, text)| text.clone())
+                .unwrap_or_default()
+        };
         let pairs = pairs.iter().map(|pair| Doubted {
-            pair: pair.pair.map(|id| self.of(id)),
-            newest: self.of(pair.newest),
+            pair: pair.pair.map(name),
+            newest: name(pair.newest),
             why: pair.why.clone(),
-            texts: with_texts.then(|| pair.pair.map(|id| self.text(id))),
+            texts: with_texts.then(|| pair.pair.map(text)),
         });
         pairs.collect()
     }
 
-    /// The beginning of a text, on one line.
     fn text(&self, id: RecordId) -> String {
         let record = self.0.version(id).and_then(Result::ok);
-        let text = record.map(|record| record.body.text).unwrap_or_default();
-        let words: Vec<&str> = text.split_whitespace().collect();
-        words.join(" ").chars().take(SHOWN_CHARS).collect()
+        record.map(|record| shown(&record.text)).unwrap_or_default()
     }
+}
+
+/// The beginning of a text, on one line.
+fn shown(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(SHOWN_CHARS).collect()
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use chrono::{DateTime, Datelike};
 use reprise_engine::Snapshot;
 use reprise_knowledge::{Plan, actions, scores};
 use reprise_redact::Redactor;
@@ -116,12 +117,11 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
             .into_iter()
             .map(|action| Acted::of(&names, action))
             .collect(),
+        growth: growth(memory),
         ..Audited::default()
     };
     for record in memory.records().flatten() {
         audited.records += 1;
-        let month = record.known_at.format("%Y-%m").to_string();
-        *audited.growth.entry(month).or_default() += 1;
         audited.never_used += usize::from(learner.worked(record.id).is_none());
         let is_made = record
             .details
@@ -146,4 +146,19 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
         })
         .collect();
     audited
+}
+
+/// Records kept, by month.
+fn growth(memory: &Snapshot) -> BTreeMap<String, usize> {
+    let mut months: BTreeMap<(i32, u32), usize> = BTreeMap::new();
+    for at in memory
+        .kept_micros()
+        .filter_map(DateTime::from_timestamp_micros)
+    {
+        *months.entry((at.year(), at.month())).or_default() += 1;
+    }
+    let named = months.into_iter();
+    named
+        .map(|((year, month), count)| (format!("{year:04}-{month:02}"), count))
+        .collect()
 }

@@ -107,15 +107,16 @@ impl Operation for Knowledge {
         let (shown, stats) = if memory.exists() {
             let read = move |memory: &Snapshot| {
                 let known = learnings_of(memory, arguments.project.as_deref());
-                (show(&known, &arguments), known.stats())
+                let stats = loads.then(|| known.stats());
+                (show(&known, &arguments), stats)
             };
             memory.read(read).await?
         } else {
             let none = SunwellMemory::default();
-            (show(&none, &arguments), none.stats())
+            (show(&none, &arguments), None)
         };
         let shown = shown?;
-        if loads {
+        if let Some(stats) = stats {
             memory.tell_stats(&stats);
         }
         match shown {

@@ -6,7 +6,7 @@ use clap::Args;
 use reprise_knowledge::ImportKind;
 use reprise_types::UserId;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ImportArguments {
     /// A file or folder: a project with `.sunwell`, frames, an ai-lessons database, ...

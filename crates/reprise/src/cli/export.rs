@@ -36,8 +36,14 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
             bail!("`{}` is there already; name another place", path.display())
         }
         (Some(path), Err(kind)) => whole::place(path, |beside| {
-            let (told, stayed) = telling(&engine, arguments)?;
+            let (told, stayed, has_past) = telling(&engine, arguments)?;
             write_out(kind, beside, &told)?;
+            if has_past && kind != ExportKind::Rvf {
+                super::note(
+                    "this form has no place for earlier versions and for what runs taught; \
+                     --format jsonl takes them along",
+                );
+            }
             Ok(stayed)
         })?,
     };
@@ -70,12 +76,17 @@ fn form_of(format: ExportFormat) -> Result<LineForm, ExportKind> {
     })
 }
 
-fn telling(engine: &Engine, arguments: &ExportArguments) -> anyhow::Result<(Vec<Telling>, u64)> {
+/// Every record on its way out, how many stayed, and whether there is a past to tell.
+fn telling(
+    engine: &Engine,
+    arguments: &ExportArguments,
+) -> anyhow::Result<(Vec<Telling>, u64, bool)> {
     let memory = engine.snapshot();
-    let mut told = Vec::new();
+    let (mut told, mut has_past) = (Vec::new(), false);
     let stays = |record: &MemoryRecord| !arguments.sensitive && is_sensitive(record);
     let stayed = tell::<anyhow::Error>(engine, &visible, &stays, &mut |record, beside| {
         let mut line = visible(record);
+        has_past |= beside.is_past();
         if !beside.is_empty() {
             line["archive"] = serde_json::to_value(beside)?;
         }
@@ -91,7 +102,7 @@ fn telling(engine: &Engine, arguments: &ExportArguments) -> anyhow::Result<(Vec<
         });
         Ok(())
     })?;
-    Ok((told, stayed))
+    Ok((told, stayed, has_past))
 }
 
 /// A record as every face prints it, its numbers as short as they were written.

@@ -6,6 +6,7 @@ mod report;
 
 use std::collections::HashSet;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::Engine;
@@ -33,6 +34,11 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         Some(kind) => kind,
         None => likeliest(arguments)?,
     };
+    let mut arguments = arguments.clone();
+    if kind == ImportKind::Sunwell {
+        arguments.path = state_of(&arguments.path);
+    }
+    let arguments = &arguments;
     let reading = Reading {
         zone: if arguments.utc {
             Zone::Utc
@@ -57,6 +63,20 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         take_in(context, arguments, kind, reading, report)?
     };
     say(context, arguments, &report)
+}
+
+/// Where the state of a Sunwell project stands: it may be out of the tree.
+fn state_of(path: &Path) -> PathBuf {
+    let is_project = path.is_dir() && path.file_name().is_none_or(|name| name != ".sunwell");
+    let moved = crate::env::sunwell_state().filter(|state| is_project && state.is_dir());
+    let Some(moved) = moved else {
+        return path.to_owned();
+    };
+    note(&format!(
+        "taken from {}, as SUNWELL_STATE_DIR says",
+        moved.display()
+    ));
+    moved
 }
 
 /// What a path is by its looks; what it is besides is told.

@@ -5,6 +5,8 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 use serde_json::{Map, Value};
 use std::ops::Range;
 
+use crate::yaml::read_yaml;
+
 /// Longest section that is one record: about what the model reads of a text.
 const SECTION_CHARS_MAX: usize = 2_000;
 
@@ -97,7 +99,7 @@ fn front_matter(text: &str) -> (Map<String, Value>, Option<&str>, &str) {
     for line in lines {
         if matches!(line.trim_end(), "---" | "...") {
             let (head, body) = text.split_at(at + line.len());
-            return match serde_saphyr::from_str::<Value>(&text[first.len()..at]) {
+            return match read_yaml(&text[first.len()..at]) {
                 Ok(Value::Object(front)) => (front, None, body),
                 Ok(Value::Null) => (Map::new(), None, body),
                 _ => (Map::new(), Some(head.trim_end()), body),

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord, Zone};
 use serde_json::{Map, Value, json};
 
+use crate::carried::Carried;
 use crate::lines::text;
 use crate::naming::hex_id;
 use crate::stamp;
@@ -39,6 +40,29 @@ type Object = Map<String, Value>;
 
 /// What no time stands in for: replaced by the source's own, or by the moment of keeping.
 const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+/// Takes what an export of ours put into a line out of it; `None` where the line says something
+/// else by now.
+pub(super) fn carried(object: &mut Object) -> Option<Carried> {
+    let carried = Carried::take(object)?;
+    let said = |form: Value| {
+        let mut form = form.as_object().cloned().unwrap_or_default();
+        form.retain(|name, value| name != "metadata" || *value != json!({}));
+        form
+    };
+    let record = &carried.record;
+    let learning = Learning::of(record).unwrap_or_else(|| Learning::foreign(record));
+    let forms = [
+        json!(Decision::of(record)),
+        json!(Failure::of(record)),
+        json!(learning),
+    ];
+    let seen = said(Value::Object(object.clone()));
+    forms
+        .into_iter()
+        .any(|form| said(form) == seen)
+        .then_some(carried)
+}
 
 /// Reads a line of any of the stores.
 pub(super) fn line(object: &Object, place: Place, zone: Zone) -> Result<Made, String> {
