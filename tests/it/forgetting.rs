@@ -156,6 +156,26 @@ fn a_projection_is_written_anew_wherever_it_was_put() {
 }
 
 #[test]
+fn of_a_project_only_the_files_of_its_memory_are_looked_into() {
+    let home = Home::new();
+    let fact = "the heron nests by the weir";
+    let learning = json!({ "fact": fact, "category": "pattern", "tags": ["birds"] });
+    run(&home, &["call", "add_learning", &learning.to_string()]);
+    let project = home.folder().join("project");
+    fs::create_dir_all(project.join("src")).expect("a folder");
+    fs::write(project.join("src/heron.txt"), fact).expect("written");
+    run(
+        &home,
+        &["rebuild", "sunwell", "--to", &project.to_string_lossy()],
+    );
+    let stray = project.join(".sunwell/memory/old.jsonl");
+    fs::write(&stray, fact).expect("written");
+    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    let named: Vec<PathBuf> = copies(&proof).into_keys().collect();
+    assert_eq!(named, [stray], "{proof}");
+}
+
+#[test]
 fn a_proof_names_what_was_published_and_who_says_it_too() {
     let home = Home::new();
     keep(

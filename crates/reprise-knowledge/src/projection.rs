@@ -120,7 +120,8 @@ impl ProjectionKind {
     }
 
     /// Where its files stand.
-    fn root(self, place: &Path) -> PathBuf {
+    #[must_use]
+    pub fn root(self, place: &Path) -> PathBuf {
         match self {
             Self::Sunwell => place.join(".sunwell/memory"),
             _ => place.to_owned(),

@@ -60,7 +60,7 @@ impl CopyKind {
             Self::Memory => "forget there too, or remove it",
             Self::Published => "take it back by `reprise unpublish`",
             Self::Export => "remove it, or export anew",
-            Self::Projection => "no rebuild clears that: remove it",
+            Self::Projection => "no rebuild clears it: edit or remove it",
         }
     }
 }
@@ -239,7 +239,8 @@ pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, Co
         }
     }
     for projection in rebuild::written(context, user) {
-        let files = files_in(&projection.path, DEPTH_MAX).into_iter();
+        let root = projection.kind.root(&projection.path);
+        let files = files_in(&root, DEPTH_MAX).into_iter();
         copies.extend(files.map(|file| (file, CopyKind::Projection)));
     }
     // One that was removed is no copy; one whose disk is not there may be.
