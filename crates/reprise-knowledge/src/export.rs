@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::error::ExportError;
 
-pub use telling::Telling;
+pub use telling::{Outgoing, Telling};
 
 /// Whose form is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,12 +31,13 @@ pub enum ExportKind {
 }
 
 /// Writes everything to a path where nothing is yet.
-pub fn write_out(kind: ExportKind, path: &Path, told: &[Telling]) -> Result<(), ExportError> {
+pub fn write_out(kind: ExportKind, path: &Path, all: Outgoing<'_>) -> Result<(), ExportError> {
+    let told = all.records;
     match kind {
         ExportKind::Markdown => notes::write(path, told),
         ExportKind::Rvf => stock::write(path, told),
         ExportKind::Sunwell => lines::sunwell(path, told),
-        ExportKind::AiLessons => ai_lessons::write(path, told),
+        ExportKind::AiLessons => ai_lessons::write(path, all),
         ExportKind::Frames => lines::frames(path, told),
     }
 }

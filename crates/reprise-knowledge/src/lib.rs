@@ -32,7 +32,7 @@ pub use consolidate::{
     known, plan, scores, undo,
 };
 pub use error::{ExportError, ImportError};
-pub use export::{ExportKind, Telling, write_out};
+pub use export::{ExportKind, Outgoing, Telling, write_out};
 pub use graph::{Cluster, Graph, Step};
 pub use import::{Found, ImportKind, Item, Reading, read, read_archive, recognise, recognise_all};
 pub use joint::Joint;

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use reprise_types::{MemoryRecord, WayOut};
 
 use crate::error::ExportError;
-use crate::export::{Telling, ai_lessons, lines, notes};
+use crate::export::{Outgoing, Telling, ai_lessons, lines, notes};
 use crate::lesson::Lesson;
 use crate::observation::is_frame;
 use crate::reference::Definition;
@@ -84,7 +84,8 @@ impl ProjectionKind {
     }
 
     /// Its files by their names below its place, each with what stands in it.
-    fn files(self, told: &[Telling]) -> Result<BTreeMap<PathBuf, Vec<u8>>, ExportError> {
+    fn files(self, all: Outgoing<'_>) -> Result<BTreeMap<PathBuf, Vec<u8>>, ExportError> {
+        let told = all.records;
         let own: Vec<&Telling> = told.iter().filter(|one| self.holds(&one.record)).collect();
         let mut files = BTreeMap::new();
         match self {
@@ -104,7 +105,10 @@ impl ProjectionKind {
                 }
             }
             Self::AiLessons => {
-                files.insert(PathBuf::new(), ai_lessons::database(&own, false)?);
+                files.insert(
+                    PathBuf::new(),
+                    ai_lessons::database(&own, all.aliases, false)?,
+                );
             }
             Self::Frames => {
                 files.insert(PathBuf::new(), lines::frames_file(&own, false)?);
@@ -143,10 +147,10 @@ pub struct Rebuilt {
 pub fn rebuild(
     kind: ProjectionKind,
     place: &Path,
-    told: &[Telling],
+    all: Outgoing<'_>,
     adopt: bool,
 ) -> Result<Rebuilt, ExportError> {
-    let files = kind.files(told)?;
+    let files = kind.files(all)?;
     let root = kind.root(place);
     let place = Place::at(&root);
     let known = place.own()?;
@@ -176,9 +180,9 @@ pub fn rebuild(
 pub fn compare(
     kind: ProjectionKind,
     place: &Path,
-    told: &[Telling],
+    all: Outgoing<'_>,
 ) -> Result<Vec<String>, ExportError> {
-    let files = kind.files(told)?;
+    let files = kind.files(all)?;
     let root = kind.root(place);
     let place = Place::at(&root);
     let mut differing = Vec::new();

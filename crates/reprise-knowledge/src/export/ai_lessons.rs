@@ -1,14 +1,14 @@
 //! A `knowledge.db` as ai-lessons' last schema (12) has it, as far as a memory has what belongs
 //! there.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use std::path::Path;
 
 use reprise_types::{ConfidenceLevel, Evidence, ExternalId, MemoryRecord, RecordId};
 use rusqlite::{Connection, params};
 
-use super::telling::Telling;
+use super::telling::{Outgoing, Telling};
 use crate::carried::{CORNER, corner};
 use crate::error::ExportError;
 use crate::lesson::{Lesson, derived_title};
@@ -36,15 +36,19 @@ const SCHEMA: &str = "
 /// How ai-lessons writes an instant.
 const TIME: &str = "%Y-%m-%d %H:%M:%S";
 
-pub(super) fn write(path: &Path, told: &[Telling]) -> Result<(), ExportError> {
-    let told: Vec<&Telling> = told.iter().collect();
+pub(super) fn write(path: &Path, all: Outgoing<'_>) -> Result<(), ExportError> {
+    let told: Vec<&Telling> = all.records.iter().collect();
     let mut file = fs_err::File::create_new(path)?;
-    file.write_all(&database(&told, true)?)?;
+    file.write_all(&database(&told, all.aliases, true)?)?;
     Ok(file.sync_all()?)
 }
 
 /// The bytes of the database; as a `whole` one with a table of what its own have no place for.
-pub(crate) fn database(told: &[&Telling], whole: bool) -> Result<Vec<u8>, ExportError> {
+pub(crate) fn database(
+    told: &[&Telling],
+    aliases: &BTreeMap<String, String>,
+    whole: bool,
+) -> Result<Vec<u8>, ExportError> {
     let failed = |error: rusqlite::Error| ExportError::Unwritable {
         what: "the ai-lessons database".to_owned(),
         why: error.to_string(),
@@ -57,6 +61,10 @@ pub(crate) fn database(told: &[&Telling], whole: bool) -> Result<Vec<u8>, Export
         .map_err(failed)?;
     let transaction = database.transaction().map_err(failed)?;
     fill(&transaction, told).map_err(failed)?;
+    for (from, to) in aliases {
+        let insert = "INSERT INTO tag_relations VALUES(?1, ?2, 'alias_of')";
+        transaction.execute(insert, [from, to]).map_err(failed)?;
+    }
     if whole {
         carry(&transaction, told).map_err(failed)?;
     }

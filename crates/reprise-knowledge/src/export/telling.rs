@@ -1,7 +1,26 @@
 //! What every form is written from.
 
+use std::collections::BTreeMap;
+
 use reprise_types::{MemoryRecord, RecordId};
 use serde_json::Value;
+
+/// Everything that a form is written from.
+#[derive(Debug, Clone, Copy)]
+pub struct Outgoing<'a> {
+    pub records: &'a [Telling],
+    /// From a spelling to the tag that is kept.
+    pub aliases: &'a BTreeMap<String, String>,
+}
+
+/// Records alone.
+impl<'a> From<&'a [Telling]> for Outgoing<'a> {
+    fn from(records: &'a [Telling]) -> Self {
+        static NONE: BTreeMap<String, String> = BTreeMap::new();
+        let aliases = &NONE;
+        Self { records, aliases }
+    }
+}
 
 /// A record on its way out.
 #[derive(Debug, Clone)]

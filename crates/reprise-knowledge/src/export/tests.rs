@@ -76,7 +76,7 @@ fn told() -> Vec<Telling> {
 fn written(kind: ExportKind, name: &str) -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
-    write_out(kind, &path, &told()).unwrap();
+    write_out(kind, &path, told()[..].into()).unwrap();
     (folder, path)
 }
 
@@ -233,5 +233,5 @@ fn ai_lessons_gets_a_database_of_its_last_schema() {
 #[test]
 fn nothing_is_written_over() {
     let (_folder, path) = written(ExportKind::Frames, "frames.jsonl");
-    assert!(write_out(ExportKind::Frames, &path, &told()).is_err());
+    assert!(write_out(ExportKind::Frames, &path, told()[..].into()).is_err());
 }

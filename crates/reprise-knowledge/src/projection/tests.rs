@@ -60,16 +60,18 @@ fn every_projection_is_written_once_and_again_only_where_memory_changed() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join(kind.place());
         assert!(
-            !compare(*kind, &place, &told(&[])).unwrap().is_empty(),
+            !compare(*kind, &place, told(&[])[..].into())
+                .unwrap()
+                .is_empty(),
             "{kind} is missing"
         );
-        let first = rebuild(*kind, &place, &told(&[]), false).unwrap();
+        let first = rebuild(*kind, &place, told(&[])[..].into(), false).unwrap();
         assert!(first.written > 0, "{kind}");
         assert_eq!(
-            compare(*kind, &place, &told(&[])).unwrap(),
+            compare(*kind, &place, told(&[])[..].into()).unwrap(),
             Vec::<String>::new()
         );
-        let again = rebuild(*kind, &place, &told(&[]), false).unwrap();
+        let again = rebuild(*kind, &place, told(&[])[..].into(), false).unwrap();
         assert_eq!(
             (again.written, again.unchanged, again.removed),
             (0, first.written, 0),
@@ -86,17 +88,17 @@ fn notes_of_what_is_gone_are_removed_and_those_of_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("notes");
     let all = told(&["Another"]);
-    rebuild(ProjectionKind::Markdown, &place, &all, false).unwrap();
+    rebuild(ProjectionKind::Markdown, &place, all[..].into(), false).unwrap();
     fs_err::write(place.join("own.md"), "mine").unwrap();
     let fewer = &all[..all.len() - 1];
     assert_eq!(
-        compare(ProjectionKind::Markdown, &place, fewer)
+        compare(ProjectionKind::Markdown, &place, fewer.into())
             .unwrap()
             .len(),
         1
     );
     assert_eq!(
-        rebuild(ProjectionKind::Markdown, &place, fewer, false)
+        rebuild(ProjectionKind::Markdown, &place, fewer.into(), false)
             .unwrap()
             .removed,
         1
@@ -112,15 +114,26 @@ fn what_another_program_wrote_is_left_alone_until_it_is_adopted() {
     // A line of Sunwell's own journal, which has the path of RFC-065 and another schema (C12).
     let journal = r#"{"id":"a4c5d23dff13","fact":"x","category":"type","timestamp":"2026-01-30"}"#;
     fs_err::write(memory.join("learnings.jsonl"), journal).unwrap();
-    let refused = rebuild(ProjectionKind::Sunwell, folder.path(), &told(&[]), false);
+    let refused = rebuild(
+        ProjectionKind::Sunwell,
+        folder.path(),
+        told(&[])[..].into(),
+        false,
+    );
     assert!(refused.unwrap_err().to_string().contains("another program"));
     assert_eq!(
         fs_err::read_to_string(memory.join("learnings.jsonl")).unwrap(),
         journal
     );
-    rebuild(ProjectionKind::Sunwell, folder.path(), &told(&[]), true).unwrap();
+    rebuild(
+        ProjectionKind::Sunwell,
+        folder.path(),
+        told(&[])[..].into(),
+        true,
+    )
+    .unwrap();
     assert!(
-        compare(ProjectionKind::Sunwell, folder.path(), &told(&[]))
+        compare(ProjectionKind::Sunwell, folder.path(), told(&[])[..].into())
             .unwrap()
             .is_empty()
     );
@@ -129,7 +142,13 @@ fn what_another_program_wrote_is_left_alone_until_it_is_adopted() {
 #[test]
 fn every_line_for_sunwell_keeps_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();
-    rebuild(ProjectionKind::Sunwell, folder.path(), &told(&[]), false).unwrap();
+    rebuild(
+        ProjectionKind::Sunwell,
+        folder.path(),
+        told(&[])[..].into(),
+        false,
+    )
+    .unwrap();
     let memory = folder.path().join(".sunwell/memory");
     let mut counts = Vec::new();
     for ((_, schema), file) in SCHEMAS.iter().zip(["learnings", "decisions", "failures"]) {
@@ -159,10 +178,41 @@ fn every_line_for_sunwell_keeps_to_its_schema() {
 }
 
 #[test]
+fn aliases_of_tags_are_relations_of_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("knowledge.db");
+    let aliases = BTreeMap::from([("rs".to_owned(), "rust".to_owned())]);
+    let records = told(&[]);
+    let all = Outgoing {
+        records: &records,
+        aliases: &aliases,
+    };
+    rebuild(ProjectionKind::AiLessons, &place, all, false).unwrap();
+    let database = rusqlite::Connection::open(&place).unwrap();
+    let query = "SELECT from_tag || ' ' || relation || ' ' || to_tag FROM tag_relations";
+    let told: String = database.query_row(query, [], |row| row.get(0)).unwrap();
+    assert_eq!(told, "rs alias_of rust");
+    drop(database);
+    let kind = ProjectionKind::AiLessons;
+    assert!(compare(kind, &place, all).unwrap().is_empty());
+    assert!(
+        !compare(kind, &place, records[..].into())
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
 fn the_database_has_its_reference_tables_vectors_and_both_sides_of_a_context() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("knowledge.db");
-    rebuild(ProjectionKind::AiLessons, &place, &told(&[]), false).unwrap();
+    rebuild(
+        ProjectionKind::AiLessons,
+        &place,
+        told(&[])[..].into(),
+        false,
+    )
+    .unwrap();
     let database = rusqlite::Connection::open(&place).unwrap();
     let one = |query: &str| -> String { database.query_row(query, [], |row| row.get(0)).unwrap() };
     assert_eq!(one("SELECT count(*) || '' FROM lessons"), "1");
@@ -226,7 +276,13 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, name).unwrap();
     }
-    rebuild(ProjectionKind::Sunwell, folder.path(), &told, false).unwrap();
+    rebuild(
+        ProjectionKind::Sunwell,
+        folder.path(),
+        told[..].into(),
+        false,
+    )
+    .unwrap();
     let artifacts = folder.path().join(".sunwell/memory/artifacts");
     let files: Vec<_> = fs_err::read_dir(&artifacts)
         .unwrap()
@@ -252,7 +308,13 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
         assert_eq!(fs_err::read_to_string(path).unwrap(), name);
     }
     // A goal that nothing names any more has no file.
-    let again = rebuild(ProjectionKind::Sunwell, folder.path(), &told[3..], false).unwrap();
+    let again = rebuild(
+        ProjectionKind::Sunwell,
+        folder.path(),
+        told[3..].into(),
+        false,
+    )
+    .unwrap();
     assert_eq!(
         (again.removed, artifacts.join(file.file_name()).exists()),
         (1, false)

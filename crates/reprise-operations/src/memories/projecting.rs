@@ -3,17 +3,20 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use reprise_engine::Snapshot;
-use reprise_knowledge::{ExportError, ProjectionKind, Rebuilt, Telling, compare, rebuild};
+use reprise_knowledge::{
+    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, rebuild,
+};
 use reprise_types::UserId;
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::{sleep, timeout};
 
 use super::learnings::of_project;
-use super::{Change, Memories, Memory};
+use super::{Change, Memories, Memory, TagRules};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::ExportLine;
 
@@ -39,34 +42,47 @@ impl Memory {
         projection: &Projection,
         adopt: bool,
     ) -> Result<Rebuilt, Problem> {
-        let wanted = projection.clone();
+        let (wanted, rules) = (projection.clone(), Arc::clone(&self.all.tag_rules));
         let done = self.read(move |memory| {
             let told = telling(memory, wanted.project.as_deref());
-            rebuild(wanted.kind, &wanted.path, &told, adopt)
+            rebuild(wanted.kind, &wanted.path, outgoing(&told, &rules), adopt)
         });
         done.await?.map_err(|error| refused(&error))
     }
 
     /// How a projection differs from memory, a sentence each.
     pub(crate) async fn differs(&self, projection: &Projection) -> Result<Vec<String>, Problem> {
-        let wanted = projection.clone();
-        let compared = self.read(move |memory| differences(memory, &wanted));
+        let (wanted, rules) = (projection.clone(), Arc::clone(&self.all.tag_rules));
+        let compared = self.read(move |memory| differences(memory, &wanted, &rules));
         compared.await?.map_err(|error| refused(&error))
     }
 }
 
 /// How a projection differs from a memory as of one moment, a sentence each.
-pub fn differences(memory: &Snapshot, projection: &Projection) -> Result<Vec<String>, ExportError> {
+pub fn differences(
+    memory: &Snapshot,
+    projection: &Projection,
+    rules: &TagRules,
+) -> Result<Vec<String>, ExportError> {
     let told = telling(memory, projection.project.as_deref());
-    compare(projection.kind, &projection.path, &told)
+    compare(projection.kind, &projection.path, outgoing(&told, rules))
+}
+
+fn outgoing<'a>(records: &'a [Telling], rules: &'a TagRules) -> Outgoing<'a> {
+    let aliases = rules.aliases();
+    Outgoing { records, aliases }
 }
 
 /// Brings projections up to date with a memory as of one moment; a sentence for each that cannot be
 /// written.
-pub fn bring_up_to_date(memory: &Snapshot, projections: &[Projection]) -> Vec<String> {
+pub fn bring_up_to_date(
+    memory: &Snapshot,
+    projections: &[Projection],
+    rules: &TagRules,
+) -> Vec<String> {
     let failed = projections.iter().filter_map(|own| {
         let told = telling(memory, own.project.as_deref());
-        let done = rebuild(own.kind, &own.path, &told, false);
+        let done = rebuild(own.kind, &own.path, outgoing(&told, rules), false);
         done.err().map(|error| error.to_string())
     });
     failed.collect()

@@ -42,6 +42,12 @@ impl TagRules {
         }
     }
 
+    /// From a spelling to the tag that is kept.
+    #[must_use]
+    pub fn aliases(&self) -> &BTreeMap<String, String> {
+        &self.aliases
+    }
+
     /// The tags that are meant, each once.
     #[must_use]
     pub fn resolve(&self, tags: &[String]) -> Vec<String> {

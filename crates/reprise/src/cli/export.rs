@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 
 use anyhow::bail;
 use reprise_engine::Engine;
-use reprise_knowledge::{Beside, ExportKind, Telling, tell, write_out};
+use reprise_knowledge::{Beside, ExportKind, Outgoing, Telling, tell, write_out};
 use reprise_operations::{ExportLine, is_sensitive};
 use reprise_store::Verify;
 use reprise_types::MemoryRecord;
@@ -37,7 +37,12 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
         }
         (Some(path), Err(kind)) => whole::place(path, |beside| {
             let (told, stayed, has_past) = telling(&engine, arguments)?;
-            write_out(kind, beside, &told)?;
+            let rules = context.config.tag_rules();
+            let all = Outgoing {
+                records: &told,
+                aliases: rules.aliases(),
+            };
+            write_out(kind, beside, all)?;
             if has_past && kind != ExportKind::Rvf {
                 super::note(
                     "this form has no place for earlier versions and for what runs taught; \

@@ -169,7 +169,8 @@ impl<'a> Keeper<'a> {
             embed_waiting(&mut engine, pool)?;
         }
         let projections = self.context.config.projections(self.user);
-        for why in bring_up_to_date(&engine.snapshot(), &projections) {
+        let rules = self.context.config.tag_rules();
+        for why in bring_up_to_date(&engine.snapshot(), &projections, &rules) {
             note(&why);
         }
         Ok(engine.close()?)

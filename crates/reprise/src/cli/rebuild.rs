@@ -130,9 +130,9 @@ pub(super) fn findings(
     user: &UserId,
     memory: &Snapshot,
 ) -> anyhow::Result<Vec<String>> {
-    let mut findings = Vec::new();
+    let (mut findings, rules) = (Vec::new(), context.config.tag_rules());
     for projection in places(context, user, true) {
-        let differing = differences(memory, &projection)?;
+        let differing = differences(memory, &projection, &rules)?;
         findings.extend(
             differing
                 .into_iter()
