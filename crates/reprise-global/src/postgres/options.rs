@@ -39,7 +39,8 @@ pub struct PostgresOptions {
     /// take longer.
     pub sight: u32,
     /// Rows of a question's words that are read to bring things forward: the rarest words come
-    /// first, and the rarest is always read. The others weigh what was brought forward.
+    /// first, and the rarest is always read. Up to as many rows of the others are read to weigh what
+    /// was brought forward.
     pub word_rows: u32,
     /// How old what everybody's runs say may be.
     pub standings_age: Duration,

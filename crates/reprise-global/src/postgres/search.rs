@@ -127,30 +127,40 @@ impl Asked<'_> {
         Ok((found, cosines.spread()))
     }
 
-    /// What holds the question's words, the rarest first.
+    /// What holds the question's words: the rarest bring it forward, and all of them weigh it.
     async fn worded(&self, world: &World, weighed: &[Term<'_>]) -> Result<Vec<Key>, Failure> {
         let mut rarest: Vec<&Term<'_>> = weighed.iter().filter(|term| term.weight > 0.0).collect();
         rarest.sort_by_key(|term| term.holding);
         let (mut rows, most) = (0_u32, self.shared.node.options.word_rows);
-        let chosen = rarest.into_iter().take_while(|term| {
+        let bringing = rarest.iter().take_while(|term| {
             let is_first = rows == 0;
             rows = rows.saturating_add(term.holding);
             is_first || rows <= most
         });
-        let (tokens, weights): (Vec<i64>, Vec<f32>) =
-            chosen.map(|term| (term.text.number, term.weight)).unzip();
-        if tokens.is_empty() {
+        let (bringing, others) = rarest.split_at(bringing.count());
+        if bringing.is_empty() {
             return Ok(Vec::new());
         }
+        let parts = |terms: &[&Term<'_>]| -> (Vec<i64>, Vec<f32>) {
+            let parts = terms.iter().map(|term| (term.text.number, term.weight));
+            parts.unzip()
+        };
+        let ((tokens, weights), (more, more_weights)) = (parts(bringing), parts(others));
+        let weighed = i64::from(most) / i64::try_from(others.len().max(1)).unwrap_or(i64::MAX);
+        let weighed = weighed.max(EACH_ROWS);
         let statement = self.prepared(&statements::words()).await?;
         let head = world.head.max(1.0);
-        let rows = self
-            .transaction
-            .query(
-                &statement,
-                &[&self.shelves, &tokens, &weights, &head, &EACH_ROWS],
-            )
-            .await?;
+        let given: [&(dyn ToSql + Sync); 8] = [
+            &self.shelves,
+            &tokens,
+            &weights,
+            &head,
+            &EACH_ROWS,
+            &weighed,
+            &more,
+            &more_weights,
+        ];
+        let rows = self.transaction.query(&statement, &given).await?;
         Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
     }
 

@@ -46,17 +46,32 @@ pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
     )
 }
 
-/// `$2` are terms, `$3` their weights. A number without its type would be a `numeric`, which takes
-/// as long again as all the rest.
-pub(super) fn words() -> String {
+/// What one term says of a thing, `$4` being the mean of all heads. A number without its type would
+/// be a `numeric`, which takes as long again as all the rest.
+fn term() -> String {
     let [saturation, slope] = term_norm();
     format!(
-        "SELECT s.id, s.version FROM unnest($2::int8[], $3::real[]) AS q(token, weight) \
-         JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
-         GROUP BY s.id, s.version ORDER BY sum(q.weight * s.count / \
-         (s.count + {saturation}::real * ({flat}::real + {slope}::real * s.head / $4::real))) \
-         DESC LIMIT $5",
+        "sum(q.weight * s.count / \
+         (s.count + {saturation}::real * ({flat}::real + {slope}::real * s.head / $4::real)))",
         flat = 1.0 - slope
+    )
+}
+
+/// `$2` are the terms that bring things forward, `$3` their weights. The best `$6` of these are
+/// weighed by the terms `$7` too, whose weights are `$8`: a term that many things hold is read of
+/// those alone.
+pub(super) fn words() -> String {
+    let term = term();
+    format!(
+        "WITH found AS MATERIALIZED (SELECT s.shelf, s.id, s.version, {term} AS score \
+         FROM unnest($2::int8[], $3::real[]) AS q(token, weight) \
+         JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
+         GROUP BY s.shelf, s.id, s.version ORDER BY score DESC LIMIT $6) \
+         SELECT f.id, f.version FROM found f CROSS JOIN LATERAL (SELECT {term} AS score \
+         FROM unnest($7::int8[], $8::real[]) AS q(token, weight) \
+         JOIN reprise_global.posting s ON s.shelf = f.shelf AND s.token = q.token \
+         AND s.id = f.id AND s.version = f.version) more \
+         ORDER BY f.score + coalesce(more.score, 0) DESC LIMIT $5"
     )
 }
 

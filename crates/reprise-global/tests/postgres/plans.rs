@@ -35,7 +35,10 @@ fn given(name: &str) -> String {
     match name {
         "by meaning, index" => format!("'public', {vector}, NULL, NULL, 64"),
         "by meaning, exact" => format!("'org:acme', {vector}, NULL, NULL, 64"),
-        "by words" => format!("{both}, ARRAY[1, 2]::int8[], ARRAY[3, 4]::real[], 20, 64"),
+        "by words" => format!(
+            "{both}, ARRAY[1, 2]::int8[], ARRAY[3, 4]::real[], 20, 64, 64, ARRAY[3]::int8[], \
+             ARRAY[1]::real[]"
+        ),
         "facts" => format!("{both}, {vector}, NULL, NULL, {ids}"),
         "postings" => format!("{both}, ARRAY[1, 2]::int8[], {ids}"),
         "likeness" => format!("{both}, {ids}, {id}, 1"),
@@ -161,6 +164,26 @@ async fn the_index_finds_what_every_comparison_finds_for_large_and_small_tenants
         }
         let share = same as f64 / all as f64;
         assert!(share >= 0.95, "{:?}: {share}", caller.org);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_that_many_hold_tells_apart_what_a_rarer_one_brings_forward() {
+    let mut given = options(&database().await);
+    given.vectors = std::sync::Arc::new(|_| None);
+    // 200 things hold each topic, 545 each place and 18 both.
+    given.word_rows = 300;
+    let store = PostgresStore::open(given).await.unwrap();
+    let content = |number: u32| format!("topic{} place{}", number % 30, number % 11);
+    let thing = |number: u32| document(&format!("Thing {number}"), &content(number));
+    let all = (0..6_000).map(thing).collect();
+    store.import(&user("ann"), all).await.unwrap();
+    for (topic, place) in [(4, 7), (29, 0), (17, 3)] {
+        let question = format!("topic{topic} place{place}");
+        let query = GlobalQuery::new(question.as_str(), 10);
+        let hits = store.query(&user("bob"), &query).await.unwrap().hits;
+        let found = hits.iter().map(|hit| &hit.record.publication.content);
+        assert_eq!(found.collect::<Vec<_>>(), vec![&question; 10]);
     }
 }
 
