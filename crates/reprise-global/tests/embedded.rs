@@ -241,3 +241,33 @@ async fn what_was_tried_out_and_dropped_is_in_none_of_the_stores_bytes() {
         assert!(!found, "{}", path.display());
     }
 }
+
+/// A model may take seconds, and others wait for whoever holds the lock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_text_is_embedded_while_the_store_is_locked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(&folder, Hold::EachWrite);
+    let (lock, made) = (options.folder.join("writer.lock"), word_vectors());
+    options.vectors = Arc::new(move |text| {
+        if let Ok(lock) = std::fs::File::open(&lock) {
+            lock.try_lock().unwrap();
+        }
+        made(text)
+    });
+    let store = EmbeddedStore::new(options);
+    let ann = user("ann");
+    let thing = |content: &str| document("Otters", content);
+    store.publish(&ann, thing("Hold hands.")).await.unwrap();
+    store
+        .import(&ann, vec![document("Seals", "Sing.")])
+        .await
+        .unwrap();
+    store.branch(&ann, "next").await.unwrap();
+    store
+        .draft(&ann, "next", thing("Sleep afloat."))
+        .await
+        .unwrap();
+    assert_eq!(store.merge(&ann, "next").await.unwrap().len(), 1);
+    let found = titles(&store, "afloat").await;
+    assert_eq!(found, ["Otters"]);
+}

@@ -1,9 +1,11 @@
 //! Branches of the catalogue: what an author tries out stands in the same file, on a shelf of its
 //! own that nobody else's question reads.
 
+use std::collections::HashMap;
+
 use chrono::{DateTime, Utc};
-use reprise_engine::ForgetSelector;
-use reprise_types::{NewRecord, RecordId};
+use reprise_engine::{Engine, ForgetSelector};
+use reprise_types::{Embedding, NewRecord, RecordId};
 
 use super::keep::{Found, Making, Reader, inserted};
 use super::ledger::{Ledger, Line};
@@ -29,6 +31,38 @@ fn shelf_of(caller: &Caller, publication: &Publication) -> Result<Shelf, GlobalE
     })
 }
 
+/// Whether what is published of a thing are the same bytes already.
+fn is_standing(
+    earlier: Option<&Found>,
+    shelf: &Shelf,
+    publication: &Publication,
+) -> Result<bool, GlobalError> {
+    earlier.map_or(Ok(false), |earlier| {
+        stands(&earlier.record, shelf, publication)
+    })
+}
+
+/// The version that is published of a thing; 0 where there is none.
+fn version_of(earlier: Option<&Found>) -> u32 {
+    earlier.map_or(0, |earlier| earlier.record.version.0)
+}
+
+/// Takes away what stands on a branch that is over, and says what was done.
+fn close(
+    engine: &mut Engine,
+    ledger: &mut Ledger,
+    gone: Vec<RecordId>,
+    why: &str,
+    at: DateTime<Utc>,
+    lines: &[Line],
+) -> Result<(), GlobalError> {
+    engine
+        .forget(&ForgetSelector::All(gone), why, at)
+        .map_err(storage)?;
+    ledger.write(lines)?;
+    engine.compact().map_err(storage).map(drop)
+}
+
 /// What is to happen with one thing of a branch when it is merged.
 struct Step {
     shelf: Shelf,
@@ -40,6 +74,55 @@ struct Step {
     is_standing: bool,
     /// What is to be kept, taken from here for the commit.
     new: Option<NewRecord>,
+}
+
+/// One thing of a branch against what is published now.
+fn step(
+    caller: &Caller,
+    reader: &Reader,
+    branch: &str,
+    (draft, vector): (Found, Option<Embedding>),
+    at: DateTime<Utc>,
+) -> Result<Step, GlobalError> {
+    let (publication, checksum) = (draft.record.publication, draft.record.checksum);
+    let shelf = shelf_of(caller, &publication)?;
+    let earlier = reader.by_origin(caller, &publication.origin)?;
+    let is_standing = is_standing(earlier.as_ref(), &shelf, &publication)?;
+    let now = version_of(earlier.as_ref());
+    let was = draft.base.unwrap_or_default();
+    let first = earlier.as_ref().map(|earlier| earlier.record.id);
+    if now != was && !is_standing {
+        return Err(GlobalError::BranchMoved {
+            id: first.unwrap_or(draft.record.id),
+            branch: branch.to_owned(),
+            was,
+            now,
+        });
+    }
+    let version = if is_standing { now } else { now + 1 };
+    let (version, bytes) = (Version(version), publication.bytes().len());
+    let new = if is_standing {
+        None
+    } else {
+        let making = Making {
+            caller,
+            shelf: &shelf,
+            version,
+            first,
+            supersedes: earlier.map(|earlier| earlier.kept),
+            at,
+        };
+        Some(making.record(publication, vector)?)
+    };
+    Ok(Step {
+        shelf,
+        first,
+        version,
+        bytes,
+        checksum,
+        is_standing,
+        new,
+    })
 }
 
 impl Shared {
@@ -101,10 +184,7 @@ impl Shared {
                 reader.by_origin(caller, origin)?,
                 reader.draft(&shelf, origin)?,
             );
-            let as_it_is = match &earlier {
-                Some(earlier) => stands(&earlier.record, &destined, &publication)?,
-                None => false,
-            };
+            let as_it_is = is_standing(earlier.as_ref(), &destined, &publication)?;
             let said = |found: &Found| Published {
                 id: found.record.id,
                 version: found.record.version,
@@ -120,9 +200,7 @@ impl Shared {
                     .map_err(storage)?;
                 return Ok(said(earlier));
             }
-            let base = earlier
-                .as_ref()
-                .map_or(0, |earlier| earlier.record.version.0);
+            let base = version_of(earlier.as_ref());
             if let Some(before) = &before
                 && before.record.checksum == publication.checksum()
                 && before.base == Some(base)
@@ -158,6 +236,7 @@ impl Shared {
     }
 
     pub(super) fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>, GlobalError> {
+        let mut vectors = self.vectors(caller, branch)?;
         let at = self.now();
         self.write(|engine, ledger| {
             opened(ledger, caller, branch)?;
@@ -166,9 +245,13 @@ impl Shared {
             // In the order in which they came.
             drafts.reverse();
             let gone = drafts.iter().map(|draft| draft.kept).collect();
-            let steps = drafts
-                .into_iter()
-                .map(|draft| self.step(caller, &reader, branch, draft, at));
+            let steps = drafts.into_iter().map(|draft| {
+                let vector = vectors.remove(&draft.kept);
+                let vector = vector.ok_or_else(|| GlobalError::Busy {
+                    message: "the branch has changed meanwhile".to_owned(),
+                })?;
+                step(caller, &reader, branch, (draft, vector), at)
+            });
             let mut steps = steps.collect::<Result<Vec<Step>, _>>()?;
             // All of them in one commit.
             let new: Vec<NewRecord> = steps.iter_mut().filter_map(|s| s.new.take()).collect();
@@ -209,69 +292,26 @@ impl Shared {
                 who: caller.user.clone(),
                 name: branch.to_owned(),
             });
-            engine
-                .forget(&ForgetSelector::All(gone), "merged", at)
-                .map_err(storage)?;
-            ledger.write(&lines)?;
-            engine.compact().map_err(storage)?;
+            close(engine, ledger, gone, "merged", at, &lines)?;
             Ok(merged)
         })
     }
 
-    /// One thing of a branch against what is published now.
-    fn step(
+    /// The vectors of what stands on a branch, made while others may write.
+    fn vectors(
         &self,
         caller: &Caller,
-        reader: &Reader,
         branch: &str,
-        draft: Found,
-        at: DateTime<Utc>,
-    ) -> Result<Step, GlobalError> {
-        let (publication, checksum) = (draft.record.publication, draft.record.checksum);
-        let shelf = shelf_of(caller, &publication)?;
-        let earlier = reader.by_origin(caller, &publication.origin)?;
-        let is_standing = match &earlier {
-            Some(earlier) => stands(&earlier.record, &shelf, &publication)?,
-            None => false,
+    ) -> Result<HashMap<RecordId, Option<Embedding>>, GlobalError> {
+        let Some(reader) = self.reader()? else {
+            return Err(no_branch(branch));
         };
-        let now = earlier
-            .as_ref()
-            .map_or(0, |earlier| earlier.record.version.0);
-        let was = draft.base.unwrap_or_default();
-        let first = earlier.as_ref().map(|earlier| earlier.record.id);
-        if now != was && !is_standing {
-            return Err(GlobalError::BranchMoved {
-                id: first.unwrap_or(draft.record.id),
-                branch: branch.to_owned(),
-                was,
-                now,
-            });
-        }
-        let version = if is_standing { now } else { now + 1 };
-        let (version, bytes) = (Version(version), publication.bytes().len());
-        let new = if is_standing {
-            None
-        } else {
-            let vector = self.vector(&publication.search_text());
-            let making = Making {
-                caller,
-                shelf: &shelf,
-                version,
-                first,
-                supersedes: earlier.map(|earlier| earlier.kept),
-                at,
-            };
-            Some(making.record(publication, vector)?)
+        let drafts = reader.drafts(&caller.branch(branch))?.into_iter();
+        let vector = |draft: Found| {
+            let text = draft.record.publication.search_text();
+            (draft.kept, self.vector(&text))
         };
-        Ok(Step {
-            shelf,
-            first,
-            version,
-            bytes,
-            checksum,
-            is_standing,
-            new,
-        })
+        Ok(drafts.map(vector).collect())
     }
 
     pub(super) fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError> {
@@ -282,15 +322,12 @@ impl Shared {
             let drafts = reader.drafts(&caller.branch(branch))?;
             let things = drafts.len();
             let gone = drafts.into_iter().map(|draft| draft.kept).collect();
-            engine
-                .forget(&ForgetSelector::All(gone), "dropped by its author", at)
-                .map_err(storage)?;
-            ledger.write(&[Line::Dropped {
+            let line = Line::Dropped {
                 at,
                 who: caller.user.clone(),
                 name: branch.to_owned(),
-            }])?;
-            engine.compact().map_err(storage)?;
+            };
+            close(engine, ledger, gone, "dropped by its author", at, &[line])?;
             Ok(Branch {
                 name: branch.to_owned(),
                 at: since,
