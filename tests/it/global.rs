@@ -275,6 +275,38 @@ fn a_branch_is_tried_out_by_its_author_and_merged_or_dropped() {
     assert_eq!((found.len(), &found[0]["version"]), (1, &"1".into()));
 }
 
+/// A power cut between the merge and its receipt leaves the memory as it was before both.
+#[test]
+fn a_merge_whose_answer_was_lost_leaves_its_receipt_the_next_time() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let branch = |verb: &'static str| ["global", "branch", verb, "next", "--user", "ann"];
+    done(&data, &branch("add"));
+    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
+    done(&data, &[&publish[..], &["--branch", "next"]].concat());
+    let (memory, before) = (data.join("ann/memory.rvf"), folder.path().join("before"));
+    fs::copy(&memory, &before).expect("copied");
+    let merged = done(&data, &branch("merge"));
+    fs::copy(&before, &memory).expect("copied back");
+    let again = done(&data, &branch("merge"));
+    for what in ["id", "version", "bytes"] {
+        let of = |answer: &Value| answer["published"][0][what].clone();
+        assert_eq!(of(&again), of(&merged), "{what}");
+    }
+    let shown = serde_json::json!({ "id": "tokio" });
+    let seen = call(&data, "ann", "visibility", &shown);
+    assert_eq!(seen["published"], merged["published"][0]["id"], "{seen}");
+    assert!(again["receipt"].is_string(), "{again}");
+    assert_eq!(done(&data, &branch("merge")), again);
+    // What was dropped was not merged.
+    done(&data, &branch("add"));
+    let other = [&publish[..], &["--branch", "next", "--title", "Other"]];
+    done(&data, &other.concat());
+    done(&data, &branch("drop"));
+    let said = refused(&data, &branch("merge"));
+    assert!(said.contains("you have no branch"), "{said}");
+}
+
 /// A service of published knowledge as a process; it ends with this value.
 struct Service {
     process: std::process::Child,
@@ -595,4 +627,73 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
     }
     assert!(!answers[0].is_empty());
     assert_eq!(answers[0], answers[1]);
+}
+
+/// Whoever finds every connection in use hears so, and when to come again; nobody waits for a
+/// time-out.
+#[test]
+fn more_clients_than_connections_are_told_to_come_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = folder.path().join("node");
+    let settings = ["fsync=off", "max_prepared_transactions=1"];
+    let mut server = Postgres::start(&settings).expect("a server");
+    let made = [
+        "CREATE ROLE reprise LOGIN",
+        "CREATE DATABASE knowledge OWNER reprise",
+    ];
+    server.sql("postgres", &made).expect("a database");
+    let vector = ["CREATE EXTENSION vector"];
+    server.sql("knowledge", &vector).expect("pgvector");
+    let url = server.url("reprise", "knowledge");
+    let pool = ["--database-url", &url, "--connections", "2"];
+    let rates = ["--requests-per-second", "1000"];
+    let service = Service::start(&node, &[&pool[..], &rates].concat());
+    let token = done(&node, &["global", "token", "add", "ann", "--user", "ann"]);
+    let token = token["token"].as_str().expect("a token").to_owned();
+    let publish = |number: usize| {
+        let (path, token) = (format!("{}/v1/publications", service.url), token.clone());
+        move || {
+            let thing = serde_json::json!({ "origin": format!("o{number}"), "summary": "",
+                "content_type": "document", "title": format!("Otters {number}"), "tags": [],
+                "content": "They hold hands.", "access_policy": "public", "licence": "" });
+            let agent = ureq::Agent::config_builder().http_status_as_error(false);
+            let agent: ureq::Agent = agent.build().into();
+            let sent = agent
+                .post(path)
+                .header("authorization", format!("Bearer {token}"));
+            let mut answer = sent.send(thing.to_string()).expect("it answers");
+            let retry = answer.headers().get("retry-after").cloned();
+            let retry = retry.map(|after| after.to_str().unwrap_or_default().to_owned());
+            let said = answer.body_mut().read_to_string().expect("a body");
+            (number, answer.status().as_u16(), retry, said)
+        }
+    };
+    // It stays when its session ends: two who publish wait for it, with both connections.
+    let lock = "BEGIN; LOCK TABLE reprise_global.authored IN ACCESS EXCLUSIVE MODE; \
+        PREPARE TRANSACTION 'held'";
+    server.sql("knowledge", &[lock]).expect("it is locked");
+    let clients = 24;
+    let (tell, told) = std::sync::mpsc::channel();
+    for number in 0..clients {
+        let (publish, tell) = (publish(number), tell.clone());
+        std::thread::spawn(move || tell.send(publish()));
+    }
+    let mut refused = Vec::new();
+    let mut hear = |(number, status, retry, said): (usize, u16, Option<String>, String)| {
+        assert_eq!((status, retry.as_deref()), (429, Some("1")), "{said}");
+        assert!(said.contains("every connection"), "{said}");
+        refused.push(number);
+    };
+    told.iter().take(clients - 2).for_each(&mut hear);
+    let free = ["ROLLBACK PREPARED 'held'"];
+    server.sql("knowledge", &free).expect("it is free");
+    for answer in told.iter().take(2) {
+        if answer.1 != 200 {
+            hear(answer);
+        }
+    }
+    for number in refused {
+        let (_, status, _, said) = publish(number)();
+        assert_eq!(status, 200, "{said}");
+    }
 }

@@ -157,7 +157,8 @@ impl Memory {
         }
     }
 
-    /// Publishes everything that stands on a branch, and leaves a receipt of it.
+    /// Publishes everything that stands on a branch, and leaves a receipt of it. Where an earlier
+    /// answer was lost, that is done by now: it is answered again, and the receipt made up for.
     pub(crate) async fn merge(
         &self,
         branch: &str,
@@ -167,7 +168,20 @@ impl Memory {
         if self.exists() {
             receipts = Some(self.read(Receipts::read).await?);
         }
-        let merged = tier.store().merge(tier.caller(), branch).await?;
+        let merged = match (tier.store().merge(tier.caller(), branch).await, &receipts) {
+            (Err(GlobalError::NoBranch { name }), Some(receipts)) => {
+                if let Some((receipt, published)) = receipts.merge_of(branch) {
+                    return Ok((published, Some(receipt)));
+                }
+                let standing = tier.store().published(tier.caller()).await?;
+                let merged = receipts.merged_unheard(branch, &standing);
+                if merged.is_empty() {
+                    return Err(GlobalError::NoBranch { name }.into());
+                }
+                merged
+            }
+            (merged, _) => merged?,
+        };
         let mut receipt = None;
         if let Some(receipts) = receipts.filter(|_| !merged.is_empty()) {
             let acts = merged.iter().map(|one| receipts.merged(one, branch));

@@ -5,7 +5,7 @@
 //! holds ids, sizes and hashes, and no text of what left.
 
 use reprise_engine::Snapshot;
-use reprise_global::{Merged, Published};
+use reprise_global::{GlobalRecord, Merged, Published, Version};
 use reprise_types::{ListRequest, MemoryFilter, RecordId, limits::PAGE_MAX, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -214,6 +214,55 @@ impl Receipts {
             ..line
         };
         Act(line, sentence)
+    }
+
+    /// The receipt of the merge of a branch, with what it published, where that was the last that
+    /// happened on a branch of this name.
+    pub(super) fn merge_of(&self, branch: &str) -> Option<(RecordId, Vec<Published>)> {
+        let (receipt, _) = self.of_branch(branch).next()?;
+        let of_it = self.of_branch(branch).filter(|(of, _)| of == receipt);
+        let published = of_it.map(|(_, line)| {
+            let version = line.version.as_ref()?.parse().ok()?;
+            (line.act == "published").then_some(Published {
+                id: line.global_id,
+                version: Version(version),
+                bytes: line.bytes?,
+                unchanged: true,
+                overlaps: Vec::new(),
+            })
+        });
+        Some((*receipt, published.collect::<Option<_>>()?))
+    }
+
+    /// What was published on a branch since its last merge and is now among the author's published
+    /// things, byte for byte.
+    pub(super) fn merged_unheard(&self, branch: &str, published: &[GlobalRecord]) -> Vec<Merged> {
+        let lines = self.of_branch(branch).map(|(_, line)| line);
+        let drafted = lines.take_while(|line| line.act == "drafted");
+        let drafted: Vec<&ReceiptLine> = drafted.collect();
+        let is_it = |thing: &&GlobalRecord| {
+            let checksum = Some(&thing.checksum);
+            drafted
+                .iter()
+                .any(|line| line.checksum.as_ref() == checksum)
+        };
+        let merged = published.iter().filter(is_it).map(|thing| Merged {
+            published: Published {
+                id: thing.id,
+                version: thing.version,
+                bytes: thing.publication.bytes().len(),
+                unchanged: true,
+                overlaps: Vec::new(),
+            },
+            checksum: thing.checksum.clone(),
+        });
+        merged.collect()
+    }
+
+    fn of_branch(&self, branch: &str) -> impl Iterator<Item = &(RecordId, ReceiptLine)> {
+        let of_it =
+            move |(_, line): &&(RecordId, ReceiptLine)| line.branch.as_deref() == Some(branch);
+        self.0.iter().filter(of_it)
     }
 
     /// What of others was used, with its version.
