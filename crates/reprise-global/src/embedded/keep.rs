@@ -362,13 +362,16 @@ impl Reader {
         let tried = self.tried(caller, query.branch.as_deref())?;
         let (branch, replaced) = tried.unzip();
         let replaced = replaced.unwrap_or_default();
+        // Each thing that runs moved may take one other's place; every result is read and explained.
+        let moved = self.standings.values().filter(|one| one.boost != 0.0);
+        let reserve = moved.count().min(RESERVE);
         for shelf in caller.shelves().into_iter().chain(branch) {
             let is_branch = matches!(shelf, Shelf::Branch(..));
             for narrowed in &types {
                 let mut tags = vec![shelf_tag(&shelf)];
                 tags.extend(narrowed.clone());
                 let request = RecallRequest {
-                    top_k: query.top_k.min(TOP_K_MAX) + RESERVE + replaced.len(),
+                    top_k: query.top_k.min(TOP_K_MAX) + reserve + replaced.len(),
                     filter: MemoryFilter {
                         tags: Some(tags),
                         ..MemoryFilter::default()

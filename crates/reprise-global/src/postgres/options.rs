@@ -39,9 +39,10 @@ pub struct PostgresOptions {
     /// take longer.
     pub sight: u32,
     /// Rows of a question's words that are read to bring things forward: the rarest words come
-    /// first, and the rarest is always read. Up to as many rows of the others are read to weigh what
-    /// was brought forward.
+    /// first, and the rarest is always read. The others weigh what was brought forward.
     pub word_rows: u32,
+    /// Things that words bring forward at most; each of them is compared with the question.
+    pub worded_max: u32,
     /// How old what everybody's runs say may be.
     pub standings_age: Duration,
     /// How far everybody's runs move what is found.
@@ -75,6 +76,7 @@ impl PostgresOptions {
             exact_max: 4_096,
             sight: 160,
             word_rows: 4_000,
+            worded_max: 512,
             standings_age: Duration::from_secs(5),
             coordination: CoordinationSettings::default(),
             policies_alone: false,

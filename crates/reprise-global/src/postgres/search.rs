@@ -33,9 +33,8 @@ use crate::error::GlobalError;
 use crate::hit::RESERVE;
 use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
 
-/// Candidates by meaning, and as many by words.
-const EACH: usize = EACH_ROWS as usize;
-const EACH_ROWS: i64 = 64;
+/// Candidates by meaning.
+const NEAR: usize = 64;
 /// Terms of a question that are looked up: its rarest.
 const TERMS_MAX: usize = 32;
 /// A word that more than one in so many things hold is left out where there are others.
@@ -59,6 +58,8 @@ struct Candidate {
     head: u16,
     terms: u32,
     cosine: Option<f32>,
+    /// What the question's words say of it and their share, where the database has summed it up.
+    words: Option<(f32, f32)>,
 }
 
 impl Candidate {
@@ -68,6 +69,7 @@ impl Candidate {
             head: u16::try_from(row.try_get::<_, i16>(2)?).unwrap_or_default(),
             terms: u32::try_from(row.try_get::<_, i32>(3)?).unwrap_or_default(),
             cosine: row.try_get(4)?,
+            words: None,
         })
     }
 }
@@ -128,70 +130,66 @@ impl Asked<'_> {
     }
 
     /// What holds the question's words: the rarest bring it forward, and all of them weigh it.
-    async fn worded(&self, world: &World, weighed: &[Term<'_>]) -> Result<Vec<Key>, Failure> {
+    async fn worded(
+        &self,
+        world: &World,
+        weighed: &[Term<'_>],
+        most: usize,
+    ) -> Result<Vec<Candidate>, Failure> {
         let mut rarest: Vec<&Term<'_>> = weighed.iter().filter(|term| term.weight > 0.0).collect();
         rarest.sort_by_key(|term| term.holding);
-        let (mut rows, most) = (0_u32, self.shared.node.options.word_rows);
+        let (mut rows, rows_max) = (0_u32, self.shared.node.options.word_rows);
         let bringing = rarest.iter().take_while(|term| {
             let is_first = rows == 0;
             rows = rows.saturating_add(term.holding);
-            is_first || rows <= most
+            is_first || rows <= rows_max
         });
         let (bringing, others) = rarest.split_at(bringing.count());
         if bringing.is_empty() {
             return Ok(Vec::new());
         }
-        let parts = |terms: &[&Term<'_>]| -> (Vec<i64>, Vec<f32>) {
-            let parts = terms.iter().map(|term| (term.text.number, term.weight));
-            parts.unzip()
-        };
-        let ((tokens, weights), (more, more_weights)) = (parts(bringing), parts(others));
-        let weighed = i64::from(most) / i64::try_from(others.len().max(1)).unwrap_or(i64::MAX);
-        let weighed = weighed.max(EACH_ROWS);
-        let statement = self.prepared(&statements::words()).await?;
-        let head = world.head.max(1.0);
-        let given: [&(dyn ToSql + Sync); 8] = [
+        let (bringing, others) = (Parts::of(bringing), Parts::of(others));
+        let (head, most) = (world.head.max(1.0), i64::try_from(most).unwrap_or(i64::MAX));
+        let statement = self.prepared(&statements::words(self.at)).await?;
+        let given: [&(dyn ToSql + Sync); 12] = [
             &self.shelves,
-            &tokens,
-            &weights,
+            &self.vector,
+            &self.types,
+            &self.at,
             &head,
-            &EACH_ROWS,
-            &weighed,
-            &more,
-            &more_weights,
+            &bringing.tokens,
+            &bringing.weights,
+            &bringing.shares,
+            &most,
+            &others.tokens,
+            &others.weights,
+            &others.shares,
         ];
         let rows = self.transaction.query(&statement, &given).await?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
-    }
-
-    async fn facts(&self, ids: &[Uuid]) -> Result<Vec<Candidate>, Failure> {
-        if ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let statement = self.prepared(&statements::facts(self.at)).await?;
-        let rows = self
-            .transaction
-            .query(
-                &statement,
-                &[&self.shelves, &self.vector, &self.types, &self.at, &ids],
-            )
-            .await?;
-        rows.iter().map(Candidate::of).collect()
+        let all: f32 = weighed.iter().map(|term| term.share).sum();
+        let candidate = |row: &tokio_postgres::Row| {
+            let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
+            let share = if all > 0.0 { share / all } else { 0.0 };
+            Ok(Candidate {
+                words: Some((words, share)),
+                ..Candidate::of(row)?
+            })
+        };
+        rows.iter().map(candidate).collect()
     }
 
     /// How often each candidate holds each term.
     async fn postings(
         &self,
         terms: &[Term<'_>],
-        candidates: &[Candidate],
+        ids: &[Uuid],
     ) -> Result<HashMap<Key, HashMap<i64, f32>>, Failure> {
         let known = terms.iter().filter(|term| term.weight > 0.0);
         let tokens: Vec<i64> = known.map(|term| term.text.number).collect();
         let mut held: HashMap<Key, HashMap<i64, f32>> = HashMap::new();
-        if tokens.is_empty() || candidates.is_empty() {
+        if tokens.is_empty() || ids.is_empty() {
             return Ok(held);
         }
-        let ids: Vec<Uuid> = candidates.iter().map(|one| one.key.0).collect();
         let statement = self.prepared(&statements::postings()).await?;
         let rows = self
             .transaction
@@ -202,6 +200,16 @@ impl Asked<'_> {
             held.entry(key).or_default().insert(row.get(2), row.get(3));
         }
         Ok(held)
+    }
+
+    async fn texts(
+        &self,
+        ids: &[Uuid],
+        versions: &[i32],
+    ) -> Result<Vec<tokio_postgres::Row>, Failure> {
+        let statement = self.prepared(&statements::texts()).await?;
+        let given: [&(dyn ToSql + Sync); 3] = [&self.shelves, &ids, &versions];
+        Ok(self.transaction.query(&statement, &given).await?)
     }
 
     /// The cosine of some candidates with one of them.
@@ -228,6 +236,24 @@ struct Term<'a> {
     /// 0 for one that is left out.
     weight: f32,
     share: f32,
+}
+
+/// Terms as a statement has them.
+#[derive(Default)]
+struct Parts {
+    tokens: Vec<i64>,
+    weights: Vec<f32>,
+    shares: Vec<f32>,
+}
+
+impl Parts {
+    fn of(terms: &[&Term<'_>]) -> Self {
+        Self {
+            tokens: terms.iter().map(|term| term.text.number).collect(),
+            weights: terms.iter().map(|term| term.weight).collect(),
+            shares: terms.iter().map(|term| term.share).collect(),
+        }
+    }
 }
 
 /// What each term weighs: a word that most hold says nothing where there are others.
@@ -319,18 +345,16 @@ pub(super) async fn query(
     };
     let holding = world.holding(&transaction, &terms.terms).await?;
     let weighed = weighed(&terms, &holding, world.things);
-    let each = EACH.max(top_k + RESERVE) + replaced.len();
+    let wanted = top_k + RESERVE + replaced.len();
+    let worded_max = usize::try_from(shared.node.options.worded_max).unwrap_or(usize::MAX);
     // Both go out before the first answer is back.
-    let asking = tokio::try_join!(asked.near(&world, each), asked.worded(&world, &weighed));
-    let ((mut candidates, cosines), worded) = asking?;
-    let near: HashSet<Key> = candidates.iter().map(|one| one.key).collect();
-    let more: Vec<Uuid> = worded
-        .into_iter()
-        .filter(|key| !near.contains(key))
-        .map(|key| key.0)
-        .collect();
-    let more = asked.facts(&more).await?.into_iter();
-    candidates.extend(more.filter(|one| !near.contains(&one.key)));
+    let asking = tokio::try_join!(
+        asked.near(&world, NEAR.max(wanted)),
+        asked.worded(&world, &weighed, worded_max.max(wanted))
+    );
+    let ((near, cosines), mut candidates) = asking?;
+    let known: HashSet<Key> = candidates.iter().map(|one| one.key).collect();
+    candidates.extend(near.into_iter().filter(|one| !known.contains(&one.key)));
     candidates.retain(|one| !replaced.contains(&record_id(one.key.0)));
     // What stands on a branch in the place of a thing goes by that thing's id.
     let thing = |key: &Key| {
@@ -340,12 +364,12 @@ pub(super) async fn query(
     if vector.is_some() && candidates.iter().any(|one| one.cosine.is_none()) {
         answer.degraded.push(Degraded::UnembeddedRecords);
     }
-    let held = asked.postings(&weighed, &candidates).await?;
-    let none = HashMap::new();
-    let held = |key: &Key| held.get(key).unwrap_or(&none);
+    let unheard = |one: &&Candidate| one.words.is_none();
+    let ids = candidates.iter().filter(unheard).map(|one| one.key.0);
+    let held = asked.postings(&weighed, &ids.collect::<Vec<_>>()).await?;
     let testimonies: Vec<Testimony> = candidates
         .iter()
-        .map(|one| testimony(one, held(&one.key), &weighed, world.head))
+        .map(|one| testimony(one, held.get(&one.key), &weighed, world.head))
         .collect();
     let store = Elsewhere {
         records: world.things,
@@ -392,10 +416,8 @@ pub(super) async fn query(
         .filter_map(|(place, _)| candidates.get(*place).map(|one| one.key))
         .collect();
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = keys.into_iter().unzip();
-    let statement = asked.prepared(&statements::texts()).await?;
-    let rows = transaction
-        .query(&statement, &[&asked.shelves, &ids, &versions])
-        .await?;
+    let asking = tokio::try_join!(asked.texts(&ids, &versions), asked.postings(&weighed, &ids));
+    let (rows, held) = asking?;
     let mut records = HashMap::new();
     for row in &rows {
         let found = record(row, &standings)?;
@@ -411,7 +433,7 @@ pub(super) async fn query(
         let Some(mut record) = records.remove(&record_id(one.key.0)) else {
             continue;
         };
-        let why = why(one, held(&one.key), &weighed, score.signals.clone());
+        let why = why(one, held.get(&one.key), &weighed, score.signals.clone());
         let standing = standing(&one.key);
         record.id = thing(&one.key);
         record.quality_metrics = standing.metrics;
@@ -440,24 +462,28 @@ async fn instant(
 
 fn testimony(
     one: &Candidate,
-    held: &HashMap<i64, f32>,
+    held: Option<&HashMap<i64, f32>>,
     terms: &[Term<'_>],
     head: f32,
 ) -> Testimony {
+    let said = |(words, share)| Testimony {
+        cosine: one.cosine,
+        words,
+        share,
+        terms: one.terms,
+    };
+    if let Some(known) = one.words {
+        return said(known);
+    }
     let (mut words, mut covered, mut all) = (0.0, 0.0, 0.0);
     for term in terms {
         all += term.share;
-        if let Some(count) = held.get(&term.text.number) {
+        if let Some(count) = held.and_then(|held| held.get(&term.text.number)) {
             covered += term.share;
             words += term_score(term.weight, *count, one.head, head);
         }
     }
-    Testimony {
-        cosine: one.cosine,
-        words,
-        share: if all > 0.0 { covered / all } else { 0.0 },
-        terms: one.terms,
-    }
+    said((words, if all > 0.0 { covered / all } else { 0.0 }))
 }
 
 /// How the words' scores spread over all things, as if each word fell by itself: most hold none.
@@ -478,13 +504,13 @@ fn words_spread(terms: &[Term<'_>], things: u32, head: f32) -> Spread {
 
 fn why(
     one: &Candidate,
-    held: &HashMap<i64, f32>,
+    held: Option<&HashMap<i64, f32>>,
     terms: &[Term<'_>],
     signals: Vec<reprise_types::RankSignal>,
 ) -> Why {
     let matched = terms
         .iter()
-        .filter(|term| held.contains_key(&term.text.number));
+        .filter(|term| held.is_some_and(|held| held.contains_key(&term.text.number)));
     let matched: Vec<String> = matched.map(|term| term.text.surface.clone()).collect();
     let mut reasons = Vec::new();
     if !matched.is_empty() {
@@ -539,10 +565,7 @@ pub(super) async fn overlaps(
         return Ok(Vec::new());
     }
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = near.iter().map(|one| one.key).unzip();
-    let statement = asked.prepared(&statements::texts()).await?;
-    let rows = transaction
-        .query(&statement, &[&asked.shelves, &ids, &versions])
-        .await?;
+    let rows = asked.texts(&ids, &versions).await?;
     let mut titles = HashMap::new();
     for row in &rows {
         let found = record(row, &Arc::default())?;

@@ -17,8 +17,10 @@ use crate::caller::Caller;
 use crate::record::sha256_hex;
 
 /// A shelf of no more things is looked at anew for each question.
+const TINY: u32 = 256;
+/// A shelf of no more things has no index of its own, and no word in it is too common to look for.
 pub(super) const SMALL: u32 = 4_096;
-/// How old what is known of a larger one may be.
+/// How old what is known of one that is not tiny may be.
 const FRESH: Duration = Duration::from_mins(1);
 /// Vectors that tell how cosines spread. Where one in two hundred is about the question, twenty of
 /// these are: they make most of the deviation.
@@ -112,26 +114,29 @@ impl Shelves {
         caller: &Caller,
         asked: &[String],
     ) -> Result<World, Failure> {
-        let mut shelves = Vec::new();
-        for name in asked.iter().cloned() {
-            let known = self.known().get(&name).cloned();
-            let known = if let Some(known) = known.clone().filter(|known| known.things > SMALL) {
-                if known.at.elapsed() > FRESH && !known.is_asked.swap(true, Ordering::Relaxed) {
-                    look_later(self, node, caller, &name);
-                }
-                known
-            } else {
-                let before = known;
-                let known = Arc::new(look(transaction, &name).await?);
-                if let Some(before) = before.filter(|before| before.is_like(&known)) {
-                    // Its words are counted already.
-                    before
-                } else {
-                    self.keep(&name, Arc::clone(&known));
+        let known = |name: &String| self.known().get(name).cloned();
+        let is_small = |name: &&String| known(name).is_none_or(|known| known.things <= TINY);
+        let looked: Vec<String> = asked.iter().filter(is_small).cloned().collect();
+        let mut looked = look(transaction, &looked).await?;
+        let mut shelves = Vec::with_capacity(asked.len());
+        for name in asked {
+            let known = match (known(name), looked.remove(name)) {
+                (Some(known), None) => {
+                    let is_old = known.at.elapsed() > FRESH;
+                    if is_old && !known.is_asked.swap(true, Ordering::Relaxed) {
+                        look_later(self, node, caller, name);
+                    }
                     known
                 }
+                // Its words are counted already.
+                (Some(before), Some(now)) if before.is_like(&now) => before,
+                (_, now) => {
+                    let now = Arc::new(now.unwrap_or_default());
+                    self.keep(name, Arc::clone(&now));
+                    now
+                }
             };
-            shelves.push((name, known));
+            shelves.push((name.clone(), known));
         }
         let things = shelves.iter().map(|(_, known)| known.things).sum::<u32>();
         let terms = shelves.iter().map(|(_, k)| k.head * k.things as f32);
@@ -161,10 +166,13 @@ fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: 
         let looked = async {
             let mut client = connection(&node.pool).await?;
             let transaction = reading(&node, &mut client, &caller, "").await?;
-            look(&transaction, &shelf).await
+            look(&transaction, std::slice::from_ref(&shelf)).await
         };
         match looked.await {
-            Ok(known) => shelves.keep(&shelf, Arc::new(known)),
+            Ok(mut known) => {
+                let known = known.remove(&shelf).unwrap_or_default();
+                shelves.keep(&shelf, Arc::new(known));
+            }
             Err(error) => {
                 tracing::debug!(?error, "a shelf could not be looked at");
                 shelves.known().remove(&shelf);
@@ -173,49 +181,64 @@ fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: 
     });
 }
 
-async fn look(transaction: &Transaction<'_>, shelf: &str) -> Result<Known, Failure> {
+/// What is known of these shelves from now on; an empty one is not in the answer.
+async fn look(
+    transaction: &Transaction<'_>,
+    shelves: &[String],
+) -> Result<HashMap<String, Known>, Failure> {
+    let mut found = HashMap::new();
+    if shelves.is_empty() {
+        return Ok(found);
+    }
     let counted = transaction
         .prepare_cached(
-            "SELECT count(*), coalesce(avg(head), 0)::float4 FROM reprise_global.search \
-             WHERE shelf = $1 AND until IS NULL",
+            "SELECT shelf, count(*), avg(head)::float4 FROM reprise_global.search \
+             WHERE shelf = ANY($1) AND until IS NULL GROUP BY shelf",
         )
         .await?;
-    let row = transaction.query_one(&counted, &[&shelf]).await?;
-    let things = u32::try_from(row.get::<_, i64>(0)).unwrap_or(u32::MAX);
+    for row in transaction.query(&counted, &[&shelves]).await? {
+        let shelf: String = row.get(0);
+        let things = u32::try_from(row.get::<_, i64>(1)).unwrap_or(u32::MAX);
+        let known = Known {
+            things,
+            head: row.get(2),
+            moments: moments(transaction, &shelf, things).await?,
+            ..Known::default()
+        };
+        found.insert(shelf, known);
+    }
+    Ok(found)
+}
+
+/// How some of the vectors of a shelf lie; none of a small one.
+async fn moments(
+    transaction: &Transaction<'_>,
+    shelf: &str,
+    things: u32,
+) -> Result<Option<Moments>, Failure> {
+    if things <= SMALL {
+        return Ok(None);
+    }
     let mut sample: Vec<Vec<f32>> = Vec::new();
-    if things > SMALL {
-        // Pages by chance where the shelf fills many, else those that stand first.
-        let percent = (400.0 * SAMPLE as f64 / f64::from(things)).min(100.0);
-        for chance in [format!("TABLESAMPLE SYSTEM ({percent:.4})"), String::new()] {
-            let rows = transaction
-                .query(
-                    &format!(
-                        "SELECT embedding::real[] FROM reprise_global.search {chance} \
-                         WHERE shelf = $1 AND until IS NULL AND embedding IS NOT NULL LIMIT $2"
-                    ),
-                    &[&shelf, &SAMPLE],
-                )
-                .await?;
-            sample = rows.iter().map(|row| row.get(0)).collect();
-            if sample.len() >= ENOUGH {
-                break;
-            }
+    // Pages by chance where the shelf fills many, else those that stand first.
+    let percent = (400.0 * SAMPLE as f64 / f64::from(things)).min(100.0);
+    for chance in [format!("TABLESAMPLE SYSTEM ({percent:.4})"), String::new()] {
+        let rows = transaction
+            .query(
+                &format!(
+                    "SELECT embedding::real[] FROM reprise_global.search {chance} \
+                     WHERE shelf = $1 AND until IS NULL AND embedding IS NOT NULL LIMIT $2"
+                ),
+                &[&shelf, &SAMPLE],
+            )
+            .await?;
+        sample = rows.iter().map(|row| row.get(0)).collect();
+        if sample.len() >= ENOUGH {
+            break;
         }
     }
-    let mut moments = None;
-    if !sample.is_empty() {
-        let summed = tokio::task::spawn_blocking(move || Moments::of(&sample)).await;
-        moments = summed.ok().flatten();
-    }
-    Ok(Known {
-        things,
-        head: row.get(1),
-        moments,
-        words: Mutex::default(),
-        index: Mutex::default(),
-        at: Instant::now(),
-        is_asked: AtomicBool::new(false),
-    })
+    let summed = tokio::task::spawn_blocking(move || Moments::of(&sample)).await;
+    Ok(summed.ok().flatten())
 }
 
 impl World {
@@ -285,6 +308,21 @@ impl World {
             }
         }
         Ok(all)
+    }
+}
+
+impl Default for Known {
+    /// Of a shelf on which nothing stands.
+    fn default() -> Self {
+        Self {
+            things: 0,
+            head: 0.0,
+            moments: None,
+            words: Mutex::default(),
+            index: Mutex::default(),
+            at: Instant::now(),
+            is_asked: AtomicBool::new(false),
+        }
     }
 }
 

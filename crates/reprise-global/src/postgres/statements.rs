@@ -46,41 +46,39 @@ pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
     )
 }
 
-/// What one term says of a thing, `$4` being the mean of all heads. A number without its type would
-/// be a `numeric`, which takes as long again as all the rest.
-fn term() -> String {
+/// What terms say of a thing, `$5` being the mean of all heads, and their share of the question. A
+/// number without its type would be a `numeric`, which takes as long again as all the rest.
+fn said() -> String {
     let [saturation, slope] = term_norm();
     format!(
-        "sum(q.weight * s.count / \
-         (s.count + {saturation}::real * ({flat}::real + {slope}::real * s.head / $4::real)))",
+        "coalesce(sum(q.weight * {above}::real * s.count / \
+         (s.count + {saturation}::real * ({flat}::real + {slope}::real * s.head / $5::real))), 0) \
+         AS words, coalesce(sum(q.share), 0) AS share",
+        above = saturation + 1.0,
         flat = 1.0 - slope
     )
 }
 
-/// `$2` are the terms that bring things forward, `$3` their weights. The best `$6` of these are
-/// weighed by the terms `$7` too, whose weights are `$8`: a term that many things hold is read of
-/// those alone.
-pub(super) fn words() -> String {
-    let term = term();
+/// What the terms `$6`, with their weights `$7` and shares `$8`, bring forward: the best `$9` of it,
+/// each compared with the question and weighed by the terms `$10` too, which so many things hold
+/// that they are read of these alone.
+pub(super) fn words(at: Option<DateTime<Utc>>) -> String {
+    let said = said();
     format!(
-        "WITH found AS MATERIALIZED (SELECT s.shelf, s.id, s.version, {term} AS score \
-         FROM unnest($2::int8[], $3::real[]) AS q(token, weight) \
+        "WITH found AS MATERIALIZED (SELECT s.shelf, s.id, s.version, {said} \
+         FROM unnest($6::int8[], $7::real[], $8::real[]) AS q(token, weight, share) \
          JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
-         GROUP BY s.shelf, s.id, s.version ORDER BY score DESC LIMIT $6) \
-         SELECT f.id, f.version FROM found f CROSS JOIN LATERAL (SELECT {term} AS score \
-         FROM unnest($7::int8[], $8::real[]) AS q(token, weight) \
+         GROUP BY s.shelf, s.id, s.version ORDER BY words DESC LIMIT $9) \
+         SELECT f.id, f.version, x.head, x.terms, x.cosine, \
+         (f.words + more.words)::float4, (f.share + more.share)::float4 FROM found f \
+         CROSS JOIN LATERAL (SELECT {said} \
+         FROM unnest($10::int8[], $11::real[], $12::real[]) AS q(token, weight, share) \
          JOIN reprise_global.posting s ON s.shelf = f.shelf AND s.token = q.token \
          AND s.id = f.id AND s.version = f.version) more \
-         ORDER BY f.score + coalesce(more.score, 0) DESC LIMIT $5"
-    )
-}
-
-/// What only words brought forward, as far as the question wants it.
-pub(super) fn facts(at: Option<DateTime<Utc>>) -> String {
-    format!(
-        "SELECT s.id, s.version, s.head, s.terms, \
-         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 FROM reprise_global.search s \
-         WHERE {OPEN} AND {NARROWED} AND {} AND s.id = ANY($5)",
+         CROSS JOIN LATERAL (SELECT s.head, s.terms, \
+         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 AS cosine \
+         FROM reprise_global.search s WHERE s.shelf = f.shelf AND s.id = f.id \
+         AND s.version = f.version AND {NARROWED} AND {} OFFSET 0) x",
         live(at)
     )
 }
@@ -136,8 +134,7 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
     vec![
         ("by meaning, index", index(None)),
         ("by meaning, exact", exact(None)),
-        ("by words", words()),
-        ("facts", facts(None)),
+        ("by words", words(None)),
         ("postings", postings()),
         ("likeness", likeness()),
         ("texts", texts()),

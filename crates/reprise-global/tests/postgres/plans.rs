@@ -35,11 +35,10 @@ fn given(name: &str) -> String {
     match name {
         "by meaning, index" => format!("'public', {vector}, NULL, NULL, 64"),
         "by meaning, exact" => format!("'org:acme', {vector}, NULL, NULL, 64"),
-        "by words" => format!(
-            "{both}, ARRAY[1, 2]::int8[], ARRAY[3, 4]::real[], 20, 64, 64, ARRAY[3]::int8[], \
-             ARRAY[1]::real[]"
-        ),
-        "facts" => format!("{both}, {vector}, NULL, NULL, {ids}"),
+        "by words" => {
+            let terms = "ARRAY[1, 2]::int8[], ARRAY[3, 4]::real[], ARRAY[3, 4]::real[]";
+            format!("{both}, {vector}, NULL, NULL, 20, {terms}, 512, {terms}")
+        }
         "postings" => format!("{both}, ARRAY[1, 2]::int8[], {ids}"),
         "likeness" => format!("{both}, {ids}, {id}, 1"),
         "texts" => format!("{both}, {ids}, ARRAY[1]"),

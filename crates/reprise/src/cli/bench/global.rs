@@ -25,6 +25,8 @@ use crate::cli::{Context, runtime};
 use crate::exit::Exit;
 
 const QUERIES: usize = 200;
+/// Results asked for, of either tier.
+const TOP: usize = 10;
 /// The topics of the corpus.
 const TOPICS: u64 = 200;
 /// Organisations, each with its part of the rows in thousandths; together all of them.
@@ -127,7 +129,7 @@ async fn measured(context: &Context, arguments: &BenchGlobalArguments) -> anyhow
         };
         let tier = GlobalTier::new(Arc::new(remote_at(&url)), bob.clone(), options);
         let beside = async |text: &str| -> anyhow::Result<Vec<String>> {
-            let request = RecallRequest::new(text);
+            let request = request(text);
             let local = async { anyhow::Ok(own_recall(&own, text)) };
             let recall = tier.beside(&request, local).await?;
             anyhow::ensure!(!recall.degraded.is_empty(), "it answered");
@@ -177,6 +179,7 @@ async fn database(
         PostgresOptions::new(url, DIMENSIONS, space, vectors(), Arc::new(SystemClock));
     options.patience = Duration::from_secs(30);
     options.sight = sight;
+    options.word_rows = arguments.word_rows;
     let store = PostgresStore::open(options.clone()).await?;
     let mut new = 0;
     let began = Instant::now();
@@ -197,7 +200,8 @@ async fn database(
             timed(questions, async |text| asked(&store, &reader, text).await).await?;
         let (compared, truth) =
             timed(questions, async |text| asked(&exact, &reader, text).await).await?;
-        let more = json!({ "records": records, "sight": sight, "thousandths": part,
+        let more = json!({ "records": records, "sight": sight, "word_rows": arguments.word_rows,
+            "thousandths": part,
             "recall_at_10": share(&truth, &found),
             "exact_ms_p50": percentile(&compared, 0.5), "imported_a_second": import,
             "index_built_seconds": built });
@@ -211,11 +215,13 @@ async fn database(
     crossing(context, options, questions, records).await
 }
 
-/// The same store, comparing every vector and reading every word.
+/// The same store, comparing every vector, and everything that holds a word of the question.
 fn compares_all(options: PostgresOptions) -> PostgresOptions {
     PostgresOptions {
         exact_max: u32::MAX,
         word_rows: u32::MAX,
+        worded_max: u32::MAX,
+        question_time: Duration::from_mins(1),
         ..options
     }
 }
@@ -229,18 +235,26 @@ async fn crossing(
 ) -> anyhow::Result<()> {
     options.exact_max = 1;
     let indexed = PostgresStore::open(options.clone()).await?;
-    let exact = PostgresStore::open(compares_all(options)).await?;
+    let exact = PostgresStore::open(PostgresOptions {
+        exact_max: u32::MAX,
+        ..options.clone()
+    });
+    let (exact, all) = (
+        exact.await?,
+        PostgresStore::open(compares_all(options)).await?,
+    );
     for size in SHELVES.into_iter().filter(|size| *size <= records) {
         let org = format!("shelf{size}");
         let author = caller("ann", Some(&org))?;
-        let all = things(&org, size, AccessPolicy::Org);
-        exact.import(&author, all).await?;
+        let things = things(&org, size, AccessPolicy::Org);
+        exact.import(&author, things).await?;
         indexed.maintain().await?;
         let reader = caller("bob", Some(&org))?;
         let (walked, found) =
             timed(questions, async |text| asked(&indexed, &reader, text).await).await?;
-        let (compared, truth) =
+        let (compared, _) =
             timed(questions, async |text| asked(&exact, &reader, text).await).await?;
+        let (_, truth) = timed(questions, async |text| asked(&all, &reader, text).await).await?;
         let more = json!({ "things": size, "exact_ms_p50": percentile(&compared, 0.5),
             "recall_at_10": share(&truth, &found) });
         say(context, &format!("index, shelf of {size}"), &walked, more)?;
@@ -248,8 +262,16 @@ async fn crossing(
     Ok(())
 }
 
+/// As many results as are asked of the published things.
+fn request(text: &str) -> RecallRequest {
+    RecallRequest {
+        top_k: TOP,
+        ..RecallRequest::new(text)
+    }
+}
+
 fn own_recall(own: &Snapshot, text: &str) -> reprise_types::Recall {
-    let request = RecallRequest::new(text);
+    let request = request(text);
     let made = vectors()(text);
     let vector = made.as_ref().map(Embedding::parts);
     own.recall(&request, vector, RecallId::from_u128(1), &Unlearned)
@@ -266,7 +288,7 @@ async fn asked(
     caller: &Caller,
     text: &str,
 ) -> anyhow::Result<Vec<String>> {
-    let answer = store.query(caller, &GlobalQuery::new(text, 10)).await?;
+    let answer = store.query(caller, &GlobalQuery::new(text, TOP)).await?;
     let hits = answer.hits.iter();
     Ok(hits.map(|hit| hit.record.id.to_string()).collect())
 }
