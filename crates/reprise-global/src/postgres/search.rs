@@ -98,24 +98,30 @@ impl Asked<'_> {
         let limit = i64::try_from(most).unwrap_or(i64::MAX);
         let (mut found, mut cosines) = (Vec::new(), Cosines::default());
         for shelf in &self.shelves {
-            let moments = world
-                .walked(shelf, &self.shared.node, self.transaction)
-                .await?;
-            let statement = match moments {
-                Some(_) => statements::index(self.at),
-                None => statements::exact(self.at),
+            let known = world.known(shelf);
+            let is_walked = match known {
+                Some(known) => {
+                    let (node, transaction) = (&self.shared.node, self.transaction);
+                    known.is_walked(shelf, node, transaction).await?
+                }
+                None => false,
+            };
+            let statement = if is_walked {
+                statements::index(self.at)
+            } else {
+                statements::exact(self.at)
             };
             let statement = self.prepared(&statement).await?;
             let given: [&(dyn ToSql + Sync); 5] = [shelf, &vector, &self.types, &self.at, &limit];
             let rows = self.transaction.query(&statement, &given).await?;
-            match (moments, rows.first()) {
-                (Some(known), _) => known.spread(vector, &mut cosines),
-                (None, Some(row)) => cosines.of_all(
+            // Of a large shelf by its sample, whether it is walked or not: one question, one score.
+            let is_known = known.is_some_and(|known| known.spread(vector, &mut cosines));
+            if !is_known && let Some(row) = rows.first() {
+                cosines.of_all(
                     row.try_get(5)?,
                     row.try_get(6)?,
                     u32::try_from(row.try_get::<_, i64>(7)?).unwrap_or(u32::MAX),
-                ),
-                (None, None) => {}
+                );
             }
             for row in &rows {
                 found.push(Candidate::of(row)?);

@@ -220,9 +220,11 @@ async fn moments(
         return Ok(None);
     }
     let mut sample: Vec<Vec<f32>> = Vec::new();
-    // Pages by chance where the shelf fills many, else those that stand first.
-    let percent = (400.0 * SAMPLE as f64 / f64::from(things)).min(100.0);
-    for chance in [format!("TABLESAMPLE SYSTEM ({percent:.4})"), String::new()] {
+    // Pages by chance where the shelf fills many, else those that stand first. Every node takes the
+    // same, and gives the same scores.
+    let percent = (110.0 * SAMPLE as f64 / f64::from(things)).min(100.0);
+    let chance = format!("TABLESAMPLE SYSTEM ({percent:.4}) REPEATABLE (1)");
+    for chance in [chance, String::new()] {
         let rows = transaction
             .query(
                 &format!(
@@ -242,30 +244,15 @@ async fn moments(
 }
 
 impl World {
-    /// Whether anything stands on a shelf.
-    pub(super) fn holds(&self, shelf: &str) -> bool {
+    /// What is known of a shelf that the question reads.
+    pub(super) fn known(&self, shelf: &str) -> Option<&Known> {
         let known = self.shelves.iter().find(|(name, _)| name == shelf);
-        known.is_none_or(|(_, known)| known.things > 0)
+        known.map(|(_, known)| &**known)
     }
 
-    /// What is known of a shelf whose index of vectors is to be walked; `None` where all of them
-    /// are compared.
-    pub(super) async fn walked(
-        &self,
-        shelf: &str,
-        node: &Node,
-        transaction: &Transaction<'_>,
-    ) -> Result<Option<&Known>, Failure> {
-        let known = self.shelves.iter().find(|(name, _)| name == shelf);
-        let Some((_, known)) = known else {
-            return Ok(None);
-        };
-        let is_large = known.things > node.options.exact_max.max(SMALL);
-        if !is_large || known.moments.is_none() {
-            return Ok(None);
-        }
-        let is_indexed = known.is_indexed(shelf, transaction).await?;
-        Ok(is_indexed.then_some(&**known))
+    /// Whether anything stands on a shelf.
+    pub(super) fn holds(&self, shelf: &str) -> bool {
+        self.known(shelf).is_none_or(|known| known.things > 0)
     }
 
     /// How many things hold each term.
@@ -333,6 +320,20 @@ impl Known {
         is_same && self.at.elapsed() < FRESH
     }
 
+    /// Whether its index of vectors is to be walked, and not all of them compared.
+    pub(super) async fn is_walked(
+        &self,
+        shelf: &str,
+        node: &Node,
+        transaction: &Transaction<'_>,
+    ) -> Result<bool, Failure> {
+        let is_large = self.things > node.options.exact_max.max(SMALL);
+        if !is_large || self.moments.is_none() {
+            return Ok(false);
+        }
+        self.is_indexed(shelf, transaction).await
+    }
+
     async fn is_indexed(
         &self,
         shelf: &str,
@@ -352,11 +353,12 @@ impl Known {
         Ok(sound)
     }
 
-    /// Adds how cosines with a vector spread over this shelf.
-    pub(super) fn spread(&self, vector: &[f32], into: &mut Cosines) {
-        if let Some(moments) = &self.moments {
-            into.sampled(moments, vector, self.things);
-        }
+    /// Adds how cosines with a vector spread over this shelf, and says whether that is known.
+    pub(super) fn spread(&self, vector: &[f32], into: &mut Cosines) -> bool {
+        let moments = self.moments.as_ref();
+        moments
+            .map(|moments| into.sampled(moments, vector, self.things))
+            .is_some()
     }
 
     fn words(&self) -> std::sync::MutexGuard<'_, HashMap<i64, u32>> {

@@ -1,6 +1,8 @@
 //! What the database does for a question: no table is read whole, and every plan begins at the
 //! shelf.
 
+use std::collections::HashMap;
+
 use reprise_global::conformance::{DIMENSIONS, document, member, user};
 use reprise_global::{AccessPolicy, GlobalQuery, GlobalStore, PostgresStore, Publication};
 use reprise_tests::Seeded;
@@ -152,14 +154,21 @@ async fn the_index_finds_what_every_comparison_finds_for_large_and_small_tenants
         let (mut same, mut all) = (0, 0);
         for number in 0..40 {
             let query = GlobalQuery::new(format!("question {number}"), 10);
-            let ids = async |store: &PostgresStore| {
+            let hits = async |store: &PostgresStore| {
                 let hits = store.query(&caller, &query).await.unwrap().hits;
-                hits.iter().map(|hit| hit.record.id).collect::<Vec<_>>()
+                hits.iter().map(|hit| (hit.record.id, hit.score)).collect()
             };
-            let (truth, found) = (ids(&exact).await, ids(&indexed).await);
+            let truth: HashMap<_, f32> = hits(&exact).await;
+            let found: HashMap<_, f32> = hits(&indexed).await;
             assert_eq!(truth.len(), 10);
             all += truth.len();
-            same += truth.iter().filter(|id| found.contains(id)).count();
+            for (id, score) in &found {
+                let Some(true_score) = truth.get(id) else {
+                    continue;
+                };
+                same += 1;
+                assert!((score - true_score).abs() < 1e-3, "{score} {true_score}");
+            }
         }
         let share = same as f64 / all as f64;
         assert!(share >= 0.95, "{:?}: {share}", caller.org);
