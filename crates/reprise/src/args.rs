@@ -484,7 +484,7 @@ pub(crate) struct BenchGlobalArguments {
     #[arg(long, value_name = "N", default_value_t = 160)]
     pub(crate) sight: u32,
     /// How many rows of a question's words the database reads
-    #[arg(long, value_name = "N", default_value_t = 4_000)]
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
     pub(crate) word_rows: u32,
     /// An empty PostgreSQL database with pgvector to measure too
     #[arg(long, value_name = "URL", env = crate::env::DATABASE_URL, hide_env_values = true)]

@@ -75,7 +75,7 @@ impl PostgresOptions {
             change_time: Duration::from_secs(20),
             exact_max: 4_096,
             sight: 160,
-            word_rows: 4_000,
+            word_rows: 2_000,
             worded_max: 512,
             standings_age: Duration::from_secs(5),
             coordination: CoordinationSettings::default(),

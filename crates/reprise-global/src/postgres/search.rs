@@ -35,6 +35,8 @@ use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overla
 
 /// Candidates by meaning.
 const NEAR: usize = 64;
+/// Look-ups of frequent words among what rarer ones brought forward.
+const LOOKUPS: usize = 1_024;
 /// Terms of a question that are looked up: its rarest.
 const TERMS_MAX: usize = 32;
 /// A word that more than one in so many things hold is left out where there are others.
@@ -44,11 +46,12 @@ const COMMON_SHARE: u32 = 8;
 type Key = (Uuid, i32);
 
 /// How the index is walked: in the order of distance, on until enough is found. The policies make
-/// the planner believe that few rows of a shelf are open, and that sorting them is cheaper.
+/// the planner believe that few rows of a shelf are open, and that sorting them is cheaper. A plan is
+/// made once for a connection: to make it takes as long as to run it.
 fn walked(sight: u32) -> String {
     format!(
         "SET LOCAL hnsw.ef_search = {sight}; SET LOCAL hnsw.iterative_scan = strict_order; \
-         SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL enable_sort = off;"
+         SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_sort = off;"
     )
 }
 
@@ -107,7 +110,7 @@ impl Asked<'_> {
                 None => false,
             };
             let statement = if is_walked {
-                statements::index(self.at)
+                statements::index(shelf, self.at)
             } else {
                 statements::exact(self.at)
             };
@@ -154,6 +157,10 @@ impl Asked<'_> {
         if bringing.is_empty() {
             return Ok(Vec::new());
         }
+        let most = match others.len() {
+            0 => most,
+            others => most.min((LOOKUPS / others).max(NEAR)),
+        };
         let (bringing, others) = (Parts::of(bringing), Parts::of(others));
         let (head, most) = (world.head.max(1.0), i64::try_from(most).unwrap_or(i64::MAX));
         let statement = self.prepared(&statements::words(self.at)).await?;

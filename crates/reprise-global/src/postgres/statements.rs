@@ -3,6 +3,8 @@
 use chrono::{DateTime, Utc};
 use reprise_engine::term_norm;
 
+use super::connect::literal;
+
 /// The columns of [`super::read::record`].
 const COLUMNS: &str = "t.shelf, t.id, t.version, t.author, t.publication, t.checksum, t.since";
 /// The shelves open to the caller, and the one on which a thing of his own stands.
@@ -24,12 +26,14 @@ fn live(at: Option<DateTime<Utc>>) -> &'static str {
 /// One shelf at a time: its index of vectors is its own, and so is its place in a cluster.
 const ON: &str = "/*open*/(s.shelf = $1)";
 
-pub(super) fn index(at: Option<DateTime<Utc>>) -> String {
+/// Written out, the shelf is known to have an index whatever plan is kept of the statement.
+pub(super) fn index(shelf: &str, at: Option<DateTime<Utc>>) -> String {
     format!(
         "SELECT s.id, s.version, s.head, s.terms, \
          (1 - (s.embedding <=> $2::real[]::halfvec))::float4 \
-         FROM reprise_global.search s WHERE {ON} AND {NARROWED} AND {} \
+         FROM reprise_global.search s WHERE {ON} AND s.shelf = {} AND {NARROWED} AND {} \
          ORDER BY s.embedding <=> $2::real[]::halfvec LIMIT $5",
+        literal(shelf),
         live(at)
     )
 }
@@ -132,7 +136,7 @@ pub(super) fn published() -> String {
 
 pub(super) fn all() -> Vec<(&'static str, String)> {
     vec![
-        ("by meaning, index", index(None)),
+        ("by meaning, index", index("public", None)),
         ("by meaning, exact", exact(None)),
         ("by words", words(None)),
         ("postings", postings()),
