@@ -389,7 +389,9 @@ pub async fn what_helps_many_rises_for_everyone(store: &dyn GlobalStore) {
     assert!(first.sona_score > first.score && first.sona_score <= first.score + 0.15 + 1e-6);
     assert!(first.why.learning.is_some());
     assert_eq!(first.record.quality_metrics.usage_count, 40);
-    assert!(first.record.quality_metrics.quality() > 0.7);
+    let metrics = &first.record.quality_metrics;
+    assert!(metrics.quality() > 0.7 && metrics.avg_trajectory_score > 0.9);
+    assert!(metrics.user_rating > Some(0.9), "{metrics:?}");
     let second = hits.last().unwrap();
     assert!(second.sona_score < second.score);
 }

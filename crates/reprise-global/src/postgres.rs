@@ -5,6 +5,7 @@
 //! shelves alone, and policies of the tables hold them to it once more (ADR 0021).
 
 mod branches;
+mod candidates;
 mod connect;
 mod drafts;
 mod moments;
@@ -18,6 +19,7 @@ mod search;
 mod shared;
 mod shelves;
 mod statements;
+mod terms;
 mod voices;
 
 use std::sync::Arc;

@@ -362,7 +362,7 @@ impl Reader {
         let tried = self.tried(caller, query.branch.as_deref())?;
         let (branch, replaced) = tried.unzip();
         let replaced = replaced.unwrap_or_default();
-        // Each thing that runs moved may take one other's place; every result is read and explained.
+        // Each thing that runs moved may take another's place; every result is read and explained.
         let moved = self.standings.values().filter(|one| one.boost != 0.0);
         let reserve = moved.count().min(RESERVE);
         for shelf in caller.shelves().into_iter().chain(branch) {

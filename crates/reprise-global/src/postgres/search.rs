@@ -4,304 +4,37 @@
 //! Of a shelf of up to `exact_max` things every vector is compared; of a larger one its own index
 //! is walked.
 
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
-use reprise_engine::{
-    Elsewhere, Spread, Testimony, TextTerm, TextTerms, term_score, term_share, term_weight,
-    text_terms,
-};
+use reprise_engine::{Elsewhere, Testimony, term_score, text_terms};
 use reprise_types::limits::TOP_K_MAX;
 use reprise_types::{Degraded, RecordId, Why};
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::candidates::{Asked, Candidate, Key, NEAR};
 use super::connect::{Failure, connection};
 use super::drafts;
-use super::moments::Cosines;
 use super::node::{reading, record_id, shelf_names};
 use super::read::record;
 use super::shared::Shared;
-use super::shelves::{SMALL, World};
-use super::statements;
+use super::terms::{Term, weighed, words_spread};
 use crate::caller::Caller;
 use crate::coordination::Standing;
 use crate::error::GlobalError;
 use crate::hit::RESERVE;
 use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap};
 
-/// Candidates by meaning.
-const NEAR: usize = 64;
-/// Look-ups of frequent words among what rarer ones brought forward.
-const LOOKUPS: usize = 1_024;
-/// Terms of a question that are looked up: its rarest.
-const TERMS_MAX: usize = 32;
-/// A word that more than one in so many things hold is left out where there are others.
-const COMMON_SHARE: u32 = 8;
-
-/// Which version of which thing.
-type Key = (Uuid, i32);
-
 /// How the index is walked: in the order of distance, on until enough is found. The policies make
-/// the planner believe that few rows of a shelf are open, and that sorting them is cheaper. A plan is
-/// made once for a connection: to make it takes as long as to run it.
+/// the planner believe that few rows of a shelf are open, and that sorting them is cheaper. A plan
+/// is made once for a connection: to make it takes as long as to run it.
 fn walked(sight: u32) -> String {
     format!(
         "SET LOCAL hnsw.ef_search = {sight}; SET LOCAL hnsw.iterative_scan = strict_order; \
          SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL enable_sort = off;"
     )
-}
-
-#[derive(Debug, Clone)]
-struct Candidate {
-    key: Key,
-    head: u16,
-    terms: u32,
-    cosine: Option<f32>,
-    /// What the question's words say of it and their share, where the database has summed it up.
-    words: Option<(f32, f32)>,
-}
-
-impl Candidate {
-    fn of(row: &tokio_postgres::Row) -> Result<Self, Failure> {
-        Ok(Self {
-            key: (row.try_get(0)?, row.try_get(1)?),
-            head: u16::try_from(row.try_get::<_, i16>(2)?).unwrap_or_default(),
-            terms: u32::try_from(row.try_get::<_, i32>(3)?).unwrap_or_default(),
-            cosine: row.try_get(4)?,
-            words: None,
-        })
-    }
-}
-
-/// A question as every statement has it.
-struct Asked<'a> {
-    shared: &'a Shared,
-    transaction: &'a Transaction<'a>,
-    shelves: Vec<String>,
-    types: Option<Vec<&'static str>>,
-    at: Option<DateTime<Utc>>,
-    vector: Option<&'a [f32]>,
-}
-
-impl Asked<'_> {
-    async fn prepared(&self, statement: &str) -> Result<tokio_postgres::Statement, Failure> {
-        let statement = self.shared.node.sql(statement);
-        Ok(self.transaction.prepare_cached(&statement).await?)
-    }
-
-    /// The nearest by meaning, and how all cosines spread.
-    async fn near(&self, world: &World, most: usize) -> Result<(Vec<Candidate>, Spread), Failure> {
-        let Some(vector) = self.vector else {
-            return Ok((Vec::new(), Spread::default()));
-        };
-        let limit = i64::try_from(most).unwrap_or(i64::MAX);
-        let (mut found, mut cosines) = (Vec::new(), Cosines::default());
-        for shelf in &self.shelves {
-            let known = world.known(shelf);
-            let is_walked = match known {
-                Some(known) => {
-                    let (node, transaction) = (&self.shared.node, self.transaction);
-                    known.is_walked(shelf, node, transaction).await?
-                }
-                None => false,
-            };
-            let statement = if is_walked {
-                statements::index(shelf, self.at)
-            } else {
-                statements::exact(self.at)
-            };
-            let statement = self.prepared(&statement).await?;
-            let given: [&(dyn ToSql + Sync); 5] = [shelf, &vector, &self.types, &self.at, &limit];
-            let rows = self.transaction.query(&statement, &given).await?;
-            // Of a large shelf by its sample, whether it is walked or not: one question, one score.
-            let is_known = known.is_some_and(|known| known.spread(vector, &mut cosines));
-            if !is_known && let Some(row) = rows.first() {
-                cosines.of_all(
-                    row.try_get(5)?,
-                    row.try_get(6)?,
-                    u32::try_from(row.try_get::<_, i64>(7)?).unwrap_or(u32::MAX),
-                );
-            }
-            for row in &rows {
-                found.push(Candidate::of(row)?);
-            }
-        }
-        found.sort_by(|a, b| b.cosine.partial_cmp(&a.cosine).unwrap_or(Ordering::Equal));
-        // Where policies alone hold, each statement reads every open shelf.
-        let mut seen = HashSet::new();
-        found.retain(|one| seen.insert(one.key));
-        found.truncate(most);
-        Ok((found, cosines.spread()))
-    }
-
-    /// What holds the question's words: the rarest bring it forward, and all of them weigh it.
-    async fn worded(
-        &self,
-        world: &World,
-        weighed: &[Term<'_>],
-        most: usize,
-    ) -> Result<Vec<Candidate>, Failure> {
-        let mut rarest: Vec<&Term<'_>> = weighed.iter().filter(|term| term.weight > 0.0).collect();
-        rarest.sort_by_key(|term| term.holding);
-        let (mut rows, rows_max) = (0_u32, self.shared.node.options.word_rows);
-        let bringing = rarest.iter().take_while(|term| {
-            let is_first = rows == 0;
-            rows = rows.saturating_add(term.holding);
-            is_first || rows <= rows_max
-        });
-        let (bringing, others) = rarest.split_at(bringing.count());
-        if bringing.is_empty() {
-            return Ok(Vec::new());
-        }
-        let most = match others.len() {
-            0 => most,
-            others => most.min((LOOKUPS / others).max(NEAR)),
-        };
-        let (bringing, others) = (Parts::of(bringing), Parts::of(others));
-        let (head, most) = (world.head.max(1.0), i64::try_from(most).unwrap_or(i64::MAX));
-        let statement = self.prepared(&statements::words(self.at)).await?;
-        let given: [&(dyn ToSql + Sync); 12] = [
-            &self.shelves,
-            &self.vector,
-            &self.types,
-            &self.at,
-            &head,
-            &bringing.tokens,
-            &bringing.weights,
-            &bringing.shares,
-            &most,
-            &others.tokens,
-            &others.weights,
-            &others.shares,
-        ];
-        let rows = self.transaction.query(&statement, &given).await?;
-        let all: f32 = weighed.iter().map(|term| term.share).sum();
-        let candidate = |row: &tokio_postgres::Row| {
-            let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
-            let share = if all > 0.0 { share / all } else { 0.0 };
-            Ok(Candidate {
-                words: Some((words, share)),
-                ..Candidate::of(row)?
-            })
-        };
-        rows.iter().map(candidate).collect()
-    }
-
-    /// How often each candidate holds each term.
-    async fn postings(
-        &self,
-        terms: &[Term<'_>],
-        ids: &[Uuid],
-    ) -> Result<HashMap<Key, HashMap<i64, f32>>, Failure> {
-        let known = terms.iter().filter(|term| term.weight > 0.0);
-        let tokens: Vec<i64> = known.map(|term| term.text.number).collect();
-        let mut held: HashMap<Key, HashMap<i64, f32>> = HashMap::new();
-        if tokens.is_empty() || ids.is_empty() {
-            return Ok(held);
-        }
-        let statement = self.prepared(&statements::postings()).await?;
-        let rows = self
-            .transaction
-            .query(&statement, &[&self.shelves, &tokens, &ids])
-            .await?;
-        for row in rows {
-            let key = (row.get(0), row.get(1));
-            held.entry(key).or_default().insert(row.get(2), row.get(3));
-        }
-        Ok(held)
-    }
-
-    async fn texts(
-        &self,
-        ids: &[Uuid],
-        versions: &[i32],
-    ) -> Result<Vec<tokio_postgres::Row>, Failure> {
-        let statement = self.prepared(&statements::texts()).await?;
-        let given: [&(dyn ToSql + Sync); 3] = [&self.shelves, &ids, &versions];
-        Ok(self.transaction.query(&statement, &given).await?)
-    }
-
-    /// The cosine of some candidates with one of them.
-    async fn likeness(&self, ids: &[Uuid], best: Key) -> Result<HashMap<Key, f32>, Failure> {
-        let statement = self.prepared(&statements::likeness()).await?;
-        let rows = self
-            .transaction
-            .query(&statement, &[&self.shelves, &ids, &best.0, &best.1])
-            .await?;
-        let mut likeness = HashMap::new();
-        for row in rows {
-            if let Some(cosine) = row.get::<_, Option<f32>>(2) {
-                likeness.insert((row.get(0), row.get(1)), cosine);
-            }
-        }
-        Ok(likeness)
-    }
-}
-
-/// A question's term with what it weighs here.
-struct Term<'a> {
-    text: &'a TextTerm,
-    holding: u32,
-    /// 0 for one that is left out.
-    weight: f32,
-    share: f32,
-}
-
-/// Terms as a statement has them.
-#[derive(Default)]
-struct Parts {
-    tokens: Vec<i64>,
-    weights: Vec<f32>,
-    shares: Vec<f32>,
-}
-
-impl Parts {
-    fn of(terms: &[&Term<'_>]) -> Self {
-        Self {
-            tokens: terms.iter().map(|term| term.text.number).collect(),
-            weights: terms.iter().map(|term| term.weight).collect(),
-            shares: terms.iter().map(|term| term.share).collect(),
-        }
-    }
-}
-
-/// What each term weighs: a word that most hold says nothing where there are others.
-fn weighed<'a>(terms: &'a TextTerms, holding: &[u32], things: u32) -> Vec<Term<'a>> {
-    let most = if things <= SMALL {
-        u32::MAX
-    } else {
-        things / COMMON_SHARE
-    };
-    let some_are_rare = holding.iter().any(|count| *count <= most);
-    let mut all: Vec<Term<'_>> = terms
-        .terms
-        .iter()
-        .zip(holding)
-        .map(|(term, holding)| {
-            let is_common = some_are_rare && *holding > most;
-            Term {
-                text: term,
-                holding: *holding,
-                weight: if is_common {
-                    0.0
-                } else {
-                    term_weight(things, *holding)
-                },
-                share: if is_common {
-                    0.0
-                } else {
-                    term_share(things, *holding)
-                },
-            }
-        })
-        .collect();
-    all.sort_by(|a, b| b.share.total_cmp(&a.share));
-    all.truncate(TERMS_MAX);
-    all
 }
 
 #[expect(
@@ -497,22 +230,6 @@ fn testimony(
         }
     }
     said((words, if all > 0.0 { covered / all } else { 0.0 }))
-}
-
-/// How the words' scores spread over all things, as if each word fell by itself: most hold none.
-fn words_spread(terms: &[Term<'_>], things: u32, head: f32) -> Spread {
-    let (mut mean, mut variance) = (0.0_f32, 0.0_f32);
-    for term in terms {
-        let share = term.holding as f32 / things.max(1) as f32;
-        let once = term_score(term.weight, 1.0, head as u16, head);
-        mean += share * once;
-        variance += share * (1.0 - share).max(0.0) * once * once;
-    }
-    Spread {
-        mean,
-        deviation: variance.sqrt(),
-        count: things,
-    }
 }
 
 fn why(

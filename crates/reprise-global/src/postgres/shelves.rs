@@ -95,7 +95,7 @@ impl Shelves {
         used.remove(shelf);
     }
 
-    fn keep(&self, shelf: &str, known: Arc<Known>) {
+    fn keep(&self, shelf: &str, known: Known) -> Arc<Known> {
         if known.things > SMALL {
             self.using(shelf);
         }
@@ -103,7 +103,9 @@ impl Shelves {
         if all.len() >= SHELVES_MAX {
             all.clear();
         }
-        all.insert(shelf.to_owned(), known);
+        let known = Arc::new(known);
+        all.insert(shelf.to_owned(), Arc::clone(&known));
+        known
     }
 
     /// What is known of the shelves that a question of this caller reads.
@@ -114,26 +116,31 @@ impl Shelves {
         caller: &Caller,
         asked: &[String],
     ) -> Result<World, Failure> {
-        let known = |name: &String| self.known().get(name).cloned();
-        let is_small = |name: &&String| known(name).is_none_or(|known| known.things <= TINY);
-        let looked: Vec<String> = asked.iter().filter(is_small).cloned().collect();
-        let mut looked = look(transaction, &looked).await?;
+        let before = |name: &String| self.known().get(name).cloned();
+        let is_large = |known: &Arc<Known>| known.things > TINY;
+        let large: Vec<Option<Arc<Known>>> = asked
+            .iter()
+            .map(|name| before(name).filter(is_large))
+            .collect();
+        let small = asked
+            .iter()
+            .zip(&large)
+            .filter(|(_, known)| known.is_none());
+        let small: Vec<String> = small.map(|(name, _)| name.clone()).collect();
+        let mut looked = look(transaction, &small).await?;
         let mut shelves = Vec::with_capacity(asked.len());
-        for name in asked {
-            let known = match (known(name), looked.remove(name)) {
-                (Some(known), None) => {
-                    let is_old = known.at.elapsed() > FRESH;
-                    if is_old && !known.is_asked.swap(true, Ordering::Relaxed) {
-                        look_later(self, node, caller, name);
-                    }
-                    known
+        for (name, known) in asked.iter().zip(large) {
+            let known = if let Some(known) = known {
+                if known.at.elapsed() > FRESH && !known.is_asked.swap(true, Ordering::Relaxed) {
+                    look_later(self, node, caller, name);
                 }
+                known
+            } else {
+                let now = looked.remove(name).unwrap_or_default();
                 // Its words are counted already.
-                (Some(before), Some(now)) if before.is_like(&now) => before,
-                (_, now) => {
-                    let now = Arc::new(now.unwrap_or_default());
-                    self.keep(name, Arc::clone(&now));
-                    now
+                match before(name).filter(|before| before.is_like(&now)) {
+                    Some(before) => before,
+                    None => self.keep(name, now),
                 }
             };
             shelves.push((name.clone(), known));
@@ -171,7 +178,7 @@ fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: 
         match looked.await {
             Ok(mut known) => {
                 let known = known.remove(&shelf).unwrap_or_default();
-                shelves.keep(&shelf, Arc::new(known));
+                shelves.keep(&shelf, known);
             }
             Err(error) => {
                 tracing::debug!(?error, "a shelf could not be looked at");

@@ -50,35 +50,35 @@ pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
     )
 }
 
-/// What terms say of a thing, `$5` being the mean of all heads, and their share of the question. A
-/// number without its type would be a `numeric`, which takes as long again as all the rest.
+/// What a term says of a thing, `$5` being the mean of all heads. A number without its type would be
+/// a `numeric`, which takes as long again as all the rest.
 fn said() -> String {
     let [saturation, slope] = term_norm();
     format!(
-        "coalesce(sum(q.weight * {above}::real * s.count / \
-         (s.count + {saturation}::real * ({flat}::real + {slope}::real * s.head / $5::real))), 0) \
-         AS words, coalesce(sum(q.share), 0) AS share",
+        "q.weight * {above}::real * s.count / \
+         (s.count + {saturation}::real * ({flat}::real + {slope}::real * s.head / $5::real))",
         above = saturation + 1.0,
         flat = 1.0 - slope
     )
 }
 
-/// What the terms `$6`, with their weights `$7` and shares `$8`, bring forward: the best `$9` of it,
+/// What the terms `$6`, with weights `$7` and shares `$8`, bring forward: the best `$9` of it,
 /// each compared with the question and weighed by the terms `$10` too, which so many things hold
-/// that they are read of these alone.
+/// that they are read of these alone: all of them at once, as they stand beside each other.
 pub(super) fn words(at: Option<DateTime<Utc>>) -> String {
     let said = said();
     format!(
-        "WITH found AS MATERIALIZED (SELECT s.shelf, s.id, s.version, {said} \
+        "WITH found AS MATERIALIZED (SELECT s.shelf, s.id, s.version, \
+         sum({said}) AS words, sum(q.share) AS share \
          FROM unnest($6::int8[], $7::real[], $8::real[]) AS q(token, weight, share) \
          JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
          GROUP BY s.shelf, s.id, s.version ORDER BY words DESC LIMIT $9) \
-         SELECT f.id, f.version, x.head, x.terms, x.cosine, \
-         (f.words + more.words)::float4, (f.share + more.share)::float4 FROM found f \
-         CROSS JOIN LATERAL (SELECT {said} \
+         SELECT f.id, f.version, x.head, x.terms, x.cosine, f.words::float4, f.share::float4 \
+         FROM (SELECT shelf, id, version, sum(words) AS words, sum(share) AS share \
+         FROM (SELECT * FROM found UNION ALL SELECT s.shelf, s.id, s.version, {said}, q.share \
          FROM unnest($10::int8[], $11::real[], $12::real[]) AS q(token, weight, share) \
-         JOIN reprise_global.posting s ON s.shelf = f.shelf AND s.token = q.token \
-         AND s.id = f.id AND s.version = f.version) more \
+         JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
+         AND s.id = ANY(ARRAY(SELECT id FROM found))) every GROUP BY shelf, id, version) f \
          CROSS JOIN LATERAL (SELECT s.head, s.terms, \
          (1 - (s.embedding <=> $2::real[]::halfvec))::float4 AS cosine \
          FROM reprise_global.search s WHERE s.shelf = f.shelf AND s.id = f.id \

@@ -157,7 +157,7 @@ async fn the_index_finds_what_every_comparison_finds_for_large_and_small_tenants
     indexed.import(&small, few).await.unwrap();
     assert!(indexed.maintain().await.unwrap());
     for caller in [member("mia", "large"), member("mia", "small")] {
-        let (mut same, mut all) = (0, 0);
+        let (mut same, mut all) = (0_usize, 0);
         for number in 0..40 {
             let query = GlobalQuery::new(format!("question {number}"), 10);
             let hits = async |store: &PostgresStore| {

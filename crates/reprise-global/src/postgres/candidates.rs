@@ -1,0 +1,221 @@
+//! Candidates for an answer: the nearest by meaning, what holds the question's words, and what else
+//! is read of both.
+
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+use deadpool_postgres::Transaction;
+use reprise_engine::Spread;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::connect::Failure;
+use super::moments::Cosines;
+use super::shared::Shared;
+use super::shelves::World;
+use super::statements;
+use super::terms::{Parts, Term};
+
+/// Candidates by meaning.
+pub(super) const NEAR: usize = 64;
+/// Look-ups of frequent words among what rarer ones brought forward.
+const LOOKUPS: usize = 1_024;
+
+/// Which version of which thing.
+pub(super) type Key = (Uuid, i32);
+
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub(super) key: Key,
+    pub(super) head: u16,
+    pub(super) terms: u32,
+    pub(super) cosine: Option<f32>,
+    /// What the question's words say of it and their share, where the database has summed it up.
+    pub(super) words: Option<(f32, f32)>,
+}
+
+impl Candidate {
+    fn of(row: &tokio_postgres::Row) -> Result<Self, Failure> {
+        Ok(Self {
+            key: (row.try_get(0)?, row.try_get(1)?),
+            head: u16::try_from(row.try_get::<_, i16>(2)?).unwrap_or_default(),
+            terms: u32::try_from(row.try_get::<_, i32>(3)?).unwrap_or_default(),
+            cosine: row.try_get(4)?,
+            words: None,
+        })
+    }
+}
+
+/// A question as every statement has it.
+pub(super) struct Asked<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) transaction: &'a Transaction<'a>,
+    pub(super) shelves: Vec<String>,
+    pub(super) types: Option<Vec<&'static str>>,
+    pub(super) at: Option<DateTime<Utc>>,
+    pub(super) vector: Option<&'a [f32]>,
+}
+
+impl Asked<'_> {
+    async fn prepared(&self, statement: &str) -> Result<tokio_postgres::Statement, Failure> {
+        let statement = self.shared.node.sql(statement);
+        Ok(self.transaction.prepare_cached(&statement).await?)
+    }
+
+    /// The nearest by meaning, and how all cosines spread.
+    pub(super) async fn near(
+        &self,
+        world: &World,
+        most: usize,
+    ) -> Result<(Vec<Candidate>, Spread), Failure> {
+        let Some(vector) = self.vector else {
+            return Ok((Vec::new(), Spread::default()));
+        };
+        let limit = i64::try_from(most).unwrap_or(i64::MAX);
+        let (mut found, mut cosines) = (Vec::new(), Cosines::default());
+        for shelf in &self.shelves {
+            let known = world.known(shelf);
+            let is_walked = match known {
+                Some(known) => {
+                    let (node, transaction) = (&self.shared.node, self.transaction);
+                    known.is_walked(shelf, node, transaction).await?
+                }
+                None => false,
+            };
+            let statement = if is_walked {
+                statements::index(shelf, self.at)
+            } else {
+                statements::exact(self.at)
+            };
+            let statement = self.prepared(&statement).await?;
+            let given: [&(dyn ToSql + Sync); 5] = [shelf, &vector, &self.types, &self.at, &limit];
+            let rows = self.transaction.query(&statement, &given).await?;
+            // Of a large shelf by its sample, whether it is walked or not: one question, one score.
+            let is_known = known.is_some_and(|known| known.spread(vector, &mut cosines));
+            if !is_known && let Some(row) = rows.first() {
+                cosines.of_all(
+                    row.try_get(5)?,
+                    row.try_get(6)?,
+                    u32::try_from(row.try_get::<_, i64>(7)?).unwrap_or(u32::MAX),
+                );
+            }
+            for row in &rows {
+                found.push(Candidate::of(row)?);
+            }
+        }
+        found.sort_by(|a, b| b.cosine.partial_cmp(&a.cosine).unwrap_or(Ordering::Equal));
+        // Where policies alone hold, each statement reads every open shelf.
+        let mut seen = HashSet::new();
+        found.retain(|one| seen.insert(one.key));
+        found.truncate(most);
+        Ok((found, cosines.spread()))
+    }
+
+    /// What holds the question's words: the rarest bring it forward, and all of them weigh it.
+    pub(super) async fn worded(
+        &self,
+        world: &World,
+        weighed: &[Term<'_>],
+        most: usize,
+    ) -> Result<Vec<Candidate>, Failure> {
+        let mut rarest: Vec<&Term<'_>> = weighed.iter().filter(|term| term.weight > 0.0).collect();
+        rarest.sort_by_key(|term| term.holding);
+        let (mut rows, rows_max) = (0_u32, self.shared.node.options.word_rows);
+        let bringing = rarest.iter().take_while(|term| {
+            let is_first = rows == 0;
+            rows = rows.saturating_add(term.holding);
+            is_first || rows <= rows_max
+        });
+        let (bringing, others) = rarest.split_at(bringing.count());
+        if bringing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let most = match others.len() {
+            0 => most,
+            others => most.min((LOOKUPS / others).max(NEAR)),
+        };
+        let (bringing, others) = (Parts::of(bringing), Parts::of(others));
+        let (head, most) = (world.head.max(1.0), i64::try_from(most).unwrap_or(i64::MAX));
+        let statement = self.prepared(&statements::words(self.at)).await?;
+        let given: [&(dyn ToSql + Sync); 12] = [
+            &self.shelves,
+            &self.vector,
+            &self.types,
+            &self.at,
+            &head,
+            &bringing.tokens,
+            &bringing.weights,
+            &bringing.shares,
+            &most,
+            &others.tokens,
+            &others.weights,
+            &others.shares,
+        ];
+        let rows = self.transaction.query(&statement, &given).await?;
+        let all: f32 = weighed.iter().map(|term| term.share).sum();
+        let candidate = |row: &tokio_postgres::Row| {
+            let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
+            let share = if all > 0.0 { share / all } else { 0.0 };
+            Ok(Candidate {
+                words: Some((words, share)),
+                ..Candidate::of(row)?
+            })
+        };
+        rows.iter().map(candidate).collect()
+    }
+
+    /// How often each candidate holds each term.
+    pub(super) async fn postings(
+        &self,
+        terms: &[Term<'_>],
+        ids: &[Uuid],
+    ) -> Result<HashMap<Key, HashMap<i64, f32>>, Failure> {
+        let known = terms.iter().filter(|term| term.weight > 0.0);
+        let tokens: Vec<i64> = known.map(|term| term.text.number).collect();
+        let mut held: HashMap<Key, HashMap<i64, f32>> = HashMap::new();
+        if tokens.is_empty() || ids.is_empty() {
+            return Ok(held);
+        }
+        let statement = self.prepared(&statements::postings()).await?;
+        let rows = self
+            .transaction
+            .query(&statement, &[&self.shelves, &tokens, &ids])
+            .await?;
+        for row in rows {
+            let key = (row.get(0), row.get(1));
+            held.entry(key).or_default().insert(row.get(2), row.get(3));
+        }
+        Ok(held)
+    }
+
+    pub(super) async fn texts(
+        &self,
+        ids: &[Uuid],
+        versions: &[i32],
+    ) -> Result<Vec<tokio_postgres::Row>, Failure> {
+        let statement = self.prepared(&statements::texts()).await?;
+        let given: [&(dyn ToSql + Sync); 3] = [&self.shelves, &ids, &versions];
+        Ok(self.transaction.query(&statement, &given).await?)
+    }
+
+    /// The cosine of some candidates with one of them.
+    pub(super) async fn likeness(
+        &self,
+        ids: &[Uuid],
+        best: Key,
+    ) -> Result<HashMap<Key, f32>, Failure> {
+        let statement = self.prepared(&statements::likeness()).await?;
+        let rows = self
+            .transaction
+            .query(&statement, &[&self.shelves, &ids, &best.0, &best.1])
+            .await?;
+        let mut likeness = HashMap::new();
+        for row in rows {
+            if let Some(cosine) = row.get::<_, Option<f32>>(2) {
+                likeness.insert((row.get(0), row.get(1)), cosine);
+            }
+        }
+        Ok(likeness)
+    }
+}
