@@ -13,7 +13,7 @@ use anyhow::Context as _;
 use reprise_agent::MemoryConfig;
 use reprise_embed::Variant;
 use reprise_engine::LearnSettings;
-use reprise_global::Caller;
+use reprise_global::{Caller, TierOptions};
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::{Projection, TagRules, Workspaces};
 use reprise_types::{RecallScope, UserId};
@@ -54,6 +54,10 @@ struct Global {
     tokens: BTreeMap<String, String>,
     /// How long a recall waits for published knowledge.
     deadline_ms: Option<u64>,
+    /// From this score on one's own comes before all that is published ...
+    local_high: Option<f32>,
+    /// ... and what has this quality before one's own that is less sure.
+    quality_high: Option<f32>,
     /// Whose knowledge a recall asks for that does not say.
     scope: RecallScope,
 }
@@ -159,6 +163,7 @@ impl Config {
         let wrong = || format!("`{}` is not a configuration; correct it", path.display());
         let config: Self = toml_edit::de::from_str(&text).with_context(wrong)?;
         config.learn_settings().with_context(wrong)?;
+        config.global_tier().with_context(wrong)?;
         for place in &config.projections {
             let kind = place.kind.parse::<ProjectionKind>();
             kind.map_err(anyhow::Error::msg).with_context(wrong)?;
@@ -208,9 +213,29 @@ impl Config {
         }))
     }
 
-    /// How long a recall waits for the global store.
-    pub(crate) fn global_deadline(&self) -> Duration {
-        Duration::from_millis(self.global.deadline_ms.unwrap_or(50))
+    /// How the global store is asked beside a memory.
+    pub(crate) fn global_tier(&self) -> anyhow::Result<TierOptions> {
+        let (mut options, global) = (TierOptions::default(), &self.global);
+        if let Some(milliseconds) = global.deadline_ms {
+            options.deadline = Duration::from_millis(milliseconds);
+        }
+        let thresholds = &mut options.thresholds;
+        for (name, given, threshold) in [
+            ("local_high", global.local_high, &mut thresholds.local_high),
+            (
+                "quality_high",
+                global.quality_high,
+                &mut thresholds.global_quality,
+            ),
+        ] {
+            let Some(given) = given else { continue };
+            anyhow::ensure!(
+                (0.0..=1.0).contains(&given),
+                "[global] {name} is {given}, it must be between 0 and 1"
+            );
+            *threshold = given;
+        }
+        Ok(options)
     }
 
     /// Whose knowledge a recall asks for that does not say.
@@ -313,6 +338,12 @@ impl Config {
                 global.url.clone(),
                 "the data directory's own store",
             ),
+            ("global.local_high", said(global.local_high.as_ref()), "0.6"),
+            (
+                "global.quality_high",
+                said(global.quality_high.as_ref()),
+                "0.7",
+            ),
             ("global.token", has_token.then(|| "set".to_owned()), "none"),
         ]
     }
@@ -343,6 +374,7 @@ mod tests {
                 "ai-lessons",
             ),
             ("[memory]\nmodel = \"f16\"\n", "int8"),
+            ("[global]\nlocal_high = 1.5\n", "local_high is 1.5"),
             ("nonsense", "line 1"),
         ] {
             fs_err::write(&path, text).unwrap();
@@ -383,6 +415,22 @@ mod tests {
                 .unwrap();
             assert_eq!(config.tend.is_some(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn where_the_buckets_of_a_merge_end_can_be_configured() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("config.toml");
+        let tier = |said: &str| {
+            fs_err::write(&path, said).expect("written");
+            let config = Config::read(&path, true).expect("it can be read");
+            config.global_tier()
+        };
+        let usual = tier("").expect("nothing is said").thresholds;
+        assert_eq!((usual.local_high, usual.global_quality), (0.6, 0.7));
+        let own = tier("[global]\nlocal_high = 0.4\nquality_high = 0.9\n");
+        let own = own.expect("both can be").thresholds;
+        assert_eq!((own.local_high, own.global_quality), (0.4, 0.9));
     }
 
     #[test]

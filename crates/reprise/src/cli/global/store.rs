@@ -11,7 +11,7 @@ use reprise_embed::Variant;
 use reprise_engine::Engine;
 use reprise_global::{
     Caller, CoordinationSettings, EmbeddedOptions, EmbeddedStore, GlobalError, GlobalStore,
-    GlobalTier, Hold, TextVectors, TierOptions, TwoTierMemory,
+    GlobalTier, Hold, TextVectors, TwoTierMemory,
 };
 use reprise_operations::{Reach, Sharing};
 use reprise_sandbox::Before;
@@ -61,10 +61,7 @@ fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
     let own: OnceLock<EmbeddedStore> = OnceLock::new();
     let reach = move |user: &UserId, vectors| -> anyhow::Result<GlobalTier> {
         let caller = context.config.caller(user)?;
-        let mut options = TierOptions {
-            deadline: context.config.global_deadline(),
-            ..TierOptions::default()
-        };
+        let mut options = context.config.global_tier()?;
         let service = context.config.global_service(user)?;
         let store: Arc<dyn GlobalStore> = if let Some(service) = service {
             Arc::new(remote(service))
