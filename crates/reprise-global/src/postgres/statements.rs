@@ -50,8 +50,8 @@ pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
     )
 }
 
-/// What a term says of a thing, `$5` being the mean of all heads. A number without its type would be
-/// a `numeric`, which takes as long again as all the rest.
+/// What a term says of a thing, `$5` being the mean of all heads. A number without its type would
+/// be a `numeric`, which takes as long again as all the rest.
 fn said() -> String {
     let [saturation, slope] = term_norm();
     format!(

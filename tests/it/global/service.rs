@@ -1,0 +1,290 @@
+//! The service of published knowledge as a process: two machines before one, two before a database,
+//! and more clients than connections.
+
+use std::fs;
+use std::path::Path;
+
+use reprise_tests::{Finished, Postgres, reprise};
+use serde_json::Value;
+
+use super::{done, ingest, run};
+
+/// A service of published knowledge as a process; it ends with this value.
+struct Service {
+    process: std::process::Child,
+    url: String,
+}
+
+impl Service {
+    fn start(data: &Path, more: &[&str]) -> Self {
+        let mut command = reprise(data).expect("reprise is built");
+        command.args(["--no-model", "global", "serve", "--http", "127.0.0.1:0"]);
+        let mut process = command
+            .args(more)
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the service starts");
+        let said = process.stderr.take().expect("a pipe");
+        let mut said = std::io::BufRead::lines(std::io::BufReader::new(said));
+        let url = said.find_map(|line| {
+            let line = line.ok()?;
+            line.split_whitespace()
+                .find(|word| word.starts_with("http://"))
+                .map(str::to_owned)
+        });
+        // What it says later is nobody's concern, but somebody has to read it.
+        std::thread::spawn(move || said.for_each(drop));
+        Self {
+            process,
+            url: url.expect("it says where it listens"),
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+#[test]
+fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = folder.path().join("server");
+    let machines = [folder.path().join("ann"), folder.path().join("bob")];
+    let service = Service::start(&server, &[]);
+    for (data, user) in machines.iter().zip(["ann", "bob"]) {
+        let token = done(&server, &["global", "token", "add", user, "--user", user]);
+        let config = format!(
+            "[global]\nurl = \"{}\"\ndeadline_ms = 30000\n[global.tokens]\n{user} = {}\n",
+            service.url, token["token"]
+        );
+        fs::create_dir_all(data).expect("a data directory");
+        fs::write(data.join("config.toml"), config).expect("a configuration");
+    }
+    let [ann, bob] = &machines;
+    let with = |data: &Path, arguments: &[&str]| -> Finished {
+        let config = data.join("config.toml").display().to_string();
+        let mut all = vec!["--config", &config];
+        all.extend(arguments);
+        run(data, &all)
+    };
+    let json = |finished: Finished| -> Value {
+        assert_eq!(finished.code, Some(0), "{}", finished.stderr);
+        serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")
+    };
+    ingest(
+        ann,
+        "ann",
+        &[serde_json::json!({"external_id": "otters", "text": "Otters hold hands asleep"})],
+    );
+    ingest(
+        bob,
+        "bob",
+        &[serde_json::json!({"external_id": "own", "text": "I saw otters yesterday"})],
+    );
+    let published = json(with(ann, &["publish", "otters", "--user", "ann", "--yes"]));
+    let id = published["published"][0]["id"].clone();
+    assert!(
+        !ann.join(".global").exists(),
+        "nothing stays beside the service"
+    );
+    let ask = [
+        "recall",
+        "--user",
+        "bob",
+        "--scope",
+        "local+global",
+        "otters",
+    ];
+    let answer = json(with(bob, &ask));
+    let found = |answer: &Value| -> Vec<Value> {
+        let results = answer["results"].as_array().expect("results").iter();
+        results.map(|hit| hit["scope"].clone()).collect()
+    };
+    assert!(found(&answer).contains(&Value::from("global")), "{answer}");
+    let theirs = with(
+        bob,
+        &["unpublish", id.as_str().expect("an id"), "--user", "bob"],
+    );
+    assert!(
+        theirs.stderr.contains("only its author"),
+        "{}",
+        theirs.stderr
+    );
+    let audit = fs::read_to_string(server.join(".global/tokens.audit.jsonl")).expect("an audit");
+    assert_eq!(audit.lines().count(), 2, "{audit}");
+    done_or_nothing(&server, &["global", "token", "revoke", "bob"]);
+    let withdrawn = json(with(bob, &ask));
+    let lacks = |answer: &Value| {
+        let all = answer["degraded"].as_array().cloned();
+        all.is_some_and(|all| all.contains(&Value::from("no_global")))
+    };
+    assert!(lacks(&withdrawn), "{withdrawn}");
+    drop(service);
+    let alone = json(with(bob, &ask));
+    assert_eq!(found(&alone), ["local"]);
+    assert!(lacks(&alone), "{alone}");
+}
+
+/// Runs a command that prints nothing where it succeeds.
+fn done_or_nothing(data: &Path, arguments: &[&str]) {
+    let finished = run(data, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+}
+
+/// Runs an operation of the catalogue.
+
+#[test]
+fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = Postgres::start(&["fsync=off"]).expect("a server");
+    let furnish = [
+        "CREATE DATABASE knowledge",
+        "CREATE ROLE reprise LOGIN",
+        "GRANT CREATE ON DATABASE knowledge TO reprise",
+    ];
+    server.sql("postgres", &furnish).expect("furnished");
+    let url = server.url("reprise", "knowledge");
+    let node = folder.path().join("node");
+    let import = |lines: &[Value]| {
+        let file = folder.path().join("things.jsonl");
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs::write(&file, lines.join("\n")).expect("lines are written");
+        let file = file.to_string_lossy().into_owned();
+        let import = [
+            "global",
+            "import",
+            &file,
+            "--user",
+            "ann",
+            "--database-url",
+            &url,
+        ];
+        run(&node, &import)
+    };
+    let thing = |number: usize, title: &str| {
+        serde_json::json!({ "origin": format!("o{number}"), "content_type": "document",
+            "title": title, "summary": "", "content": format!("Otters of river {number}."),
+            "tags": [], "access_policy": "public", "licence": "" })
+    };
+    let bare = import(&[thing(0, "Rivers")]);
+    assert_eq!(bare.code, Some(2), "{}", bare.stdout);
+    assert!(
+        bare.stderr.contains("CREATE EXTENSION vector"),
+        "{}",
+        bare.stderr
+    );
+    let vector = ["CREATE EXTENSION vector"];
+    server.sql("knowledge", &vector).expect("pgvector");
+    let things: Vec<Value> = (0..30).map(|n| thing(n, &format!("Rivers {n}"))).collect();
+    let bad = [thing(98, ""), thing(99, "a\u{7}b")];
+    let first = import(&[&things[..], &bad].concat());
+    assert_eq!(first.code, Some(1), "two lines are bad: {}", first.stderr);
+    assert!(
+        first.stdout.contains("\"published\":30"),
+        "{}",
+        first.stdout
+    );
+    assert_eq!(first.stderr.matches("was passed over").count(), 2);
+    let again = import(&things);
+    assert!(again.stdout.contains("\"known\":30"), "{}", again.stdout);
+
+    // Two nodes, one file of tokens, each with the same answers; one alone goes on.
+    let token = done(&node, &["global", "token", "add", "bob", "--user", "bob"]);
+    let database = ["--database-url", &url];
+    let nodes = [
+        Service::start(&node, &database),
+        Service::start(&node, &database),
+    ];
+    let mut answers = Vec::new();
+    for (number, service) in nodes.iter().enumerate() {
+        let data = folder.path().join(format!("bob{number}"));
+        fs::create_dir_all(&data).expect("a data directory");
+        let config = data.join("config.toml");
+        let text = format!(
+            "[global]\nurl = \"{}\"\ntoken = {}\ndeadline_ms = 30000\n",
+            service.url, token["token"]
+        );
+        fs::write(&config, text).expect("a configuration");
+        let config = config.to_string_lossy().into_owned();
+        let ask = [
+            "--config", &config, "recall", "--user", "bob", "--scope", "global", "river 7",
+        ];
+        let answer = done(&data, &ask);
+        let ids = answer["results"].as_array().expect("results").iter();
+        answers.push(ids.map(|hit| hit["id"].clone()).collect::<Vec<_>>());
+    }
+    assert!(!answers[0].is_empty());
+    assert_eq!(answers[0], answers[1]);
+}
+
+/// Whoever finds every connection in use hears so, and when to come again; nobody waits for a
+/// time-out.
+#[test]
+fn more_clients_than_connections_are_told_to_come_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let node = folder.path().join("node");
+    let settings = ["fsync=off", "max_prepared_transactions=1"];
+    let mut server = Postgres::start(&settings).expect("a server");
+    let made = [
+        "CREATE ROLE reprise LOGIN",
+        "CREATE DATABASE knowledge OWNER reprise",
+    ];
+    server.sql("postgres", &made).expect("a database");
+    let vector = ["CREATE EXTENSION vector"];
+    server.sql("knowledge", &vector).expect("pgvector");
+    let url = server.url("reprise", "knowledge");
+    let pool = ["--database-url", &url, "--connections", "2"];
+    let rates = ["--requests-per-second", "1000"];
+    let service = Service::start(&node, &[&pool[..], &rates].concat());
+    let token = done(&node, &["global", "token", "add", "ann", "--user", "ann"]);
+    let token = token["token"].as_str().expect("a token").to_owned();
+    let publish = |number: usize| {
+        let (path, token) = (format!("{}/v1/publications", service.url), token.clone());
+        move || {
+            let thing = serde_json::json!({ "origin": format!("o{number}"), "summary": "",
+                "content_type": "document", "title": format!("Otters {number}"), "tags": [],
+                "content": "They hold hands.", "access_policy": "public", "licence": "" });
+            let agent = ureq::Agent::config_builder().http_status_as_error(false);
+            let agent: ureq::Agent = agent.build().into();
+            let sent = agent
+                .post(path)
+                .header("authorization", format!("Bearer {token}"));
+            let mut answer = sent.send(thing.to_string()).expect("it answers");
+            let retry = answer.headers().get("retry-after").cloned();
+            let retry = retry.map(|after| after.to_str().unwrap_or_default().to_owned());
+            let said = answer.body_mut().read_to_string().expect("a body");
+            (number, answer.status().as_u16(), retry, said)
+        }
+    };
+    // It stays when its session ends: two who publish wait for it, with both connections.
+    let lock = "BEGIN; LOCK TABLE reprise_global.authored IN ACCESS EXCLUSIVE MODE; \
+        PREPARE TRANSACTION 'held'";
+    server.sql("knowledge", &[lock]).expect("it is locked");
+    let clients = 24;
+    let (tell, told) = std::sync::mpsc::channel();
+    for number in 0..clients {
+        let (publish, tell) = (publish(number), tell.clone());
+        std::thread::spawn(move || tell.send(publish()));
+    }
+    let mut refused = Vec::new();
+    let mut hear = |(number, status, retry, said): (usize, u16, Option<String>, String)| {
+        assert_eq!((status, retry.as_deref()), (429, Some("1")), "{said}");
+        assert!(said.contains("every connection"), "{said}");
+        refused.push(number);
+    };
+    told.iter().take(clients - 2).for_each(&mut hear);
+    let free = ["ROLLBACK PREPARED 'held'"];
+    server.sql("knowledge", &free).expect("it is free");
+    for answer in told.iter().take(2) {
+        if answer.1 != 200 {
+            hear(answer);
+        }
+    }
+    for number in refused {
+        let (_, status, _, said) = publish(number)();
+        assert_eq!(status, 200, "{said}");
+    }
+}
