@@ -31,6 +31,22 @@ impl Snapshot {
         is_live.then(|| self.record(place, None))
     }
 
+    /// When the record at a place was kept, in microseconds since the Unix epoch.
+    #[must_use]
+    pub fn kept_at(&self, place: u32) -> Option<i64> {
+        Some(self.index.doc(place)?.known_at.timestamp_micros())
+    }
+
+    /// The places of the records that answer again, or have other tags, since an instant (which
+    /// counts) in microseconds since the Unix epoch; with the last instant of each, ascending.
+    #[must_use]
+    pub fn changes_since(&self, at: i64) -> Vec<(i64, u32)> {
+        let changes = self.marks.changes_since(at).into_iter();
+        let mut changes: Vec<(i64, u32)> = changes.map(|(place, at)| (at, place)).collect();
+        changes.sort_unstable();
+        changes
+    }
+
     /// Whether the record with this id answers.
     #[must_use]
     pub fn is_live(&self, id: RecordId) -> bool {

@@ -206,6 +206,30 @@ impl Marks {
         hidden.map(|link| (link, (link.until != NEVER).then_some(link.until)))
     }
 
+    /// The records that answer again since an instant (which counts), or have other tags since; with
+    /// the last instant of each.
+    pub(crate) fn changes_since(&self, at: i64) -> BTreeMap<u32, i64> {
+        let hidden = self.hidden_links();
+        let back = hidden.filter(|(link, _)| puts_away(&link.relation));
+        let back = back.filter_map(|(link, until)| Some((link.from, until?)));
+        let records = self.places.values().flat_map(|chunk| chunk.iter());
+        let edited = records.filter(|(_, places)| places.edited);
+        let tagged = edited.filter_map(|(ordinal, places)| {
+            let spans = places.spans.iter();
+            let spans = spans.filter_map(|(tag, place)| {
+                self.tags.get(*tag as usize)?.spans.get(*place as usize)
+            });
+            let times = spans.flat_map(|span| [span.from, span.until]);
+            Some((*ordinal, times.filter(|time| *time != NEVER).max()?))
+        });
+        let mut changes = BTreeMap::new();
+        for (ordinal, time) in back.chain(tagged).filter(|(_, time)| *time >= at) {
+            let last = changes.entry(ordinal).or_insert(time);
+            *last = time.max(*last);
+        }
+        changes
+    }
+
     /// The records that can be reached from one over at most `depth` links, either way, nearest
     /// first; records that `passable` refuses are neither reached nor passed through, and links
     /// that `follows` refuses, by relation and whether they lead away, are not taken.

@@ -246,6 +246,20 @@ impl Snapshot {
         links.any(|link| (link.from, link.to) == (made, source) && &*link.relation == DISTILLED)
     }
 
+    /// The live record that this one was put behind, in however many steps, or itself; `None` where
+    /// it was corrected or forgotten, or its time was over.
+    #[must_use]
+    pub fn stands_for(&self, id: RecordId) -> Option<RecordId> {
+        let mut at = self.index.find(id)?;
+        loop {
+            let doc = self.index.doc(at)?;
+            if doc.is_live() {
+                return Some(doc.id);
+            }
+            at = self.retired_by(at).filter(|link| link.to != at)?.to;
+        }
+    }
+
     /// The places of the records behind one, and of those behind them; and of what was distilled
     /// from any of these, without its other sources.
     pub(crate) fn behind(&self, ordinal: u32) -> Vec<u32> {

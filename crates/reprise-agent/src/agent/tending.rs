@@ -64,8 +64,7 @@ impl Tending {
         if new < NEW_RECORDS || self.handle.idle() < self.config.limits.tend_after {
             return;
         }
-        let (now, budget) = (self.config.clock.now(), self.config.limits.tend_budget);
-        let tender = Arc::clone(&self.tender);
+        let (config, tender) = (Arc::clone(&self.config), Arc::clone(&self.tender));
         self.single.start(|| async move {
             let Ok(_turn) = ONE.acquire().await else {
                 return;
@@ -73,26 +72,30 @@ impl Tending {
             let Ok(before) = handle.run(|engine| engine.cursor(CURSOR)).await else {
                 return;
             };
-            let begun = Instant::now();
+            let (now, budget) = (config.clock.now(), config.limits.tend_budget);
+            let (begun, reader) = (Instant::now(), handle.clone());
             let look = tokio::task::spawn_blocking(move || {
                 let mut tender = tender.lock().unwrap_or_else(PoisonError::into_inner);
                 let tender = tender.get_or_insert_with(|| tend(before.unwrap_or_default()));
-                tender(&memory, now, &|| begun.elapsed() < budget)
+                // As it is now: it was this one's turn at last.
+                let memory = reader.newest()?;
+                let tended = tender(&memory, now, &|| begun.elapsed() < budget);
+                Some((memory.places() as usize, tended))
             });
-            let (mut cut, mut done) = (false, Ok(Ok(())));
-            match look.await {
-                Ok(Some(tended)) => {
-                    cut = tended.cut;
-                    done = handle.run(move |engine| act(engine, tended, now)).await;
-                }
-                Ok(None) => {}
+            let (places, tended) = match look.await {
+                Ok(Some(looked)) => looked,
+                Ok(None) => return,
                 Err(panicked) => {
                     tracing::error!(error = %panicked, "maintenance of a memory failed");
                     return;
                 }
-            }
-            if let Ok(Err(error)) = done {
-                tracing::warn!(user = %handle.user(), %error, "maintenance of a memory failed");
+            };
+            let cut = tended.as_ref().is_some_and(|tended| tended.cut);
+            if let Some(tended) = tended {
+                let done = handle.run(move |engine| act(engine, tended, now)).await;
+                if let Ok(Err(error)) = done {
+                    tracing::warn!(user = %handle.user(), %error, "maintenance of a memory failed");
+                }
             }
             // What there was no time for is due again at once.
             seen.store(if cut { 0 } else { places }, Ordering::Release);

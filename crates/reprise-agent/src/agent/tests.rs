@@ -1,11 +1,11 @@
 //! Maintenance of one memory: late embedding and automatic compaction.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reprise_engine::{Engine, EngineStats, Snapshot};
-use reprise_types::{Embedding, EmbeddingSpace, NewRecord, WriteOutcome};
+use reprise_types::{Embedding, EmbeddingSpace, NewRecord, UserId, WriteOutcome};
 
 use crate::testing::{Bench, DIMENSIONS, ada, note, until};
 use crate::{MemoryService, Tended, Tender};
@@ -236,5 +236,50 @@ async fn a_memory_is_tended_once_enough_is_new_and_nobody_asks() {
         81,
         "the log says how far it was"
     );
+    assert!(service.shut_down().await.is_clean());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_memory_that_waited_for_its_turn_is_looked_at_as_it_is_then() {
+    let bench = Bench::new();
+    let mut config = bench.config.clone();
+    config.limits.tend_after = Duration::ZERO;
+    let places = Arc::new(Mutex::new(Vec::new()));
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let (looked, gone) = (Arc::clone(&places), Arc::new(Mutex::new(gone)));
+    config.tend = Some(Arc::new(move |_| -> Tender {
+        let (begun, looked, gone) = (begun.clone(), Arc::clone(&looked), Arc::clone(&gone));
+        Box::new(move |memory: &Snapshot, _, _: &dyn Fn() -> bool| {
+            looked.lock().unwrap().push(memory.places());
+            begun.send(()).unwrap();
+            gone.lock().unwrap().recv().ok()?;
+            None
+        })
+    }));
+    let service = MemoryService::start(config, None).await.unwrap();
+    let records = |count: usize| -> Vec<NewRecord> {
+        (0..count).map(|n| note(&format!("text {n}"))).collect()
+    };
+    let bob: UserId = "bob".parse().unwrap();
+    for user in [&bob, &ada()] {
+        // The first one says that nobody has looked so far.
+        service.observe(user, records(1)).await.unwrap();
+    }
+    // Bob's memory has the turn, and keeps it.
+    while places.lock().unwrap().is_empty() {
+        service.observe(&bob, records(70)).await.unwrap();
+    }
+    begins.recv().await.unwrap();
+    for _ in 0..20 {
+        service.observe(&ada(), records(70)).await.unwrap();
+    }
+    go.send(()).unwrap();
+    while places.lock().unwrap().len() < 2 {
+        service.observe(&ada(), records(70)).await.unwrap();
+    }
+    let seen = places.lock().unwrap()[1];
+    assert!(seen > 20 * 70, "{seen} places");
+    drop(go);
     assert!(service.shut_down().await.is_clean());
 }

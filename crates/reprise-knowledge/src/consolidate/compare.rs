@@ -1,5 +1,7 @@
 //! What two records are to each other.
 
+use std::collections::BTreeMap;
+
 use reprise_engine::Snapshot;
 use reprise_types::RecordId;
 use serde::Serialize;
@@ -21,10 +23,28 @@ pub struct Pair {
     pub why: String,
 }
 
+/// Pairs by their ids, the older first.
+pub(super) type Pairs = BTreeMap<[RecordId; 2], Pair>;
+
+impl Pair {
+    pub(super) fn of(one: &Entry, other: &Entry, why: &str) -> Self {
+        let (older, newer) = if (one.at, one.id) <= (other.at, other.id) {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        Self {
+            pair: [older.id, newer.id],
+            newest: newer.id,
+            why: why.to_owned(),
+        }
+    }
+}
+
 /// Two records that have to do with each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Related {
-    /// One is enough.
+    /// One is enough, where they [`agree`].
     Same,
     /// A person has to look at them.
     Doubt(Pair),
@@ -45,17 +65,7 @@ pub(super) fn compare(memory: &Snapshot, one: &Entry, other: &Entry) -> Option<R
     if judgement == Judgement::Other || memory.are_apart(one.id, other.id) {
         return None;
     }
-    let (older, newer) = if (one.at, one.id) <= (other.at, other.id) {
-        (one, other)
-    } else {
-        (other, one)
-    };
-    let pair = |why: &str| Pair {
-        pair: [older.id, newer.id],
-        newest: newer.id,
-        why: why.to_owned(),
-    };
-    let meaning = || memory.cosine_of(one.id, other.id);
+    let pair = |why: &str| Pair::of(one, other, why);
     match judgement {
         Judgement::Other => None,
         Judgement::Contrary(why) => Some(Related::Contrary(pair(&why))),
@@ -63,9 +73,20 @@ pub(super) fn compare(memory: &Snapshot, one: &Entry, other: &Entry) -> Option<R
         Judgement::Same if !one.is_tagged_like(other) => Some(Related::Doubt(pair(
             "they say the same under different tags",
         ))),
-        Judgement::Same if meaning().is_some_and(|cosine| cosine < COSINE_MIN) => Some(
-            Related::Doubt(pair("their words agree and their meaning may not")),
-        ),
         Judgement::Same => Some(Related::Same),
     }
+}
+
+/// Whether the meaning of two texts does not speak against their words: asked whenever it counts,
+/// because a vector may come late and be replaced.
+pub(super) fn agree(memory: &Snapshot, one: RecordId, other: RecordId) -> bool {
+    let cosine = memory.cosine_of(one, other);
+    cosine.is_none_or(|cosine| cosine >= COSINE_MIN)
+}
+
+/// What two live records are to each other.
+pub(super) fn related(memory: &Snapshot, [one, other]: [RecordId; 2]) -> Option<Related> {
+    let entry = |id| Entry::of(memory.get(id)?.ok()?);
+    let (one, other) = (entry(one)?, entry(other)?);
+    (one.id != other.id).then(|| compare(memory, &one, &other))?
 }

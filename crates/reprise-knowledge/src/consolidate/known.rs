@@ -4,7 +4,7 @@ use reprise_engine::{AlikeScratch, Snapshot};
 use reprise_types::RecordId;
 use serde::Serialize;
 
-use super::compare::{Related, compare};
+use super::compare::{Related, agree, compare};
 use super::entry::Entry;
 use super::planner::alike_to;
 
@@ -32,6 +32,7 @@ pub fn known(memory: &Snapshot, id: RecordId) -> Vec<Known> {
         other.form.clone_from(&entry.form);
         other.tags.clone_from(&entry.tags);
         let contrary = match compare(memory, &entry, &other)? {
+            Related::Same if !agree(memory, id, other.id) => return None,
             Related::Same => None,
             Related::Contrary(pair) => Some(pair.why),
             Related::Doubt(_) => return None,

@@ -6,7 +6,7 @@ use reprise_engine::Snapshot;
 use reprise_types::{MemoryKind, RecordId};
 use serde::Serialize;
 
-use super::compare::Pair;
+use super::compare::{Pair, Pairs, Related, agree, related};
 use super::distil::{Distillate, Source};
 use super::entry::Entry;
 use super::groups::{Groups, Merge};
@@ -24,6 +24,8 @@ pub struct Plan {
     pub review_more: usize,
     /// Pairs that cannot both hold.
     pub contradictions: Vec<Pair>,
+    /// Such pairs that are not listed.
+    pub contradictions_more: usize,
     pub purged: Vec<RecordId>,
     /// What had its time, and stays because something speaks for it (C2).
     pub promoted: Vec<RecordId>,
@@ -36,49 +38,72 @@ pub struct Plan {
 /// What was found between pairs of live records, as far as nobody decided otherwise.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    pub(super) same: Vec<(RecordId, RecordId)>,
-    pub(super) review: Vec<Pair>,
+    pub(super) same: Vec<[RecordId; 2]>,
+    pub(super) review: Pairs,
     pub(super) review_more: usize,
-    pub(super) contradictions: Vec<Pair>,
+    pub(super) contradictions: Pairs,
+    pub(super) contradictions_more: usize,
 }
 
 impl Plan {
     /// What follows from what was found, beside what had its time.
-    pub(super) fn follow(&mut self, memory: &Snapshot, found: Found) {
+    pub(super) fn follow(&mut self, memory: &Snapshot, mut found: Found) {
         let over: BTreeSet<RecordId> = self.purged.iter().copied().collect();
-        let stays = |one: &RecordId, other: &RecordId| !over.contains(one) && !over.contains(other);
-        let same = found.same.iter().filter(|(one, other)| stays(one, other));
-        let same: Vec<(RecordId, RecordId)> = same.copied().collect();
-        let ids: BTreeSet<RecordId> = same.iter().flat_map(|(a, b)| [*a, *b]).collect();
+        let stays = |pair: &[RecordId; 2]| !pair.iter().any(|id| over.contains(id));
+        found.same.retain(stays);
+        let ids: BTreeSet<RecordId> = found.same.iter().flatten().copied().collect();
         let entries = ids
             .iter()
             .filter_map(|id| Entry::unread(memory.get(*id)?.ok()?));
         let entries: Vec<Entry> = entries.collect();
         let mut groups = Groups::new(entries.len());
         let place = |id: &RecordId| entries.binary_search_by_key(id, |entry| entry.id).ok();
-        for (one, other) in &same {
-            if let Some((one, other)) = place(one).zip(place(other)) {
-                groups.join(one, other);
+        for [one, other] in &found.same {
+            let Some((a, b)) = place(one).zip(place(other)) else {
+                continue;
+            };
+            if agree(memory, *one, *other) {
+                groups.join(a, b);
+            } else if let Some((one, other)) = entries.get(a).zip(entries.get(b)) {
+                let pair = Pair::of(one, other, "their words agree and their meaning may not");
+                found.review.insert(pair.pair, pair);
             }
         }
         self.merged = groups.merges(&entries);
         self.distilled = recurring(memory, &self.merged, &entries);
-        let gone: BTreeSet<RecordId> = self
-            .merged
-            .iter()
-            .flat_map(|merge| merge.gone.clone())
-            .collect();
-        let holds = |pair: &Pair| {
-            let [one, other] = &pair.pair;
-            stays(one, other) && !gone.contains(one) && !gone.contains(other)
-        };
-        self.contradictions = found.contradictions;
-        self.contradictions.retain(holds);
-        self.review = found.review;
-        self.review.retain(holds);
+        found.hand_on(memory, &self.merged);
+        self.contradictions = found.contradictions.into_values().collect();
+        self.contradictions.retain(|pair| stays(&pair.pair));
+        self.contradictions_more = found.contradictions_more;
+        self.review = found.review.into_values().collect();
+        self.review.retain(|pair| stays(&pair.pair));
         let more = self.review.len().saturating_sub(REVIEW_MAX);
         self.review_more = found.review_more + more;
         self.review.truncate(REVIEW_MAX);
+    }
+}
+
+impl Found {
+    /// What was found of a record that is to be put behind another one is looked for in that one.
+    fn hand_on(&mut self, memory: &Snapshot, merged: &[Merge]) {
+        let behind = merged
+            .iter()
+            .flat_map(|merge| merge.gone.iter().map(|gone| (*gone, merge.kept)));
+        let behind: BTreeMap<RecordId, RecordId> = behind.collect();
+        let is_gone = |pair: &[RecordId; 2]| pair.iter().any(|id| behind.contains_key(id));
+        let gone = self.review.extract_if(.., |pair, _| is_gone(pair));
+        let mut gone: Vec<[RecordId; 2]> = gone.map(|(pair, _)| pair).collect();
+        let contrary = self.contradictions.extract_if(.., |pair, _| is_gone(pair));
+        gone.extend(contrary.map(|(pair, _)| pair));
+        for pair in gone {
+            let ends = pair.map(|id| behind.get(&id).copied().unwrap_or(id));
+            let (pairs, pair) = match related(memory, ends) {
+                Some(Related::Contrary(pair)) => (&mut self.contradictions, pair),
+                Some(Related::Doubt(pair)) => (&mut self.review, pair),
+                Some(Related::Same) | None => continue,
+            };
+            pairs.insert(pair.pair, pair);
+        }
     }
 }
 

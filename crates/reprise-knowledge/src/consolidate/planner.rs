@@ -8,7 +8,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use reprise_engine::{AlikeScratch, Snapshot};
 use reprise_types::{MemoryRecord, RecordId};
 
-use super::compare::{Pair, Related, compare};
+use super::compare::{Pair, Pairs, Related, agree, compare, related};
 use super::entry::{Entry, alike, end_of, is_young, speaks_for_itself};
 use super::groups::Groups;
 use super::plan::{Found, Plan};
@@ -22,11 +22,8 @@ const MANY: usize = 512;
 const MANY_SHARE: usize = 16;
 /// Records read, or pairs compared, between two looks at whether there is time left.
 const AT_A_TIME: usize = 256;
-/// Pairs in doubt that are kept in mind; more are counted.
-const DOUBTS_MAX: usize = 20_000;
-
-/// What two ids are to each other, the older first.
-type Pairs = BTreeMap<[RecordId; 2], Pair>;
+/// Pairs in doubt that are kept in mind, and as many that contradict each other; more are counted.
+const PAIRS_MAX: usize = 20_000;
 
 /// What is to be done to a memory of which nothing is known yet.
 #[must_use]
@@ -45,14 +42,70 @@ pub struct Planner {
     last: Option<RecordId>,
     /// Whether what is new is always looked up one by one, so that no look is lost to a budget.
     stepwise: bool,
+    /// Until when changes were taken up, and what changed at that very instant.
+    changed: Option<(i64, BTreeSet<RecordId>)>,
+    /// Records that were compared, and are to be compared again.
+    again: BTreeSet<RecordId>,
     /// When records have had their time.
     ends: BTreeSet<(DateTime<Utc>, RecordId)>,
     /// The latest runs that went well.
     well_done: VecDeque<WellDone>,
-    same: BTreeSet<(RecordId, RecordId)>,
-    doubts: Pairs,
-    doubts_more: usize,
-    contrary: Pairs,
+    same: BTreeSet<[RecordId; 2]>,
+    doubts: Kept,
+    contrary: Kept,
+}
+
+/// Pairs of one kind, as many as are kept in mind.
+#[derive(Debug, Default)]
+struct Kept {
+    pairs: Pairs,
+    /// By a record that was compared: the pairs for which there was no room.
+    more: BTreeMap<RecordId, usize>,
+}
+
+impl Kept {
+    fn keep(&mut self, compared: RecordId, pair: Pair) {
+        if self.pairs.len() < PAIRS_MAX || self.pairs.contains_key(&pair.pair) {
+            self.pairs.insert(pair.pair, pair);
+        } else {
+            *self.more.entry(compared).or_default() += 1;
+        }
+    }
+
+    /// Takes out the pairs of a record; answers what it was paired with.
+    fn part_from(&mut self, id: RecordId, others: &mut BTreeSet<RecordId>) {
+        self.more.remove(&id);
+        let with = self.pairs.extract_if(.., |pair, _| pair.contains(&id));
+        others.extend(with.flat_map(|(pair, _)| pair));
+    }
+
+    /// Takes out the pairs of which one answers no more; answers who answers for the two.
+    fn outdated(&mut self, memory: &Snapshot) -> Vec<[RecordId; 2]> {
+        self.more.retain(|id, _| memory.is_live(*id));
+        let is_there = |pair: &[RecordId; 2]| pair.iter().all(|id| memory.is_live(*id));
+        let outdated = self.pairs.extract_if(.., |pair, _| !is_there(pair));
+        let moved = outdated.filter_map(|([one, other], _)| {
+            Some([memory.stands_for(one)?, memory.stands_for(other)?])
+        });
+        let moved = moved.collect();
+        let is_apart = |[one, other]: &[RecordId; 2]| memory.are_apart(*one, *other);
+        self.pairs.retain(|pair, _| !is_apart(pair));
+        moved
+    }
+
+    /// The records with pairs for which there is room by now.
+    fn fitting(&self) -> Vec<RecordId> {
+        let mut room = PAIRS_MAX - self.pairs.len().min(PAIRS_MAX);
+        if room < PAIRS_MAX / 2 {
+            return Vec::new();
+        }
+        let fits = self.more.iter().take_while(|(_, more)| {
+            let fits = **more <= room;
+            room = room.saturating_sub(**more);
+            fits
+        });
+        fits.map(|(id, _)| *id).collect()
+    }
 }
 
 impl Planner {
@@ -91,14 +144,14 @@ impl Planner {
             };
         }
         let first = self.read.max(self.since);
-        let (all, new) = (
-            memory.places() as usize,
-            memory.places().abs_diff(first) as usize,
-        );
+        self.take_up(memory, first);
+        let all = memory.places() as usize;
+        let new = memory.places().abs_diff(first) as usize + self.again.len();
         let done = if !self.stepwise && new > MANY.max(all / MANY_SHARE) {
             self.read_all(memory, first, go_on)
         } else {
-            self.read_new(memory, go_on)
+            self.look_again(memory, go_on)
+                .and_then(|()| self.read_new(memory, go_on))
         };
         let mut plan = Plan {
             cut: done.is_none(),
@@ -113,6 +166,53 @@ impl Planner {
         plan
     }
 
+    /// Takes up which of the records that were compared have changed since: they answer again, or
+    /// their tags are others. Whoever goes on where another stopped takes up what has changed since
+    /// the last record that was compared was kept.
+    fn take_up(&mut self, memory: &Snapshot, first: u32) {
+        let before = first.checked_sub(1).and_then(|at| memory.kept_at(at));
+        let known = self.changed.take();
+        let (since, mut known) = known.unwrap_or((before.unwrap_or(i64::MIN), BTreeSet::new()));
+        let mut newest = since;
+        for (at, place) in memory.changes_since(since) {
+            let Some(id) = memory.id_at(place) else {
+                continue;
+            };
+            if at > newest {
+                newest = at;
+                known.clear();
+            }
+            let is_new = at < newest || known.insert(id);
+            if is_new && place < first {
+                self.again.insert(id);
+            }
+        }
+        self.changed = Some((newest, known));
+        self.again.extend(self.doubts.fitting());
+        self.again.extend(self.contrary.fitting());
+        self.again.retain(|id| memory.is_live(*id));
+    }
+
+    /// Compares records anew, with what each was paired with and with what its words lead to.
+    fn look_again(&mut self, memory: &Snapshot, go_on: &dyn Fn() -> bool) -> Option<()> {
+        let mut scratch = AlikeScratch::default();
+        while let Some(id) = self.again.first().copied() {
+            if !go_on() {
+                return None;
+            }
+            let others = self.part_from(id);
+            if let Some(Ok(record)) = memory.get(id) {
+                self.note(&record);
+                for other in others {
+                    self.keep(id, [id, other], related(memory, [id, other]));
+                }
+                self.compare_new(memory, record, &mut scratch);
+            }
+            self.again.pop_first();
+        }
+        Some(())
+    }
+
     /// Reads what is new, and compares each record with those that its words lead to.
     fn read_new(&mut self, memory: &Snapshot, go_on: &dyn Fn() -> bool) -> Option<()> {
         let mut scratch = AlikeScratch::default();
@@ -122,11 +222,8 @@ impl Planner {
             }
             if let Some(Ok(record)) = memory.at(place) {
                 self.note(&record);
-                let entry = Entry::of(record).filter(|_| place >= self.since);
-                let entry = entry.into_iter();
-                let found = entry.flat_map(|entry| neighbours(memory, &entry, &mut scratch));
-                for (one, other, related) in found.collect::<Vec<_>>() {
-                    self.keep(one, other, related);
+                if place >= self.since {
+                    self.compare_new(memory, record, &mut scratch);
                 }
             }
             self.read = place + 1;
@@ -135,7 +232,19 @@ impl Planner {
         Some(())
     }
 
-    /// Reads all records, and compares those that are alike where one is kept at `first` or later.
+    /// Compares one record with those that its words lead to.
+    fn compare_new(&mut self, memory: &Snapshot, record: MemoryRecord, scratch: &mut AlikeScratch) {
+        let Some(entry) = Entry::of(record) else {
+            return;
+        };
+        for other in alike_to(memory, &entry, scratch) {
+            let found = compare(memory, &entry, &other);
+            self.keep(entry.id, [entry.id, other.id], found);
+        }
+    }
+
+    /// Reads all records, and compares those that are alike where one is kept at `first` or later,
+    /// or is to be compared again.
     fn read_all(&mut self, memory: &Snapshot, first: u32, go_on: &dyn Fn() -> bool) -> Option<()> {
         let mut entries: Vec<(u32, Entry)> = Vec::new();
         let places = memory.places();
@@ -154,6 +263,10 @@ impl Planner {
         let roots: Vec<usize> = roots.collect();
         let compared = roots.iter().filter_map(|root| Some(&entries.get(*root)?.1));
         let pairs = alike(&compared.collect::<Vec<_>>(), go_on)?;
+        let again = self.again.clone();
+        for id in &again {
+            self.part_from(*id);
+        }
         for (number, (one, other)) in pairs.into_iter().enumerate() {
             if number.is_multiple_of(AT_A_TIME) && !go_on() {
                 return None;
@@ -165,17 +278,19 @@ impl Planner {
             let Some(((place, one), (beside, other))) = entries.get(a).zip(entries.get(b)) else {
                 continue;
             };
-            let is_new = *place.max(beside) >= first;
+            let is_new = *place.max(beside) >= first
+                || [one, other].iter().any(|entry| again.contains(&entry.id));
             if is_new
                 && groups.root(a) != groups.root(b)
                 && let Some(related) = compare(memory, one, other)
             {
-                if related == Related::Same {
+                if related == Related::Same && agree(memory, one.id, other.id) {
                     groups.join(a, b);
                 }
-                self.keep(one.id, other.id, related);
+                self.keep(other.id, [one.id, other.id], Some(related));
             }
         }
+        self.again.clear();
         self.read = places;
         self.last = places.checked_sub(1).and_then(|at| memory.id_at(at));
         Some(())
@@ -199,7 +314,7 @@ impl Planner {
                 let copy = one.is_copy_of(other) && one.is_tagged_like(other);
                 if copy && !memory.are_apart(one.id, other.id) {
                     groups.join(first, place);
-                    self.keep(one.id, other.id, Related::Same);
+                    self.keep(other.id, [one.id, other.id], Some(Related::Same));
                 }
             }
         }
@@ -218,19 +333,25 @@ impl Planner {
         }
     }
 
-    fn keep(&mut self, one: RecordId, other: RecordId, related: Related) {
-        match related {
-            Related::Same => {
-                self.same.insert((one.min(other), one.max(other)));
+    fn keep(&mut self, compared: RecordId, [one, other]: [RecordId; 2], found: Option<Related>) {
+        match found {
+            None => {}
+            Some(Related::Same) => {
+                self.same.insert([one.min(other), one.max(other)]);
             }
-            Related::Contrary(pair) => {
-                self.contrary.insert(pair.pair, pair);
-            }
-            Related::Doubt(pair) if self.doubts.len() < DOUBTS_MAX => {
-                self.doubts.insert(pair.pair, pair);
-            }
-            Related::Doubt(_) => self.doubts_more += 1,
+            Some(Related::Contrary(pair)) => self.contrary.keep(compared, pair),
+            Some(Related::Doubt(pair)) => self.doubts.keep(compared, pair),
         }
+    }
+
+    /// Takes out what was found of a record; answers what it was paired with.
+    fn part_from(&mut self, id: RecordId) -> BTreeSet<RecordId> {
+        let same = self.same.extract_if(.., |pair| pair.contains(&id));
+        let mut others: BTreeSet<RecordId> = same.flatten().collect();
+        self.doubts.part_from(id, &mut others);
+        self.contrary.part_from(id, &mut others);
+        others.remove(&id);
+        others
     }
 
     /// What had its time: to be put away, or kept for what speaks for it.
@@ -255,33 +376,25 @@ impl Planner {
         plan.purged.sort_unstable();
     }
 
-    /// What was found and still holds.
+    /// What was found and still holds. Where a record was put behind another one, that one is
+    /// compared in its place.
     fn found(&mut self, memory: &Snapshot) -> Found {
-        let holds = |one: RecordId, other: RecordId| {
-            memory.is_live(one) && memory.is_live(other) && !memory.are_apart(one, other)
-        };
-        self.same.retain(|(one, other)| holds(*one, *other));
-        self.doubts.retain(|[one, other], _| holds(*one, *other));
-        self.contrary.retain(|[one, other], _| holds(*one, *other));
+        let mut moved = self.doubts.outdated(memory);
+        moved.extend(self.contrary.outdated(memory));
+        for ends in moved {
+            self.keep(ends[1], ends, related(memory, ends));
+        }
+        self.same.retain(|[one, other]| {
+            memory.is_live(*one) && memory.is_live(*other) && !memory.are_apart(*one, *other)
+        });
         Found {
             same: self.same.iter().copied().collect(),
-            review: self.doubts.values().cloned().collect(),
-            review_more: self.doubts_more,
-            contradictions: self.contrary.values().cloned().collect(),
+            review: self.doubts.pairs.clone(),
+            review_more: self.doubts.more.values().sum(),
+            contradictions: self.contrary.pairs.clone(),
+            contradictions_more: self.contrary.more.values().sum(),
         }
     }
-}
-
-/// What the records that a text's words lead to are to it.
-fn neighbours(
-    memory: &Snapshot,
-    entry: &Entry,
-    scratch: &mut AlikeScratch,
-) -> Vec<(RecordId, RecordId, Related)> {
-    let found = alike_to(memory, entry, scratch).into_iter();
-    found
-        .filter_map(|other| Some((entry.id, other.id, compare(memory, entry, &other)?)))
-        .collect()
 }
 
 /// The records that a text's words lead to, best first.

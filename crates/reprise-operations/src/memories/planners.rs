@@ -1,24 +1,45 @@
 //! What is known of each memory from one plan to the next.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex as Lock, PoisonError};
 
+use lru::LruCache;
 use reprise_knowledge::Planner;
 use reprise_types::UserId;
+use tokio::sync::Mutex;
 
 /// Memories whose planners are kept in mind; of others the next plan looks through all again.
-const PLANNERS_MAX: usize = 32;
+const PLANNERS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(31);
 
-/// What is known of each memory from one plan to the next.
-#[derive(Debug, Default)]
-pub(super) struct Planners(Mutex<BTreeMap<UserId, Arc<Mutex<Planner>>>>);
+/// What is known of each memory from one plan to the next; the least recently used goes first.
+#[derive(Debug)]
+pub(super) struct Planners(Lock<LruCache<UserId, Arc<Mutex<Planner>>>>);
+
+impl Default for Planners {
+    fn default() -> Self {
+        Self(Lock::new(LruCache::new(PLANNERS_MAX)))
+    }
+}
 
 impl Planners {
     pub(super) fn of(&self, user: &UserId) -> Arc<Mutex<Planner>> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= PLANNERS_MAX && !all.contains_key(user) {
-            all.pop_first();
+        Arc::clone(all.get_or_insert_ref(user, Arc::default))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_lately_is_kept_in_mind() {
+        let planners = Planners::default();
+        let user = |number: usize| format!("u{number:02}").parse::<UserId>().unwrap();
+        let first = planners.of(&user(0));
+        for number in 1..40 {
+            planners.of(&user(number));
+            assert!(Arc::ptr_eq(&first, &planners.of(&user(0))), "{number}");
         }
-        Arc::clone(all.entry(user.clone()).or_default())
     }
 }

@@ -5,7 +5,6 @@
 //! any.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Pair, Plan, known};
@@ -58,9 +57,9 @@ impl Memory {
         read: impl FnOnce(&Snapshot, Plan) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let now = self.now();
-        let planner = self.all.planners.of(&self.user);
+        // The memory is read as it is once the planner is free: never as it was before its last look.
+        let mut planner = self.all.planners.of(&self.user).lock_owned().await;
         let look = move |memory: &Snapshot| {
-            let mut planner = planner.lock().unwrap_or_else(PoisonError::into_inner);
             let plan = planner.plan(memory, now, &|| true);
             drop(planner);
             read(memory, plan)

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use reprise_types::EmbeddingSpace;
+
 use super::*;
 
 /// Pairs that say the same, with a thing of their own each.
@@ -143,4 +145,152 @@ fn scratch_ages_by_the_days_on_which_something_was_kept() {
     assert_eq!(purged(&bench), []);
     bench.keep(vec![said("worked on a third day")]);
     assert_eq!(purged(&bench), ids);
+}
+
+const HALF: &str = "The timeout of the login page is 30 seconds";
+const MORE: &str = "The timeout of the login page is 90 seconds";
+
+fn tagged(text: &str, tag: &str) -> NewRecord {
+    let mut record = said(text);
+    record.tags = vec![tag.to_owned()];
+    record
+}
+
+fn pair(plan: &Plan) -> Vec<[RecordId; 2]> {
+    ids(plan).1
+}
+
+#[test]
+fn what_is_called_back_is_compared_with_what_came_meanwhile() {
+    let mut bench = Bench::new();
+    let mut planner = Planner::default();
+    let always = || true;
+    let same = bench.keep(vec![said(HALF), said(&[HALF, "!"].concat())]);
+    let plan = planner.plan(&bench.engine.snapshot(), bench.now, &always);
+    let action = carry_out(&mut bench.engine, plan, bench.now)
+        .unwrap()
+        .action;
+    let new = bench.keep(vec![said(MORE)])[0];
+    let plan = planner.plan(&bench.engine.snapshot(), bench.now, &always);
+    assert_eq!(pair(&plan), [[same[1], new]]);
+    // How far a tender before this one got, which knows no more than that.
+    let through = planner.through();
+    bench.now += Duration::seconds(1);
+    undo(&mut bench.engine, &action.unwrap(), bench.now).unwrap();
+    let memory = bench.engine.snapshot();
+    let plan = planner.plan(&memory, bench.now, &always);
+    assert_eq!(pair(&plan), [[same[0], new], [same[1], new]]);
+    let mut next = Planner::since(through);
+    assert_eq!(
+        pair(&next.plan(&memory, bench.now, &always)),
+        [[same[0], new]]
+    );
+}
+
+#[test]
+fn a_contradiction_of_a_copy_is_one_of_the_record_that_stays() {
+    for many in [0, 150] {
+        let mut bench = Bench::new();
+        let mut planner = Planner::default();
+        bench.keep(alike(0..many));
+        let ids = bench.keep(vec![said(HALF), said(MORE), tagged(HALF, "ops")]);
+        let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+        let of_it = |plan: &Plan| {
+            let mut pairs = pair(plan);
+            pairs.retain(|pair| pair.contains(&ids[1]));
+            pairs
+        };
+        // The one with a tag stays.
+        let merge = plan.merged.iter().find(|merge| merge.kept == ids[2]);
+        assert_eq!(merge.map(|merge| &merge.gone[..]), Some(&ids[..1]));
+        assert_eq!(of_it(&plan), [[ids[1], ids[2]]], "of {many} others");
+        carry_out(&mut bench.engine, plan, bench.now).unwrap();
+        let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+        assert_eq!(of_it(&plan), [[ids[1], ids[2]]], "after it was done");
+    }
+}
+
+#[test]
+fn what_was_found_is_looked_at_again_where_a_tag_changed() {
+    let mut bench = Bench::new();
+    let mut planner = Planner::default();
+    let ids = bench.keep(vec![
+        tagged(HALF, "a"),
+        tagged(HALF, "b"),
+        tagged(MORE, "project:other"),
+    ]);
+    let mut look = |bench: &Bench| {
+        let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+        let (merged, review) = (plan.merged.len(), plan.review.len());
+        (merged, review, plan.contradictions.len())
+    };
+    assert_eq!(look(&bench), (0, 1, 0));
+    let tag = |bench: &mut Bench, id: RecordId, tag: &str| {
+        bench.now += Duration::seconds(1);
+        let tags = [tag.to_owned()];
+        bench.engine.tag(id, &tags, bench.now).unwrap();
+    };
+    tag(&mut bench, ids[1], "a");
+    assert_eq!(look(&bench), (1, 0, 0), "they are tagged alike now");
+    tag(&mut bench, ids[2], "a");
+    assert_eq!(look(&bench), (1, 0, 1), "one project has both now");
+    tag(&mut bench, ids[2], "project:other");
+    tag(&mut bench, ids[1], "b");
+    assert_eq!(look(&bench), (0, 1, 0), "as it was");
+}
+
+#[test]
+fn what_was_found_is_looked_at_again_where_a_vector_came_late() {
+    let mut bench = Bench::new();
+    let mut planner = Planner::default();
+    let ids = bench.keep(vec![said(HALF), said(&[HALF, "!"].concat())]);
+    let mut look = |bench: &Bench| {
+        let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+        (plan.merged.len(), plan.review.len())
+    };
+    assert_eq!(look(&bench), (1, 0));
+    let vector = |at: usize| {
+        (0..8)
+            .map(|place| f32::from(u8::from(place == at)))
+            .collect()
+    };
+    let space = |model: &str| EmbeddingSpace {
+        model: model.into(),
+        version: "1".into(),
+        dimensions: 8,
+    };
+    let embed = |bench: &mut Bench, model: &str, at: [usize; 2]| {
+        let late = ids.iter().zip(at);
+        let late = late.map(|(id, at)| (*id, space(model), vector(at)));
+        bench.engine.embed_late(late.collect()).unwrap();
+    };
+    embed(&mut bench, "first", [0, 1]);
+    assert_eq!(look(&bench), (0, 1), "their meaning may not agree");
+    embed(&mut bench, "second", [2, 2]);
+    assert_eq!(look(&bench), (1, 0), "another model says that it does");
+}
+
+#[test]
+fn more_pairs_than_are_kept_in_mind_are_counted_for_as_long_as_they_are_there() {
+    let mut bench = Bench::new();
+    let mut planner = Planner::default();
+    let texts = |form: &str| -> Vec<NewRecord> {
+        let numbers = 1_000..1_300;
+        let texts = numbers.map(|number| form.replace("<n>", &number.to_string()));
+        texts.map(|text| said(&text)).collect()
+    };
+    let doubts = bench.keep(texts("Reviewed PR <n> for the payment service"));
+    let contrary = bench.keep(texts("The timeout of the login page is <n> seconds"));
+    let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+    let listed = (plan.review.len(), plan.contradictions.len());
+    assert_eq!(listed, (1_000, 20_000));
+    let more = (plan.review_more, plan.contradictions_more);
+    assert!(more.0 > 19_000 && more.1 > 100, "{more:?}");
+    let gone = [&doubts[2..], &contrary[2..]].concat();
+    let gone = reprise_engine::ForgetSelector::All(gone);
+    bench.engine.forget(&gone, "asked", bench.now).unwrap();
+    let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+    let left = (plan.review.len(), plan.contradictions.len());
+    assert_eq!(left, (1, 1));
+    assert_eq!((plan.review_more, plan.contradictions_more), (0, 0));
 }
