@@ -31,12 +31,14 @@ pub(crate) const OVER: &str = "over since";
 /// Between two records that somebody said are not the same; from a record to itself, that it stays
 /// past its time.
 pub(crate) const APART: &str = "apart from";
+/// From a record to a newer one that contradicts it.
+pub(crate) const CONTRARY: &str = "contradicted by";
 /// From a record to one of those that it was distilled from. Readers see it.
 pub(crate) const DISTILLED: &str = "distilled from";
 
 /// Whether a relation is one that no reader sees.
 pub(crate) fn is_reserved(relation: &str) -> bool {
-    [RETIRED, OVER, APART].contains(&relation)
+    [RETIRED, OVER, APART, CONTRARY].contains(&relation)
 }
 
 /// Whether a record with a link of this relation answers no more.
@@ -52,6 +54,9 @@ pub(crate) struct Marks {
     /// By number: its records, in the order in which they got it.
     tags: Chunked<Tag>,
     links: Chunked<LinkSpan>,
+    /// By record: the places of its links to newer ones that contradict it, also of those that were
+    /// taken back.
+    contrary: Arc<BTreeMap<u32, Vec<u32>>>,
     /// Where each record stands in these lists, by `CHUNK` ordinals.
     places: Arc<BTreeMap<u32, Arc<PlacesChunk>>>,
 }
@@ -198,6 +203,23 @@ impl Marks {
         open.filter(move |link| &*link.relation == relation)
     }
 
+    /// Whether any two records were ever noted as contradicting each other.
+    pub(crate) fn has_contrary(&self) -> bool {
+        !self.contrary.is_empty()
+    }
+
+    /// The links of a record to newer ones that contradict it, also those that were taken back.
+    pub(crate) fn ever_contrary(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
+        let places = self.contrary.get(&ordinal).into_iter().flatten();
+        let links = places.filter_map(|place| self.links.get(*place as usize));
+        links.filter(|link| link.is_there())
+    }
+
+    /// The same, as far as they hold now.
+    pub(crate) fn contrary(&self, ordinal: u32) -> impl Iterator<Item = &LinkSpan> {
+        self.ever_contrary(ordinal).filter(|link| link.is_open())
+    }
+
     /// Every link that a record ever had of relations that no reader sees, in the order in which
     /// they were made, with the end of those that were taken back.
     pub(crate) fn hidden_links(&self) -> impl Iterator<Item = (&LinkSpan, Option<i64>)> {
@@ -328,6 +350,10 @@ impl Marks {
     fn put_link(&mut self, link: LinkSpan) {
         let place = self.links.len() as u32;
         let (from, to) = (link.from, link.to);
+        if *link.relation == *CONTRARY {
+            let contrary = Arc::make_mut(&mut self.contrary);
+            contrary.entry(from).or_default().push(place);
+        }
         self.links.push(link);
         self.on_mut(from).links.push(place);
         if to != from {
@@ -414,7 +440,7 @@ impl LinkSpan {
         self.from != GONE
     }
 
-    fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.is_there() && self.until == NEVER
     }
 }

@@ -12,6 +12,7 @@ use reprise_types::{
 
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::marks::CONTRARY;
 use crate::prepare::{self, name_of};
 
 /// What one call is about to keep.
@@ -84,7 +85,9 @@ impl Engine {
             let Some(old) = record.supersedes.and_then(|id| self.snapshot.ordinal(id)) else {
                 continue;
             };
-            for link in self.snapshot.marks.links(old) {
+            // What a text contradicts is asked anew of another one.
+            let links = self.snapshot.marks.links(old);
+            for link in links.filter(|link| *link.relation != *CONTRARY) {
                 let end = |end: u32| if end == old { ordinal } else { end };
                 let relation = link.relation.to_string();
                 let (ordinal, to) = (end(link.from), end(link.to));

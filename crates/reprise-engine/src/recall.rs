@@ -6,6 +6,7 @@
 
 mod ablation;
 mod candidates;
+mod contrary;
 mod diversify;
 mod elsewhere;
 mod explain;
@@ -36,6 +37,7 @@ pub use question::{question_vector, subject};
 pub use second::{judged, with_wordings};
 
 use crate::snapshot::Snapshot;
+use contrary::Contrary;
 use fuse::Fusion;
 use lookup::Lookup;
 use plan::Plan;
@@ -128,7 +130,10 @@ impl Snapshot {
                 ranked,
             );
             lookup.raise(ranked);
-            let (results, damaged) = explain::run(self, &scene, &fusion, ranked, &lookup, learning);
+            let mut contrary = Contrary::among(self, plan.as_of, ranked);
+            contrary.raise(ranked);
+            let raised = (&lookup, &contrary);
+            let (results, damaged) = explain::run(self, &scene, &fusion, ranked, raised, learning);
             let mut degraded = plan.degraded.clone();
             let unembedded = plan.asks_meaning() && looked_at.iter().any(|c| !c.compared);
             if unembedded {

@@ -94,6 +94,11 @@ impl Engine {
         let new = !self.snapshot.are_apart(one, other);
         if new {
             self.link_all_as(APART, vec![(one, other)], now)?;
+            let pair = [one, other];
+            self.take_back(
+                |held| pair.contains(&held.older) && pair.contains(&held.newer),
+                now,
+            )?;
         }
         Ok(new)
     }
@@ -131,7 +136,7 @@ impl Engine {
     }
 
     /// Links live records, in one commit; answers the instant and how many.
-    fn link_all_as(
+    pub(crate) fn link_all_as(
         &mut self,
         relation: &str,
         pairs: Vec<(RecordId, RecordId)>,
@@ -148,7 +153,7 @@ impl Engine {
         Ok((at.timestamp_micros(), count))
     }
 
-    fn say_all(
+    pub(crate) fn say_all(
         &mut self,
         annotations: Vec<(u32, Annotation)>,
         at: DateTime<Utc>,

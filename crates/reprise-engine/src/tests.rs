@@ -4,6 +4,7 @@
 mod annotating;
 mod archives;
 mod branches;
+mod contradicting;
 mod full;
 mod keeping;
 mod learning;

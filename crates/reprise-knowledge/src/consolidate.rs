@@ -51,8 +51,9 @@ pub struct Done {
     pub plan: Plan,
 }
 
-/// Does what a plan names; what has changed since it was made is passed over. What was put away
-/// more than a week ago because its time was over is forgotten.
+/// Does what a plan names; what has changed since it was made is passed over. Of two records that
+/// contradict each other the newer stands above the older from now on. What was put away more than
+/// a week ago because its time was over is forgotten.
 pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<Done, EngineError> {
     let forgotten = engine.forget_over(now - GRACE, now)?;
     let forgotten = forgotten.into_iter().map(|one| one.id).collect();
@@ -71,9 +72,11 @@ pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<
     let pairs: Vec<(RecordId, RecordId)> = merges
         .flat_map(|merge| merge.gone.iter().map(|gone| (*gone, merge.kept)))
         .collect();
+    let contrary = plan.contradictions.iter().map(|one| one.pair.into());
     for (at, count) in [
         engine.retire(&pairs, now)?,
         engine.put_away(&plan.purged, now)?,
+        engine.contradict(&contrary.collect::<Vec<_>>(), now)?,
     ] {
         if count > 0 {
             acted = Some(at);
@@ -118,9 +121,16 @@ pub fn undo(engine: &mut Engine, action: &str, now: DateTime<Utc>) -> Result<Und
     let made = made.filter(|(id, at)| of_action(*at, *id));
     let withdrawn: Vec<RecordId> = made.map(|(id, _)| id).collect();
     engine.put_away(&withdrawn, now)?;
+    let noted = memory.contradictions().into_iter().map(|one| one.at_micros);
+    let mut noted = noted.filter(|at| action_name(*at) == action);
+    let contradictions = match noted.next() {
+        Some(at) => engine.take_back_contradictions(at, now)?,
+        None => Vec::new(),
+    };
     Ok(Undone {
         restored,
         withdrawn,
+        contradictions,
     })
 }
 
@@ -131,13 +141,16 @@ pub struct Undone {
     pub restored: Vec<RecordId>,
     /// Records that were made by the action, and answer no more.
     pub withdrawn: Vec<RecordId>,
+    /// Pairs of which the newer stands above the older no more; they still wait for a review.
+    pub contradictions: Vec<[RecordId; 2]>,
 }
 
 impl Undone {
     /// Whether there was nothing to undo.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.restored.is_empty() && self.withdrawn.is_empty()
+        let pairs = self.contradictions.is_empty();
+        pairs && self.restored.is_empty() && self.withdrawn.is_empty()
     }
 }
 
@@ -153,6 +166,8 @@ pub struct Action {
     pub purged: Vec<RecordId>,
     /// What was made of others.
     pub distilled: Vec<RecordId>,
+    /// Pairs of which the newer stands above the older.
+    pub contradictions: Vec<[RecordId; 2]>,
     /// Whether all of it was taken back.
     pub undone: bool,
 }
@@ -185,6 +200,12 @@ pub fn actions(memory: &Snapshot) -> Vec<Action> {
             None => action.purged.push(one.gone),
         }
     }
+    for one in memory.contradictions() {
+        if let Some(action) = acted.at(one.at_micros) {
+            action.undone &= one.undone_micros.is_some();
+            action.contradictions.push([one.older, one.newer]);
+        }
+    }
     acted.0.into_values().collect()
 }
 
@@ -201,6 +222,7 @@ impl Acted {
             merged: Vec::new(),
             purged: Vec::new(),
             distilled: Vec::new(),
+            contradictions: Vec::new(),
             undone: true,
         };
         Some(self.0.entry(at_micros).or_insert_with(fresh))

@@ -33,6 +33,8 @@ pub struct Tended {
     pub merged: Vec<(String, Vec<String>)>,
     pub purged: Vec<String>,
     pub distilled: Vec<String>,
+    /// The older and the newer of two that contradict each other.
+    pub contradictions: Vec<[String; 2]>,
     pub is_undone: bool,
 }
 

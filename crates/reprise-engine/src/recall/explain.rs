@@ -7,6 +7,7 @@ use reprise_types::{
     LearnedMove, LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Why,
 };
 
+use super::contrary::Contrary;
 use super::diversify::spread;
 use super::fuse::{Fusion, Scored};
 use super::lookup::Lookup;
@@ -25,7 +26,7 @@ pub(super) fn run(
     scene: &Scene<'_>,
     fusion: &Fusion,
     best: &[Scored],
-    lookup: &Lookup,
+    (lookup, contrary): (&Lookup, &Contrary),
     learning: &dyn LearningEngine,
 ) -> (Vec<RetrievedMemory>, bool) {
     let plan = scene.plan;
@@ -38,8 +39,9 @@ pub(super) fn run(
         let doc = snapshot.index.doc(scored.ordinal);
         doc.filter(|_| scored.dialogue > 0.0)?.session
     };
-    let spread = lookup.sorted(spread(reordered, session), |(scored, _)| scored.ordinal);
-    for (scored, moved) in spread {
+    let ordinal = |(scored, _): &(&Scored, f32)| scored.ordinal;
+    let spread = lookup.sorted(spread(reordered, session), ordinal);
+    for (scored, moved) in contrary.sorted(spread, ordinal) {
         if results.len() == plan.top_k {
             break;
         }
@@ -55,7 +57,8 @@ pub(super) fn run(
                     learning: (moved != 0.0).then(|| learned_move(learning, moved)),
                     supersedes: history(snapshot, &record),
                     matched_identifiers: lookup.matched(scored.ordinal, &record),
-                    ..why(scene, fusion, scored, lookup.lift(scored.ordinal))
+                    contradicted_by: contradicted_by(snapshot, contrary, scored.ordinal),
+                    ..why(scene, fusion, scored, (lookup, contrary))
                 };
                 why.reason = reason::plain(scene, fusion, scored, &why);
                 results.push(RetrievedMemory {
@@ -133,7 +136,17 @@ fn history(snapshot: &Snapshot, record: &MemoryRecord) -> Vec<RecordId> {
     history
 }
 
-fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, f32)>) -> Why {
+fn contradicted_by(snapshot: &Snapshot, contrary: &Contrary, ordinal: u32) -> Option<RecordId> {
+    let newest = contrary.newest(ordinal)?;
+    Some(snapshot.index.doc(newest)?.id)
+}
+
+fn why(
+    scene: &Scene<'_>,
+    fusion: &Fusion,
+    scored: &Scored,
+    (lookup, contrary): (&Lookup, &Contrary),
+) -> Why {
     let parts = SIGNALS.iter().zip(scored.values).zip(fusion.weights);
     let mut signals: Vec<RankSignal> = parts
         .filter(|(_, weight)| *weight != 0.0)
@@ -144,10 +157,12 @@ fn why(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, named: Option<(f32, 
         signals.push(part("unknown_context", outside, fusion.unknown_context));
     }
     signals.extend(start(fusion));
-    signals.extend(named.map(|(share, lift)| {
+    signals.extend(lookup.lift(scored.ordinal).map(|(share, lift)| {
         let value = if share > 0.0 { share } else { 1.0 };
         part("named", value, lift / value)
     }));
+    let lift = contrary.lift(scored.ordinal);
+    signals.extend(lift.map(|lift| part("newer", 1.0, lift)));
     let nearness = scene.nearness(scored.ordinal);
     Why {
         dialogue: scored.dialogue,

@@ -38,6 +38,8 @@ pub(super) fn plain(scene: &Scene<'_>, fusion: &Fusion, scored: &Scored, why: &W
     let own = scene.lexical.terms_of(scored.ordinal);
     let mut reasons = Vec::new();
     reasons.extend(named(why));
+    let newer = why.contradicted_by;
+    reasons.extend(newer.map(|newer| format!("contradicted by {newer}, which is newer")));
     reasons.extend(words(scene, own).map(|words| format!("same words: {words}")));
     reasons.extend(meaning(scene, scored.ordinal, why.raw_distance).map(str::to_owned));
     let traits = scene.index.traits(scored.ordinal, &scene.plan.view);

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 
 use reprise_types::{RankSignal, Recall, RecordId, RetrievedMemory, Verdict};
 
+use super::contrary::newer_first;
+
 /// Judgements nearer to certainty are taken for this near: no single judge is infallible.
 const CERTAIN: f32 = 0.001;
 /// Scores are finite, but may round to 0 or 1.
@@ -87,6 +89,7 @@ fn settle(recall: &mut Recall, top_k: usize) {
 /// By the adjusted scores; what is equal stays in its order.
 fn best_first(results: &mut [RetrievedMemory]) {
     results.sort_by(|a, b| b.sona_score.total_cmp(&a.sona_score));
+    newer_first(results);
 }
 
 fn logit(probability: f32, nearest: f32) -> f32 {

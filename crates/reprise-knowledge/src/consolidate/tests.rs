@@ -360,14 +360,11 @@ fn what_is_merged_is_undone_to_the_same_digest() {
     );
     let acted = actions(&bench.engine.snapshot());
     assert_eq!((acted.len(), acted[0].merged.len()), (1, 2));
+    assert_eq!(acted[0].contradictions, [[ids[5], ids[6]]]);
     let action = done.action.unwrap();
-    assert_eq!(
-        undo(&mut bench.engine, &action, bench.now)
-            .unwrap()
-            .restored
-            .len(),
-        2
-    );
+    let undone = undo(&mut bench.engine, &action, bench.now).unwrap();
+    assert_eq!(undone.restored.len(), 2);
+    assert_eq!(undone.contradictions, [[ids[5], ids[6]]]);
     assert_eq!(bench.digest(), before);
     assert!(
         undo(&mut bench.engine, &action, bench.now)
@@ -375,10 +372,12 @@ fn what_is_merged_is_undone_to_the_same_digest() {
             .is_empty()
     );
     assert!(actions(&bench.engine.snapshot())[0].undone);
+    let again = bench.tend();
     assert!(
-        bench.tend().plan.merged.is_empty(),
+        again.plan.merged.is_empty() && again.action.is_none(),
         "what was undone is not done again"
     );
+    assert_eq!(again.plan.contradictions.len(), 1, "it waits for a review");
     // One alone.
     bench.engine.retire(&[(ids[0], ids[1])], bench.now).unwrap();
     undo(&mut bench.engine, &ids[0].to_string(), bench.now).unwrap();

@@ -138,6 +138,11 @@ impl Names<'_> {
         pairs.collect()
     }
 
+    pub(crate) fn ends(&self, pairs: &[[RecordId; 2]]) -> Vec<[String; 2]> {
+        let pairs = pairs.iter().map(|pair| pair.map(|id| self.of(id)));
+        pairs.collect()
+    }
+
     fn text(&self, id: RecordId) -> String {
         let record = self.0.version(id).and_then(Result::ok);
         record.map(|record| shown(&record.text)).unwrap_or_default()

@@ -31,6 +31,9 @@ pub struct Audited {
     pub review: usize,
     /// Pairs that cannot both hold.
     pub contradictions: Vec<Doubted>,
+    /// Such pairs that are not listed.
+    #[serde(default)]
+    pub contradictions_more: usize,
     /// Their time is over: `consolidate` would put them away.
     pub stale: Vec<String>,
     /// Records that no run was told to have used.
@@ -92,7 +95,7 @@ impl Operation for Audit {
             audited.records,
             audited.score,
             audited.duplicates,
-            audited.contradictions.len(),
+            audited.contradictions.len() + audited.contradictions_more,
             audited.stale.len(),
             audited.unembedded,
             audited.possible_secrets.len(),
@@ -112,6 +115,7 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
         duplicates: plan.merged.iter().map(|merge| merge.gone.len()).sum(),
         review: plan.review.len() + plan.review_more,
         contradictions: names.pairs(&plan.contradictions, false),
+        contradictions_more: plan.contradictions_more,
         stale: names.all(&plan.purged),
         actions: actions(memory)
             .into_iter()

@@ -33,6 +33,9 @@ pub struct Consolidated {
     pub review_more: usize,
     /// Pairs that cannot both hold.
     pub contradictions: Vec<Doubted>,
+    /// Such pairs that are not listed.
+    #[serde(default)]
+    pub contradictions_more: usize,
     /// Put away because their time was over; forgotten a week later.
     pub purged: Vec<String>,
     /// Had their time, and stay because something speaks for them.
@@ -91,7 +94,7 @@ impl Operation for Consolidate {
             done.purged.len(),
             done.distilled.len(),
             done.review.len() + done.review_more,
-            done.contradictions.len()
+            done.contradictions.len() + done.contradictions_more
         );
         if let Some(action) = &done.action {
             text.push_str(&["\nundo ", action, " takes it back"].concat());
@@ -112,6 +115,7 @@ fn told(names: &Names<'_>, plan: &Plan, dry_run: bool) -> Consolidated {
         review: names.pairs(&plan.review, false),
         review_more: plan.review_more,
         contradictions: names.pairs(&plan.contradictions, false),
+        contradictions_more: plan.contradictions_more,
         purged: names.all(&plan.purged),
         promoted: names.all(&plan.promoted),
         distilled: plan.distilled.iter().map(Distillate::name).collect(),

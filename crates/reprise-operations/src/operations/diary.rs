@@ -37,6 +37,9 @@ pub struct Acted {
     pub purged: Vec<String>,
     /// Made of others.
     pub distilled: Vec<String>,
+    /// Pairs that contradict each other, the older first: the newer stands above it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<[String; 2]>,
     /// Whether all of it was taken back.
     pub undone: bool,
 }
@@ -60,6 +63,7 @@ impl Acted {
             merged,
             purged: names.all(&action.purged),
             distilled: names.all(&action.distilled),
+            contradictions: names.ends(&action.contradictions),
             undone: action.undone,
         }
     }
@@ -97,11 +101,12 @@ impl Operation for Diary {
         let lines = told.actions.iter().map(|acted| {
             let gone: usize = acted.merged.iter().map(|merge| merge.gone.len()).sum();
             format!(
-                "\n{} {}: {gone} merged, {} purged, {} distilled{}",
+                "\n{} {}: {gone} merged, {} purged, {} distilled, {} contradictions{}",
                 acted.at,
                 acted.action,
                 acted.purged.len(),
                 acted.distilled.len(),
+                acted.contradictions.len(),
                 if acted.undone { ", undone" } else { "" }
             )
         });

@@ -49,6 +49,9 @@ pub struct Reviewed {
     /// Cannot both hold.
     #[serde(default)]
     pub contradictions: Vec<Doubted>,
+    /// Such pairs that are not listed.
+    #[serde(default)]
+    pub contradictions_more: usize,
     /// Of an answer: for `undo`; null where both stay.
     #[serde(default)]
     pub action: Option<String>,
@@ -94,7 +97,7 @@ impl Operation for Review {
         let text = format!(
             "{} pairs in doubt, {} contradictions\n{}",
             reviewed.review.len() + reviewed.review_more,
-            reviewed.contradictions.len(),
+            reviewed.contradictions.len() + reviewed.contradictions_more,
             quoted.into_text()
         );
         text.trim_end().to_owned().into()
@@ -108,6 +111,7 @@ async fn listed(memory: &Memory) -> Result<Reviewed, Problem> {
             review: names.pairs(&plan.review, true),
             review_more: plan.review_more,
             contradictions: names.pairs(&plan.contradictions, true),
+            contradictions_more: plan.contradictions_more,
             ..Reviewed::default()
         }
     });

@@ -26,6 +26,9 @@ pub struct TakenBack {
     pub restored: Vec<String>,
     /// Records that the action had made, which answer no more.
     pub withdrawn: Vec<String>,
+    /// Pairs that were named as contradicting each other; the newer stands above the older no more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contradictions: Vec<[String; 2]>,
 }
 
 #[derive(Debug)]
@@ -54,6 +57,7 @@ impl Operation for Undo {
             let said = TakenBack {
                 restored: names.all(&undone.restored),
                 withdrawn: names.all(&undone.withdrawn),
+                contradictions: names.ends(&undone.contradictions),
             };
             Ok((said, [undone.restored, undone.withdrawn].concat()))
         };
@@ -64,6 +68,10 @@ impl Operation for Undo {
 
     fn text(done: &TakenBack) -> Cow<'_, str> {
         let (again, no_more) = (done.restored.len(), done.withdrawn.len());
-        format!("{again} records answer again, {no_more} no more").into()
+        let pairs = match done.contradictions.len() {
+            0 => String::new(),
+            pairs => format!(", {pairs} contradictions are ranked as before"),
+        };
+        format!("{again} records answer again, {no_more} no more{pairs}").into()
     }
 }

@@ -31,6 +31,17 @@ pub(super) fn section(visit: &Visit, diary: &[Tended]) -> Markup {
                     @if !tended.distilled.is_empty() {
                         p { (s::DISTILLED) " " (named(&tended.distilled)) }
                     }
+                    @if !tended.contradictions.is_empty() {
+                        p {
+                            (s::NEWER_FIRST) " "
+                            @for [older, newer] in tended.contradictions.iter().take(NAMED) {
+                                (link(newer)) " (" (link(older)) ") "
+                            }
+                            @if tended.contradictions.len() > NAMED {
+                                span class="faint" { (s::and_more(tended.contradictions.len() - NAMED)) }
+                            }
+                        }
+                    }
                     @if !tended.is_undone { (review::undo(visit, &tended.action)) }
                 }
             }

@@ -25,6 +25,7 @@ pub(crate) const NO_DIARY: &str = "Nothing yet.";
 pub(crate) const UNDONE: &str = "undone";
 pub(crate) const PURGED: &str = "Put away, their time being over:";
 pub(crate) const DISTILLED: &str = "Made of what recurs:";
+pub(crate) const NEWER_FIRST: &str = "Placed above the older one that it contradicts:";
 
 pub(crate) fn more_pairs(more: usize) -> String {
     let pairs = words::of(more, "pair", "pairs");

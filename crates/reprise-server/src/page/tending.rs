@@ -27,7 +27,7 @@ impl PageTending for Paged {
         Ok(InDoubt {
             contradictions: found.contradictions.into_iter().map(shown).collect(),
             alike: found.review.into_iter().map(shown).collect(),
-            more: found.review_more,
+            more: found.review_more + found.contradictions_more,
         })
     }
 
@@ -76,6 +76,7 @@ impl PageTending for Paged {
                 .collect(),
             purged: acted.purged,
             distilled: acted.distilled,
+            contradictions: acted.contradictions,
             is_undone: acted.undone,
         });
         Ok(tended.collect())
@@ -100,7 +101,7 @@ impl PageTending for Paged {
             records: found.records,
             duplicates: found.duplicates,
             in_doubt: found.review,
-            contradictions: found.contradictions.len(),
+            contradictions: found.contradictions.len() + found.contradictions_more,
             stale: found.stale,
             never_used: found.never_used,
             orphans: found.orphans,

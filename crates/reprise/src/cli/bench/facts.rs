@@ -3,7 +3,7 @@
 use super::names::{one, thing};
 
 /// A sentence with its question; `{s}` is a thing, `{v}` a value.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     says: &'static str,
     asks: &'static str,
@@ -92,6 +92,114 @@ pub(super) const FACTS: [Form; 10] = [
         says: "The {s} is hosted in {v}",
         asks: "In which place do the servers of the {s} stand?",
         values: &["Frankfurt", "Dublin", "Stockholm", "Paris", "Milan"],
+    },
+];
+
+/// More of them, by which rules may be made.
+pub(super) const MORE_FACTS: [Form; 10] = [
+    Form {
+        says: "The {s} renews its certificate every {v} days",
+        asks: "How often is the certificate of the {s} replaced?",
+        values: NUMBERS,
+    },
+    Form {
+        says: "Support tickets about the {s} go to {v}",
+        asks: "Who handles the tickets of the {s}?",
+        values: PEOPLE,
+    },
+    Form {
+        says: "The {s} retries a failed request {v} times",
+        asks: "How many attempts does the {s} make?",
+        values: NUMBERS,
+    },
+    Form {
+        says: "Log files of the {s} end up in {v}",
+        asks: "Where do I find what the {s} logged?",
+        values: &["Loki", "Graylog", "Splunk", "CloudWatch", "Elasticsearch"],
+    },
+    Form {
+        says: "{v} approves releases of the {s}",
+        asks: "Who signs off a release of the {s}?",
+        values: PEOPLE,
+    },
+    Form {
+        says: "The {s} uses {v} for its queue",
+        asks: "Which message broker does the {s} rely on?",
+        values: &["RabbitMQ", "Kafka", "NATS", "Redis", "ActiveMQ"],
+    },
+    Form {
+        says: "The nightly export of the {s} starts at {v}",
+        asks: "At what time of day does the {s} export?",
+        values: &["01:00", "02:30", "03:15", "04:00", "05:45"],
+    },
+    Form {
+        says: "The cheapest plan of the {s} costs {v} euros",
+        asks: "What is the lowest price of the {s}?",
+        values: NUMBERS,
+    },
+    Form {
+        says: "The {s} speaks {v} to its clients",
+        asks: "Which protocol do clients of the {s} use?",
+        values: &["REST", "gRPC", "GraphQL", "SOAP", "Thrift"],
+    },
+    Form {
+        says: "Session tokens of the {s} expire after {v} minutes",
+        asks: "How long does a login to the {s} last?",
+        values: NUMBERS,
+    },
+];
+
+/// More of them, held back: no rule is made by these.
+pub(super) const HELD_BACK_FACTS: [Form; 10] = [
+    Form {
+        says: "The {s} keeps at most {v} connections open",
+        asks: "How many connections may the {s} hold at once?",
+        values: NUMBERS,
+    },
+    Form {
+        says: "Invoices of the {s} are paid by {v}",
+        asks: "Who settles the bills of the {s}?",
+        values: PEOPLE,
+    },
+    Form {
+        says: "The {s} runs on {v} since last month",
+        asks: "What platform is the {s} on?",
+        values: &["Kubernetes", "Nomad", "Fargate", "OpenShift", "Heroku"],
+    },
+    Form {
+        says: "The review meeting of the {s} takes place on {v}",
+        asks: "On which day is the {s} reviewed?",
+        values: &["Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays"],
+    },
+    Form {
+        says: "The {s} caches its answers for {v} minutes",
+        asks: "How old can an answer of the {s} be?",
+        values: NUMBERS,
+    },
+    Form {
+        says: "Alerts from the {s} are sent to the channel {v}",
+        asks: "Where do alarms of the {s} show up?",
+        values: &["ops", "sre", "pager", "infra", "night-watch"],
+    },
+    Form {
+        says: "The oldest Android that the {s} supports is {v}",
+        asks: "Which phones are too old for the {s}?",
+        values: NUMBERS,
+    },
+    Form {
+        says: "{v} translates the {s}",
+        asks: "Who does the translations of the {s}?",
+        values: PEOPLE,
+    },
+    Form {
+        says: "Passwords for the {s} need at least {v} characters",
+        asks: "How long must a password of the {s} be?",
+        values: NUMBERS,
+    },
+    Form {
+        says: "The source of the {s} lives on {v}",
+        asks: "Where is the code of the {s} hosted?",
+        values: &["GitHub", "GitLab", "Bitbucket", "Codeberg", "Gitea"],
     },
 ];
 

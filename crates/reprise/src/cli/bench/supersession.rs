@@ -1,12 +1,14 @@
 //! Whether a correction stands above what it corrects, and whether the past still knows the other:
 //! pairs of facts with the real model, in one memory, asked for in other words.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use chrono::{DateTime, TimeDelta, Utc};
 use reprise_engine::{Engine, EngineOptions, Snapshot};
+use reprise_knowledge::{Planner, carry_out};
 use reprise_store::RealDisk;
 use reprise_types::{
     Clock, Embedder, Embedding, MemoryKind, MemorySource, NewRecord, RecallId, RecallRequest,
@@ -15,7 +17,7 @@ use reprise_types::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::facts::{FACTS, Said};
+use super::facts::{FACTS, Form, HELD_BACK_FACTS, MORE_FACTS, Said};
 use crate::cli::store::DIMENSIONS;
 use crate::cli::{Context, model};
 use crate::exit::Exit;
@@ -30,9 +32,13 @@ enum Manner {
     Supersedes,
     /// It was kept like anything else, and a review said that the newer holds.
     Reviewed,
-    /// It was kept like anything else, and nobody said more: told for comparison, for memory has
-    /// two facts then.
+    /// It was kept like anything else, and nobody said more, nor was the memory ever tended: told for
+    /// comparison, for memory has two facts then.
     Unsaid,
+    /// The same, in a memory that was tended; of other forms, too, of which some are held back.
+    Tended,
+    TendedMore,
+    TendedHeldBack,
 }
 
 impl Manner {
@@ -41,7 +47,22 @@ impl Manner {
             Self::Supersedes => "supersedes",
             Self::Reviewed => "reviewed",
             Self::Unsaid => "unsaid",
+            Self::Tended => "tended",
+            Self::TendedMore => "tended, more",
+            Self::TendedHeldBack => "tended, held",
         }
+    }
+
+    fn facts(self) -> &'static [Form; 10] {
+        match self {
+            Self::TendedMore => &MORE_FACTS,
+            Self::TendedHeldBack => &HELD_BACK_FACTS,
+            _ => &FACTS,
+        }
+    }
+
+    fn is_tended(self) -> bool {
+        self.facts() != &FACTS || self == Self::Tended
     }
 }
 
@@ -54,6 +75,10 @@ struct Figures {
     above: usize,
     /// What it corrects is not among the first ten at all.
     alone: usize,
+    /// Tending named the two as contradicting each other, the correction as the newer.
+    named: usize,
+    /// Pairs that it named and that are none of these.
+    named_wrongly: usize,
     /// A question about the time before finds what held then, and not the correction.
     past: usize,
 }
@@ -70,9 +95,17 @@ pub(super) fn run(context: &Context, pairs: usize) -> anyhow::Result<Exit> {
     let mut embedder = factory.open()?;
     let mut exit = Exit::Success;
     let mut out = anstream::stdout().lock();
-    for manner in [Manner::Supersedes, Manner::Reviewed, Manner::Unsaid] {
+    for manner in [
+        Manner::Supersedes,
+        Manner::Reviewed,
+        Manner::Unsaid,
+        Manner::Tended,
+        Manner::TendedMore,
+        Manner::TendedHeldBack,
+    ] {
         let figures = measured(embedder.as_mut(), manner, pairs)?;
-        let above = manner == Manner::Unsaid || figures.above == pairs;
+        let is_held = [Manner::Supersedes, Manner::Reviewed, Manner::Tended].contains(&manner);
+        let above = !is_held || figures.above == pairs;
         if !above || figures.past < pairs {
             exit = Exit::Refused;
         }
@@ -81,11 +114,13 @@ pub(super) fn run(context: &Context, pairs: usize) -> anyhow::Result<Exit> {
         } else {
             writeln!(
                 out,
-                "{:<12} above {} of {pairs}, alone {}, as of before {}",
+                "{:<12} above {} of {pairs}, alone {}, as of before {}; named {}, wrongly {}",
                 manner.name(),
                 figures.above,
                 figures.alone,
-                figures.past
+                figures.past,
+                figures.named,
+                figures.named_wrongly
             )?;
         }
     }
@@ -101,7 +136,7 @@ fn measured(embedder: &mut dyn Embedder, manner: Manner, pairs: usize) -> anyhow
     let (mut engine, _) = Engine::open(Arc::new(RealDisk), &path, &options)?;
     let (mut old, mut questions) = (Vec::new(), Vec::new());
     for pair in 0..pairs {
-        let said = said(pair, 0);
+        let said = said(manner.facts(), pair, 0);
         old.push(keep(&mut engine, embedder, &said, None, at(before, pair))?);
         let vector = embedder.embed(&said.question)?;
         questions.push((said.question, vector));
@@ -112,18 +147,29 @@ fn measured(embedder: &mut dyn Embedder, manner: Manner, pairs: usize) -> anyhow
     for (pair, (old, question)) in old.into_iter().zip(questions).enumerate() {
         let corrects = (manner == Manner::Supersedes).then_some(old);
         let now = at(later, pair);
-        let new = keep(&mut engine, embedder, &said(pair, 1), corrects, now)?;
+        let said = said(manner.facts(), pair, 1);
+        let new = keep(&mut engine, embedder, &said, corrects, now)?;
         if manner == Manner::Reviewed {
             engine.retire(&[(old, new)], now)?;
         }
         made.push(Pair { old, new, question });
     }
+    if manner.is_tended() {
+        let now = at(later, pairs);
+        let plan = Planner::default().plan(&engine.snapshot(), now, &|| true);
+        carry_out(&mut engine, plan, now)?;
+    }
     let memory = engine.snapshot();
+    let named = memory.contradictions().into_iter();
+    let named: BTreeSet<_> = named.map(|one| (one.older, one.newer)).collect();
+    let wanted: BTreeSet<_> = made.iter().map(|pair| (pair.old, pair.new)).collect();
     let mut figures = Figures {
         manner,
         pairs,
         above: 0,
         alone: 0,
+        named: named.intersection(&wanted).count(),
+        named_wrongly: named.difference(&wanted).count(),
         past: 0,
     };
     let space = embedder.space().clone();
@@ -142,10 +188,10 @@ fn measured(embedder: &mut dyn Embedder, manner: Manner, pairs: usize) -> anyhow
 }
 
 /// What is said of pair number `pair` at first, and what later.
-fn said(pair: usize, time: usize) -> Said {
-    let [form, ..] = &FACTS;
-    FACTS
-        .get(pair % FACTS.len())
+fn said(facts: &[Form; 10], pair: usize, time: usize) -> Said {
+    let [form, ..] = facts;
+    facts
+        .get(pair % facts.len())
         .unwrap_or(form)
         .said(pair * 7, pair + time)
 }

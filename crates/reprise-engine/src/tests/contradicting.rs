@@ -1,0 +1,133 @@
+//! Of two records that contradict each other both answer, and the newer stands directly above.
+
+use chrono::Duration;
+use reprise_types::{Embedding, Recall, RecallRequest, RecordId};
+
+use super::{Bench, inserted, record, space, vector};
+use crate::{ForgetSelector, judged};
+
+const ASKED: &str = "How long is the timeout of the login page?";
+
+/// A memory in which the older of two stands above the newer, and something between them.
+fn disputed() -> (Bench, [RecordId; 3]) {
+    let mut bench = Bench::new();
+    let nearby = |name: &str, text: &str, nudge: f32| {
+        let mut record = record(name, text, 0, "tue");
+        record.embedding = Some(Embedding::new(space(), vector(0, nudge)));
+        record
+    };
+    let mut ids = Vec::new();
+    for kept in [
+        nearby("t-30", "The timeout of the login page is 30 seconds", 0.0),
+        nearby("page", "the login page has a timeout that users see", 0.3),
+        nearby("t-90", "The timeout of the login page is 90 seconds", 0.8),
+        nearby("t-45", "The timeout of the login page is 45 seconds", 0.9),
+        nearby("shed", "the shed was painted green", 5.0),
+    ] {
+        ids.extend(inserted(&bench.keep(vec![kept])));
+    }
+    bench.now += Duration::seconds(1);
+    (bench, [ids[0], ids[2], ids[3]])
+}
+
+fn scores(recall: &Recall) -> Vec<(RecordId, u32)> {
+    let results = recall.results.iter();
+    let scores = results.map(|found| (found.record.id, found.score.to_bits()));
+    scores.collect()
+}
+
+#[test]
+fn of_two_that_contradict_each_other_the_newer_stands_directly_above_the_older() {
+    let (mut bench, [old, new, _]) = disputed();
+    let before = bench.ask(ASKED, 0);
+    let first = ["t-30", "page", "t-90"];
+    assert_eq!(Bench::ids(&before)[..3], first);
+    let now = bench.now;
+    let pairs = [(old, new), (new, new)];
+    let (at, count) = bench.engine().contradict(&pairs, now).unwrap();
+    assert_eq!(count, 1);
+    for round in 0..3 {
+        if round == 1 {
+            bench.engine().checkpoint().unwrap();
+        }
+        let answer = bench.ask(ASKED, 0);
+        assert_eq!(Bench::ids(&answer)[..3], ["t-90", "t-30", "page"]);
+        let [newer, older] = &answer.results[..2] else {
+            panic!("{answer:?}");
+        };
+        assert!(newer.score > older.score);
+        assert_eq!(older.why.contradicted_by, Some(new));
+        assert!(older.why.reason.contains(&format!("contradicted by {new}")));
+        let parts = newer.why.signals.iter();
+        let logit: f32 = parts.map(|part| part.contribution).sum();
+        assert!((1.0 / (1.0 + (-logit).exp()) - newer.score).abs() < 1e-4);
+        // Another judge does not part them.
+        let mut answer = answer;
+        assert!(judged(&mut answer, &[0.1, 0.9, 0.2], 10));
+        assert_eq!(Bench::ids(&answer)[..2], ["t-90", "t-30"]);
+        // As of before it was noted they stand as they stood, and the older is found.
+        let mut request = RecallRequest::new(ASKED);
+        request.as_of = Some(now - Duration::milliseconds(1));
+        let then = bench.ask_with(&request, Some(0));
+        assert_eq!(Bench::ids(&then)[..3], first);
+        assert!(bench.engine().snapshot().links(old).is_empty());
+        let report = bench.engine().check().unwrap();
+        assert!(report.findings.is_empty(), "{report:?}");
+        bench.reopen();
+    }
+    bench.engine().compact().unwrap();
+    assert_eq!(Bench::ids(&bench.ask(ASKED, 0))[..2], ["t-90", "t-30"]);
+    bench.now += Duration::seconds(1);
+    let now = bench.now;
+    let back = bench.engine().take_back_contradictions(at, now).unwrap();
+    assert_eq!(back, [[old, new]]);
+    assert_eq!(scores(&bench.ask(ASKED, 0)), scores(&before));
+    // What was taken back is not noted again.
+    assert_eq!(bench.engine().contradict(&pairs, now).unwrap().1, 0);
+    bench.engine().compact().unwrap();
+    bench.reopen();
+    assert_eq!(bench.engine().contradict(&pairs, now).unwrap().1, 0);
+    let noted = bench.engine().snapshot().contradictions();
+    assert_eq!((noted.len(), noted[0].at_micros), (1, at));
+    assert!(noted[0].undone_micros.is_some());
+}
+
+#[test]
+fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_ends_with_it() {
+    let (mut bench, [old, new, newest]) = disputed();
+    let now = bench.now;
+    let pairs = [(old, new), (old, newest), (new, newest)];
+    bench.engine().contradict(&pairs, now).unwrap();
+    let order = ["t-45", "t-90", "t-30", "page"];
+    let answer = bench.ask(ASKED, 0);
+    assert_eq!(Bench::ids(&answer)[..4], order);
+    assert_eq!(answer.results[2].why.contradicted_by, Some(newest));
+    // Somebody says that the first two are no contradiction.
+    bench.engine().set_apart(new, old, now).unwrap();
+    bench.now += Duration::seconds(1);
+    let now = bench.now;
+    let held = |bench: &mut Bench| {
+        let noted = bench.engine().snapshot().contradictions().into_iter();
+        noted.filter(|one| one.undone_micros.is_none()).count()
+    };
+    assert_eq!(held(&mut bench), 2);
+    // Another text may contradict nothing.
+    let mut corrected = record(
+        "t-45b",
+        "The timeout of the login page is in its settings",
+        0,
+        "tue",
+    );
+    corrected.supersedes = Some(newest);
+    bench.keep(vec![corrected]);
+    let answer = bench.ask(ASKED, 0);
+    assert!(
+        answer
+            .results
+            .iter()
+            .all(|one| one.why.contradicted_by.is_none())
+    );
+    let forgotten = ForgetSelector::Id(newest);
+    bench.engine().forget(&forgotten, "asked", now).unwrap();
+    assert_eq!(held(&mut bench), 0);
+}
