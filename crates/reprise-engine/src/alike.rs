@@ -1,6 +1,7 @@
 //! What stands at a place of the log, and which records say something like a text: what tending
 //! asks of a memory.
 
+use chrono::{DateTime, Utc};
 use reprise_index::LexicalScratch;
 use reprise_store::StoreError;
 use reprise_types::{MemoryFilter, MemoryRecord, RecordId};
@@ -35,6 +36,12 @@ impl Snapshot {
     #[must_use]
     pub fn kept_at(&self, place: u32) -> Option<i64> {
         Some(self.index.doc(place)?.known_at.timestamp_micros())
+    }
+
+    /// When what a record tells happened.
+    #[must_use]
+    pub fn told_at(&self, id: RecordId) -> Option<DateTime<Utc>> {
+        Some(self.index.doc(self.index.find(id)?)?.timestamp)
     }
 
     /// The places of the records that answer again, or have other tags, since an instant (which

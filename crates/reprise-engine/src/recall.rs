@@ -130,7 +130,7 @@ impl Snapshot {
                 ranked,
             );
             lookup.raise(ranked);
-            let mut contrary = Contrary::among(self, plan.as_of, ranked);
+            let mut contrary = Contrary::among(self, &plan, ranked);
             contrary.raise(ranked);
             let raised = (&lookup, &contrary);
             let (results, damaged) = explain::run(self, &scene, &fusion, ranked, raised, learning);

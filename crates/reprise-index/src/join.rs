@@ -7,7 +7,7 @@
 /// cases, those of three quarters always.
 const ROWS: usize = 2;
 const BANDS: usize = 12;
-/// Sets of one meeting with which a further one is compared.
+/// Sets of one meeting with which a further one is compared: those that agree in another band first.
 const MEETING_MAX: usize = 48;
 /// Comparisons between two looks at whether there is time left.
 const AT_A_TIME: usize = 65_536;
@@ -22,7 +22,7 @@ pub fn alike_pairs(
     go_on: &dyn Fn() -> bool,
 ) -> Option<Vec<(u32, u32)>> {
     let mut pairs = Vec::new();
-    let mut keyed: Vec<(u64, u32)> = Vec::with_capacity(sets.len());
+    let mut keyed: Vec<(u64, u64, u32)> = Vec::with_capacity(sets.len());
     let mut compared = 0_usize;
     for band in 0..BANDS {
         if !go_on() {
@@ -30,19 +30,23 @@ pub fn alike_pairs(
         }
         keyed.clear();
         let filled = (0_u32..).zip(sets).filter(|(_, set)| !set.is_empty());
-        keyed.extend(filled.map(|(place, set)| (band_key(set, band), place)));
+        keyed.extend(filled.map(|(place, set)| {
+            let beside = band_key(set, BANDS + band);
+            (band_key(set, band), beside, place)
+        }));
         keyed.sort_unstable();
         for meeting in keyed.chunk_by(|a, b| a.0 == b.0) {
-            for (at, (_, later)) in meeting.iter().enumerate() {
+            for (at, (.., one)) in meeting.iter().enumerate() {
                 let before = at.saturating_sub(MEETING_MAX)..at;
-                for (_, earlier) in meeting.get(before).unwrap_or(&[]) {
+                for (.., other) in meeting.get(before).unwrap_or(&[]) {
                     compared += 1;
                     if compared.is_multiple_of(AT_A_TIME) && !go_on() {
                         return None;
                     }
-                    let ends = sets.get(*earlier as usize).zip(sets.get(*later as usize));
+                    let (earlier, later) = (*one.min(other), *one.max(other));
+                    let ends = sets.get(earlier as usize).zip(sets.get(later as usize));
                     if ends.is_some_and(|(one, other)| are_alike(one, other, share)) {
-                        pairs.push((*earlier, *later));
+                        pairs.push((earlier, later));
                     }
                 }
             }
@@ -101,6 +105,15 @@ mod tests {
         let pairs = alike_pairs(&sets, 0.6, &|| true).unwrap();
         assert!(pairs.iter().all(|(a, b)| a + 1 == *b && a % 3 == 0));
         assert!(pairs.len() >= 498, "{} of 500", pairs.len());
+        // Pairs far apart, whose members are mostly those of hundreds of others.
+        let crowd = (0..2_000_u64).map(|n| {
+            let (about, value) = (n % 1_000, n / 1_000);
+            let own = [10 + about % 50, 2_000 + about / 50];
+            [&[1, 2, 3, 4], &own[..], &[4_000 + (about + value) % 10]].concat()
+        });
+        let pairs = alike_pairs(&crowd.collect::<Vec<_>>(), 0.7, &|| true).unwrap();
+        let met = pairs.iter().filter(|(a, b)| a + 1_000 == *b).count();
+        assert!(met >= 995, "{met} of 1000");
         let twice = [vec![1, 1, 2], vec![1, 2, 3]];
         assert_eq!(alike_pairs(&twice, 0.5, &|| true).unwrap(), [(0, 1)]);
         assert_eq!(alike_pairs(&twice, 0.6, &|| true).unwrap(), []);

@@ -2,12 +2,15 @@
 //! best, the newer answers at least as well as the older, and stands directly above it. Neither is
 //! hidden: which of them holds is for the reader to say.
 
-use chrono::{DateTime, Utc};
 use reprise_types::{RecordId, RetrievedMemory};
 
 use super::fuse::{Scored, order};
+use super::plan::Plan;
 use crate::snapshot::Snapshot;
 
+/// The best so many are looked at, or as many as are asked for: what is newer changes places with
+/// what it contradicts, and pushes nothing out of the first ten.
+const AMONG: usize = 10;
 /// How far the newer lies above the older, as a logit.
 const STEP: f32 = 0.01;
 
@@ -21,14 +24,12 @@ pub(super) struct Contrary {
 
 impl Contrary {
     /// The pairs among the best candidates that were noted by then.
-    pub(super) fn among(
-        snapshot: &Snapshot,
-        as_of: Option<DateTime<Utc>>,
-        best: &[Scored],
-    ) -> Self {
+    pub(super) fn among(snapshot: &Snapshot, plan: &Plan<'_>, ranked: &[Scored]) -> Self {
         let mut pairs = Vec::new();
         if snapshot.marks.has_contrary() {
-            let by = as_of.map_or(i64::MAX, |at| at.timestamp_micros());
+            let by = plan.as_of.map_or(i64::MAX, |at| at.timestamp_micros());
+            let most = plan.top_k.max(AMONG).min(ranked.len());
+            let best = ranked.get(..most).unwrap_or_default();
             let is_there = |ordinal: u32| best.iter().any(|scored| scored.ordinal == ordinal);
             for scored in best {
                 let noted = snapshot.marks.contrary(scored.ordinal);

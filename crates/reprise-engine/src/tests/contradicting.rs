@@ -131,3 +131,41 @@ fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_ends_with_it()
     bench.engine().forget(&forgotten, "asked", now).unwrap();
     assert_eq!(held(&mut bench), 0);
 }
+
+#[test]
+fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
+    let mut bench = Bench::new();
+    let mut kept = vec![record(
+        "t-30",
+        "The timeout of the login page is 30 seconds",
+        0,
+        "tue",
+    )];
+    kept.extend((0..12).map(|n| {
+        let text = format!("the login page has a timeout, says note {n}");
+        record(&format!("note-{n}"), &text, 0, "tue")
+    }));
+    let mut new = record("t-90", "it has been 90 since Friday", 0, "tue");
+    new.embedding = Some(Embedding::new(space(), vector(0, 5.0)));
+    kept.push(new);
+    let ids = inserted(&bench.keep(kept));
+    let asked = |bench: &mut Bench, top_k| {
+        let mut request = RecallRequest::new(ASKED);
+        request.top_k = top_k;
+        let answer = bench.ask_with(&request, Some(0));
+        let ids = Bench::ids(&answer).into_iter().map(str::to_owned);
+        ids.collect::<Vec<_>>()
+    };
+    let before = asked(&mut bench, 10);
+    assert!(
+        before[0] == "t-30" && !before.contains(&"t-90".to_owned()),
+        "{before:?}"
+    );
+    let now = bench.now;
+    bench
+        .engine()
+        .contradict(&[(ids[0], ids[13])], now)
+        .unwrap();
+    assert_eq!(asked(&mut bench, 10), before);
+    assert_eq!(asked(&mut bench, 20)[..2], ["t-90", "t-30"]);
+}

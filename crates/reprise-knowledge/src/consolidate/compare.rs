@@ -1,6 +1,6 @@
 //! What two records are to each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reprise_engine::Snapshot;
 use reprise_types::RecordId;
@@ -84,9 +84,20 @@ pub(super) fn agree(memory: &Snapshot, one: RecordId, other: RecordId) -> bool {
     cosine.is_none_or(|cosine| cosine >= COSINE_MIN)
 }
 
-/// What two live records are to each other.
-pub(super) fn related(memory: &Snapshot, [one, other]: [RecordId; 2]) -> Option<Related> {
-    let entry = |id| Entry::of(memory.get(id)?.ok()?);
-    let (one, other) = (entry(one)?, entry(other)?);
-    (one.id != other.id).then(|| compare(memory, &one, &other))?
+/// What live records are to each other, each read once.
+pub(super) fn related(
+    memory: &Snapshot,
+    pairs: BTreeSet<[RecordId; 2]>,
+) -> Vec<([RecordId; 2], Related)> {
+    let mut entries: BTreeMap<RecordId, Option<Entry>> = BTreeMap::new();
+    for id in pairs.iter().flatten() {
+        let read = || Entry::of(memory.get(*id)?.ok()?);
+        entries.entry(*id).or_insert_with(read);
+    }
+    let entry = |id: &RecordId| entries.get(id)?.as_ref();
+    let related = pairs.into_iter().filter_map(|[one, other]| {
+        let found = compare(memory, entry(&one)?, entry(&other)?)?;
+        Some(([one, other], found))
+    });
+    related.collect()
 }

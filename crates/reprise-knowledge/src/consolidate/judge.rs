@@ -2,6 +2,7 @@
 //! cannot tell, it says so, because what is merged wrongly is lost to its reader.
 
 use super::facts::{Class, Facts, Word, stem};
+use super::lexicon::meaning;
 
 /// What two texts are to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,6 +175,19 @@ fn excludes(a: &str, b: &str) -> bool {
     let head = a.get(..before).unwrap_or_default();
     let is_subject = |word: &String| word.len() > 2 && !ARTICLES.contains(&word.as_str());
     let mut words = head.iter().enumerate();
+    let number = |span: &[String]| {
+        span.iter()
+            .any(|w| w.contains(|c: char| c.is_ascii_digit()))
+    };
+    let numbers = spans.iter().all(|span| number(span));
+    // `It retries a request 3 times`: of what is so there is one measure, of what happened none.
+    let is_of = b.get(b.len() - after).is_some_and(|word| is_measure(word));
+    let subjects = head.iter().filter(|word| is_subject(word)).count();
+    let is_plain = |span: &&[String]| match span {
+        [number] => number.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
+        _ => false,
+    };
+    let lasts = spans.iter().all(is_plain) && is_of && subjects > 1 && !happened(&a);
     // `The default branch is main`: a verb has its subject before it. `From the branch main`: what
     // kind of value it is stands before it, and something is said of a subject.
     let last = head.last().map_or("", String::as_str);
@@ -183,16 +197,17 @@ fn excludes(a: &str, b: &str) -> bool {
         let says = (slot || changes) && word.len() > 3 && word.ends_with('s') && at > 1;
         (takes_one || says) && head.iter().take(at).any(is_subject)
     });
-    let Some(verb) = verb else {
+    let Some(verb) = verb.or_else(|| lasts.then(|| head.len() - 1)) else {
         return false;
     };
     let first = |span: &[String]| span.first().cloned().unwrap_or_default();
     let labels = |word: &str| LABELS.contains(&word) || word.starts_with('#');
-    if labels(last)
-        || spans
-            .iter()
-            .any(|span| span.iter().any(|word| labels(word)))
-    {
+    // A label alone is a value: `from the branch release`.
+    let labelled = |span: &&[String]| {
+        let names = |word: &String| labels(word) && (span.len() > 1 || word.starts_with('#'));
+        span.iter().any(names)
+    };
+    if (!lasts && labels(last)) || spans.iter().any(labelled) {
         return false;
     }
     // `is a developer` and `is a climber` hold of one person; so do `is testing` and such.
@@ -219,10 +234,11 @@ fn excludes(a: &str, b: &str) -> bool {
     {
         return false;
     }
-    // What is enabled for one may be enabled for another.
-    if between
-        .iter()
-        .any(|word| matches!(word.as_str(), "for" | "of"))
+    // What is enabled for one may be enabled for another; what is kept for 30 days is not for 60.
+    if !lasts
+        && between
+            .iter()
+            .any(|word| matches!(word.as_str(), "for" | "of"))
     {
         return false;
     }
@@ -230,14 +246,25 @@ fn excludes(a: &str, b: &str) -> bool {
     if between.iter().any(is_event) || spans.iter().any(|span| span.iter().any(is_event)) {
         return false;
     }
-    let number = |span: &[String]| {
-        span.iter()
-            .any(|w| w.contains(|c: char| c.is_ascii_digit()))
-    };
-    let numbers = spans.iter().all(|span| number(span));
     let verb = head.get(verb).map_or("", String::as_str);
     // What is used or had may be several things, but not a number of them, nor for one purpose.
     !TAKES_MANY.contains(&verb) || numbers || after > 0
+}
+
+/// Whether it says what the number before it is of.
+fn is_measure(word: &str) -> bool {
+    word == "times" || meaning(word).unit.is_some()
+}
+
+/// Whether something is told that happened, and not what is so.
+fn happened(tokens: &[String]) -> bool {
+    let mut before = "";
+    tokens.iter().any(|word| {
+        let state = matches!(before, "is" | "are" | "be" | "being" | "gets" | "a" | "the");
+        before = word;
+        let past = word.len() > 4 && word.ends_with("ed");
+        !state && (past || PASTS.contains(&word.as_str()))
+    })
 }
 
 fn tokens(text: &str) -> Vec<String> {
@@ -258,6 +285,14 @@ fn are_antonyms(x: &Word, y: &Word) -> bool {
     let mut pairs = pairs.flat_map(|(a, b)| [(a, b), (b, a)]);
     pairs.any(|(a, b)| is(x, a) && is(y, b))
 }
+
+/// Past forms that no ending tells.
+const PASTS: &[&str] = &[
+    "was", "were", "had", "did", "took", "ran", "went", "made", "got", "sent", "came", "saw",
+    "found", "left", "lost", "gave", "fell", "rose", "grew", "spent", "began", "broke", "told",
+    "paid", "met", "won", "held", "kept", "slept", "drove", "rode", "flew", "swam", "ate", "drank",
+    "wrote", "read", "bought", "sold", "hit", "cut", "shut", "stood", "sat", "threw", "caught",
+];
 
 const ARTICLES: &[&str] = &["the", "our", "its", "this", "that", "their", "and"];
 

@@ -6,7 +6,7 @@ use reprise_engine::Snapshot;
 use reprise_types::{MemoryKind, RecordId};
 use serde::Serialize;
 
-use super::compare::{Pair, Pairs, Related, agree, related};
+use super::compare::{Pair, Pairs, agree};
 use super::distil::{Distillate, Source};
 use super::entry::Entry;
 use super::groups::{Groups, Merge};
@@ -84,25 +84,29 @@ impl Plan {
 }
 
 impl Found {
-    /// What was found of a record that is to be put behind another one is looked for in that one.
+    /// What was found of a record that is to be put behind another one is said of that one.
     fn hand_on(&mut self, memory: &Snapshot, merged: &[Merge]) {
         let behind = merged
             .iter()
             .flat_map(|merge| merge.gone.iter().map(|gone| (*gone, merge.kept)));
         let behind: BTreeMap<RecordId, RecordId> = behind.collect();
         let is_gone = |pair: &[RecordId; 2]| pair.iter().any(|id| behind.contains_key(id));
-        let gone = self.review.extract_if(.., |pair, _| is_gone(pair));
-        let mut gone: Vec<[RecordId; 2]> = gone.map(|(pair, _)| pair).collect();
-        let contrary = self.contradictions.extract_if(.., |pair, _| is_gone(pair));
-        gone.extend(contrary.map(|(pair, _)| pair));
-        for pair in gone {
-            let ends = pair.map(|id| behind.get(&id).copied().unwrap_or(id));
-            let (pairs, pair) = match related(memory, ends) {
-                Some(Related::Contrary(pair)) => (&mut self.contradictions, pair),
-                Some(Related::Doubt(pair)) => (&mut self.review, pair),
-                Some(Related::Same) | None => continue,
-            };
-            pairs.insert(pair.pair, pair);
+        for pairs in [&mut self.contradictions, &mut self.review] {
+            let gone = pairs.extract_if(.., |pair, _| is_gone(pair));
+            for (pair, found) in gone.collect::<Vec<_>>() {
+                let [one, other] = pair.map(|id| behind.get(&id).copied().unwrap_or(id));
+                let is_older = (memory.told_at(one), one) <= (memory.told_at(other), other);
+                let pair = if is_older { [one, other] } else { [other, one] };
+                if one != other && !memory.are_apart(one, other) {
+                    let newest = pair[1];
+                    let found = Pair {
+                        pair,
+                        newest,
+                        ..found
+                    };
+                    pairs.entry(pair).or_insert(found);
+                }
+            }
         }
     }
 }

@@ -79,18 +79,22 @@ impl Kept {
         others.extend(with.flat_map(|(pair, _)| pair));
     }
 
-    /// Takes out the pairs of which one answers no more; answers who answers for the two.
-    fn outdated(&mut self, memory: &Snapshot) -> Vec<[RecordId; 2]> {
+    /// Takes out the pairs of which one answers no more; adds who answers for the two.
+    fn outdated(&mut self, memory: &Snapshot, moved: &mut BTreeSet<[RecordId; 2]>) {
         self.more.retain(|id, _| memory.is_live(*id));
         let is_there = |pair: &[RecordId; 2]| pair.iter().all(|id| memory.is_live(*id));
         let outdated = self.pairs.extract_if(.., |pair, _| !is_there(pair));
-        let moved = outdated.filter_map(|([one, other], _)| {
-            Some([memory.stands_for(one)?, memory.stands_for(other)?])
+        let ends = outdated.filter_map(|([one, other], _)| {
+            let (one, other) = (memory.stands_for(one)?, memory.stands_for(other)?);
+            (one != other).then(|| [one.min(other), one.max(other)])
         });
-        let moved = moved.collect();
+        moved.extend(ends);
         let is_apart = |[one, other]: &[RecordId; 2]| memory.are_apart(*one, *other);
         self.pairs.retain(|pair, _| !is_apart(pair));
-        moved
+    }
+
+    fn knows(&self, [one, other]: &[RecordId; 2]) -> bool {
+        self.pairs.contains_key(&[*one, *other]) || self.pairs.contains_key(&[*other, *one])
     }
 
     /// The records with pairs for which there is room by now.
@@ -203,8 +207,9 @@ impl Planner {
             let others = self.part_from(id);
             if let Some(Ok(record)) = memory.get(id) {
                 self.note(&record);
-                for other in others {
-                    self.keep(id, [id, other], related(memory, [id, other]));
+                let pairs = others.into_iter().map(|other| [id, other]);
+                for (pair, found) in related(memory, pairs.collect()) {
+                    self.keep(id, pair, Some(found));
                 }
                 self.compare_new(memory, record, &mut scratch);
             }
@@ -379,10 +384,12 @@ impl Planner {
     /// What was found and still holds. Where a record was put behind another one, that one is
     /// compared in its place.
     fn found(&mut self, memory: &Snapshot) -> Found {
-        let mut moved = self.doubts.outdated(memory);
-        moved.extend(self.contrary.outdated(memory));
-        for ends in moved {
-            self.keep(ends[1], ends, related(memory, ends));
+        let mut moved = BTreeSet::new();
+        self.doubts.outdated(memory, &mut moved);
+        self.contrary.outdated(memory, &mut moved);
+        moved.retain(|pair| !self.doubts.knows(pair) && !self.contrary.knows(pair));
+        for (pair, found) in related(memory, moved) {
+            self.keep(pair[1], pair, Some(found));
         }
         self.same.retain(|[one, other]| {
             memory.is_live(*one) && memory.is_live(*other) && !memory.are_apart(*one, *other)

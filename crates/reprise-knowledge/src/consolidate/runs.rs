@@ -72,9 +72,8 @@ impl WellDone {
 /// A record for each kind of task that went well often enough and was not told yet.
 pub(super) fn recurring(memory: &Snapshot, mut runs: Vec<WellDone>) -> Vec<Distillate> {
     runs.sort_by_key(|run| (run.at, run.id));
-    let early = runs.len().saturating_sub(RUNS_MAX);
     let mut kinds: Vec<Vec<WellDone>> = Vec::new();
-    for run in runs.drain(..).skip(early) {
+    for run in runs {
         let own = kinds
             .iter_mut()
             .find(|kind| kind.first().is_some_and(|first| first.is_like(&run)));

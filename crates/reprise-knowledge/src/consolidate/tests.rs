@@ -276,6 +276,40 @@ fn the_labelled_suite_holds_its_figures() {
     assert!(alarms.len() * 9 <= flagged, "false alarms: {alarms:#?}");
 }
 
+#[test]
+fn what_is_so_has_one_measure_and_what_happened_has_many() {
+    let contrary = [
+        ("The backups of the T are kept for <n> days", "<m>"),
+        ("The T retries a failed request <n> times", "<m>"),
+        ("Sessions of the T expire after <n> minutes", "<m>"),
+    ];
+    let both_hold = [
+        ("The T failed <n> times in the O", "<m>"),
+        ("The T took <n> seconds", "<m>"),
+        ("Waited <n> minutes for the T", "<m>"),
+        ("The T grew by <n> MB over night", "<m>"),
+    ];
+    let cases = contrary.map(|case| (case, true)).into_iter();
+    for ((text, other), expected) in cases.chain(both_hold.map(|case| (case, false))) {
+        let one = filled(text, 3);
+        let other = filled(&text.replace("<n>", other), 3);
+        let is_contrary = matches!(of(&one, &other), Judgement::Contrary(_));
+        assert_eq!(is_contrary, expected, "{one} / {other}");
+    }
+    // A word that may be a label is a value where it stands alone.
+    let branch = |name: &str| format!("The login page is deployed from the branch {name}");
+    assert!(matches!(
+        of(&branch("release"), &branch("stable")),
+        Judgement::Contrary(_)
+    ));
+    let build = "The login page is deployed from build";
+    let builds = [30, 60].map(|number| format!("{build} {number}"));
+    assert!(!matches!(
+        of(&builds[0], &builds[1]),
+        Judgement::Contrary(_)
+    ));
+}
+
 struct Bench {
     _folder: tempfile::TempDir,
     engine: Engine,

@@ -38,6 +38,9 @@ const FRESH_DAYS: usize = 7;
 /// Questions of a mark.
 const QUESTIONS: usize = 200;
 const TOP: usize = 10;
+/// Questions that are told where they were not answered first, and what is told to stand above.
+const MISSED_MAX: usize = 12;
+const ABOVE_MAX: usize = 3;
 /// For so long scratch is kept.
 const SCRATCH_SECONDS: u32 = 7 * 24 * 3_600;
 /// Things that routine is about.
@@ -75,6 +78,19 @@ struct Mark {
     merged: usize,
     purged: usize,
     compactions: usize,
+    /// Some of the questions that were not answered first.
+    missed: Vec<Missed>,
+}
+
+/// A question that was not answered first.
+#[derive(Debug, Clone, Serialize)]
+struct Missed {
+    question: String,
+    /// What would have answered it, and where that stood, from 1 on.
+    wanted: String,
+    place: Option<usize>,
+    /// What stood above it, the first few.
+    above: Vec<String>,
 }
 
 /// What somebody may ask for.
@@ -185,7 +201,8 @@ fn simulated(
             (mark.live, mark.file_bytes) = (stats.live, stats.file_bytes);
             mark.index_bytes = engine.snapshot().memory_bytes();
             mark.resident_bytes = resident_bytes();
-            mark.ndcg = asked(&engine, &mut vectors, &answers, day)?;
+            mark.missed.clear();
+            mark.ndcg = asked(&engine, &mut vectors, &answers, day, &mut mark.missed)?;
             tell(&mark);
             marks.push(mark.clone());
         }
@@ -298,6 +315,7 @@ fn asked(
     vectors: &mut Vectors,
     answers: &[Answer],
     day: usize,
+    missed: &mut Vec<Missed>,
 ) -> anyhow::Result<f64> {
     let memory = engine.snapshot();
     let fresh = answers
@@ -320,6 +338,24 @@ fn asked(
         let place = places.position(|one| Some(one.record.id) == wanted);
         questions += 1;
         gained += place.map_or(0.0, |place| 1.0 / ((place + 2) as f64).log2());
+        if place != Some(0) && missed.len() < MISSED_MAX {
+            let text = |id| {
+                memory
+                    .get(id)
+                    .and_then(Result::ok)
+                    .map(|found| found.body.text)
+            };
+            let above = found
+                .results
+                .iter()
+                .take(place.unwrap_or(TOP).min(ABOVE_MAX));
+            missed.push(Missed {
+                question: answer.question.clone(),
+                wanted: wanted.and_then(text).unwrap_or_default(),
+                place: place.map(|place| place + 1),
+                above: above.map(|one| one.record.text.clone()).collect(),
+            });
+        }
     }
     Ok(gained / questions.max(1) as f64)
 }
