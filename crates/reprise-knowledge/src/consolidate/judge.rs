@@ -174,7 +174,6 @@ fn excludes(a: &str, b: &str) -> bool {
     }
     let head = a.get(..before).unwrap_or_default();
     let is_subject = |word: &String| word.len() > 2 && !ARTICLES.contains(&word.as_str());
-    let mut words = head.iter().enumerate();
     let number = |span: &[String]| {
         span.iter()
             .any(|w| w.contains(|c: char| c.is_ascii_digit()))
@@ -192,11 +191,16 @@ fn excludes(a: &str, b: &str) -> bool {
     // kind of value it is stands before it, and something is said of a subject.
     let last = head.last().map_or("", String::as_str);
     let slot = SLOTS.contains(&last);
-    let verb = words.position(|(at, word)| {
-        let takes_one = TAKES_ONE.contains(&word.as_str());
-        let says = (slot || changes) && word.len() > 3 && word.ends_with('s') && at > 1;
-        (takes_one || says) && head.iter().take(at).any(is_subject)
-    });
+    let said_of = |at: &usize| head.iter().take(*at).any(is_subject);
+    let takes_one = |word: &String| TAKES_ONE.contains(&word.as_str());
+    let says = |word: &String| (slot || changes) && word.len() > 3 && word.ends_with('s');
+    let at = |which: &dyn Fn(&String) -> bool| {
+        let words = head.iter().enumerate().filter(|(_, word)| which(word));
+        words.map(|(at, _)| at).filter(said_of).collect::<Vec<_>>()
+    };
+    // A name may end like a verb: the last word that does is one.
+    let verb = at(&takes_one).first().copied();
+    let verb = verb.or_else(|| at(&says).last().copied().filter(|at| *at > 1));
     let Some(verb) = verb.or_else(|| lasts.then(|| head.len() - 1)) else {
         return false;
     };

@@ -302,6 +302,12 @@ fn what_is_so_has_one_measure_and_what_happened_has_many() {
         of(&branch("release"), &branch("stable")),
         Judgement::Contrary(_)
     ));
+    // A name that ends like a verb is none.
+    let port = |port: &str| format!("The Tampere Quarles booking page listens on port {port}");
+    assert!(matches!(
+        of(&port("860"), &port("875")),
+        Judgement::Contrary(_)
+    ));
     let build = "The login page is deployed from build";
     let builds = [30, 60].map(|number| format!("{build} {number}"));
     assert!(!matches!(
