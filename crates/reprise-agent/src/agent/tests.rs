@@ -245,14 +245,14 @@ async fn a_memory_that_waited_for_its_turn_is_looked_at_as_it_is_then() {
     let mut config = bench.config.clone();
     config.limits.tend_after = Duration::ZERO;
     let places = Arc::new(Mutex::new(Vec::new()));
-    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let (begun, mut begins) = tokio::sync::mpsc::channel(8);
     let (go, gone) = std::sync::mpsc::channel::<()>();
     let (looked, gone) = (Arc::clone(&places), Arc::new(Mutex::new(gone)));
     config.tend = Some(Arc::new(move |_| -> Tender {
         let (begun, looked, gone) = (begun.clone(), Arc::clone(&looked), Arc::clone(&gone));
         Box::new(move |memory: &Snapshot, _, _: &dyn Fn() -> bool| {
             looked.lock().unwrap().push(memory.places());
-            begun.send(()).unwrap();
+            begun.try_send(()).unwrap();
             gone.lock().unwrap().recv().ok()?;
             None
         })

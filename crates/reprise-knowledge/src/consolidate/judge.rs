@@ -173,34 +173,17 @@ fn excludes(a: &str, b: &str) -> bool {
         return false;
     }
     let head = a.get(..before).unwrap_or_default();
-    let is_subject = |word: &String| word.len() > 2 && !ARTICLES.contains(&word.as_str());
     let number = |span: &[String]| {
         span.iter()
             .any(|w| w.contains(|c: char| c.is_ascii_digit()))
     };
     let numbers = spans.iter().all(|span| number(span));
-    // `It retries a request 3 times`: of what is so there is one measure, of what happened none.
-    let is_of = b.get(b.len() - after).is_some_and(|word| is_measure(word));
-    let subjects = head.iter().filter(|word| is_subject(word)).count();
-    let is_plain = |span: &&[String]| match span {
-        [number] => number.bytes().all(|b| b.is_ascii_digit() || b == b'.'),
-        _ => false,
-    };
-    let lasts = spans.iter().all(is_plain) && is_of && subjects > 1 && !happened(&a);
+    let lasts = lasts(&a, before, after) && lasts(&b, before, after);
     // `The default branch is main`: a verb has its subject before it. `From the branch main`: what
     // kind of value it is stands before it, and something is said of a subject.
     let last = head.last().map_or("", String::as_str);
     let slot = SLOTS.contains(&last);
-    let said_of = |at: &usize| head.iter().take(*at).any(is_subject);
-    let takes_one = |word: &String| TAKES_ONE.contains(&word.as_str());
-    let says = |word: &String| (slot || changes) && word.len() > 3 && word.ends_with('s');
-    let at = |which: &dyn Fn(&String) -> bool| {
-        let words = head.iter().enumerate().filter(|(_, word)| which(word));
-        words.map(|(at, _)| at).filter(said_of).collect::<Vec<_>>()
-    };
-    // A name may end like a verb: the last word that does is one.
-    let verb = at(&takes_one).first().copied();
-    let verb = verb.or_else(|| at(&says).last().copied().filter(|at| *at > 1));
+    let verb = verb_of(head, slot || changes);
     let Some(verb) = verb.or_else(|| lasts.then(|| head.len() - 1)) else {
         return false;
     };
@@ -255,9 +238,37 @@ fn excludes(a: &str, b: &str) -> bool {
     !TAKES_MANY.contains(&verb) || numbers || after > 0
 }
 
-/// Whether it says what the number before it is of.
-fn is_measure(word: &str) -> bool {
-    word == "times" || meaning(word).unit.is_some()
+fn is_subject(word: &str) -> bool {
+    word.len() > 2 && !ARTICLES.contains(&word)
+}
+
+/// Where the verb stands that takes one value and has a subject before it; where what follows is
+/// known to be a value, any verb does. A name may end like one: the last word that does is it.
+fn verb_of(head: &[String], value_follows: bool) -> Option<usize> {
+    let said = |at: &usize| head.iter().take(*at).any(|word| is_subject(word));
+    let takes_one = |at: &usize| {
+        let word = head.get(*at).map_or("", String::as_str);
+        TAKES_ONE.contains(&word) && said(at)
+    };
+    let says = |at: &usize| {
+        let word = head.get(*at).map_or("", String::as_str);
+        *at > 1 && word.len() > 3 && word.ends_with('s') && said(at)
+    };
+    let any = || (0..head.len()).rfind(says).filter(|_| value_follows);
+    (0..head.len()).find(takes_one).or_else(any)
+}
+
+/// Whether a text says how much of something is so: `It retries a request 3 times`. Of what is so
+/// there is one measure, of what happened none.
+fn lasts(tokens: &[String], before: usize, after: usize) -> bool {
+    let (head, rest) = tokens.split_at(before);
+    let Some((number, [unit, ..])) = rest.split_first() else {
+        return false;
+    };
+    let is_plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let is_of = unit == "times" || meaning(unit).unit.is_some();
+    let subjects = head.iter().filter(|word| is_subject(word)).count();
+    rest.len() == after + 1 && is_plain && is_of && subjects > 1 && !happened(tokens)
 }
 
 /// Whether something is told that happened, and not what is so.
