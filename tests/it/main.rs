@@ -16,6 +16,7 @@ mod evaluation;
 mod faces;
 mod forgetting;
 mod global;
+mod guards;
 mod home;
 mod import;
 mod knowledge;

@@ -26,6 +26,8 @@ pub enum ForgetSelector {
     Before(DateTime<Utc>),
     /// All that have a tag.
     Tag(String),
+    /// All of a project, by the tag `project:NAME` or by `project` in the metadata.
+    Project(String),
     /// These versions of records, and those that they corrected.
     All(Vec<RecordId>),
 }
@@ -156,6 +158,17 @@ impl Engine {
         doc.is_some_and(|doc| doc.forgotten_at.is_none())
     }
 
+    /// Those of these places that answer or were put away, with the versions that they corrected.
+    fn present(&self, ordinals: Vec<u32>) -> Vec<u32> {
+        let index = &self.snapshot.index;
+        let present = ordinals.into_iter().filter(|ordinal| {
+            let doc = index.doc(*ordinal);
+            doc.is_some_and(|doc| doc.is_live()) || self.snapshot.retired_by(*ordinal).is_some()
+        });
+        let ids = present.filter_map(|ordinal| Some(index.doc(ordinal)?.id));
+        self.select(&ForgetSelector::All(ids.collect()))
+    }
+
     fn select(&self, selector: &ForgetSelector) -> Vec<u32> {
         let index = &self.snapshot.index;
         let all = || (0..index.len() as u32).filter(|ordinal| self.is_there(*ordinal));
@@ -184,15 +197,9 @@ impl Engine {
             }
             ForgetSelector::Tag(tag) => {
                 let tag = normal_tag(tag).unwrap_or_default();
-                let tagged = self.snapshot.marks.tagged(&tag, None).into_iter();
-                let present = tagged.filter(|ordinal| {
-                    let doc = index.doc(*ordinal);
-                    doc.is_some_and(|doc| doc.is_live())
-                        || self.snapshot.retired_by(*ordinal).is_some()
-                });
-                let tagged = present.filter_map(|ordinal| Some(index.doc(ordinal)?.id));
-                self.select(&ForgetSelector::All(tagged.collect()))
+                self.present(self.snapshot.marks.tagged(&tag, None))
             }
+            ForgetSelector::Project(name) => self.present(self.snapshot.of_project(name, None)),
             ForgetSelector::All(ids) => ids.iter().flat_map(|id| self.versions(*id)).collect(),
         }
     }

@@ -21,15 +21,20 @@ impl Snapshot {
             }
         }
         if let Some(project) = &filter.project {
-            let tag = normal_tag(&["project:", project].concat()).unwrap_or_default();
-            let mut of_it = self.marks.tagged(&tag, at);
-            of_it.extend(self.with_value(&["project"], project));
-            view = view.among(of_it);
+            view = view.among(self.of_project(project, at));
         }
         if let Some(author) = &filter.author {
             view = view.among(self.with_value(&AUTHOR_KEYS, author));
         }
         view
+    }
+
+    /// The records that are tagged with a project or have it in their metadata, at a time or now.
+    pub(crate) fn of_project(&self, project: &str, at: Option<i64>) -> Vec<u32> {
+        let tag = normal_tag(&["project:", project].concat()).unwrap_or_default();
+        let mut of_it = self.marks.tagged(&tag, at);
+        of_it.extend(self.with_value(&["project"], project));
+        of_it
     }
 
     /// The records whose metadata has this value under one of these keys.

@@ -47,7 +47,10 @@ pub enum StoreError {
         got: u16,
         expected: u16,
     },
-    #[error("{} is in use by {holder}; end that one first (a daemon: `reprise stop`)", .path.display())]
+    #[error(
+        "{} is in use by {holder}; try again when that has ended (a daemon: `reprise stop`)",
+        .path.display()
+    )]
     Locked {
         path: PathBuf,
         /// A process id where the system tells, else "another process".

@@ -47,10 +47,12 @@ pub(crate) use global::{
     GlobalBranchCommand, GlobalCommand, GlobalImportArguments, GlobalServeArguments,
     GlobalTokenCommand, May, PublishArguments, PublishedArguments, UnpublishArguments, WhichStore,
 };
-pub(crate) use help::{command, for_user, meant, slip_of_learn};
+pub(crate) use help::{command, for_user, meant, sentence_of_learn, slip_of_learn};
 pub(crate) use import::ImportArguments;
 pub(crate) use ingest::{IngestArguments, IngestForm, IngestInput};
-pub(crate) use learn::{ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments};
+pub(crate) use learn::{
+    ExplainArguments, LearnCommand, OutcomeArguments, PlotArguments, ResetArguments,
+};
 pub(crate) use lesson::{
     Direction, EditArguments, GraphCommand, LearnArguments, LinkArguments, RelatedArguments,
     SourcesArguments, TagsArguments,
@@ -298,7 +300,8 @@ pub(crate) struct RecallArguments {
     /// Only this session
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// Only this project: the tag `project:NAME`, or `project` in the metadata
+    /// Only this project, by the tag `project:NAME` or `project` in the metadata: its name or the
+    /// last part of it, or a folder of it as ./FOLDER or /FOLDER
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
     /// Only this author: `author`, `speaker`, `sender` or `user` in the metadata
@@ -369,7 +372,8 @@ pub(crate) struct ForgetWhat {
     /// All that have this tag
     #[arg(long)]
     pub(crate) tag: Option<String>,
-    /// All of this project: its name, or a folder of it
+    /// All of this project: its name or the last part of it, or a folder of it as ./FOLDER or
+    /// /FOLDER
     #[arg(long, value_name = "NAME")]
     pub(crate) project: Option<String>,
 }

@@ -37,6 +37,7 @@ pub(crate) mod model;
 mod models;
 mod open;
 mod outcome;
+mod project;
 mod rebuild;
 mod recall;
 mod reembed;
@@ -61,7 +62,7 @@ use crate::exit::Exit;
 use crate::trace;
 
 pub(crate) use context::Context;
-use context::note;
+use context::{agreed, note};
 
 /// Runs one command to its end.
 pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {

@@ -11,6 +11,7 @@ mod lines;
 mod terminal;
 mod trace;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -23,8 +24,17 @@ fn main() -> ExitCode {
         Some(user) => args::for_user(args::command(), user.leak()),
         None => args::command(),
     };
-    let parsed = command.try_get_matches();
-    let parsed = parsed.and_then(|matches| args::Arguments::from_arg_matches(&matches));
+    let parse = |words: Vec<OsString>| {
+        let matches = command.clone().try_get_matches_from(words);
+        matches.and_then(|matches| args::Arguments::from_arg_matches(&matches))
+    };
+    let parsed = parse(std::env::args_os().collect()).or_else(|error| {
+        let sentence = match error.kind() {
+            ErrorKind::UnknownArgument => args::sentence_of_learn(std::env::args_os()),
+            _ => None,
+        };
+        sentence.map_or(Err(error), parse)
+    });
     let arguments = match parsed {
         Ok(arguments) => arguments,
         // To an agent's program a hook's 2 is a veto: an entry of another version in its

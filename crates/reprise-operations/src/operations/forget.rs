@@ -31,7 +31,7 @@ pub struct Arguments {
     /// All that have this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
-    /// All of this project: what is tagged `project:NAME`.
+    /// All of this project: tagged `project:NAME`, or `project` in the metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Only say what would be forgotten.
@@ -46,11 +46,6 @@ impl Arguments {
     /// The selectors to try, in order: an external id may have come from the batch contract or from
     /// an event log.
     pub fn selectors(&self, calendar: &Calendar) -> Result<Vec<ForgetSelector>, String> {
-        let tag = self
-            .project
-            .as_ref()
-            .map(|name| ["project:", name].concat());
-        let tag = tag.as_ref().or(self.tag.as_ref());
         let named = [
             self.id.is_some(),
             self.external_id.is_some(),
@@ -72,10 +67,11 @@ impl Arguments {
         } else if let Some(before) = &self.before {
             let before = calendar.since(before).map_err(|error| error.to_string())?;
             vec![ForgetSelector::Before(before)]
+        } else if let Some(tag) = &self.tag {
+            vec![ForgetSelector::Tag(tag.clone())]
         } else {
-            tag.into_iter()
-                .map(|tag| ForgetSelector::Tag(tag.clone()))
-                .collect()
+            let name = self.project.iter().cloned();
+            name.map(ForgetSelector::Project).collect()
         })
     }
 }

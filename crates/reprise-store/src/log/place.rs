@@ -9,13 +9,12 @@ use std::sync::Arc;
 
 use super::Log;
 use super::open::{SUFFIX_PUT_BACK, beside};
-use crate::disk::{Disk, DiskFile, LockAttempt};
+use crate::disk::{DiskFile, LockAttempt};
 use crate::error::{Displacement, StoreError};
-use crate::swap::link_over_nothing;
+use crate::swap::{link_over_nothing, link_to_free};
 
 const COPIED: usize = 1024 * 1024;
 /// Most copies of replaced files kept beside one memory.
-const RESCUED_MAX: u32 = 100;
 const SUFFIX_RESCUED: &str = ".rescued";
 
 impl Log {
@@ -101,7 +100,13 @@ impl Log {
         }
         let temporary = beside(&self.path, SUFFIX_PUT_BACK);
         self.copy_to_new(&temporary).map_err(&io)?;
-        let rescued = first_free(&*self.disk, &temporary, &self.path).map_err(&io)?;
+        let rescued = || {
+            let name = link_to_free(&*self.disk, &temporary, &self.path, SUFFIX_RESCUED)?;
+            self.disk.remove(&temporary)?;
+            self.disk.sync_dir(&name)?;
+            Ok(name)
+        };
+        let rescued = rescued().map_err(&io)?;
         let (path, saved) = (self.path.display(), rescued.display());
         tracing::warn!(%path, %saved, "replaced while in use; its content was saved");
         Ok(Some(rescued))
@@ -121,19 +126,4 @@ impl Log {
         to.sync()?;
         Ok(to)
     }
-}
-
-/// Renames `temporary` to the first free name for a rescued file.
-fn first_free(disk: &dyn Disk, temporary: &Path, path: &Path) -> io::Result<PathBuf> {
-    for number in 1..=RESCUED_MAX {
-        let name = match number {
-            1 => beside(path, SUFFIX_RESCUED),
-            _ => beside(path, &format!("{SUFFIX_RESCUED}-{number}")),
-        };
-        match link_over_nothing(disk, temporary, &name) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            done => return done.map(|()| name),
-        }
-    }
-    Err(io::ErrorKind::AlreadyExists.into())
 }

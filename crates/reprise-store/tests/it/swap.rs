@@ -37,33 +37,33 @@ fn held(disk: &SimDisk, name: &Path) -> Option<Vec<u8>> {
 #[test]
 fn a_crash_while_a_memory_is_replaced_leaves_the_old_one_or_the_new_one() {
     let ((old, _), (new, _), (older, _)) = (memory(0..4), memory(10..13), memory(20..22));
-    let (target, aside, file) = (
-        testing::path(),
-        named(".before-restore"),
-        named(".unproven"),
-    );
+    let (target, file, ending) = (testing::path(), named(".unproven"), ".before-restore");
+    let (earlier, aside) = (named(ending), named(".before-restore-2"));
     let laid_out = || {
         let disk = SimDisk::new();
         disk.put(&target, old.clone());
-        disk.put(&aside, older.clone());
+        disk.put(&earlier, older.clone());
         disk.put(&file, new.clone());
         disk
     };
     let dry = laid_out();
-    replace_file(&dry, &file, &target, &aside).unwrap();
+    assert_eq!(replace_file(&dry, &file, &target, ending).unwrap(), aside);
     assert!(held(&dry, &target).is_some_and(|bytes| bytes == new));
     assert!(held(&dry, &aside).is_some_and(|bytes| bytes == old));
-    assert_eq!(dry.names().len(), 2, "{:?}", dry.names());
+    assert!(held(&dry, &earlier).is_some_and(|bytes| bytes == older));
+    assert_eq!(dry.names().len(), 3, "{:?}", dry.names());
     let (mut befores, mut afters) = (0, 0);
     for sync in 0..=dry.syncs() {
         let disk = laid_out();
         disk.cut_power_at_sync(sync);
-        let done = replace_file(&disk, &file, &target, &aside);
+        let done = replace_file(&disk, &file, &target, ending);
         assert_eq!(done.is_ok(), sync == dry.syncs());
         let crashes = (0..=disk.pending()).map(Crash::Prefix);
         for crash in crashes.chain((0..8).map(Crash::Scattered)) {
             let place = format!("sync {sync}, {crash:?}");
             let survivor = disk.crash(crash);
+            let kept = held(&survivor, &earlier);
+            assert!(kept.is_some_and(|bytes| bytes == older), "{place}");
             let now = held(&survivor, &target).unwrap_or_default();
             if now == new {
                 afters += 1;
@@ -75,11 +75,10 @@ fn a_crash_while_a_memory_is_replaced_leaves_the_old_one_or_the_new_one() {
             }
             // Asked for again, it comes to its end.
             if held(&survivor, &file).is_some() {
-                replace_file(&survivor, &file, &target, &aside).unwrap();
+                replace_file(&survivor, &file, &target, ending).unwrap();
                 let now = held(&survivor, &target);
                 assert!(now.is_some_and(|bytes| bytes == new), "{place}");
-                let half_made = named(".before-restore.new");
-                assert!(!survivor.names().contains(&half_made), "{place}");
+                assert_eq!(survivor.names().len(), 3, "{place}");
             }
         }
     }

@@ -15,6 +15,9 @@ pub(crate) struct BackupArguments {
     /// Every user's memory, branches too
     #[arg(long, conflicts_with = "user")]
     pub(crate) all: bool,
+    /// Replace a file that is no earlier backup of this memory
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
@@ -24,7 +27,7 @@ pub(crate) struct RestoreArguments {
     /// Whose memory it becomes
     #[arg(long)]
     pub(crate) user: UserId,
-    /// Put the memory that is there aside, as memory.rvf.before-restore
+    /// Put the memory that is there aside, as memory.rvf.before-restore, or -2, -3 and so on
     #[arg(long)]
     pub(crate) replace: bool,
 }
@@ -61,6 +64,9 @@ pub(crate) struct ExportArguments {
     /// Where to; jsonl, json and yaml go to stdout without it. It is there when it is whole
     #[arg(long, value_name = "PATH")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace a file that is no earlier export of this memory
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
     /// Records tagged `sensitive` too
     #[arg(long)]
     pub(crate) sensitive: bool,

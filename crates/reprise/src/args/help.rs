@@ -1,5 +1,7 @@
 //! How help is laid out, and what was meant by a word that is no command.
 
+use std::ffi::OsString;
+
 use clap::{Command, CommandFactory};
 
 use super::Arguments;
@@ -242,9 +244,38 @@ pub(crate) fn meant(word: &str) -> Option<String> {
     found.map(|(_, hint)| format!("there is no command `{word}`; {hint}"))
 }
 
+/// The same words where a sentence after `learn` begins with the name of one of its commands: the
+/// first two of them in one. Two words alone are rather a slip.
+pub(crate) fn sentence_of_learn(words: impl Iterator<Item = OsString>) -> Option<Vec<OsString>> {
+    let mut words: Vec<OsString> = words.collect();
+    let command = Arguments::command();
+    let learn = command.find_subcommand("learn")?;
+    let names: Vec<&str> = learn.get_name_and_visible_aliases();
+    let aliases: Vec<&str> = learn.get_all_aliases().collect();
+    let is_learn = |word: &OsString| {
+        let word = word.to_str();
+        word.is_some_and(|word| names.contains(&word) || aliases.contains(&word))
+    };
+    let at = words.iter().position(is_learn)? + 1;
+    let [first, second, third, ..] = words.get(at..)? else {
+        return None;
+    };
+    let is_said = |word: &OsString| word.to_str().is_some_and(|word| !word.starts_with('-'));
+    let is_command = learn.get_subcommands().any(|sub| first == sub.get_name());
+    if !is_command || !is_said(second) || !is_said(third) {
+        return None;
+    }
+    let said = [first, second].map(|word| word.to_string_lossy().into_owned());
+    words.splice(at..at + 2, [said.join(" ").into()]);
+    Some(words)
+}
+
 /// The command of `learn` that a single word is probably a slip of.
 pub(crate) fn slip_of_learn(word: &str) -> Option<String> {
     const ALIKE: usize = 3;
+    if word.contains(char::is_whitespace) {
+        return None;
+    }
     let command = Arguments::command();
     let learn = command.find_subcommand("learn")?;
     let begins = word.get(..ALIKE)?.to_lowercase();
@@ -319,6 +350,7 @@ mod tests {
         assert_eq!(meant("recall"), None);
         assert_eq!(slip_of_learn("statsu").as_deref(), Some("status"));
         assert_eq!(slip_of_learn("tests"), None);
+        assert_eq!(slip_of_learn("stats are wrong"), None);
         let names: Vec<String> = Arguments::command()
             .get_subcommands()
             .flat_map(|sub| sub.get_name_and_visible_aliases())

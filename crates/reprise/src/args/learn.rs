@@ -32,13 +32,22 @@ pub(crate) enum LearnCommand {
     /// Fold the log again, prove that it teaches the same, and write sona.json anew
     Replay(UserArguments),
     /// Throw away everything learned; the log keeps what happened
-    Reset(UserArguments),
+    Reset(ResetArguments),
     /// Make no adjustments; outcomes are learned from all the same
     Off(UserArguments),
     /// Make adjustments again
     On(UserArguments),
     /// Draw quality over time as SVG
     Plot(PlotArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResetArguments {
+    #[command(flatten)]
+    pub(crate) whose: UserArguments,
+    /// Ask nothing
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]
@@ -61,4 +70,7 @@ pub(crate) struct PlotArguments {
     /// Where to; stdout by default
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Replace a file that is no earlier plot
+    #[arg(long, requires = "out")]
+    pub(crate) force: bool,
 }

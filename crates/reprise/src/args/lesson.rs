@@ -64,7 +64,7 @@ pub(crate) struct LessonArguments {
     /// Where it does not hold (may be repeated)
     #[arg(long)]
     anti_context: Vec<String>,
-    /// very-low, low, medium, high or very-high
+    /// very_low, low, medium, high or very_high
     #[arg(long)]
     confidence: Option<ConfidenceLevel>,
     /// documented, tested, observed, inferred, hearsay, or a word of yours

@@ -32,7 +32,8 @@ pub(crate) struct ListArguments {
     /// Only this session
     #[arg(long)]
     session: Option<String>,
-    /// Only this project: the tag `project:NAME`, or `project` in the metadata
+    /// Only this project, by the tag `project:NAME` or `project` in the metadata: its name or the
+    /// last part of it, or a folder of it as ./FOLDER or /FOLDER
     #[arg(long, value_name = "NAME")]
     project: Option<String>,
     /// Only this author: `author`, `speaker`, `sender` or `user` in the metadata

@@ -23,7 +23,7 @@ const UNPROVEN: &str = "unproven";
 /// Extension of what could be read of a damaged memory.
 const SALVAGED: &str = "salvaged.rvf";
 /// Ending of the memory that a restore replaced.
-const REPLACED: &str = "before-restore";
+const REPLACED: &str = ".before-restore";
 
 pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Result<Exit> {
     match &arguments.user {
@@ -33,13 +33,13 @@ pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Res
             engine.snapshot().log().copy_to(&mut out)?;
             out.flush()?;
         }
-        Some(user) => return one_or_rest(context, user, &arguments.to),
+        Some(user) => return one_or_rest(context, user, &arguments.to, arguments.force),
         None => {
             fs_err::create_dir_all(&arguments.to)?;
             let mut exit = Exit::Success;
             for user in users(context)? {
                 let to = arguments.to.join(format!("{user}.rvf"));
-                match one_or_rest(context, &user, &to) {
+                match one_or_rest(context, &user, &to, arguments.force) {
                     Ok(Exit::Success) => {}
                     Ok(_) => exit = Exit::Refused,
                     Err(error) => {
@@ -55,11 +55,20 @@ pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Res
 }
 
 /// Backs one memory up; of a damaged one what can still be read, beside the last whole backup.
-fn one_or_rest(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Exit> {
+fn one_or_rest(
+    context: &Context,
+    user: &UserId,
+    to: &Path,
+    is_forced: bool,
+) -> anyhow::Result<Exit> {
+    copies::may_write(context, user, to, &Form::Backup, is_forced)?;
     let Err(error) = one(context, user, to) else {
         return Ok(Exit::Success);
     };
     let rest = to.with_extension(SALVAGED);
+    if let Err(taken) = copies::may_write(context, user, &rest, &Form::Backup, is_forced) {
+        return Err(error.context(taken));
+    }
     let beside = with_ending(&rest, UNPROVEN);
     let salvaged = salvage(context, user, &beside, &rest);
     if salvaged.is_err() && beside.exists() {
@@ -73,7 +82,6 @@ fn one_or_rest(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Ex
         rest.display()
     ));
     say(context, user, &report, &rest)?;
-    copies::note(context, user, &rest, Form::Backup);
     Ok(Exit::Refused)
 }
 
@@ -82,6 +90,7 @@ fn salvage(context: &Context, user: &UserId, beside: &Path, to: &Path) -> anyhow
     log.salvage_to(beside)?;
     let bytes = fs_err::metadata(beside)?.len();
     let records = proven(beside)?;
+    copies::note(context, user, to, Form::Backup);
     fs_err::rename(beside, to)?;
     sync_folder(to)?;
     Ok(Proven { records, bytes })
@@ -108,20 +117,21 @@ fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
 fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
     let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
     let beside = with_ending(to, UNPROVEN);
-    let copied = copy(&engine, &beside, to);
+    // Before it has its name: the next backup to this place knows it then, come what may.
+    let named = || copies::note(context, user, to, Form::Backup);
+    let copied = copy(&engine, &beside, to, named);
     if copied.is_err() && beside.exists() {
         fs_err::remove_file(&beside)?;
     }
-    say(context, user, &copied?, to)?;
-    copies::note(context, user, to, Form::Backup);
-    Ok(())
+    say(context, user, &copied?, to)
 }
 
-fn copy(engine: &Engine, beside: &Path, to: &Path) -> anyhow::Result<Proven> {
+fn copy(engine: &Engine, beside: &Path, to: &Path, named: impl FnOnce()) -> anyhow::Result<Proven> {
     let mut file = private(beside)?;
     let bytes = engine.snapshot().log().copy_to(&mut file)?;
     file.sync_all()?;
     let records = proven(beside)?;
+    named();
     fs_err::rename(beside, to)?;
     sync_folder(to)?;
     Ok(Proven { records, bytes })
@@ -160,11 +170,11 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
     std::io::copy(&mut from as &mut dyn Read, &mut file)?;
     file.sync_all()?;
     let taken = proven(&beside).and_then(|records| {
-        take(context, user, &beside, &target)?;
-        Ok(records)
+        let aside = take(context, user, &beside, &target)?;
+        Ok((records, aside))
     });
-    let records = match taken {
-        Ok(records) => records,
+    let (records, aside) = match taken {
+        Ok(taken) => taken,
         Err(error) => {
             fs_err::remove_file(&beside)?;
             if let Some(folder) = target.parent().filter(|_| is_new) {
@@ -182,24 +192,34 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
     };
     let mut out = anstream::stdout().lock();
     if context.json {
-        writeln!(out, "{}", json!({ "user": user, "records": records }))?;
+        let row = json!({ "user": user, "records": records, "aside": aside });
+        writeln!(out, "{row}")?;
     } else {
         writeln!(out, "{user}: {records} records, every hash verified")?;
+    }
+    if let Some(aside) = aside {
+        super::note(&format!("what was there before is {}", aside.display()));
     }
     Ok(Exit::Success)
 }
 
 /// The file becomes the user's memory in one step; the one that was there is put aside, under its
-/// lock.
-fn take(context: &Context, user: &UserId, file: &Path, target: &Path) -> anyhow::Result<()> {
+/// lock. Answers where that is now.
+fn take(
+    context: &Context,
+    user: &UserId,
+    file: &Path,
+    target: &Path,
+) -> anyhow::Result<Option<PathBuf>> {
     if target.exists() {
         let held = store::take_over(context, user)?;
-        replace_file(&RealDisk, file, target, &with_ending(target, REPLACED))?;
+        let aside = replace_file(&RealDisk, file, target, REPLACED)?;
         drop(held);
-        return Ok(());
+        return Ok(Some(aside));
     }
     // Whoever made a memory meanwhile keeps it.
-    Ok(place_file(&RealDisk, file, target)?)
+    place_file(&RealDisk, file, target)?;
+    Ok(None)
 }
 
 /// Reads a file wholly; answers its records, or what is wrong with it.

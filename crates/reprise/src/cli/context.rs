@@ -1,6 +1,6 @@
 //! What every command is given, and how it talks to the person at the terminal.
 
-use std::io::Write;
+use std::io::{BufRead, IsTerminal, Write};
 use std::time::Duration;
 
 use reprise_embed::Variant;
@@ -33,6 +33,16 @@ impl Context {
     pub(super) fn space(&self) -> Option<EmbeddingSpace> {
         (!self.no_model).then(|| self.variant().space())
     }
+}
+
+/// Whether a person at a terminal says yes; `refusal` is the error where nobody can be asked.
+pub(super) fn agreed(question: &str, refusal: &'static str) -> anyhow::Result<bool> {
+    let stdin = std::io::stdin();
+    anyhow::ensure!(stdin.is_terminal(), refusal);
+    note(&[question, " Type yes:"].concat());
+    let mut line = String::new();
+    stdin.lock().read_line(&mut line)?;
+    Ok(line.trim().eq_ignore_ascii_case("yes"))
 }
 
 /// A line for the person at the terminal, never part of the data.

@@ -11,7 +11,7 @@ use reprise_store::{Disk, RealDisk};
 use reprise_types::UserId;
 use serde::{Deserialize, Serialize};
 
-use super::Context;
+use super::{Context, whole};
 
 /// The list, from the time when it had backups alone. No user id begins with a dot.
 const LIST: &str = ".reprise/backups.jsonl";
@@ -71,6 +71,27 @@ pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form) {
             to.display()
         ));
     }
+}
+
+/// Whether something of a user's memory may be written to a place: nothing stands there, or what
+/// the same command wrote of the same memory, or the person said so.
+pub(super) fn may_write(
+    context: &Context,
+    user: &UserId,
+    to: &Path,
+    form: &Form,
+    is_forced: bool,
+) -> anyhow::Result<()> {
+    let made = Made {
+        user: user.clone(),
+        file: std::path::absolute(to)?,
+        form: form.clone(),
+    };
+    let is_own = || all(context).any(|known| known == made);
+    if !to.is_dir() && (is_forced || is_own()) {
+        return Ok(());
+    }
+    whole::is_free(to)
 }
 
 /// The same of projections, which may leave the configuration one day.

@@ -21,7 +21,9 @@ use crate::exit::Exit;
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
     if let Some(path) = &arguments.out {
-        copies::note(context, &arguments.user, path, Form::Export);
+        let user = &arguments.user;
+        copies::may_write(context, user, path, &Form::Export, arguments.force)?;
+        copies::note(context, user, path, Form::Export);
     }
     let stayed = match (&arguments.out, form_of(arguments.format)) {
         (None, Ok(form)) => lines(&engine, arguments, form, std::io::stdout().lock())?,
@@ -32,9 +34,6 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
             file.sync_all()?;
             Ok(stayed)
         })?,
-        (Some(path), Err(_)) if path.exists() => {
-            bail!("`{}` is there already; name another place", path.display())
-        }
         (Some(path), Err(kind)) => whole::place(path, |beside| {
             let (told, stayed, has_past) = telling(&engine, arguments)?;
             let rules = context.config.tag_rules();

@@ -5,9 +5,7 @@ mod erasure;
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::Path;
 
-use reprise_knowledge::Project;
 use reprise_operations::operations::compact::{self, Compact};
 use reprise_operations::operations::forget::{self, Forget};
 use reprise_operations::operations::rebuild::{self as projected, Rebuild};
@@ -18,7 +16,7 @@ use reprise_types::RecordId;
 use serde_json::json;
 
 use super::session::Session;
-use super::{Context, rebuild, store};
+use super::{Context, project, rebuild, store};
 use crate::args::ForgetArguments;
 use crate::exit::Exit;
 use crate::terminal;
@@ -46,7 +44,8 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
         let kept = session.call::<ReceiptsOf>(stats::Arguments {});
         receipts = kept.map(|kept| kept.receipts).unwrap_or_default();
     }
-    let forgotten = session.call::<Forget>(body(arguments))?.forgotten;
+    let body = body(arguments, &session)?;
+    let forgotten = session.call::<Forget>(body)?.forgotten;
     let mut proof = None;
     if arguments.verify {
         pinned.push(store::open_log(&file)?);
@@ -79,7 +78,8 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
 /// Says what would be forgotten.
 fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
-    let would = session.call::<Forget>(body(arguments));
+    let body = body(arguments, &session)?;
+    let would = session.call::<Forget>(body);
     session.close();
     let would = would?.forgotten;
     let mut out = anstream::stdout().lock();
@@ -180,23 +180,16 @@ fn published(receipts: &[Row], forgotten: &[RecordId]) -> BTreeSet<RecordId> {
     standing
 }
 
-fn body(arguments: &ForgetArguments) -> forget::Arguments {
+fn body(arguments: &ForgetArguments, session: &Session) -> anyhow::Result<forget::Arguments> {
     let what = &arguments.what;
-    forget::Arguments {
+    Ok(forget::Arguments {
         id: what.id,
         external_id: what.external_id.clone(),
         session: what.session.clone(),
         before: what.before.map(|before| before.to_rfc3339()),
         tag: what.tag.clone(),
-        project: what.project.as_deref().map(project),
+        project: project::named(session, what.project.as_deref())?,
         dry_run: arguments.dry_run,
         reason: Some(arguments.reason.clone()),
-    }
-}
-
-/// The name of a project that is named by one of its folders.
-fn project(named: &str) -> String {
-    let folder = Path::new(named);
-    let found = folder.is_dir().then(|| Project::of(folder)).flatten();
-    found.map_or_else(|| named.to_owned(), |found| found.name().to_owned())
+    })
 }

@@ -9,9 +9,8 @@ mod serve;
 mod store;
 mod token;
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::Write;
 
-use anyhow::bail;
 use reprise_operations::Effect;
 use reprise_operations::operations::shared::preview::{self, Leaving, PublishPreview};
 use reprise_operations::operations::shared::publish::{self, Publish};
@@ -88,7 +87,9 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
     }
     if !arguments.yes {
         show_to_person(&shown)?;
-        if !agreed()? {
+        let refusal =
+            "nothing leaves without a yes; read what would leave with --dry-run, then pass --yes";
+        if !super::agreed("Publish this?", refusal)? {
             super::note("nothing left");
             return Ok(Exit::Refused);
         }
@@ -140,20 +141,6 @@ fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether a person says yes; without one nothing leaves.
-fn agreed() -> anyhow::Result<bool> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        bail!(
-            "nothing leaves without a yes; read what would leave with --dry-run, then pass --yes"
-        );
-    }
-    super::note("Publish this? Type yes:");
-    let mut line = String::new();
-    stdin.lock().read_line(&mut line)?;
-    Ok(line.trim().eq_ignore_ascii_case("yes"))
 }
 
 pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> anyhow::Result<Exit> {

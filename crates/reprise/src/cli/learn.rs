@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::session::Session;
 use super::store::{self, Access};
-use super::{Context, model};
-use crate::args::{ExplainArguments, LearnCommand, PlotArguments, UserArguments};
+use super::{Context, model, whole};
+use crate::args::{ExplainArguments, LearnCommand, PlotArguments, ResetArguments, UserArguments};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<E
         LearnCommand::Status(arguments) => status(context, arguments),
         LearnCommand::Explain(arguments) => explain(context, arguments),
         LearnCommand::Replay(arguments) => replay(context, arguments),
-        LearnCommand::Reset(arguments) => govern(context, arguments, LearningAction::Reset),
+        LearnCommand::Reset(arguments) => reset(context, arguments),
         LearnCommand::Off(arguments) => govern(context, arguments, LearningAction::Off),
         LearnCommand::On(arguments) => govern(context, arguments, LearningAction::On),
         LearnCommand::Plot(arguments) => draw(context, arguments),
@@ -172,6 +172,17 @@ fn replay(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> 
     Ok(if same { Exit::Success } else { Exit::Refused })
 }
 
+fn reset(context: &Context, arguments: &ResetArguments) -> anyhow::Result<Exit> {
+    let user = &arguments.whose.user;
+    let asked = format!("Throw away everything that `{user}` learned from outcomes?");
+    let refusal = "nothing was reset; pass --yes to throw away everything learned";
+    if !arguments.yes && !super::agreed(&asked, refusal)? {
+        super::note("nothing was reset");
+        return Ok(Exit::Refused);
+    }
+    govern(context, &arguments.whose, LearningAction::Reset)
+}
+
 fn govern(
     context: &Context,
     arguments: &UserArguments,
@@ -203,7 +214,16 @@ fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
     let curve: Vec<(f32, f32)> = learner.curve().collect();
     let svg = plot::svg(&curve);
     match &arguments.out {
-        Some(file) => fs_err::write(file, svg)?,
+        Some(file) => {
+            let is_own = || {
+                let found = fs_err::read_to_string(file);
+                found.is_ok_and(|found| plot::is_ours(&found))
+            };
+            if file.is_file() && !arguments.force && !is_own() {
+                whole::is_free(file)?;
+            }
+            fs_err::write(file, svg)?;
+        }
         None => std::io::stdout().lock().write_all(svg.as_bytes())?,
     }
     Ok(Exit::Success)

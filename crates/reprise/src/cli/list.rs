@@ -10,8 +10,8 @@ use reprise_types::limits::PAGE_MAX;
 use reprise_types::{Calendar, parse_timestamp};
 use serde_json::Value;
 
-use super::Context;
 use super::session::Session;
+use super::{Context, project};
 use crate::args::{ListArguments, calendar};
 use crate::exit::Exit;
 use crate::terminal;
@@ -28,6 +28,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     let calendar = calendar();
     let mut out = BufWriter::new(anstream::stdout().lock());
     let mut body = arguments.body();
+    body.filter.project = project::named(&session, body.filter.project.as_deref())?;
     let (mut left, mut damaged, mut day) = (arguments.limit, 0, None);
     loop {
         body.limit = Some(left.min(PAGE_MAX));

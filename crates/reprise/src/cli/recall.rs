@@ -12,7 +12,7 @@ use reprise_types::{
 };
 
 use super::session::Session;
-use super::{Context, input, store};
+use super::{Context, input, project, store};
 use crate::args::RecallArguments;
 use crate::exit::Exit;
 use crate::lines::Lines;
@@ -27,7 +27,12 @@ pub(super) fn run(context: &Context, arguments: &RecallArguments) -> anyhow::Res
     let user = &arguments.user;
     let is_new = !store::exists(context, user)?;
     let session = Session::open(context, user, Effect::Reads)?;
-    let asker = Asker { arguments, session };
+    let project = project::named(&session, arguments.project.as_deref())?;
+    let asker = Asker {
+        arguments,
+        session,
+        project,
+    };
     let exit = answered(context, &asker)?;
     asker.session.close();
     if is_new && arguments.scope != Some(RecallScope::Global) {
@@ -81,6 +86,8 @@ fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Exit> 
 struct Asker<'a> {
     arguments: &'a RecallArguments,
     session: Session,
+    /// The whole name of the one that was asked for.
+    project: Option<String>,
 }
 
 impl Asker<'_> {
@@ -99,7 +106,7 @@ impl Asker<'_> {
             scope: self.arguments.scope,
             context: self.arguments.context.clone(),
             applying: self.arguments.applying,
-            ..recall::Arguments::of(&request(self.arguments, text))
+            ..recall::Arguments::of(&self.request(text))
         };
         match self.session.call::<recall::Recall>(asked)? {
             Recalled::Answer(answer) => Ok(Answer {
@@ -115,12 +122,18 @@ impl Asker<'_> {
         let asked = recall::Arguments {
             max_tokens: Some(budget),
             scope: self.arguments.scope,
-            ..recall::Arguments::of(&request(self.arguments, text))
+            ..recall::Arguments::of(&self.request(text))
         };
         match self.session.call::<recall::Recall>(asked)? {
             Recalled::Context(block) => Ok(*block),
             Recalled::Answer(_) => anyhow::bail!("memory answered with records; report this"),
         }
+    }
+
+    fn request(&self, query: &str) -> RecallRequest {
+        let mut request = request(self.arguments, query);
+        request.filter.project.clone_from(&self.project);
+        request
     }
 }
 
@@ -140,7 +153,7 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
             until: arguments.until,
             tags: given(&arguments.tag),
             session_id: arguments.session.clone(),
-            project: arguments.project.clone(),
+            project: None,
             author: arguments.author.clone(),
         },
         as_of: arguments.as_of,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Runtime;
 
 use super::daemon::Daemon;
-use super::{Context, copies, runtime, serve};
+use super::{Context, copies, runtime, serve, store};
 
 /// In process nobody else waits: the model may take as long as it needs.
 const PATIENCE: Duration = Duration::from_hours(1);
@@ -43,13 +43,15 @@ impl Session {
         config.limits.recall_budget = PATIENCE;
         // What a daemon does in the background waits for one.
         config.limits.tick = PATIENCE;
-        if effect == Effect::Reads {
-            config.open_engine = Arc::new(|path, options| {
-                let mut options = options.clone();
+        let (reads, whose) = (effect == Effect::Reads, (context.clone(), user.clone()));
+        config.open_engine = Arc::new(move |path, options| {
+            let mut options = options.clone();
+            if reads {
                 (options.read_only, options.create) = (true, false);
-                Engine::open(Arc::new(RealDisk), path, &options)
-            });
-        }
+            }
+            let open = || Engine::open(Arc::new(RealDisk), path, &options);
+            store::in_turn(&whose.0, &whose.1, store::TURN, open)
+        });
         let runtime = runtime::threaded()?;
         let service = runtime.block_on(MemoryService::start(config, None))?;
         let memories = Memories::new(service, Arc::new(SystemClock));

@@ -22,6 +22,12 @@ pub(super) const DIMENSIONS: u16 = 384;
 /// Between two looks at whether the memory is free.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// A wait that is not worth a word.
+const SOON: Duration = Duration::from_secs(1);
+
+/// How long a command waits for others, each of which is done soon.
+pub(super) const TURN: Duration = Duration::from_secs(20);
+
 /// How long a daemon that is asked for a memory again and again may keep it.
 const TAKE_OVER: Duration = Duration::from_secs(10);
 
@@ -36,8 +42,19 @@ pub(super) enum Access {
     Create,
 }
 
-/// Opens the user's store.
+/// Opens the user's store; for writing when it is its turn.
 pub(super) fn open(
+    context: &Context,
+    user: &UserId,
+    access: Access,
+    verify: Verify,
+) -> anyhow::Result<(Engine, OpenReport)> {
+    in_turn(context, user, TURN, || {
+        open_now(context, user, access, verify)
+    })
+}
+
+fn open_now(
     context: &Context,
     user: &UserId,
     access: Access,
@@ -71,18 +88,29 @@ pub(super) fn open_in_turn(
     user: &UserId,
     patience: Duration,
 ) -> anyhow::Result<Engine> {
+    let open = || open_now(context, user, Access::Create, Verify::Tail);
+    Ok(in_turn(context, user, patience, open)?.0)
+}
+
+/// Opens a file again and again while another command has it.
+pub(super) fn in_turn<T, E: Busy>(
+    context: &Context,
+    user: &UserId,
+    patience: Duration,
+    open: impl Fn() -> Result<T, E>,
+) -> Result<T, E> {
     let since = Instant::now();
     let mut said = false;
     loop {
-        let error = match open(context, user, Access::Create, Verify::Tail) {
-            Ok((engine, _)) => return Ok(engine),
+        let error = match open() {
+            Ok(opened) => return Ok(opened),
             Err(error) => error,
         };
         let waits = |holder: &&str| since.elapsed() < patience && !is_daemon(context, holder);
-        let Some(holder) = holder(&error).filter(waits) else {
+        let Some(holder) = error.holder().filter(waits) else {
             return Err(error);
         };
-        if !said {
+        if !said && since.elapsed() >= SOON {
             let seconds = patience.as_secs();
             super::note(&format!(
                 "`{user}` is in use by {holder}; waiting for it to end, at most {seconds} s"
@@ -106,7 +134,7 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
         match open(context, user, Access::Write, Verify::Tail) {
             Ok((engine, _)) => return Ok(engine),
             // Somebody asked the daemon for it at this moment.
-            Err(error) if daemon.is_some() && holder(&error).is_some() => {
+            Err(error) if daemon.is_some() && error.holder().is_some() => {
                 if since.elapsed() > TAKE_OVER {
                     return Err(error);
                 }
@@ -116,11 +144,24 @@ pub(super) fn take_over(context: &Context, user: &UserId) -> anyhow::Result<Engi
     }
 }
 
-/// Who has the memory, where that is why it could not be opened.
-fn holder(error: &anyhow::Error) -> Option<&str> {
-    match error.downcast_ref()? {
-        EngineError::Store(StoreError::Locked { holder, .. }) => Some(holder),
-        _ => None,
+/// Why a memory could not be opened.
+pub(super) trait Busy {
+    /// Who has it, where it is that.
+    fn holder(&self) -> Option<&str>;
+}
+
+impl Busy for EngineError {
+    fn holder(&self) -> Option<&str> {
+        match self {
+            Self::Store(StoreError::Locked { holder, .. }) => Some(holder),
+            _ => None,
+        }
+    }
+}
+
+impl Busy for anyhow::Error {
+    fn holder(&self) -> Option<&str> {
+        self.downcast_ref::<EngineError>()?.holder()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use anyhow::ensure;
 use fs_err::os::unix::fs::OpenOptionsExt;
 
 /// Ending of what is not whole yet.
@@ -37,6 +38,21 @@ pub(super) fn unfinished(path: &Path) -> PathBuf {
     beside.push(".");
     beside.push(UNFINISHED);
     beside.into()
+}
+
+/// Refuses a place where something stands.
+pub(super) fn is_free(path: &Path) -> anyhow::Result<()> {
+    let name = path.display();
+    ensure!(
+        !path.is_dir(),
+        "`{name}` is a folder that is there already; name another place"
+    );
+    let is_there = fs_err::symlink_metadata(path).is_ok();
+    ensure!(
+        !is_there,
+        "`{name}` is there already; name another place, or replace it with --force"
+    );
+    Ok(())
 }
 
 /// A new file that nobody else can read.

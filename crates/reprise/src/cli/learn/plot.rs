@@ -15,11 +15,7 @@ pub(super) fn svg(curve: &[(f32, f32)]) -> String {
     let step = (WIDTH - 2.0 * EDGE) / curve.len().saturating_sub(1).max(1) as f32;
     let x = |run: usize| EDGE + run as f32 * step;
     let y = |value: f32| HEIGHT - EDGE - value.clamp(0.0, 1.0) * (HEIGHT - 2.0 * EDGE);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
-    );
+    let mut out = head() + "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
     for tenths in (0..=10_u8).step_by(2) {
         let value = f32::from(tenths) / 10.0;
         let height = y(value);
@@ -67,13 +63,30 @@ pub(super) fn svg(curve: &[(f32, f32)]) -> String {
     push(
         &mut out,
         format_args!(
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{} runs, mean of {WINDOW}</text>\n</svg>\n",
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}{}",
             WIDTH - EDGE,
             HEIGHT - 12.0,
-            curve.len()
+            curve.len(),
+            tail()
         ),
     );
     out
+}
+
+/// Whether a text was drawn here.
+pub(super) fn is_ours(svg: &str) -> bool {
+    svg.starts_with(&head()) && svg.ends_with(&tail())
+}
+
+fn head() -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
+         font-family=\"sans-serif\" font-size=\"12\">\n"
+    )
+}
+
+fn tail() -> String {
+    format!(" runs, mean of {WINDOW}</text>\n</svg>\n")
 }
 
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
@@ -92,5 +105,6 @@ mod tests {
         assert_eq!(drawn.matches("<polyline").count(), 2);
         assert!(!drawn.contains("NaN") && !svg(&[]).contains("NaN"));
         assert!(svg(&[]).ends_with("</svg>\n"));
+        assert!(is_ours(&drawn) && is_ours(&svg(&[])) && !is_ours("<svg></svg>\n"));
     }
 }

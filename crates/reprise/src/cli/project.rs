@@ -1,0 +1,95 @@
+//! Which project a command means: by its whole name, by what that begins or ends with, or by a
+//! folder of it.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+use reprise_knowledge::Project;
+use reprise_operations::operations::tags::{self, Tags};
+
+use super::session::Session;
+
+/// What the tag of a project begins with.
+const TAG: &str = "project:";
+
+/// The whole name of what was typed, said where that is another. A folder begins with `.` or `/`; a
+/// name that no record has may be a project's last part, and else stays as it is.
+pub(super) fn named(session: &Session, typed: Option<&str>) -> anyhow::Result<Option<String>> {
+    let Some(typed) = typed else {
+        return Ok(None);
+    };
+    let name = if typed.starts_with(['.', '/']) {
+        of_folder(typed)?
+    } else {
+        of_word(session, typed)?
+    };
+    if name != typed {
+        super::note(&format!("project `{name}` is meant"));
+    }
+    Ok(Some(name))
+}
+
+fn of_folder(typed: &str) -> anyhow::Result<String> {
+    let folder = Path::new(typed);
+    if !folder.is_dir() {
+        bail!("there is no folder `{typed}`; name a folder of the project, or the project");
+    }
+    let found = Project::of(folder);
+    let found = found.with_context(|| {
+        format!("`{typed}` belongs to no repository; name the project as `reprise tags` lists it")
+    })?;
+    Ok(found.name().to_owned())
+}
+
+fn of_word(session: &Session, typed: &str) -> anyhow::Result<String> {
+    let tags = session.call::<Tags>(tags::Arguments::default())?.tags;
+    let names: Vec<&str> = tags
+        .iter()
+        .filter_map(|one| one.tag.strip_prefix(TAG))
+        .collect();
+    let word = typed.to_lowercase();
+    if names.contains(&&*word) {
+        return Ok(typed.to_owned());
+    }
+    let meant: Vec<&&str> = names
+        .iter()
+        .filter(|name| is_short_for(&word, name))
+        .collect();
+    match meant.as_slice() {
+        [] => Ok(typed.to_owned()),
+        [name] => Ok((**name).to_owned()),
+        several => {
+            let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
+            let several = several.join(" or ");
+            bail!("`{typed}` may be {several}; name the one that is meant")
+        }
+    }
+}
+
+/// `api` is short for `github.com/acme/api` and for `api-1f2e3d4c`.
+fn is_short_for(word: &str, name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    let local = name.rsplit_once('-').filter(|(_, seed)| {
+        let is_hex = seed.chars().all(|c| c.is_ascii_hexdigit());
+        is_hex && seed.len() == 8
+    });
+    last == word || local.is_some_and(|(before, _)| before == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_is_the_last_part_of_a_whole_one() {
+        for (word, name, expected) in [
+            ("api", "github.com/acme/api", true),
+            ("api", "api-1f2e3d4c", true),
+            ("api", "api-gateway", false),
+            ("api", "github.com/api/shop", false),
+            ("my-api", "my-api-1f2e3d4c", true),
+        ] {
+            assert_eq!(is_short_for(word, name), expected, "{word} {name}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! What stands there is not written over, what is typed is not misread, and what was done is named.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use reprise_tests::{Finished, finish};
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+fn run(home: &Home, arguments: &[&str]) -> Finished {
+    let all = [&["--no-daemon"], arguments].concat();
+    finish(&mut home.command(&all)).expect("reprise runs")
+}
+
+fn done(home: &Home, arguments: &[&str]) -> String {
+    let finished = run(home, arguments);
+    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+    finished.stdout
+}
+
+fn refused(home: &Home, arguments: &[&str], word: &str) {
+    let finished = run(home, arguments);
+    assert_eq!(finished.code, Some(2), "{arguments:?}: {}", finished.stdout);
+    assert!(finished.stderr.contains(word), "{}", finished.stderr);
+    assert_eq!(
+        finished.stderr.trim().lines().count(),
+        1,
+        "{}",
+        finished.stderr
+    );
+}
+
+fn keep(home: &Home, lines: &[Value]) {
+    let file = path(home, "lines.jsonl");
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    fs::write(&file, lines.join("\n")).expect("written");
+    done(home, &["ingest", &file]);
+}
+
+fn path(home: &Home, name: &str) -> String {
+    home.folder().join(name).to_string_lossy().into_owned()
+}
+
+fn texts(home: &Home, user: &str) -> Vec<String> {
+    let export = done(home, &["export", "--user", user]);
+    let lines = export.lines().map(|line| {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        line["text"].as_str().expect("a text").to_owned()
+    });
+    lines.collect()
+}
+
+#[test]
+fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
+    let home = Home::new();
+    let copy = path(&home, "copy.rvf");
+    done(&home, &["learn", "one"]);
+    done(&home, &["backup", &copy, "--user", "default"]);
+    for (later, aside) in [
+        ("precious two", "memory.rvf.before-restore"),
+        ("precious three", "memory.rvf.before-restore-2"),
+    ] {
+        done(&home, &["learn", later]);
+        let said = run(&home, &["restore", &copy, "--user", "default", "--replace"]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        assert!(said.stderr.contains(aside), "{}", said.stderr);
+    }
+    assert_eq!(texts(&home, "default"), ["one"]);
+    for (number, aside, expected) in [
+        (2, "memory.rvf.before-restore", "precious two"),
+        (3, "memory.rvf.before-restore-2", "precious three"),
+    ] {
+        let file = home.data().join("default").join(aside);
+        let (file, user) = (
+            file.to_string_lossy().into_owned(),
+            format!("user-{number}"),
+        );
+        done(&home, &["restore", &file, "--user", &user]);
+        assert_eq!(texts(&home, &user), ["one", expected]);
+    }
+}
+
+#[test]
+fn short_commands_wait_for_their_turn() {
+    let home = Home::new();
+    keep(
+        &home,
+        &[
+            json!({ "external_id": "a", "text": "the first" }),
+            json!({ "external_id": "b", "text": "the second" }),
+        ],
+    );
+    for command in [
+        &["learn", "a third"][..],
+        &["link", "a", "b"],
+        &["edit", "a", "--content", "the first, corrected"],
+        &["learn", "off"],
+        &["compact"],
+    ] {
+        let mut options = fs::File::options();
+        let file = home.data().join("default/memory.rvf");
+        let held = options.read(true).write(true).open(file);
+        let held = held.expect("the store");
+        held.lock().expect("nobody holds it");
+        let mut waiting = home.command(&[&["--no-daemon"], command].concat());
+        waiting.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut waiting = waiting.spawn().expect("it starts");
+        let mut said = BufReader::new(waiting.stderr.take().expect("piped"));
+        let mut line = String::new();
+        said.read_line(&mut line).expect("it says that it waits");
+        assert!(line.contains("waiting"), "{command:?}: {line}");
+        drop(held);
+        let output = waiting.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{command:?}: {output:?}");
+    }
+}
+
+#[test]
+fn who_has_no_turn_is_not_told_to_end_anybody() {
+    let home = Home::new();
+    keep(&home, &[json!({ "text": "kept" })]);
+    let mut options = fs::File::options();
+    let file = home.data().join("default/memory.rvf");
+    let held = options.read(true).write(true).open(file);
+    let held = held.expect("the store");
+    held.lock().expect("nobody holds it");
+    let lines = path(&home, "lines.jsonl");
+    let said = run(&home, &["ingest", "--wait", "0", &lines]).stderr;
+    assert!(
+        said.contains("in use by process") && said.contains("try again"),
+        "{said}"
+    );
+    assert!(!said.contains("end that one"), "{said}");
+    drop(held);
+}
+
+#[test]
+fn a_sentence_is_kept_whatever_word_it_begins_with() {
+    let home = Home::new();
+    let sentences = [
+        "reset the router by holding the button",
+        "status 500 means that the proxy is down",
+        "export PATH before the build",
+        "explain plans before they are carried out",
+        "on Mondays nothing is deployed",
+        "states are stored in redis",
+    ];
+    for sentence in sentences {
+        done(&home, &["learn", sentence]);
+        let words: Vec<&str> = sentence.split(' ').collect();
+        let unquoted = [&["remember"], &words[..], &["again", "--tags", "typed"]].concat();
+        done(&home, &unquoted);
+    }
+    let kept = texts(&home, "default");
+    for sentence in sentences {
+        assert!(
+            kept.iter().any(|text| text == sentence),
+            "{sentence}: {kept:?}"
+        );
+        let again = [sentence, " again"].concat();
+        assert!(kept.contains(&again), "{again}: {kept:?}");
+    }
+    refused(&home, &["learn", "statsu"], "`learn status` is one");
+    refused(&home, &["learn", "reset"], "--yes");
+    done(&home, &["learn", "reset", "--yes"]);
+    assert_eq!(texts(&home, "default").len(), kept.len());
+}
+
+#[test]
+fn a_file_of_somebody_elses_is_not_written_over() {
+    let home = Home::new();
+    done(&home, &["learn", "one"]);
+    done(&home, &["learn", "two", "--user", "eve"]);
+    let thesis = path(&home, "thesis.txt");
+    fs::write(&thesis, "years of work").expect("written");
+    let fresh = |name: &str| path(&home, name);
+    let (copy, lines, notes) = (fresh("copy.rvf"), fresh("lines.jsonl"), fresh("notes"));
+    for (command, own) in [
+        (&["backup", "--user", "default"][..], &copy),
+        (&["export", "--out"], &lines),
+        (&["learn", "plot", "--out"], &fresh("plot.svg")),
+    ] {
+        let to = |file: &str| -> Vec<String> {
+            let words = command.iter().chain([&file]);
+            words.map(|word| (*word).to_owned()).collect()
+        };
+        let words = to(&thesis);
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        refused(&home, &words, "--force");
+        assert_eq!(fs::read_to_string(&thesis).expect("there"), "years of work");
+        // One's own is written anew.
+        for _ in 0..2 {
+            let words = to(own);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            done(&home, &words);
+        }
+        words.push("--force");
+        done(&home, &words);
+        assert_ne!(fs::read(&thesis).expect("there"), b"years of work");
+        fs::write(&thesis, "years of work").expect("written");
+    }
+    refused(&home, &["backup", &copy, "--user", "eve"], "--force");
+    refused(
+        &home,
+        &["export", "--out", &lines, "--user", "eve"],
+        "--force",
+    );
+    let markdown = ["export", "--format", "markdown", "--out", &notes];
+    done(&home, &markdown);
+    refused(&home, &markdown, "name another place");
+    let both = path(&home, "both");
+    for _ in 0..2 {
+        done(&home, &["backup", "--all", &both]);
+    }
+}
+
+fn repository(folder: &Path, remote: &str) {
+    fs::create_dir_all(folder).expect("a folder");
+    let git = |arguments: &[&str]| {
+        let mut git = Command::new("git");
+        let made = git.args(arguments).current_dir(folder).output();
+        assert!(made.expect("git runs").status.success());
+    };
+    git(&["init", "-q"]);
+    git(&["remote", "add", "origin", remote]);
+}
+
+#[test]
+fn a_project_is_the_same_to_every_command() {
+    let home = Home::new();
+    let of = |name: &str, project: &str| json!({ "external_id": name, "text": "the shared words", "tags": [format!("project:{project}")] });
+    let mut told = json!({ "external_id": "d", "text": "the shared words" });
+    told["metadata"] = json!({ "project": "shop" });
+    let here = home.folder().join("here");
+    repository(&here.join("api"), "https://github.com/acme/api.git");
+    keep(
+        &home,
+        &[
+            of("a", "web-0e047eaf"),
+            of("b", "twin-00000001"),
+            of("c", "twin-00000002"),
+            of("e", "github.com/acme/api"),
+            told,
+        ],
+    );
+    let within = |arguments: &[&str]| {
+        let all = [&["--no-daemon", "--json"], arguments].concat();
+        finish(home.command(&all).current_dir(&here)).expect("reprise runs")
+    };
+    // By its short name, by its whole one, by a folder with a slash in it; a bare word is no folder.
+    repository(&here.join("web"), "https://github.com/other/web");
+    for (named, count, says) in [
+        ("web", 1, "web-0e047eaf"),
+        ("web-0e047eaf", 1, "web-0e047eaf"),
+        ("./api", 1, "github.com/acme/api"),
+        ("api", 1, "github.com/acme/api"),
+        ("shop", 1, "shop"),
+    ] {
+        let recalled = within(&["recall", "words", "--project", named]);
+        let answer: Value = serde_json::from_str(&recalled.stdout).expect("JSON");
+        let listed = within(&["list", "--project", named]);
+        let would = within(&["forget", "--project", named, "--dry-run"]);
+        let gone: Value = serde_json::from_str(&would.stdout).expect("JSON");
+        assert_eq!(
+            answer["results"].as_array().map(Vec::len),
+            Some(count),
+            "{named}: {answer}"
+        );
+        assert_eq!(
+            listed.stdout.lines().count(),
+            count,
+            "{named}: {}",
+            listed.stderr
+        );
+        assert_eq!(
+            gone["forgotten"].as_array().map(Vec::len),
+            Some(count),
+            "{named}: {gone}"
+        );
+        if says != named {
+            for said in [recalled, listed, would] {
+                assert!(said.stderr.contains(says), "{named}: {}", said.stderr);
+            }
+        }
+    }
+    for command in [
+        &["recall", "words"][..],
+        &["list"],
+        &["forget", "--dry-run"],
+    ] {
+        for (named, says) in [("twin", "twin-00000002"), ("./nowhere", "no folder")] {
+            let said = within(&[command, &["--project", named]].concat());
+            assert_eq!(said.code, Some(2), "{command:?} {named}: {}", said.stdout);
+            assert!(said.stderr.contains(says), "{command:?}: {}", said.stderr);
+        }
+    }
+}
