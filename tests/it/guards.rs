@@ -217,6 +217,60 @@ fn a_file_of_somebody_elses_is_not_written_over() {
     }
 }
 
+fn doubtful() -> Vec<Value> {
+    let line = |name: &str, text: &str| json!({ "external_id": name, "text": text });
+    vec![
+        line("p-260", "Reviewed PR 260 for the payment service"),
+        line("p-480", "Reviewed PR 480 for the payment service"),
+        line("t-30", "The timeout of the login page is 30 seconds"),
+        line("t-90", "The timeout of the login page is 90 seconds"),
+        line("d-1", "the deploy script fails without the VPN"),
+        line("d-2", "The deploy script fails without the VPN."),
+    ]
+}
+
+#[test]
+fn an_answer_says_what_is_left() {
+    let home = Home::new();
+    keep(&home, &doubtful());
+    let listed = done(&home, &["review"]);
+    assert!(
+        listed.starts_with("1 pair in doubt, 1 contradiction\n"),
+        "{listed}"
+    );
+    let said = done(&home, &["review", "p-260", "p-480", "--answer", "d"]);
+    let first = said.lines().next().unwrap_or_default();
+    assert!(
+        first.contains("both stay") && said.contains("1 contradiction"),
+        "{said}"
+    );
+    assert!(!done(&home, &["review"]).contains("PR 260"));
+    let told = done(&home, &["diary"]);
+    assert!(told.starts_with("0 actions"), "{told}");
+}
+
+#[test]
+fn what_tending_and_forgetting_take_is_shown() {
+    let home = Home::new();
+    keep(&home, &doubtful());
+    let would = done(&home, &["consolidate", "--dry-run"]);
+    let (kept, gone) = (
+        "The deploy script fails without the VPN.",
+        "the deploy script fails without the VPN",
+    );
+    let did = done(&home, &["consolidate"]);
+    let diary = done(&home, &["diary"]);
+    for said in [would, did, diary] {
+        assert!(said.contains(kept) && said.contains(gone), "{said}");
+        assert!(!said.contains("1 records"), "{said}");
+    }
+    let would = done(&home, &["forget", "--external-id", "t-30", "--dry-run"]);
+    assert!(
+        would.contains("The timeout of the login page is 30"),
+        "{would}"
+    );
+}
+
 fn repository(folder: &Path, remote: &str) {
     fs::create_dir_all(folder).expect("a folder");
     let git = |arguments: &[&str]| {

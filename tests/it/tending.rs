@@ -76,7 +76,11 @@ fn all_that_tending_does_is_said_and_undone() {
         assert_eq!(said["dry_run"], is_dry);
         assert_eq!(
             said["merged"],
-            json!([{ "kept": "d-3", "gone": ["d-1", "d-2"] }])
+            json!([{ "kept": "d-3", "gone": ["d-1", "d-2"], "texts": [
+                "The deploy script just fails without the VPN!",
+                "The deploy script fails without the VPN.",
+                "the deploy script fails without the VPN",
+            ] }])
         );
         assert_eq!(said["review"][0]["pair"], json!(["p-260", "p-480"]));
         assert_eq!(said["contradictions"][0]["pair"], json!(["t-30", "t-90"]));

@@ -55,7 +55,7 @@ pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs};
 pub use tending::{Doubted, Known, Merged};
-pub(crate) use tending::{Names, live};
+pub(crate) use tending::{Names, counted, live};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};
 

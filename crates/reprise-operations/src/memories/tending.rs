@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{Pair, Plan, known};
-use reprise_types::RecordId;
+use reprise_types::{QuotedMemory, RecordId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +19,42 @@ use crate::wire::external_id_of;
 /// Characters of a text that whoever reviews is shown.
 const SHOWN_CHARS: usize = 400;
 
+/// Sets of an action, and records of a set, that are told with their texts.
+const TOLD: usize = 10;
+/// Characters of each.
+const TOLD_CHARS: usize = 100;
+
 /// Records of which one is enough.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Merged {
     /// Answers for all.
     pub kept: String,
     pub gone: Vec<String>,
+    /// What they say, the kept one first, as far as that is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<String>,
+}
+
+impl Merged {
+    /// The texts of the first sets as lines, the kept one above the others, and how many more sets
+    /// there are.
+    pub(crate) fn quote(all: &[Self], quoted: &mut QuotedMemory) {
+        for merged in all.iter().filter(|merged| !merged.texts.is_empty()) {
+            for (place, text) in merged.texts.iter().enumerate() {
+                quoted.line(if place == 0 { "- kept: " } else { "  gone: " }, text);
+            }
+        }
+        let more = all.iter().filter(|merged| merged.texts.is_empty()).count();
+        if more > 0 {
+            quoted.line("", &format!("and {more} more"));
+        }
+    }
+}
+
+/// So many of a thing.
+pub(crate) fn counted(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 /// Two records, and what is with them.
@@ -141,6 +171,19 @@ impl Names<'_> {
     pub(crate) fn ends(&self, pairs: &[[RecordId; 2]]) -> Vec<[String; 2]> {
         let pairs = pairs.iter().map(|pair| pair.map(|id| self.of(id)));
         pairs.collect()
+    }
+
+    /// Tells what the first sets of an action say.
+    pub(crate) fn tell(&self, merged: &mut [Merged], ids: &[Vec<RecordId>]) {
+        for (merged, ids) in merged.iter_mut().zip(ids).take(TOLD) {
+            let texts = ids.iter().take(TOLD).map(|id| self.beginning(*id));
+            merged.texts = texts.collect();
+        }
+    }
+
+    /// As much of a text as a list needs.
+    pub(crate) fn beginning(&self, id: RecordId) -> String {
+        self.text(id).chars().take(TOLD_CHARS).collect()
     }
 
     fn text(&self, id: RecordId) -> String {

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use reprise_engine::Engine;
 use reprise_knowledge::{Distillate, Plan, carry_out};
+use reprise_types::{QuotedMemory, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Doubted, Memory, Merged, Names};
+use crate::memories::{Doubted, Memory, Merged, Names, counted};
 use crate::problem::Problem;
 
 /// How far to go.
@@ -85,17 +86,22 @@ impl Operation for Consolidate {
     }
 
     fn text(done: &Consolidated) -> Cow<'_, str> {
-        let gone: usize = done.merged.iter().map(|merge| merge.gone.len()).sum();
-        let will = if done.dry_run { "would be" } else { "were" };
         let mut text = format!(
-            "{gone} records {will} put behind {} that say the same, {} purged, {} distilled; {} \
-             pairs wait for a review, {} contradict each other",
-            done.merged.len(),
+            "{}; {} purged, {} distilled; for a review: {} in doubt, {}",
+            behind(done),
             done.purged.len(),
             done.distilled.len(),
-            done.review.len() + done.review_more,
-            done.contradictions.len() + done.contradictions_more
+            counted(done.review.len() + done.review_more, "pair"),
+            counted(
+                done.contradictions.len() + done.contradictions_more,
+                "contradiction"
+            ),
         );
+        let mut quoted = QuotedMemory::new(system_entropy());
+        Merged::quote(&done.merged, &mut quoted);
+        if !done.merged.is_empty() {
+            text.push_str(&["\n", quoted.into_text().trim_end()].concat());
+        }
         if let Some(action) = &done.action {
             text.push_str(&["\nundo ", action, " takes it back"].concat());
         }
@@ -103,15 +109,31 @@ impl Operation for Consolidate {
     }
 }
 
+fn behind(done: &Consolidated) -> String {
+    let gone: usize = done.merged.iter().map(|merge| merge.gone.len()).sum();
+    let will = match (done.dry_run, gone) {
+        (true, _) => "would be",
+        (false, 1) => "was",
+        (false, _) => "were",
+    };
+    let (gone, kept) = (counted(gone, "record"), done.merged.len());
+    format!("{gone} {will} put behind {kept} that said the same")
+}
+
 fn told(names: &Names<'_>, plan: &Plan, dry_run: bool) -> Consolidated {
     let merged = plan.merged.iter().map(|merge| Merged {
         kept: names.of(merge.kept),
         gone: names.all(&merge.gone),
+        texts: Vec::new(),
     });
+    let mut merged: Vec<Merged> = merged.collect();
+    let ids = plan.merged.iter();
+    let ids = ids.map(|merge| [&[merge.kept], &merge.gone[..]].concat());
+    names.tell(&mut merged, &ids.collect::<Vec<_>>());
     Consolidated {
         action: None,
         dry_run,
-        merged: merged.collect(),
+        merged,
         review: names.pairs(&plan.review, false),
         review_more: plan.review_more,
         contradictions: names.pairs(&plan.contradictions, false),

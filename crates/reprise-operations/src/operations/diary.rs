@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use reprise_knowledge::{Action, actions};
 use reprise_types::limits::PAGE_DEFAULT;
+use reprise_types::{QuotedMemory, RecordId, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, Merged, Names};
+use crate::memories::{Memory, Merged, Names, counted};
 use crate::problem::Problem;
 use crate::wire::{instant, whole};
 
@@ -46,17 +47,23 @@ pub struct Acted {
 
 impl Acted {
     pub(super) fn of(names: &Names<'_>, action: Action) -> Self {
-        let mut merged: Vec<Merged> = Vec::new();
+        let mut sets: Vec<Vec<RecordId>> = Vec::new();
         for (gone, kept) in action.merged {
-            let (gone, kept) = (names.of(gone), names.of(kept));
-            match merged.iter_mut().find(|merge| merge.kept == kept) {
-                Some(merge) => merge.gone.push(gone),
-                None => merged.push(Merged {
-                    kept,
-                    gone: vec![gone],
-                }),
+            match sets.iter_mut().find(|set| set.first() == Some(&kept)) {
+                Some(set) => set.push(gone),
+                None => sets.push(vec![kept, gone]),
             }
         }
+        let merged = sets.iter().filter_map(|set| {
+            let (kept, gone) = set.split_first()?;
+            Some(Merged {
+                kept: names.of(*kept),
+                gone: names.all(gone),
+                texts: Vec::new(),
+            })
+        });
+        let mut merged: Vec<Merged> = merged.collect();
+        names.tell(&mut merged, &sets);
         Self {
             action: action.action,
             at: instant(action.at),
@@ -100,7 +107,7 @@ impl Operation for Diary {
     fn text(told: &Told) -> Cow<'_, str> {
         let lines = told.actions.iter().map(|acted| {
             let gone: usize = acted.merged.iter().map(|merge| merge.gone.len()).sum();
-            format!(
+            let mut line = format!(
                 "\n{} {}: {gone} merged, {} purged, {} distilled, {} contradictions{}",
                 acted.at,
                 acted.action,
@@ -108,9 +115,16 @@ impl Operation for Diary {
                 acted.distilled.len(),
                 acted.contradictions.len(),
                 if acted.undone { ", undone" } else { "" }
-            )
+            );
+            if !acted.merged.is_empty() {
+                let mut quoted = QuotedMemory::new(system_entropy());
+                Merged::quote(&acted.merged, &mut quoted);
+                line.push_str(&["\n", quoted.into_text().trim_end()].concat());
+            }
+            line
         });
         let lines: String = lines.collect();
-        format!("{} actions{lines}", told.actions.len()).into()
+        let actions = counted(told.actions.len(), "action");
+        [actions, lines].concat().into()
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use crate::catalogue::{Operation, Profile, Spec, post};
-use crate::memories::{Memory, span};
+use crate::memories::{Memory, Names, counted, span};
 use crate::problem::Problem;
 
 /// What is to be forgotten: exactly one of the six.
@@ -81,6 +81,9 @@ impl Arguments {
 pub struct Forgotten {
     /// With what was put behind them and distilled from them; may be nothing.
     pub forgotten: Vec<RecordId>,
+    /// How the text of each begins, where nothing was forgotten yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -104,10 +107,13 @@ impl Operation for Forget {
         if arguments.dry_run {
             let preview = move |engine: &mut Engine| {
                 let mut would = selectors.iter().map(|one| engine.would_forget(one));
-                would.find(|would| !would.is_empty()).unwrap_or_default()
+                let forgotten = would.find(|would| !would.is_empty()).unwrap_or_default();
+                let snapshot = engine.snapshot();
+                let names = Names(&snapshot);
+                let texts = forgotten.iter().map(|id| names.beginning(*id)).collect();
+                Forgotten { forgotten, texts }
             };
-            let forgotten = memory.with_engine(preview).await?;
-            return Ok(Forgotten { forgotten });
+            return memory.with_engine(preview).await;
         }
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
         let forget = move |engine: &mut Engine| {
@@ -123,7 +129,9 @@ impl Operation for Forget {
     }
 
     fn text(done: &Forgotten) -> Cow<'_, str> {
-        format!("{} records forgotten", done.forgotten.len()).into()
+        [&counted(done.forgotten.len(), "record"), " forgotten"]
+            .concat()
+            .into()
     }
 }
 
@@ -137,5 +145,8 @@ pub(super) async fn forgotten(
     if !forgotten.is_empty() {
         memory.tell("forgotten", forgotten.clone());
     }
-    Ok(Forgotten { forgotten })
+    Ok(Forgotten {
+        forgotten,
+        texts: Vec::new(),
+    })
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Doubted, Memory, Names, live};
+use crate::memories::{Doubted, Memory, Names, counted, live};
 use crate::problem::Problem;
 
 /// What somebody says of a pair.
@@ -37,7 +37,7 @@ pub struct Arguments {
     pub answer: Option<Verdict>,
 }
 
-/// The pairs that wait, or what an answer did.
+/// The pairs that wait, after an answer those that are left, and what it did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reviewed {
     /// Alike, and perhaps the same.
@@ -58,6 +58,9 @@ pub struct Reviewed {
     /// Of an answer: the record that answers for both.
     #[serde(default)]
     pub kept: Option<String>,
+    /// Of an answer: whether both stay.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 #[derive(Debug)]
@@ -84,8 +87,20 @@ impl Operation for Review {
     }
 
     fn text(reviewed: &Reviewed) -> Cow<'_, str> {
+        let left = [
+            counted(reviewed.review.len() + reviewed.review_more, "pair") + " in doubt",
+            counted(
+                reviewed.contradictions.len() + reviewed.contradictions_more,
+                "contradiction",
+            ),
+        ];
+        let left = left.join(", ");
         if let Some(action) = &reviewed.action {
-            return format!("one answers for both; undo {action} takes it back").into();
+            return format!("one answers for both; undo {action} takes it back\nleft: {left}")
+                .into();
+        }
+        if reviewed.apart {
+            return format!("both stay, and are not asked about again\nleft: {left}").into();
         }
         let mut quoted = QuotedMemory::new(system_entropy());
         for doubted in reviewed.review.iter().chain(&reviewed.contradictions) {
@@ -94,12 +109,7 @@ impl Operation for Review {
             }
             quoted.line("  ", &doubted.why);
         }
-        let text = format!(
-            "{} pairs in doubt, {} contradictions\n{}",
-            reviewed.review.len() + reviewed.review_more,
-            reviewed.contradictions.len() + reviewed.contradictions_more,
-            quoted.into_text()
-        );
+        let text = format!("{left}\n{}", quoted.into_text());
         text.trim_end().to_owned().into()
     }
 }
@@ -141,7 +151,11 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
         let (gone, kept) = match answer {
             Verdict::Different => {
                 engine.set_apart(one, other, now)?;
-                return Ok((Reviewed::default(), vec![one, other]));
+                let reviewed = Reviewed {
+                    apart: true,
+                    ..Reviewed::default()
+                };
+                return Ok((reviewed, vec![one, other]));
             }
             Verdict::Same | Verdict::Newer => (older, newer),
             Verdict::Older => (newer, older),
@@ -156,5 +170,11 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
     };
     let (reviewed, changed) = memory.with_engine(work).await??;
     memory.tell("consolidated", changed);
-    Ok(reviewed)
+    let left = listed(memory).await?;
+    Ok(Reviewed {
+        action: reviewed.action,
+        kept: reviewed.kept,
+        apart: reviewed.apart,
+        ..left
+    })
 }

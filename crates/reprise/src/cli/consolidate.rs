@@ -9,7 +9,7 @@ use reprise_operations::operations::diary::{self, Diary};
 use reprise_operations::operations::review::{self, Review, Verdict};
 use reprise_operations::operations::undo::{self, Undo};
 use reprise_operations::{Effect, Operation};
-use reprise_types::UserId;
+use reprise_types::{UserId, unframed};
 
 use super::Context;
 use super::session::Session;
@@ -79,7 +79,7 @@ pub(super) fn ask<O: Operation>(
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&answer)?)?;
     } else {
-        writeln!(out, "{}", O::text(&answer))?;
+        writeln!(out, "{}", unframed(&O::text(&answer)))?;
     }
     Ok(Exit::Success)
 }

@@ -81,15 +81,16 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
     let body = body(arguments, &session)?;
     let would = session.call::<Forget>(body);
     session.close();
-    let would = would?.forgotten;
+    let forget::Forgotten { forgotten, texts } = would?;
     let mut out = anstream::stdout().lock();
     if context.json {
-        writeln!(out, "{}", json!({ "dry_run": true, "forgotten": would }))?;
+        let row = json!({ "dry_run": true, "forgotten": forgotten, "texts": texts });
+        writeln!(out, "{row}")?;
     } else {
-        let count = terminal::count(would.len(), "record");
+        let count = terminal::count(forgotten.len(), "record");
         writeln!(out, "{count} would be forgotten")?;
-        for id in would {
-            writeln!(out, "{id}")?;
+        for (id, text) in forgotten.iter().zip(texts) {
+            writeln!(out, "{id}  {}", terminal::one_line(&text, 70))?;
         }
     }
     Ok(Exit::Success)
