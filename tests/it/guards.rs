@@ -304,7 +304,7 @@ fn a_project_is_the_same_to_every_command() {
         let all = [&["--no-daemon", "--json"], arguments].concat();
         finish(home.command(&all).current_dir(&here)).expect("reprise runs")
     };
-    // By its short name, by its whole one, by a folder with a slash in it; a bare word is no folder.
+    // By its short name, its whole one, or a folder with a slash in it; a bare word is no folder.
     repository(&here.join("web"), "https://github.com/other/web");
     for (named, count, says) in [
         ("web", 1, "web-0e047eaf"),
