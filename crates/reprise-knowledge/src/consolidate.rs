@@ -11,6 +11,7 @@ mod groups;
 mod judge;
 mod known;
 mod lexicon;
+mod marks;
 mod plan;
 mod planner;
 mod runs;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::lexicon::{DAYS, Meaning, SPELLINGS, STOPS, meaning, synonym};
-use super::tokens;
+use super::{marks, tokens};
 
 /// A word of a text, as far as comparing needs it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,12 +73,15 @@ pub(super) struct Facts {
     pub(super) asks: bool,
     /// Stems of what is said to hold no more, or not: `instead of npm`, `, not gRPC`.
     pub(super) rejected: BTreeSet<String>,
+    /// Marks that are no punctuation: `<`, `&&`, an emoji. Ascending.
+    pub(super) marks: Vec<String>,
 }
 
 impl Facts {
     pub(super) fn of(text: &str) -> Self {
         let mut facts = Self {
             asks: text.trim_end().ends_with('?'),
+            marks: marks::of(text),
             ..Self::default()
         };
         let mut clause: Vec<Word> = Vec::new();
@@ -131,7 +134,8 @@ impl Facts {
             rejects |= (lower == "of" && before == "instead")
                 || (lower == "than" && before == "rather")
                 || (lower == "not" && at > 0 && clause.is_empty());
-            first = token.ends_sentence;
+            // The sign of a list begins no sentence.
+            first = token.ends_sentence || (first && !lower.contains(char::is_alphanumeric));
             owned = written.ends_with("'s");
             lower.clone_into(&mut before);
             if token.ends_clause {

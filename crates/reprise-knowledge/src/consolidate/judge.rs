@@ -107,6 +107,9 @@ fn of_equal_words(a: &Facts, b: &Facts) -> Judgement {
     if exact(a) != exact(b) {
         return Judgement::Doubt("an identifier is spelled otherwise".to_owned());
     }
+    if a.marks != b.marks {
+        return Judgement::Doubt("they differ in a symbol".to_owned());
+    }
     if same {
         return Judgement::Same;
     }

@@ -15,6 +15,7 @@ use super::facts::Facts;
 use super::judge::{Judgement, judge};
 use super::*;
 
+mod marks;
 mod planning;
 
 fn of(one: &str, other: &str) -> Judgement {

@@ -13,7 +13,7 @@ pub(super) struct Token {
 }
 
 pub(super) fn of(text: &str) -> Vec<Token> {
-    let text = text.replace('\u{2019}', "'");
+    let text = plain_quotes(text);
     let mut tokens: Vec<Token> = Vec::new();
     for raw in text.split_whitespace() {
         let ends_clause = raw.ends_with([',', ';', '.', ':', '!', '?']);
@@ -46,10 +46,21 @@ pub(super) fn of(text: &str) -> Vec<Token> {
     tokens
 }
 
+/// One spelling of quotes.
+pub(super) fn plain_quotes(text: &str) -> String {
+    let plain = text.chars().map(|c| match c {
+        '\u{2018}' | '\u{2019}' | '\u{201a}' => '\'',
+        '\u{201c}' | '\u{201d}' | '\u{201e}' | '«' | '»' => '"',
+        c => c,
+    });
+    plain.collect()
+}
+
 /// A token without the marks around it.
 fn bare(token: &str) -> &str {
     const AROUND: &[char] = &[
         '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', '*',
+        '…',
     ];
     token.trim_matches(AROUND)
 }

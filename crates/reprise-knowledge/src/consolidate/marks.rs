@@ -1,0 +1,122 @@
+//! The marks of a text that are no punctuation: `<`, `&&`, `!` before a word, an emoji. Two texts
+//! of the same words may say the contrary by them. Pure.
+//!
+//! Whatever is neither a letter, a digit nor what only sets words off counts, so that a mark nobody
+//! thought of does too.
+
+use super::tokens::plain_quotes;
+
+/// Every token that begins or ends with a mark; one that is nothing else with the tokens beside it.
+/// In lower case, ascending.
+pub(super) fn of(text: &str) -> Vec<String> {
+    // How an emoji is drawn says nothing.
+    let text = plain_quotes(text).replace(['\u{fe0e}', '\u{fe0f}'], "");
+    let tokens: Vec<String> = text.lines().flat_map(tokens).collect();
+    let is_odd = |quote: char| !text.matches(quote).count().is_multiple_of(2);
+    let odd: Vec<char> = ['\'', '"'].into_iter().filter(|c| is_odd(*c)).collect();
+    let bare = |at: usize, parentheses: bool| {
+        let token = tokens.get(at).map_or("", String::as_str);
+        let next = tokens.get(at + 1);
+        let ends = next.is_none_or(|next| !next.starts_with(char::is_lowercase));
+        bare(token, parentheses, ends, &odd).to_lowercase()
+    };
+    let mut marks = Vec::new();
+    for (at, token) in tokens.iter().enumerate() {
+        let word = bare(at, true);
+        let is_plain = |c: Option<char>| c.is_none_or(char::is_alphanumeric);
+        if word.contains(char::is_alphanumeric) {
+            if !is_plain(word.chars().next()) || !is_plain(word.chars().next_back()) {
+                marks.push(word);
+            }
+            continue;
+        }
+        let before = at
+            .checked_sub(1)
+            .map_or(String::new(), |at| bare(at, false));
+        let after = bare(at + 1, false);
+        let is_amount = |word: &String| word.contains(|c: char| c.is_ascii_digit());
+        // A dash sets words off, and from numbers makes a range.
+        let is_dash = word.chars().all(|c| matches!(c, '–' | '—')) && !word.is_empty();
+        let says = match () {
+            () if is_dash => is_amount(&before) || is_amount(&after),
+            () => !word.is_empty() || token.contains("()"),
+        };
+        if says {
+            let mark = if word.is_empty() { token } else { &word };
+            marks.push(format!("{before} {mark} {after}"));
+        }
+    }
+    marks.sort_unstable();
+    marks
+}
+
+/// The tokens of a line without the sign of a list, and without what stresses words.
+fn tokens(line: &str) -> Vec<String> {
+    let line = line.trim();
+    let item = ["- ", "* ", "+ ", "• "];
+    let item = item.iter().find_map(|sign| line.strip_prefix(sign));
+    // `- 5 degrees` is a number.
+    let item = item.filter(|said| !said.trim_start().starts_with(|c: char| c.is_ascii_digit()));
+    let said = item.unwrap_or(line).split_whitespace();
+    let mut tokens: Vec<String> = said.map(str::to_owned).collect();
+    for at in 0..tokens.len() {
+        let token = tokens.get(at).map_or("", String::as_str);
+        let word = token.trim_start_matches('*');
+        let stars = token.len() - word.len();
+        if !(1..=3).contains(&stars) || !word.starts_with(char::is_alphanumeric) {
+            continue;
+        }
+        let closes = |token: &String| {
+            let word = token.trim_end_matches(|c: char| c != '*' && !c.is_alphanumeric());
+            let end = word.len().checked_sub(stars)?;
+            let told = word.get(..end)?;
+            (told.ends_with(|c| c != '*') && word.ends_with('*')).then_some(end)
+        };
+        let mut rest = tokens.iter().enumerate().skip(at);
+        if let Some((last, end)) = rest.find_map(|(last, token)| Some((last, closes(token)?))) {
+            if let Some(token) = tokens.get_mut(last) {
+                token.replace_range(end..end + stars, "");
+            }
+            if let Some(token) = tokens.get_mut(at) {
+                token.replace_range(..stars, "");
+            }
+        }
+    }
+    tokens
+}
+
+/// A token without what only sets it off: quotes, punctuation behind it, `!` where it `ends` a
+/// sentence, and parentheses where they do. Of a quote that is `odd` one behind a number is a unit.
+fn bare<'a>(token: &'a str, parentheses: bool, ends: bool, odd: &[char]) -> &'a str {
+    let quotes: &[char] = &['\'', '"', '`'];
+    let mut word = token;
+    loop {
+        let mut less = word.trim_start_matches(quotes);
+        if parentheses {
+            less = less.trim_start_matches('(');
+        }
+        let mut behind = less.chars().rev();
+        let (last, before) = (behind.next(), behind.next());
+        let sets_off = match last {
+            Some(quote) if quotes.contains(&quote) => {
+                !(odd.contains(&quote) && before.is_some_and(|c| c.is_ascii_digit()))
+            }
+            Some('.') => before.is_some_and(|c| c != '.') || less.ends_with("..."),
+            Some(mark @ (',' | ';' | ':')) => before.is_some_and(|c| c != mark),
+            Some('…') => true,
+            Some('!') => ends && before.is_some(),
+            Some(')') => parentheses,
+            _ => false,
+        };
+        if let Some(last) = last.filter(|_| sets_off) {
+            less = match last {
+                '.' if less.ends_with("...") => less.trim_end_matches('.'),
+                last => less.strip_suffix(last).unwrap_or(less),
+            };
+        }
+        if less.len() == word.len() {
+            return word;
+        }
+        word = less;
+    }
+}
