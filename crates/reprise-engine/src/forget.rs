@@ -24,8 +24,8 @@ pub enum ForgetSelector {
     Session(String),
     /// All that happened before an instant.
     Before(DateTime<Utc>),
-    /// All that have a tag.
-    Tag(String),
+    /// All that have one of these tags: one tag in all its spellings.
+    Tag(Vec<String>),
     /// All of a project, by the tag `project:NAME` or by `project` in the metadata.
     Project(String),
     /// These versions of records, and those that they corrected.
@@ -195,9 +195,11 @@ impl Engine {
                 let before = |o: &u32| index.doc(*o).is_some_and(|doc| doc.timestamp < *instant);
                 all().filter(before).collect()
             }
-            ForgetSelector::Tag(tag) => {
-                let tag = normal_tag(tag).unwrap_or_default();
-                self.present(self.snapshot.marks.tagged(&tag, None))
+            ForgetSelector::Tag(tags) => {
+                let tags = tags.iter().filter_map(|tag| normal_tag(tag));
+                let tagged = tags.flat_map(|tag| self.snapshot.marks.tagged(&tag, None));
+                let tagged: BTreeSet<u32> = tagged.collect();
+                self.present(tagged.into_iter().collect())
             }
             ForgetSelector::Project(name) => self.present(self.snapshot.of_project(name, None)),
             ForgetSelector::All(ids) => ids.iter().flat_map(|id| self.versions(*id)).collect(),

@@ -17,7 +17,9 @@ impl Snapshot {
         if let Some(tags) = filter.tags.as_ref().filter(|tags| !tags.is_empty()) {
             for tag in tags {
                 let normal = normal_tag(tag).unwrap_or_default();
-                view = view.among(self.marks.holding(&normal, at));
+                let others = filter.spellings.iter().filter(|(_, tag)| *tag == normal);
+                let others = others.flat_map(|(other, _)| self.marks.holding(other, at));
+                view = view.among(self.marks.holding(&normal, at).chain(others));
             }
         }
         if let Some(project) = &filter.project {
@@ -128,7 +130,10 @@ fn parts(filter: &MemoryFilter) -> Vec<(String, MemoryFilter)> {
     }
     for tag in filter.tags.iter().flatten().take(8) {
         let name = format!("tagged `{tag}`");
-        part(name, &|alone| alone.tags = Some(vec![tag.clone()]));
+        part(name, &|alone| {
+            alone.tags = Some(vec![tag.clone()]);
+            alone.spellings.clone_from(&filter.spellings);
+        });
     }
     if let Some(project) = &filter.project {
         let name = format!("of project `{project}`");

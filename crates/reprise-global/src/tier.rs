@@ -338,7 +338,11 @@ fn admits(request: &RecallRequest, hit: &GlobalHit) -> bool {
     let (filter, record): (&MemoryFilter, _) = (&request.filter, &hit.record);
     let publication = &record.publication;
     let tags = normal_tags(&publication.tags);
-    let tagged = |wanted: &[String]| normal_tags(wanted).iter().all(|tag| tags.contains(tag));
+    let has = |tag: &String| {
+        let mut others = filter.spellings.iter().filter(|(_, of)| of == tag);
+        tags.contains(tag) || others.any(|(other, _)| tags.contains(other))
+    };
+    let tagged = |wanted: &[String]| normal_tags(wanted).iter().all(has);
     let kind = publication.content_type.kind();
     let author = filter.author.as_deref();
     filter.admits(kind, SOURCE, record.published_at, "")

@@ -22,6 +22,9 @@ pub struct MemoryFilter {
     /// Only records with all of these tags (A9), compared in their normal form.
     #[serde(default)]
     pub tags: Option<Vec<String>>,
+    /// What else a tag of `tags` may be kept as, `(spelling, tag)`, both in their normal form.
+    #[serde(skip)]
+    pub spellings: Vec<(String, String)>,
     /// Only this project: tagged `project:NAME`, or `project` in the metadata.
     #[serde(default)]
     pub project: Option<String>,

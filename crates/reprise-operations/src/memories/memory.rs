@@ -169,9 +169,19 @@ impl Memory {
         self.all.tell(&self.user, what, ids);
     }
 
-    /// Each tag as it is kept here.
-    pub(crate) fn resolve_tags(&self, tags: &mut Vec<String>) {
+    /// Makes each tag the one that is meant; answers what else each may be kept as, `(spelling,
+    /// tag)`: an alias is no reason to lose what came before it.
+    pub(crate) fn resolve_tags(&self, tags: &mut Vec<String>) -> Vec<(String, String)> {
         *tags = self.all.tag_rules.resolve(tags);
+        self.all.tag_rules.aliases_of(tags)
+    }
+
+    /// The tags that are meant, with all that each may be kept as.
+    pub(crate) fn spellings(&self, tags: &[String]) -> Vec<String> {
+        let mut all = tags.to_vec();
+        let aliases = self.resolve_tags(&mut all);
+        all.extend(aliases.into_iter().map(|(alias, _)| alias));
+        all
     }
 
     /// Reads it as of now, on a thread that may wait for the disk.

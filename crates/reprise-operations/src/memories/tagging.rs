@@ -3,10 +3,11 @@
 //! What a tag is called.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use reprise_engine::Snapshot;
 use reprise_knowledge::Definition;
-use reprise_types::{normal_tag, normal_tags};
+use reprise_types::{RecordId, normal_tag, normal_tags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +55,37 @@ impl TagRules {
         let normal = normal_tags(tags).into_iter();
         let meant = normal.map(|tag| self.aliases.get(&tag).cloned().unwrap_or(tag));
         normal_tags(&meant.collect::<Vec<_>>())
+    }
+
+    /// The aliases of these tags, each with the tag it leads to.
+    pub(crate) fn aliases_of(&self, tags: &[String]) -> Vec<(String, String)> {
+        let aliases = self.aliases.iter().filter(|(_, to)| tags.contains(to));
+        aliases
+            .map(|(from, to)| (from.clone(), to.clone()))
+            .collect()
+    }
+
+    /// Every tag in use with the number of records that have it, also under an alias.
+    fn counted(&self, memory: &Snapshot) -> Vec<(String, usize)> {
+        let mut tags: BTreeMap<String, usize> = memory.tags().into_iter().collect();
+        let aliased: BTreeSet<&String> = tags
+            .keys()
+            .filter_map(|tag| self.aliases.get(tag))
+            .collect();
+        let mut meant = Vec::new();
+        for tag in aliased {
+            let aliases = self.aliases_of(std::slice::from_ref(tag)).into_iter();
+            let mut spellings: BTreeSet<String> = aliases.map(|(alias, _)| alias).collect();
+            spellings.insert(tag.clone());
+            let records = spellings.iter().flat_map(|tag| memory.tagged(tag));
+            let records: BTreeSet<RecordId> = records.collect();
+            meant.push((tag.clone(), records.len(), spellings));
+        }
+        for (tag, count, spellings) in meant {
+            tags.retain(|tag, _| !spellings.contains(tag));
+            tags.insert(tag, count);
+        }
+        tags.into_iter().collect()
     }
 
     /// A sentence for each tag that may be a slip: it is nearly one in use, or not on the list.
@@ -127,7 +159,8 @@ impl Memory {
         if !self.exists() {
             return Ok(Vec::new());
         }
-        let mut tags = self.read(Snapshot::tags).await?;
+        let rules = Arc::clone(&self.all.tag_rules);
+        let mut tags = self.read(move |memory| rules.counted(memory)).await?;
         // It marks a meaning of ours and says nothing of a record.
         tags.retain(|(tag, _)| tag != Definition::TAG);
         tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -67,11 +67,8 @@ impl Operation for BridgesOf {
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Bridges, Problem> {
         let limit = arguments.limit.unwrap_or(LIMIT_DEFAULT);
-        let ends = [arguments.from, arguments.to].map(|tag| {
-            let mut tags: Vec<String> = tag.into_iter().collect();
-            memory.resolve_tags(&mut tags);
-            tags
-        });
+        let ends = [arguments.from, arguments.to]
+            .map(|tag| memory.spellings(&tag.into_iter().collect::<Vec<_>>()));
         let [from, to] = ends;
         let bridges = memory.read(move |memory| bridges(memory, &from, &to, limit));
         let bridges = bridges.await?.map_err(Problem::not_found)?;
@@ -106,12 +103,13 @@ fn bridges(
     Ok(named.collect())
 }
 
-/// The records with a tag; none for all of memory.
+/// The records with a tag, given in all its spellings; none for all of memory.
 fn domain(memory: &Snapshot, tags: &[String]) -> Result<Vec<RecordId>, String> {
     let Some(tag) = tags.first() else {
         return Ok(Vec::new());
     };
-    let tagged = memory.tagged(tag);
+    let tagged = tags.iter().flat_map(|tag| memory.tagged(tag));
+    let tagged: Vec<RecordId> = tagged.collect();
     if tagged.is_empty() {
         return Err(format!(
             "no record is tagged `{tag}`; `tags` lists those in use"

@@ -68,7 +68,7 @@ impl Arguments {
             let before = calendar.since(before).map_err(|error| error.to_string())?;
             vec![ForgetSelector::Before(before)]
         } else if let Some(tag) = &self.tag {
-            vec![ForgetSelector::Tag(tag.clone())]
+            vec![ForgetSelector::Tag(vec![tag.clone()])]
         } else {
             let name = self.project.iter().cloned();
             name.map(ForgetSelector::Project).collect()
@@ -101,7 +101,12 @@ impl Operation for Forget {
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Forgotten, Problem> {
         let selectors = arguments.selectors(&memory.calendar());
-        let selectors = selectors.map_err(Problem::invalid)?;
+        let mut selectors = selectors.map_err(Problem::invalid)?;
+        for selector in &mut selectors {
+            if let ForgetSelector::Tag(tags) = selector {
+                *tags = memory.spellings(tags);
+            }
+        }
         let now = memory.now();
         let reason = arguments.reason;
         if arguments.dry_run {

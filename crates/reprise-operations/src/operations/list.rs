@@ -74,7 +74,8 @@ impl Operation for List {
     type Answer = Listed;
 
     async fn run(memory: &Memory, mut arguments: Arguments) -> Result<Listed, Problem> {
-        memory.resolve_tags(&mut arguments.filter.tag);
+        let filter = &mut arguments.filter;
+        filter.spellings = memory.resolve_tags(&mut filter.tag);
         let calendar = memory.calendar();
         let page = memory.read(move |snapshot| page(snapshot, &arguments, &calendar));
         page.await?.map_err(Problem::invalid)
@@ -102,7 +103,7 @@ impl Operation for List {
 /// A page of whole records, for a caller in this process.
 pub async fn records(memory: &Memory, mut asked: ListRequest) -> Result<Page, Problem> {
     if let Some(tags) = &mut asked.filter.tags {
-        memory.resolve_tags(tags);
+        asked.filter.spellings = memory.resolve_tags(tags);
     }
     memory.read(move |snapshot| snapshot.list(&asked)).await
 }

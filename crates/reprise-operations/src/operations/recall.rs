@@ -132,7 +132,7 @@ pub async fn with_context(
 /// What a recall finds, with whole records.
 pub async fn found(memory: &Memory, asked: &Arguments) -> Result<reprise_types::Recall, Problem> {
     let mut asked = asked.clone();
-    memory.resolve_tags(&mut asked.filter.tag);
+    asked.filter.spellings = memory.resolve_tags(&mut asked.filter.tag);
     let request = asked
         .request(&memory.calendar())
         .map_err(Problem::invalid)?;

@@ -35,6 +35,9 @@ pub struct Filter {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub tag: Vec<String>,
+    /// What else a tag may be kept as, `(spelling, tag)`.
+    #[serde(skip)]
+    pub spellings: Vec<(String, String)>,
     /// From: 2026-02-16, 7d, yesterday.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
@@ -66,6 +69,7 @@ impl Filter {
             since: time(calendar, self.since.as_deref(), Calendar::since)?,
             until: time(calendar, self.until.as_deref(), Calendar::until)?,
             tags: given(&self.tag),
+            spellings: self.spellings.clone(),
             session_id: self.session.clone(),
             project: self.project.clone(),
             author: self.author.clone(),
@@ -79,6 +83,7 @@ impl From<MemoryFilter> for Filter {
             kind: filter.kinds.unwrap_or_default(),
             source: filter.sources.unwrap_or_default(),
             tag: filter.tags.unwrap_or_default(),
+            spellings: filter.spellings,
             since: filter.since.map(instant),
             until: filter.until.map(instant),
             session: filter.session_id,

@@ -59,6 +59,7 @@ impl Pairs {
             tags: self.get("tag").map(|tag| vec![tag.to_owned()]),
             project: self.get("project").map(str::to_owned),
             author: self.get("author").map(str::to_owned),
+            ..MemoryFilter::default()
         })
     }
 

@@ -7,9 +7,13 @@ use rmcp::service::{RoleClient, RunningService};
 use rmcp::{ServiceError, ServiceExt};
 use serde_json::{Value, json};
 
+use reprise_operations::TagRules;
+
 use super::{Catalogue, INSTRUCTIONS, McpFace, Profile, tools};
 use crate::client::Client;
-use crate::testing::{Running, run, run_with_tree};
+use crate::daemon::DaemonOptions;
+use crate::place::Place;
+use crate::testing::{Running, options, run, run_with, run_with_tree};
 
 type Session = RunningService<RoleClient, ()>;
 
@@ -488,6 +492,46 @@ async fn a_slip_of_a_tag_is_doubted_found_and_merged() {
     );
     let tags = call(&session, "tags", json!({})).await.unwrap();
     assert_eq!(tags["tags"].as_array().unwrap().len(), 1, "{tags}");
+}
+
+#[tokio::test]
+async fn an_alias_loses_nothing_that_was_kept_before_it_was_one() {
+    let running = run().await;
+    let session = session(&running, Profile::Full).await;
+    let lesson = |text: &str, tag: &str| json!({"title": text, "text": text, "tags": [tag]});
+    for text in [
+        "The ingress of the cluster is traefik",
+        "Pods are drained at night",
+    ] {
+        call(&session, "learn", lesson(text, "k8s")).await.unwrap();
+    }
+    drop(session);
+    let folder = running.end().await;
+    let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+    let alias = ("k8s".to_owned(), "kubernetes".to_owned());
+    let options = DaemonOptions {
+        tags: TagRules::new([alias], []),
+        ..options(&place)
+    };
+    let running = run_with(folder, place, options).await;
+    let session = self::session(&running, Profile::Full).await;
+    let new = lesson("The cluster of the shop runs on three nodes", "k8s");
+    call(&session, "learn", new).await.unwrap();
+    for tag in ["k8s", "kubernetes", "K8s"] {
+        let count = |answer: Value, of: &str| answer[of].as_array().map_or(0, Vec::len);
+        let listed = call(&session, "list", json!({"tag": tag})).await.unwrap();
+        assert_eq!(count(listed, "records"), 3, "{tag}");
+        let asked = json!({"query": "cluster pods nodes drained", "tag": tag});
+        let recalled = call(&session, "recall", asked).await.unwrap();
+        assert_eq!(count(recalled, "results"), 3, "{tag}");
+        let asked = json!({"tag": tag, "dry_run": true});
+        let gone = call(&session, "forget", asked).await.unwrap();
+        assert_eq!(count(gone, "forgotten"), 3, "{tag}");
+    }
+    let tags = call(&session, "tags", json!({})).await.unwrap();
+    assert_eq!(tags["tags"], json!([{"tag": "kubernetes", "count": 3}]));
+    drop(session);
+    running.end().await;
 }
 
 #[tokio::test]

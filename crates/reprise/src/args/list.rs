@@ -60,6 +60,7 @@ impl ListArguments {
                 session: self.session.clone(),
                 project: self.project.clone(),
                 author: self.author.clone(),
+                ..Filter::default()
             },
             cursor: self.cursor.clone(),
             ..list::Arguments::default()

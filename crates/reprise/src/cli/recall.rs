@@ -155,6 +155,7 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
             session_id: arguments.session.clone(),
             project: None,
             author: arguments.author.clone(),
+            ..MemoryFilter::default()
         },
         as_of: arguments.as_of,
         when: None,
