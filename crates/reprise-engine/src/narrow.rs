@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use reprise_index::View;
-use reprise_types::{MemoryFilter, normal_tag};
+use reprise_types::{MemoryFilter, MemoryRecord, normal_tag};
 
 use crate::identifiers::plain;
 use crate::names::{AUTHOR_KEYS, pair};
@@ -10,7 +10,7 @@ use crate::snapshot::Snapshot;
 
 impl Snapshot {
     /// The records that may answer. A tag that cannot be one is on no record; no tags ask for
-    /// nothing.
+    /// nothing. Receipts answer to who asks for them by their tag.
     pub(crate) fn view(&self, filter: &MemoryFilter, as_of: Option<DateTime<Utc>>) -> View {
         let mut view = self.index.view(filter, as_of);
         let at = as_of.map(|at| at.timestamp_micros());
@@ -21,6 +21,13 @@ impl Snapshot {
                 let others = others.flat_map(|(other, _)| self.marks.holding(other, at));
                 view = view.among(self.marks.holding(&normal, at).chain(others));
             }
+        }
+        let asked = filter.tags.iter().flatten();
+        if !asked
+            .flat_map(|tag| normal_tag(tag))
+            .any(|tag| tag == MemoryRecord::RECEIPT)
+        {
+            view = view.without(self.marks.holding(MemoryRecord::RECEIPT, at));
         }
         if let Some(project) = &filter.project {
             view = view.among(self.of_project(project, at));

@@ -178,9 +178,10 @@ impl Snapshot {
     /// The live records that were kept last, newest first, at most `limit`.
     #[must_use]
     pub fn newest(&self, limit: usize) -> Vec<Result<MemoryRecord, StoreError>> {
+        let view = self.view(&MemoryFilter::default(), None);
         let newest_first = (0..self.index.len() as u32).rev();
         newest_first
-            .filter(|ordinal| self.index.doc(*ordinal).is_some_and(|doc| doc.is_live()))
+            .filter(|ordinal| view.admits(*ordinal))
             .take(limit)
             .map(|ordinal| self.record(ordinal, None))
             .collect()

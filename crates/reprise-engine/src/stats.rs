@@ -115,7 +115,7 @@ impl Engine {
         let docs = || (0..index.len() as u32).filter_map(|ordinal| index.doc(ordinal));
         let unembedded = index.unembedded(0, usize::MAX);
         let foreign = |ordinal: &&u32| self.snapshot.reader.space(**ordinal).is_some();
-        let view = self.snapshot.view(&MemoryFilter::default(), None);
+        let view = index.view(&MemoryFilter::default(), None);
         let (mut live, mut embedded, mut in_dialogue, mut words) = (0, 0, 0.0, 0.0);
         for traits in view
             .ordinals()

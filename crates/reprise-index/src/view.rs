@@ -67,6 +67,24 @@ impl View {
         }
     }
 
+    /// Takes `ordinals` out of the view, in any order.
+    #[must_use]
+    pub fn without(mut self, ordinals: impl IntoIterator<Item = u32>) -> Self {
+        for ordinal in ordinals {
+            if !self.admits(ordinal) {
+                continue;
+            }
+            let bits = self
+                .admitted
+                .get_or_insert_with(|| self.world.live_words().into());
+            if let Some(word) = bits.get_mut(ordinal as usize / 64) {
+                *word &= !(1 << (ordinal % 64));
+                self.considered -= 1;
+            }
+        }
+        self
+    }
+
     pub(crate) fn world(&self) -> &World {
         &self.world
     }

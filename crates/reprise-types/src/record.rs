@@ -123,6 +123,15 @@ pub struct MemoryRecord {
 }
 
 impl MemoryRecord {
+    /// What a receipt is tagged with: a note of memory's own of what left it. It stands in the log,
+    /// is read by its id or its tag, and is no knowledge.
+    pub const RECEIPT: &str = "receipt:global";
+
+    #[must_use]
+    pub fn is_receipt(&self) -> bool {
+        self.tags.iter().any(|tag| tag == Self::RECEIPT)
+    }
+
     /// Converts it to a new record: without id, hash and `known_at`.
     #[must_use]
     pub fn into_new(self) -> NewRecord {

@@ -1,7 +1,10 @@
 //! Tags and links: said later, asked for by filters and walks, gone with what they stood on.
 
 use chrono::Duration;
-use reprise_types::{MemoryFilter, NewRecord, Recall, RecallRequest, RecordId, parse_timestamp};
+use reprise_types::{
+    ListRequest, MemoryFilter, MemoryRecord, NewRecord, Recall, RecallRequest, RecordId,
+    parse_timestamp,
+};
 
 use super::{Bench, inserted, record, week};
 use crate::{EngineError, ForgetSelector};
@@ -84,6 +87,35 @@ fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
         assert_eq!(counts, [("error-handling", 1), ("new", 1), ("rust", 2)]);
         let edited = bench.engine().snapshot().get(ids[2]).unwrap().unwrap();
         assert_eq!(edited.tags, ["new", "rust"]);
+        bench.reopen();
+    }
+}
+
+#[test]
+fn a_receipt_answers_to_its_tag_and_its_id_alone() {
+    let mut bench = Bench::new();
+    let mut receipt = record("r", "Published record in the global store", 1, "s");
+    receipt.tags = vec![MemoryRecord::RECEIPT.to_owned()];
+    let said = record("a", "The store of records is global", 1, "s");
+    let ids = inserted(&bench.keep(vec![said, receipt]));
+    for _ in 0..2 {
+        let found = bench.ask("published record global store", 1);
+        assert_eq!((found.results.len(), found.considered), (1, 1));
+        let memory = bench.engine().snapshot();
+        let all = ListRequest {
+            filter: MemoryFilter::default(),
+            limit: 10,
+            after: None,
+        };
+        assert_eq!(memory.list(&all).records.len(), 1);
+        let newest: Vec<_> = memory.newest(9).into_iter().flatten().collect();
+        assert_eq!((newest.len(), newest[0].id), (1, ids[0]));
+        assert!(memory.tags().is_empty(), "{:?}", memory.tags());
+        assert!(memory.get(ids[1]).is_some());
+        assert_eq!(memory.records().count(), 2, "an export has it");
+        let asked = bench.ask_tagged(&[MemoryRecord::RECEIPT], None);
+        assert_eq!(asked.results.len(), 1);
+        assert_eq!(bench.engine().stats().live, 2);
         bench.reopen();
     }
 }

@@ -141,6 +141,7 @@ fn form_of(record: &MemoryRecord) -> Option<&str> {
 fn is_event(record: &MemoryRecord) -> bool {
     let of_git = |external: &ExternalId| external.namespace == ExternalId::GIT;
     record.external_ids.iter().any(of_git)
+        || record.is_receipt()
         || is_distilled(record)
         || matches!(form_of(record), Some("plan" | "entity" | "outcome"))
 }

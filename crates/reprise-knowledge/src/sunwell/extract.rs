@@ -120,7 +120,9 @@ pub fn learnings_of_session<'a>(
 fn is_said(record: &MemoryRecord) -> bool {
     let details = record.details.as_ref();
     let form = details.and_then(|details| details.get("type")?.as_str());
-    form.is_none_or(|form| form == PROMPT) && record.source != MemorySource::TrajectoryOutcome
+    form.is_none_or(|form| form == PROMPT)
+        && record.source != MemorySource::TrajectoryOutcome
+        && !record.is_receipt()
 }
 
 /// The record of a learning, where the one that it comes from is.

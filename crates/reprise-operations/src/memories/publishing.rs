@@ -92,6 +92,11 @@ impl Memory {
         let mut records: Vec<MemoryRecord> = Vec::with_capacity(names.len());
         for name in names {
             let record = self.record(name).await?;
+            if record.is_receipt() {
+                return Err(Problem::invalid(format!(
+                    "`{name}` is a receipt of what was published, and stays here; publish what it names"
+                )));
+            }
             if records.iter().all(|other| other.id != record.id) {
                 records.push(record);
             }

@@ -1,12 +1,15 @@
 //! Receipts: what left a memory, what was taken back and what of others was used, in that memory's
 //! own log.
 //!
-//! A receipt is a record like any other, so that its owner finds it, exports it and backs it up. It
-//! holds ids, sizes and hashes, and no text of what left.
+//! A receipt is a record of the log, so that its owner shows it by its id, exports it and backs it
+//! up; it is no knowledge, and no recall finds it. It holds ids, sizes and hashes, and no text of
+//! what left.
 
 use reprise_engine::Snapshot;
 use reprise_global::{GlobalRecord, Merged, Published, Version};
-use reprise_types::{ListRequest, MemoryFilter, RecordId, limits::PAGE_MAX, system_entropy};
+use reprise_types::{
+    ListRequest, MemoryFilter, MemoryRecord, RecordId, limits::PAGE_MAX, system_entropy,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -15,9 +18,6 @@ use crate::memories::Memory;
 use crate::memories::sharing::Wanted;
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, record_of_value};
-
-/// What every receipt is tagged with.
-const TAG: &str = "receipt:global";
 
 /// A line of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -113,7 +113,7 @@ impl Memory {
             "text": sentences.join(" "),
             "source": "user_input",
             "kind": "episode",
-            "tags": [TAG],
+            "tags": [MemoryRecord::RECEIPT],
             "details": { "receipt": lines },
         }));
         // As it stands: hashes are no secrets.
@@ -137,7 +137,7 @@ impl Receipts {
     pub(super) fn read(memory: &Snapshot) -> Self {
         let mut request = ListRequest {
             filter: MemoryFilter {
-                tags: Some(vec![TAG.to_owned()]),
+                tags: Some(vec![MemoryRecord::RECEIPT.to_owned()]),
                 ..MemoryFilter::default()
             },
             limit: PAGE_MAX,
