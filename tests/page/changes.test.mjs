@@ -53,6 +53,8 @@ for (const javaScriptEnabled of [true, false]) {
   test(`a record is forgotten, undone, forgotten and erased, ${how}`, async () => {
     const { user, tab, found, room } = await somebody({ javaScriptEnabled });
     const record = await found("staging database");
+    await house.reprise("link", record.id, (await found("Tuesdays")).id, "--user", user);
+    await house.reprise("link", (await found("linker")).id, record.id, "--user", user);
     await room(record);
     await tab.click("text=Forget...");
     assert.match(await tab.locator("main").innerText(), /1 version/);
@@ -66,6 +68,8 @@ for (const javaScriptEnabled of [true, false]) {
     const back = await found("staging database");
     assert.deepEqual([back.text, back.timestamp, back.tags, back.session_id],
       [record.text, record.timestamp, record.tags, record.session_id]);
+    await room(back);
+    assert.match(await tab.locator("main").innerText(), /related_to[\s\S]*related_to/, "its links are back");
     await room(back, "/forget");
     await tab.click("button.danger");
     await tab.click("button:text-is('Erase from the file')");

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use chrono::{DateTime, Utc};
-use reprise_types::{MemoryRecord, RecordId};
+use reprise_types::{Link, MemoryRecord, RecordId};
 
 /// Acts that can be taken back; the oldest makes room.
 const HELD_MAX: usize = 32;
@@ -41,6 +41,8 @@ pub(crate) enum Act {
     Forgotten {
         record: Box<MemoryRecord>,
         gone: Vec<RecordId>,
+        /// What it was linked with.
+        links: Vec<Link>,
     },
 }
 

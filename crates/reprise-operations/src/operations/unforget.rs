@@ -2,7 +2,9 @@
 
 use reprise_types::{MemoryRecord, RecordId};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
@@ -13,8 +15,20 @@ use crate::wire::Fate;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// As it was shown.
+    /// The whole record, as it was shown.
+    #[serde(deserialize_with = "whole")]
     pub record: MemoryRecord,
+}
+
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MemoryRecord, D::Error> {
+    let said = Value::deserialize(deserializer)?;
+    if !said.is_object() {
+        return Err(D::Error::custom(
+            "memory no longer has what was forgotten; give the whole record as `get` answered it, \
+             and no id",
+        ));
+    }
+    serde_json::from_value(said).map_err(D::Error::custom)
 }
 
 /// What was kept.
@@ -46,5 +60,21 @@ impl Operation for Unforget {
             Fate::Inserted { id } | Fate::Duplicate { of: id } => Ok(Kept { id }),
             Fate::Rejected { why } => Err(Problem::invalid(why)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_id_alone_is_refused_in_plain_words() {
+        let asked = json!({ "record": "01M0000000000000000000000A" });
+        let said = serde_json::from_value::<Arguments>(asked).unwrap_err();
+        let said = said.to_string();
+        assert!(said.contains("give the whole record"), "{said}");
+        assert!(!said.contains("struct"), "{said}");
     }
 }

@@ -60,8 +60,13 @@ pub(crate) async fn forget(
         reason => reason,
     };
     let gone = memory.forget(&visit.user, story.record.id, reason).await?;
-    let record = Box::new(story.record);
-    let number = undo::noted(&page, visit, Act::Forgotten { record, gone });
+    let near = story.related.into_iter().filter(|(one, _)| one.depth == 1);
+    let act = Act::Forgotten {
+        record: Box::new(story.record),
+        gone,
+        links: near.map(|(one, _)| one.link).collect(),
+    };
+    let number = undo::noted(&page, visit, act);
     Ok(Redirect::to(&format!("/forgotten/{number}")))
 }
 

@@ -139,7 +139,22 @@ pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Red
             memory.link(user, from, &to.to_string(), &relation).await?;
             from
         }
-        Act::Forgotten { record, .. } => memory.keep_again(user, *record).await?,
+        Act::Forgotten { record, links, .. } => {
+            let again = memory.keep_again(user, *record).await?;
+            for link in links {
+                let (from, to) = if link.outgoing {
+                    (again, link.record)
+                } else {
+                    (link.record, again)
+                };
+                // The other end may be gone by now.
+                let linked = memory
+                    .link(user, from, &to.to_string(), &link.relation)
+                    .await;
+                linked.ok();
+            }
+            again
+        }
     };
     page.door().undo(visit, |undo| undo.remove(number));
     let path = format!("/records/{record}?done=undone");
