@@ -7,7 +7,9 @@ mod tests;
 
 use std::ops::RangeInclusive;
 
-use reprise_types::{ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy};
+use reprise_types::{
+    ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy, Verdict,
+};
 
 use crate::excerpt::excerpt;
 use crate::recall::NOTHING_SPEAKS;
@@ -61,7 +63,8 @@ impl TokenCounter<'_> {
 ///
 /// Better memories choose first. A text too long for its share is cut to whole sentences around the
 /// words that matched (to words, where one sentence alone is too long), and grows again where room
-/// is left. What repeats a better memory is left out. It is quoted in a frame named after `nonce`,
+/// is left. What repeats a better memory is left out, and so is what is sensitive, and all where
+/// the verdict is that memory holds nothing. It is quoted in a frame named after `nonce`,
 /// which is drawn for this answer alone.
 #[must_use]
 pub fn context_block(
@@ -71,7 +74,11 @@ pub fn context_block(
     nonce: u128,
 ) -> ContextBlock {
     let found = &recall.results;
-    let wanted = distinct(found);
+    // Where memory holds nothing, the nearest says nothing either.
+    let fit = found
+        .iter()
+        .filter(|memory| recall.verdict != Verdict::Nothing && !memory.record.is_sensitive());
+    let wanted = distinct(fit);
     let share = budget / wanted.len().clamp(1, SHARES);
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
     // First everyone within a share, then whoever was cut within what is left.
@@ -133,7 +140,7 @@ impl<'a> Chosen<'a> {
 }
 
 /// Leaves out blank texts and those that say nothing beyond a better one.
-fn distinct(found: &[RetrievedMemory]) -> Vec<&RetrievedMemory> {
+fn distinct<'a>(found: impl Iterator<Item = &'a RetrievedMemory>) -> Vec<&'a RetrievedMemory> {
     let mut kept: Vec<(&RetrievedMemory, String)> = Vec::new();
     for memory in found {
         let words: Vec<&str> = memory.record.text.split_whitespace().collect();

@@ -40,20 +40,10 @@ impl MemoryRecord {
     /// private may go only to a file of its owner. An unmarked one is private by default:
     /// publishing it is the explicit act that overrides that, and no projection includes it.
     pub fn may_leave(&self, way: WayOut) -> Result<(), Withheld> {
-        let says = |key: &str, word: &str| match self.metadata.get(key) {
-            Some(Value::Bool(yes)) => key == word && *yes,
-            Some(Value::String(text)) => text.trim().eq_ignore_ascii_case(word),
-            _ => false,
-        };
-        let tagged = |word: &str| {
-            self.tags
-                .iter()
-                .any(|tag| tag.trim().eq_ignore_ascii_case(word))
-        };
-        if tagged(SENSITIVE) || says(SENSITIVE, SENSITIVE) || says("visibility", SENSITIVE) {
+        if self.is_sensitive() {
             return Err(Withheld::Sensitive);
         }
-        let marked = tagged(PRIVATE) || says(PRIVATE, PRIVATE) || says("visibility", PRIVATE);
+        let marked = self.is_marked(PRIVATE);
         let stays = match way {
             WayOut::Export => false,
             WayOut::Endpoint | WayOut::Publication => marked,
@@ -63,6 +53,22 @@ impl MemoryRecord {
             return Err(Withheld::Private);
         }
         Ok(())
+    }
+
+    /// Whether its tags or its metadata say so.
+    #[must_use]
+    pub fn is_sensitive(&self) -> bool {
+        self.is_marked(SENSITIVE)
+    }
+
+    fn is_marked(&self, word: &str) -> bool {
+        let says = |key: &str| match self.metadata.get(key) {
+            Some(Value::Bool(yes)) => key == word && *yes,
+            Some(Value::String(text)) => text.trim().eq_ignore_ascii_case(word),
+            _ => false,
+        };
+        let mut tags = self.tags.iter();
+        tags.any(|tag| tag.trim().eq_ignore_ascii_case(word)) || says(word) || says("visibility")
     }
 }
 

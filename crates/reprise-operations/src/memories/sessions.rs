@@ -249,7 +249,7 @@ impl Memory {
             // A session that goes on after a compaction has words of its own here.
             let of_it = newest
                 .filter_map(Result::ok)
-                .filter(|record| record.tags.contains(&own))
+                .filter(|record| record.tags.contains(&own) && !record.is_sensitive())
                 .filter(|record| session.is_empty() || record.session_id != session);
             of_it
                 .take(INJECTED_MAX)
@@ -282,7 +282,8 @@ impl Memory {
         let request = request.heard(&self.calendar());
         let query = request.query.clone();
         let recall = self.all.recall_within(&self.user, request, within);
-        let recall = self.noted(&query, recall).await?;
+        let mut recall = self.noted(&query, recall).await?;
+        recall.results.retain(|hit| !hit.record.is_sensitive());
         let answer = Answer::new(None, recall, 0.0);
         let likely = answer.verdict == Verdict::Relevant;
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();

@@ -182,6 +182,7 @@ fn results(
                         (s::found(shown, recall.considered, found.elapsed_ms))
                     }
                 }
+                @if recall.verdict == Verdict::Nothing && shown > 0 { p { (s::ONLY_NEAREST) } }
                 @for degraded in &recall.degraded {
                     p class="notice warn" { (degraded.sentence()) }
                 }

@@ -36,6 +36,8 @@ pub(crate) const VERDICT_RELEVANT: &str = "The best result is likely to answer."
 pub(crate) const VERDICT_WEAK: &str =
     "About this, but none of it is likely to be what you look for.";
 pub(crate) const VERDICT_NOTHING: &str = "Memory holds nothing about this.";
+pub(crate) const ONLY_NEAREST: &str =
+    "Only the nearest is listed, and a prompt would get none of it.";
 
 pub(crate) fn context_size(
     tokens: usize,
