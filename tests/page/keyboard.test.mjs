@@ -92,7 +92,7 @@ const TASKS = {
     assert.match(await tab.evaluate(() => document.activeElement.textContent), /Skip/);
     await tab.keyboard.press("/");
     await tab.waitForURL(/search/);
-    await tab.keyboard.press("/");
+    await tab.waitForFunction(() => document.activeElement?.getAttribute("name") === "q");
     await tab.keyboard.type("when are releases cut");
     await tab.keyboard.press("Enter");
     await tab.waitForSelector(".hits li");

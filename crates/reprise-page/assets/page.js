@@ -140,16 +140,19 @@ function sliders() {
   }
 }
 
-/** One key leads to the question. */
+/** One key leads to the question, from another room too. */
 function keys() {
+  const field = () => document.querySelector("[data-key='/']");
+  const question = field();
+  if (location.hash === "#ask" && question instanceof HTMLElement) question.focus();
   document.addEventListener("keydown", (event) => {
     const target = event.target;
     const writes = target instanceof HTMLElement && target.matches("input, textarea, select");
     if (event.key !== "/" || writes || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    const question = document.querySelector("[data-key='/']");
+    const question = field();
     if (question instanceof HTMLElement) question.focus();
-    else location.href = "/search";
+    else location.href = "/search#ask";
   });
 }
 
