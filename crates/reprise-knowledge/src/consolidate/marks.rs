@@ -50,11 +50,16 @@ pub(super) fn of(text: &str) -> Vec<String> {
     marks
 }
 
-/// The tokens of a line without the sign of a list, and without what stresses words.
+/// The tokens of a line without the sign of a list or a heading, and without what stresses words.
 fn tokens(line: &str) -> Vec<String> {
     let line = line.trim();
     let item = ["- ", "* ", "+ ", "• "];
     let item = item.iter().find_map(|sign| line.strip_prefix(sign));
+    // One `#` alone may be a command that is commented out.
+    let title = line
+        .strip_prefix("##")
+        .map(|rest| rest.trim_start_matches('#'));
+    let item = item.or(title.filter(|title| title.starts_with(' ')));
     // `- 5 degrees` is a number.
     let item = item.filter(|said| !said.trim_start().starts_with(|c: char| c.is_ascii_digit()));
     let said = item.unwrap_or(line).split_whitespace();

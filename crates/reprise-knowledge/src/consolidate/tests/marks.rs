@@ -188,6 +188,10 @@ const OPPOSITES: &[(&str, &str)] = &[
         "pages 3 – 5 of the manual count",
         "pages 3, 5 of the manual count",
     ),
+    (
+        "# export the token in the shell",
+        "export the token in the shell",
+    ),
     ("> 5 retries are normal there", "5 retries are normal there"),
 ];
 
@@ -220,6 +224,10 @@ const DUPLICATES: &[(&str, &str)] = &[
     (
         "Run 'make check' before the release",
         "Run ‘make check’ before the release",
+    ),
+    (
+        "## Rule\nUse `make check` in the mail worker",
+        "Rule: use make check in the mail worker",
     ),
     (
         "The worker **never** drains the queue",
