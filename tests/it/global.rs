@@ -45,6 +45,34 @@ fn recall(data: &Path, user: &str, scope: &str, query: &str) -> Vec<Value> {
     answer["results"].as_array().cloned().unwrap_or_default()
 }
 
+fn the_receipt_is_no_knowledge(data: &Path, published: &Value, id: &str) {
+    // The receipt is in Ann's own log, and says nothing of the content.
+    let receipt_id = published["receipt"].as_str().expect("a receipt");
+    let receipt = done(data, &["show", "--user", "ann", receipt_id]).to_string();
+    assert!(
+        receipt.contains(id) && !receipt.contains("starves"),
+        "{receipt}"
+    );
+
+    // It is no knowledge: nothing but its id, and `published`, leads to it, and it stays here.
+    let listed = done(data, &["list", "--user", "ann"]).to_string();
+    assert!(!listed.contains("Published record"), "{listed}");
+    let found = recall(
+        data,
+        "ann",
+        "local",
+        "published record global store version",
+    );
+    assert!(
+        found
+            .iter()
+            .all(|one| !one.to_string().contains("Published record")),
+        "{found:?}"
+    );
+    let said = refused(data, &["publish", "--user", "ann", receipt_id, "--yes"]);
+    assert!(said.contains("is a receipt"), "{said}");
+}
+
 const KEY: &str = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
 
 fn data(folder: &tempfile::TempDir) -> std::path::PathBuf {
@@ -135,31 +163,7 @@ fn what_is_published_is_shown_first_found_by_others_and_taken_back() {
     let text = block["text"].as_str().expect("a text");
     assert!(text.contains("published by ann, version 1"), "{text}");
 
-    // The receipt is in Ann's own log, and says nothing of the content.
-    let receipt_id = published["receipt"].as_str().expect("a receipt");
-    let receipt = done(&data, &["show", "--user", "ann", receipt_id]).to_string();
-    assert!(
-        receipt.contains(&id) && !receipt.contains("starves"),
-        "{receipt}"
-    );
-
-    // It is no knowledge: nothing but its id, and `published`, leads to it, and it stays here.
-    let listed = done(&data, &["list", "--user", "ann"]).to_string();
-    assert!(!listed.contains("Published record"), "{listed}");
-    let found = recall(
-        &data,
-        "ann",
-        "local",
-        "published record global store version",
-    );
-    assert!(
-        found
-            .iter()
-            .all(|one| !one.to_string().contains("Published record")),
-        "{found:?}"
-    );
-    let said = refused(&data, &["publish", "--user", "ann", receipt_id, "--yes"]);
-    assert!(said.contains("is a receipt"), "{said}");
+    the_receipt_is_no_knowledge(&data, &published, &id);
 
     let again = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
     assert_eq!(again["published"][0]["id"], id);

@@ -24,7 +24,7 @@ impl Snapshot {
         }
         let asked = filter.tags.iter().flatten();
         if !asked
-            .flat_map(|tag| normal_tag(tag))
+            .filter_map(|tag| normal_tag(tag))
             .any(|tag| tag == MemoryRecord::RECEIPT)
         {
             view = view.without(self.marks.holding(MemoryRecord::RECEIPT, at));
