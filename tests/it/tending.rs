@@ -44,13 +44,12 @@ fn line(name: &str, session: &str, text: &str) -> Value {
     json!({ "external_id": name, "session_id": session, "text": text })
 }
 
-#[test]
-fn all_that_tending_does_is_said_and_undone() {
-    let home = Home::new();
+/// Three that say the same, two in doubt, two that contradict each other, one that had its time.
+fn keep_what_wants_tending(home: &Home) {
     let mut scratch = line("s-1", "mon", "a buffer that had its time");
     scratch["metadata"] = json!({ "expires_at": "2020-01-01" });
     keep(
-        &home,
+        home,
         &[
             line("d-1", "mon", "The deploy script fails without the VPN."),
             line("d-2", "tue", "the deploy script fails without the VPN"),
@@ -66,6 +65,12 @@ fn all_that_tending_does_is_said_and_undone() {
             scratch,
         ],
     );
+}
+
+#[test]
+fn all_that_tending_does_is_said_and_undone() {
+    let home = Home::new();
+    keep_what_wants_tending(&home);
     let user = ["--user", "ada"];
     let of = |command: &[&str]| asked(&home, &[command, &user].concat());
     let before = answering(&home);
