@@ -14,6 +14,7 @@ mod options;
 mod publish;
 mod read;
 mod rows;
+mod sample;
 mod schema;
 mod search;
 mod shared;

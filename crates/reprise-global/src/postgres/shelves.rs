@@ -13,19 +13,15 @@ use tokio_postgres::SimpleQueryMessage;
 use super::connect::{Failure, connection, literal};
 use super::moments::{Cosines, Moments};
 use super::node::{Node, reading};
+use super::sample::{SMALL, frequent, moments};
+use super::statements;
 use crate::caller::Caller;
 use crate::record::sha256_hex;
 
 /// A shelf of no more things is looked at anew for each question.
 const TINY: u32 = 256;
-/// A shelf of no more things has no index of its own, and no word in it is too common to look for.
-pub(super) const SMALL: u32 = 4_096;
 /// How old what is known of one that is not tiny may be.
 const FRESH: Duration = Duration::from_mins(1);
-/// Vectors that tell how cosines spread. Where one in two hundred is about the question, twenty of
-/// these are: they make most of the deviation.
-const SAMPLE: i64 = 4_096;
-const ENOUGH: usize = 128;
 /// Shelves and words that a node knows at a time.
 const SHELVES_MAX: usize = 256;
 const WORDS_MAX: usize = 50_000;
@@ -43,7 +39,7 @@ pub(super) struct Known {
     head: f32,
     /// How some of their vectors lie; none of a small shelf.
     moments: Option<Moments>,
-    /// How many of them hold a word.
+    /// How many of them hold a word: of frequent ones about so many.
     words: Mutex<HashMap<i64, u32>>,
     /// Whether there is a sound index of its vectors, and when that was asked.
     index: Mutex<Option<(bool, Instant)>>,
@@ -209,45 +205,13 @@ async fn look(
         let known = Known {
             things,
             head: row.get(2),
+            words: Mutex::new(frequent(transaction, &shelf, things).await?),
             moments: moments(transaction, &shelf, things).await?,
             ..Known::default()
         };
         found.insert(shelf, known);
     }
     Ok(found)
-}
-
-/// How some of the vectors of a shelf lie; none of a small one.
-async fn moments(
-    transaction: &Transaction<'_>,
-    shelf: &str,
-    things: u32,
-) -> Result<Option<Moments>, Failure> {
-    if things <= SMALL {
-        return Ok(None);
-    }
-    let mut sample: Vec<Vec<f32>> = Vec::new();
-    // Pages by chance where the shelf fills many, else those that stand first. Every node takes the
-    // same, and gives the same scores.
-    let percent = (110.0 * SAMPLE as f64 / f64::from(things)).min(100.0);
-    let chance = format!("TABLESAMPLE SYSTEM ({percent:.4}) REPEATABLE (1)");
-    for chance in [chance, String::new()] {
-        let rows = transaction
-            .query(
-                &format!(
-                    "SELECT embedding::real[] FROM reprise_global.search {chance} \
-                     WHERE shelf = $1 AND until IS NULL AND embedding IS NOT NULL LIMIT $2"
-                ),
-                &[&shelf, &SAMPLE],
-            )
-            .await?;
-        sample = rows.iter().map(|row| row.get(0)).collect();
-        if sample.len() >= ENOUGH {
-            break;
-        }
-    }
-    let summed = tokio::task::spawn_blocking(move || Moments::of(&sample)).await;
-    Ok(summed.ok().flatten())
 }
 
 impl World {
@@ -262,19 +226,14 @@ impl World {
         self.known(shelf).is_none_or(|known| known.things > 0)
     }
 
-    /// How many things hold each term.
+    /// How many things hold each term, counted up to a bound and estimated beyond it.
     pub(super) async fn holding(
         &self,
         transaction: &Transaction<'_>,
         terms: &[TextTerm],
     ) -> Result<Vec<u32>, Failure> {
         let mut all = vec![0_u32; terms.len()];
-        let statement = transaction
-            .prepare_cached(
-                "SELECT token, count(*) FROM reprise_global.posting \
-                 WHERE shelf = $1 AND token = ANY($2) GROUP BY token",
-            )
-            .await?;
+        let statement = transaction.prepare_cached(&statements::holding()).await?;
         for (shelf, known) in &self.shelves {
             if known.things == 0 {
                 continue;
@@ -288,9 +247,9 @@ impl World {
                 let rows = transaction.query(&statement, &[shelf, &unknown]).await?;
                 let mut words = known.words();
                 if words.len() > WORDS_MAX {
-                    words.clear();
+                    let is_asked = |word: &i64| terms.iter().any(|term| term.number == *word);
+                    words.retain(|word, count| *count > SMALL || is_asked(word));
                 }
-                words.extend(unknown.iter().map(|term| (*term, 0)));
                 for row in rows {
                     let count = u32::try_from(row.get::<_, i64>(1)).unwrap_or(u32::MAX);
                     words.insert(row.get(0), count);

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use reprise_engine::term_norm;
 
 use super::connect::literal;
+use super::sample::SMALL;
 
 /// The columns of [`super::read::record`].
 const COLUMNS: &str = "t.shelf, t.id, t.version, t.author, t.publication, t.checksum, t.since";
@@ -87,6 +88,17 @@ pub(super) fn words(at: Option<DateTime<Utc>>) -> String {
     )
 }
 
+/// How many things hold each word, and no more than are to be counted. Read in the order of the
+/// index, however many the planner believes there are: it stops there.
+pub(super) fn holding() -> String {
+    format!(
+        "SELECT q.token, few.count FROM unnest($2::int8[]) AS q(token) \
+         CROSS JOIN LATERAL (SELECT count(*) FROM (SELECT FROM reprise_global.posting s \
+         WHERE s.shelf = $1 AND s.token = q.token ORDER BY s.id LIMIT {}) one) few",
+        SMALL + 1
+    )
+}
+
 pub(super) fn postings() -> String {
     format!(
         "SELECT s.id, s.version, s.token, s.count FROM reprise_global.posting s \
@@ -139,6 +151,7 @@ pub(super) fn all() -> Vec<(&'static str, String)> {
         ("by meaning, index", index("public", None)),
         ("by meaning, exact", exact(None)),
         ("by words", words(None)),
+        ("holding", holding()),
         ("postings", postings()),
         ("likeness", likeness()),
         ("texts", texts()),

@@ -2,7 +2,7 @@
 
 use reprise_engine::{Spread, TextTerm, TextTerms, term_score, term_share, term_weight};
 
-use super::shelves::SMALL;
+use super::sample::SMALL;
 
 /// Terms of a question that are looked up: its rarest.
 const TERMS_MAX: usize = 32;

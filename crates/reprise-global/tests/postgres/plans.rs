@@ -41,6 +41,7 @@ fn given(name: &str) -> String {
             let terms = "ARRAY[1, 2]::int8[], ARRAY[3, 4]::real[], ARRAY[3, 4]::real[]";
             format!("{both}, {vector}, NULL, NULL, 20, {terms}, 512, {terms}")
         }
+        "holding" => "'public', ARRAY[1, 2]::int8[]".to_owned(),
         "postings" => format!("{both}, ARRAY[1, 2]::int8[], {ids}"),
         "likeness" => format!("{both}, {ids}, {id}, 1"),
         "texts" => format!("{both}, {ids}, ARRAY[1]"),
@@ -81,9 +82,15 @@ async fn no_question_reads_a_whole_table_and_each_names_its_shelf() {
         .import(&user("bob"), things(12_000, AccessPolicy::Public))
         .await
         .unwrap();
+    // Tables that were never analysed, and those that were.
+    begin_at_their_shelves(&store, &url, false).await;
     assert!(store.maintain().await.unwrap(), "the index is built");
     assert!(!store.maintain().await.unwrap(), "once");
-    let client = House::client(&url).await;
+    begin_at_their_shelves(&store, &url, true).await;
+}
+
+async fn begin_at_their_shelves(store: &PostgresStore, url: &str, is_indexed: bool) {
+    let client = House::client(url).await;
     client
         .batch_execute(
             "SELECT '[0]'::halfvec(1); SET reprise.org = 'org:acme'; SET reprise.author = 'ann'; \
@@ -92,6 +99,9 @@ async fn no_question_reads_a_whole_table_and_each_names_its_shelf() {
         .await
         .unwrap();
     for (number, (name, statement)) in store.hot_statements().into_iter().enumerate() {
+        if name == "by meaning, index" && !is_indexed {
+            continue;
+        }
         let given = given(name);
         // What is no question is planned for what it is given.
         let mode = match name {
@@ -104,20 +114,9 @@ async fn no_question_reads_a_whole_table_and_each_names_its_shelf() {
             ))
             .await
             .unwrap();
-        let explained = client
-            .simple_query(&format!(
-                "EXPLAIN (FORMAT JSON) EXECUTE q{number} ({given})"
-            ))
-            .await
-            .unwrap();
-        let text: String = explained
-            .iter()
-            .filter_map(|message| match message {
-                tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
-                _ => None,
-            })
-            .collect();
-        let plan: Value = serde_json::from_str(&text).unwrap();
+        let text = format!("EXPLAIN (FORMAT JSON) EXECUTE q{number} ({given})");
+        let plan = explained(&client, &text).await;
+        let text = plan.to_string();
         let mut found = Vec::new();
         reads(&plan[0]["Plan"], &mut found);
         assert!(!found.is_empty(), "{name}: {text}");
@@ -199,6 +198,69 @@ async fn a_word_that_many_hold_tells_apart_what_a_rarer_one_brings_forward() {
         let found = hits.iter().map(|hit| &hit.record.publication.content);
         assert_eq!(found.collect::<Vec<_>>(), vec![&question; 10]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_word_that_very_many_hold_is_weighed_and_not_counted_to_its_end() {
+    let url = database().await;
+    let mut given = options(&url);
+    given.vectors = std::sync::Arc::new(|_| None);
+    let store = PostgresStore::open(given).await.unwrap();
+    // Beta is the rarer one, and nothing else speaks for it.
+    let content = |number: u32| if number % 12 < 5 { "beta" } else { "alpha" };
+    let thing = |number: u32| document(&format!("Thing {number}"), content(number));
+    let all = (0..12_000).map(thing).collect();
+    store.import(&user("ann"), all).await.unwrap();
+    let query = GlobalQuery::new("alpha beta", 10);
+    let hits = store.query(&user("bob"), &query).await.unwrap().hits;
+    let found = hits.iter().map(|hit| &hit.record.publication.content);
+    assert_eq!(found.collect::<Vec<_>>(), vec!["beta"; 10]);
+
+    let (_, holding) = store
+        .hot_statements()
+        .into_iter()
+        .find(|(name, _)| *name == "holding")
+        .unwrap();
+    let client = House::client(&url).await;
+    let every = "SELECT token FROM reprise_global.posting WHERE shelf = 'public' \
+         GROUP BY token HAVING count(*) = 12000 LIMIT 1";
+    let every: i64 = client.query_one(every, &[]).await.unwrap().get(0);
+    let counted = client.query_one(&holding, &[&"public", &vec![every]]).await;
+    assert_eq!(counted.unwrap().get::<_, i64>(1), 4_097);
+    client
+        .batch_execute(&format!(
+            "SET plan_cache_mode = force_generic_plan; SET enable_sort = off; \
+             PREPARE holding AS {holding}"
+        ))
+        .await
+        .unwrap();
+    let plan = format!("EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE holding ('public', ARRAY[{every}])");
+    let plan = explained(&client, &plan).await;
+    let mut most = 0.0_f64;
+    read_at_most(&plan[0]["Plan"], &mut most);
+    assert!((1.0..=4_097.0).contains(&most), "{plan:#}");
+}
+
+/// Rows that a node read of a table of ours.
+fn read_at_most(plan: &Value, most: &mut f64) {
+    if plan["Relation Name"].is_string() {
+        *most = most.max(plan["Actual Rows"].as_f64().unwrap());
+    }
+    for below in plan["Plans"].as_array().into_iter().flatten() {
+        read_at_most(below, most);
+    }
+}
+
+async fn explained(client: &tokio_postgres::Client, statement: &str) -> Value {
+    let explained = client.simple_query(statement).await.unwrap();
+    let text: String = explained
+        .iter()
+        .filter_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        })
+        .collect();
+    serde_json::from_str(&text).unwrap()
 }
 
 /// Directions around one of forty, the same for the same text: as texts have topics.
