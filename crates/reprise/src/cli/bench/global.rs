@@ -248,8 +248,12 @@ async fn crossing(
         let author = caller("ann", Some(&org))?;
         let things = things(&org, size, AccessPolicy::Org);
         exact.import(&author, things).await?;
-        indexed.maintain().await?;
         let reader = caller("bob", Some(&org))?;
+        // A node looks after the shelves that it has read.
+        for text in questions.iter().take(1) {
+            asked(&indexed, &reader, text).await?;
+        }
+        indexed.maintain().await?;
         let (walked, found) =
             timed(questions, async |text| asked(&indexed, &reader, text).await).await?;
         let (compared, _) =
