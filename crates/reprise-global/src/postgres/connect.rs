@@ -91,6 +91,23 @@ impl Failure {
     }
 }
 
+/// Sends both before the first is answered. Where one fails, all that the database says of the other
+/// is that something has.
+pub(super) async fn both<A, B>(
+    one: impl Future<Output = Result<A, Failure>>,
+    other: impl Future<Output = Result<B, Failure>>,
+) -> Result<(A, B), Failure> {
+    let is_echo = |failure: &Failure| {
+        let aborted = Some(&SqlState::IN_FAILED_SQL_TRANSACTION);
+        matches!(failure, Failure::Database(error) if error.code() == aborted)
+    };
+    match tokio::join!(one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(echo), Err(cause)) if is_echo(&echo) => Err(cause),
+        (Err(cause), _) | (_, Err(cause)) => Err(cause),
+    }
+}
+
 /// The connection is gone, or the server does not take writes any more.
 fn is_lost(error: &Error) -> bool {
     match error.code() {

@@ -15,7 +15,7 @@ use reprise_types::{Degraded, RecordId, Why};
 use uuid::Uuid;
 
 use super::candidates::{Asked, Candidate, Key, NEAR};
-use super::connect::{Failure, connection};
+use super::connect::{Failure, both, connection};
 use super::drafts;
 use super::node::{reading, record_id, shelf_names};
 use super::read::record;
@@ -93,12 +93,11 @@ pub(super) async fn query(
     let weighed = weighed(&terms, &holding, world.things);
     let wanted = top_k + RESERVE + replaced.len();
     let worded_max = usize::try_from(shared.node.options.worded_max).unwrap_or(usize::MAX);
-    // Both go out before the first answer is back.
-    let asking = tokio::try_join!(
+    let asking = both(
         asked.near(&world, NEAR.max(wanted)),
-        asked.worded(&world, &weighed, worded_max.max(wanted))
+        asked.worded(&world, &weighed, worded_max.max(wanted)),
     );
-    let ((near, cosines), mut candidates) = asking?;
+    let ((near, cosines), mut candidates) = asking.await?;
     let known: HashSet<Key> = candidates.iter().map(|one| one.key).collect();
     candidates.extend(near.into_iter().filter(|one| !known.contains(&one.key)));
     candidates.retain(|one| !replaced.contains(&record_id(one.key.0)));
@@ -162,8 +161,8 @@ pub(super) async fn query(
         .filter_map(|(place, _)| candidates.get(*place).map(|one| one.key))
         .collect();
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = keys.into_iter().unzip();
-    let asking = tokio::try_join!(asked.texts(&ids, &versions), asked.postings(&weighed, &ids));
-    let (rows, held) = asking?;
+    let asking = both(asked.texts(&ids, &versions), asked.postings(&weighed, &ids));
+    let (rows, held) = asking.await?;
     let mut records = HashMap::new();
     for row in &rows {
         let found = record(row, &standings)?;

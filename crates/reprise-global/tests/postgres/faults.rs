@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_global::conformance::{document, user};
-use reprise_global::{GlobalQuery, GlobalStore, PostgresStore};
+use reprise_global::{GlobalError, GlobalQuery, GlobalStore, PostgresStore};
 use reprise_tests::Postgres;
 use reprise_types::{ErrorKind, RecordId};
 
-use crate::house::{Said, database_on, furnish, options};
+use crate::house::{House, Said, database, database_on, furnish, options};
 
 /// Who publish at the same time.
 const CLIENTS: u32 = 50;
@@ -106,4 +106,28 @@ async fn a_killed_database_loses_nothing_acknowledged_and_doubles_nothing() {
     let query = GlobalQuery::new("content thing 7", 5);
     let hits = store.query(&user("reader"), &query).await.unwrap().hits;
     assert_eq!(hits.len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_statement_that_takes_too_long_says_so_whichever_of_two_answers_first() {
+    let url = database().await;
+    let mut given = options(&url);
+    given.question_time = std::time::Duration::from_millis(250);
+    let store = PostgresStore::open(given).await.unwrap();
+    // Of so many what is known of the shelf is asked once.
+    let thing = |number: u32| document(&format!("Thing {number}"), "Alpha beta.");
+    let all = (0..300).map(thing).collect();
+    store.import(&user("ann"), all).await.unwrap();
+    let query = GlobalQuery::new("alpha thing", 5);
+    let hits = store.query(&user("bob"), &query).await.unwrap().hits;
+    assert_eq!(hits.len(), 5);
+    let admin = House::admin(&url).await;
+    admin
+        .batch_execute("BEGIN; LOCK TABLE reprise_global.search IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    for _ in 0..8 {
+        let refused = store.query(&user("bob"), &query).await.unwrap_err();
+        assert!(matches!(refused, GlobalError::Busy { .. }), "{refused}");
+    }
 }
