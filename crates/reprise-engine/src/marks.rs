@@ -228,8 +228,8 @@ impl Marks {
         hidden.map(|link| (link, (link.until != NEVER).then_some(link.until)))
     }
 
-    /// The records that answer again since an instant (which counts), or have other tags since; with
-    /// the last instant of each.
+    /// The records that answer again since an instant (included), or have other tags since;
+    /// with the last instant of each.
     pub(crate) fn changes_since(&self, at: i64) -> BTreeMap<u32, i64> {
         let hidden = self.hidden_links();
         let back = hidden.filter(|(link, _)| puts_away(&link.relation));

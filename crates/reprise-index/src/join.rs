@@ -7,7 +7,7 @@
 /// cases, those of three quarters always.
 const ROWS: usize = 2;
 const BANDS: usize = 12;
-/// Sets of one meeting with which a further one is compared: those that agree in another band first.
+/// Sets of one meeting with which a new one is compared: those that agree in another band first.
 const MEETING_MAX: usize = 48;
 /// Comparisons between two looks at whether there is time left.
 const AT_A_TIME: usize = 65_536;

@@ -91,8 +91,8 @@ impl Failure {
     }
 }
 
-/// Sends both before the first is answered. Where one fails, all that the database says of the other
-/// is that something has.
+/// Sends both before the first is answered. Where one fails, the database says of the other only
+/// that something has.
 pub(super) async fn both<A, B>(
     one: impl Future<Output = Result<A, Failure>>,
     other: impl Future<Output = Result<B, Failure>>,

@@ -36,7 +36,8 @@ pub(super) fn of(text: &str) -> Vec<String> {
         let after = bare(at + 1, false);
         let is_amount = |word: &String| word.contains(|c: char| c.is_ascii_digit());
         // A dash sets words off, and from numbers makes a range.
-        let is_dash = word.chars().all(|c| matches!(c, '–' | '—')) && !word.is_empty();
+        let is_dash =
+            word.chars().all(|c| matches!(c, '\u{2013}' | '\u{2014}')) && !word.is_empty();
         let says = match () {
             () if is_dash => is_amount(&before) || is_amount(&after),
             () => !word.is_empty() || token.contains("()"),
@@ -53,7 +54,7 @@ pub(super) fn of(text: &str) -> Vec<String> {
 /// The tokens of a line without the sign of a list or a heading, and without what stresses words.
 fn tokens(line: &str) -> Vec<String> {
     let line = line.trim();
-    let item = ["- ", "* ", "+ ", "• "];
+    let item = ["- ", "* ", "+ ", "\u{2022} "];
     let item = item.iter().find_map(|sign| line.strip_prefix(sign));
     // One `#` alone may be a command that is commented out.
     let title = line
@@ -108,7 +109,7 @@ fn bare<'a>(token: &'a str, parentheses: bool, ends: bool, odd: &[char]) -> &'a 
             }
             Some('.') => before.is_some_and(|c| c != '.') || less.ends_with("..."),
             Some(mark @ (',' | ';' | ':')) => before.is_some_and(|c| c != mark),
-            Some('…') => true,
+            Some('\u{2026}') => true,
             Some('!') => ends && before.is_some(),
             Some(')') => parentheses,
             _ => false,

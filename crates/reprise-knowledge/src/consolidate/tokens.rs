@@ -50,7 +50,7 @@ pub(super) fn of(text: &str) -> Vec<Token> {
 pub(super) fn plain_quotes(text: &str) -> String {
     let plain = text.chars().map(|c| match c {
         '\u{2018}' | '\u{2019}' | '\u{201a}' => '\'',
-        '\u{201c}' | '\u{201d}' | '\u{201e}' | '«' | '»' => '"',
+        '\u{201c}' | '\u{201d}' | '\u{201e}' | '\u{ab}' | '\u{bb}' => '"',
         c => c,
     });
     plain.collect()
@@ -60,7 +60,7 @@ pub(super) fn plain_quotes(text: &str) -> String {
 fn bare(token: &str) -> &str {
     const AROUND: &[char] = &[
         '.', ',', ';', ':', '!', '?', '"', '\'', '`', '(', ')', '[', ']', '{', '}', '<', '>', '*',
-        '…',
+        '\u{2026}',
     ];
     token.trim_matches(AROUND)
 }

@@ -32,7 +32,7 @@ enum Manner {
     Supersedes,
     /// It was kept like anything else, and a review said that the newer holds.
     Reviewed,
-    /// It was kept like anything else, and nobody said more, nor was the memory ever tended: told for
+    /// It was kept like anything else, and nobody said more, in a memory never tended: told for
     /// comparison, for memory has two facts then.
     Unsaid,
     /// The same, in a memory that was tended; of other forms, too, of which some are held back.
