@@ -256,7 +256,7 @@ pub struct Why {
     /// Older versions replaced by this record, which were left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub supersedes: Vec<RecordId>,
-    /// The newest of the results that tending found to contradict this one; it ranks above this one.
+    /// The newest of the results that tending found to contradict this one; it ranks higher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradicted_by: Option<RecordId>,
 }

@@ -87,7 +87,7 @@ impl Memory {
         read: impl FnOnce(&Snapshot, Plan) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let now = self.now();
-        // The memory is read as it is once the planner is free: never as it was before its last look.
+        // Read once the planner is free, so that the memory is never older than its last look.
         let mut planner = self.all.planners.of(&self.user).lock_owned().await;
         let look = move |memory: &Snapshot| {
             let plan = planner.plan(memory, now, &|| true);

@@ -38,7 +38,8 @@ pub(super) fn section(visit: &Visit, diary: &[Tended]) -> Markup {
                                 (link(newer)) " (" (link(older)) ") "
                             }
                             @if tended.contradictions.len() > NAMED {
-                                span class="faint" { (s::and_more(tended.contradictions.len() - NAMED)) }
+                                @let more = tended.contradictions.len() - NAMED;
+                                span class="faint" { (s::and_more(more)) }
                             }
                         }
                     }
