@@ -7,9 +7,7 @@ mod tests;
 
 use std::ops::RangeInclusive;
 
-use reprise_types::{
-    ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy, Verdict,
-};
+use reprise_types::{ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy};
 
 use crate::excerpt::excerpt;
 use crate::recall::NOTHING_SPEAKS;
@@ -63,8 +61,7 @@ impl TokenCounter<'_> {
 ///
 /// Better memories choose first. A text too long for its share is cut to whole sentences around the
 /// words that matched (to words, where one sentence alone is too long), and grows again where room
-/// is left. What repeats a better memory is left out, and so is what is sensitive, and all where
-/// the verdict is that memory holds nothing. It is quoted in a frame named after `nonce`,
+/// is left. What repeats a better memory is left out, and so is what is sensitive. It is quoted in a frame named after `nonce`,
 /// which is drawn for this answer alone.
 #[must_use]
 pub fn context_block(
@@ -74,11 +71,7 @@ pub fn context_block(
     nonce: u128,
 ) -> ContextBlock {
     let found = &recall.results;
-    // Where memory holds nothing, the nearest says nothing either.
-    let fit = found
-        .iter()
-        .filter(|memory| recall.verdict != Verdict::Nothing && !memory.record.is_sensitive());
-    let wanted = distinct(fit);
+    let wanted = distinct(found.iter().filter(|memory| !memory.record.is_sensitive()));
     let share = budget / wanted.len().clamp(1, SHARES);
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
     // First everyone within a share, then whoever was cut within what is left.

@@ -10,7 +10,7 @@ use crate::recall::{Degraded, Verdict};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ContextBlock {
     /// A frame of quoted memory: sessions, best first; in each the memories, oldest first, with
-    /// date, id and reason. Empty where memory holds nothing about it or nothing fits.
+    /// date, id and reason. Empty where nothing was found or nothing fits.
     pub text: String,
     /// Tokens of `text`, never more than the budget.
     pub tokens: usize,
@@ -18,8 +18,7 @@ pub struct ContextBlock {
     pub counted_by: TokensBy,
     /// The records in `text`, in its order: what an outcome may name as used.
     pub records: Vec<RecordId>,
-    /// Memories left out because they repeat another one, did not fit, are sensitive, or are only
-    /// the nearest where memory holds nothing.
+    /// Memories left out because they repeat another one, did not fit, or are sensitive.
     pub left_out: usize,
     /// Even the best result is unlikely to be relevant: treat the answer as "nothing known".
     pub nothing_relevant: bool,

@@ -202,13 +202,13 @@ fn results(
     }
 }
 
-/// What a host would have been given.
+/// What a hook would have added to a prompt.
 fn context(asked: &Asked<'_>, found: &Recalled) -> Markup {
     let block = &found.context;
     html! {
         section aria-labelledby="context" {
             h2 id="context" { (s::CONTEXT) }
-            @if block.text.is_empty() { p { (s::CONTEXT_NONE) } }
+            @if block.text.is_empty() || block.verdict == Verdict::Nothing { p { (s::CONTEXT_NONE) } }
             @else {
                 p class="faint" {
                     @let records = block.records.len();

@@ -258,7 +258,7 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
     );
     let provider = memory.provider(&ada()).unwrap();
     let block = provider
-        .context_block("set up the library clock", 400)
+        .context_block("set up the library clock", 1_200)
         .await;
     let block = block.unwrap().text;
     assert!(block.contains("published by ann, version 1"), "{block}");
