@@ -59,10 +59,10 @@ impl TokenCounter<'_> {
 
 /// The most useful text of `recall` within `budget` tokens.
 ///
-/// Better memories choose first. A text too long for its share is cut to whole sentences around the
-/// words that matched (to words, where one sentence alone is too long), and grows again where room
-/// is left. What repeats a better memory is left out, and so is what is sensitive. It is quoted in a frame named after `nonce`,
-/// which is drawn for this answer alone.
+/// Better memories choose first. A text too long for its share is cut to whole sentences around
+/// the words that matched (to words, where one sentence alone is too long), and grows again where
+/// room is left. What repeats a better memory is left out, and so is what is sensitive. It is
+/// quoted in a frame named after `nonce`, which is drawn for this answer alone.
 #[must_use]
 pub fn context_block(
     recall: &Recall,

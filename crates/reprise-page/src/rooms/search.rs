@@ -208,7 +208,9 @@ fn context(asked: &Asked<'_>, found: &Recalled) -> Markup {
     html! {
         section aria-labelledby="context" {
             h2 id="context" { (s::CONTEXT) }
-            @if block.text.is_empty() || block.verdict == Verdict::Nothing { p { (s::CONTEXT_NONE) } }
+            @if block.text.is_empty() || block.verdict == Verdict::Nothing {
+                p { (s::CONTEXT_NONE) }
+            }
             @else {
                 p class="faint" {
                     @let records = block.records.len();
