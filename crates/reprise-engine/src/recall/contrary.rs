@@ -2,7 +2,7 @@
 //! best, the newer answers at least as well as the older, and stands directly above it. Neither is
 //! hidden: which of them holds is for the reader to say.
 
-use reprise_types::{RecordId, RetrievedMemory};
+use reprise_types::RetrievedMemory;
 
 use super::fuse::{Scored, order};
 use super::plan::Plan;
@@ -85,13 +85,8 @@ impl Contrary {
 
     /// Puts each newer record directly above the first of the older ones that stands above it.
     pub(super) fn sorted<T>(&self, mut ranked: Vec<T>, ordinal: impl Fn(&T) -> u32) -> Vec<T> {
-        for (older, newer) in &self.pairs {
-            let place = |of: u32| ranked.iter().position(|item| ordinal(item) == of);
-            if let (Some(above), Some(below)) = (place(*older), place(*newer))
-                && above < below
-            {
-                ranked[above..=below].rotate_right(1);
-            }
+        for pair in &self.pairs {
+            newer_above(&mut ranked, *pair, &ordinal);
         }
         ranked
     }
@@ -99,13 +94,24 @@ impl Contrary {
 
 /// The same of an answer that was put into another order.
 pub(super) fn newer_first(results: &mut [RetrievedMemory]) {
-    let mut at = 0;
-    while let Some(newer) = results.get(at).map(|found| found.why.contradicted_by) {
-        let is_newer = |id: RecordId| move |found: &RetrievedMemory| found.record.id == id;
-        let below = newer.and_then(|id| results.iter().skip(at).position(is_newer(id)));
-        match below {
-            Some(below) => results[at..=at + below].rotate_right(1),
-            None => at += 1,
-        }
+    let noted = results
+        .iter()
+        .filter_map(|found| Some((found.record.id, found.why.contradicted_by?)));
+    for pair in noted.collect::<Vec<_>>() {
+        newer_above(results, pair, |found: &RetrievedMemory| found.record.id);
+    }
+}
+
+/// Moves the newer of two directly above the older, where it stands below it.
+fn newer_above<T, Id: PartialEq>(
+    ranked: &mut [T],
+    (older, newer): (Id, Id),
+    id: impl Fn(&T) -> Id,
+) {
+    let place = |of: &Id| ranked.iter().position(|item| id(item) == *of);
+    if let (Some(above), Some(below)) = (place(&older), place(&newer))
+        && above < below
+    {
+        ranked[above..=below].rotate_right(1);
     }
 }

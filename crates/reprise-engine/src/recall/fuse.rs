@@ -85,9 +85,11 @@ impl Fusion {
     /// dialogue has nothing around it that could speak for or against it, so it gets as much:
     /// without that every turn of a chat would stand above every lesson.
     fn context_of_turns(&self, scored: &[Scored]) -> f32 {
-        let is_mixed = scored.iter().any(|one| one.dialogue < 1.0);
+        if scored.iter().all(|one| one.dialogue >= 1.0) {
+            return 0.0;
+        }
         let mut turns: Vec<&Scored> = scored.iter().filter(|one| one.dialogue > 0.0).collect();
-        if !is_mixed || turns.is_empty() {
+        if turns.is_empty() {
             return 0.0;
         }
         if turns.len() > TURNS {

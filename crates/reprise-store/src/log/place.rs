@@ -14,7 +14,6 @@ use crate::error::{Displacement, StoreError};
 use crate::swap::{link_over_nothing, link_to_free};
 
 const COPIED: usize = 1024 * 1024;
-/// Most copies of replaced files kept beside one memory.
 const SUFFIX_RESCUED: &str = ".rescued";
 
 impl Log {
