@@ -1,6 +1,9 @@
-//! Two answers as one: four buckets, then `sona_score` inside each (C15).
+//! Two answers as one: four buckets, then `sona_score` inside each (C15). Each answer keeps its own
+//! order inside a bucket: what it set above something else stays above it.
 //!
 //! A pure function of scores.
+
+use std::collections::BTreeMap;
 
 use reprise_types::Verdict;
 
@@ -54,24 +57,32 @@ impl Scores {
     }
 }
 
-/// Puts both answers in one order and keeps the first `top_k`. Of what is equal the user's own
-/// comes first. Where the published would have no place although one of it is likely to answer,
-/// the best of it takes the last place of several: else nothing new would be found, or proven.
+/// One answer with the bucket of each result. Inside its bucket a result counts as no more than
+/// what its answer set above it: so a sort by these scores keeps the answer's order.
+fn ranked<T>(answer: Vec<(Scores, T)>, thresholds: Thresholds) -> Vec<(u8, Scores, T)> {
+    let mut lowest = BTreeMap::new();
+    let ranked = answer.into_iter().map(|(mut scores, one)| {
+        let bucket = scores.bucket(thresholds);
+        let above = lowest.entry(bucket).or_insert(scores.sona_score);
+        scores.sona_score = scores.sona_score.min(*above);
+        *above = scores.sona_score;
+        (bucket, scores, one)
+    });
+    ranked.collect()
+}
+
+/// Puts both answers, each best first, in one order and keeps the first `top_k`. Of what is equal
+/// the user's own comes first. Where the published would have no place although one of it is likely
+/// to answer, the best of it takes the last place of several: else nothing new would be found, or
+/// proven.
 pub fn merged<T>(
-    local: Vec<T>,
-    global: Vec<T>,
+    local: Vec<(Scores, T)>,
+    global: Vec<(Scores, T)>,
     top_k: usize,
     thresholds: Thresholds,
-    scores: impl Fn(&T) -> Scores,
 ) -> Vec<T> {
-    let mut all: Vec<(u8, Scores, T)> = local
-        .into_iter()
-        .chain(global)
-        .map(|one| {
-            let scores = scores(&one);
-            (scores.bucket(thresholds), scores, one)
-        })
-        .collect();
+    let mut all = ranked(local, thresholds);
+    all.extend(ranked(global, thresholds));
     all.sort_by(|a, b| {
         a.0.cmp(&b.0)
             .then(b.1.sona_score.total_cmp(&a.1.sona_score))
@@ -98,19 +109,18 @@ mod tests {
     type One = (&'static str, f32, Option<f32>);
 
     fn order(local: &[One], global: &[One], top_k: usize) -> Vec<&'static str> {
-        let scores = |one: &One| Scores {
-            score: one.1,
-            sona_score: one.1,
-            quality: one.2,
+        let scored = |answer: &[One]| {
+            let scored = answer.iter().map(|one| {
+                let scores = Scores {
+                    score: one.1,
+                    sona_score: one.1,
+                    quality: one.2,
+                };
+                (scores, one.0)
+            });
+            scored.collect::<Vec<_>>()
         };
-        let merged = merged(
-            local.to_vec(),
-            global.to_vec(),
-            top_k,
-            Thresholds::default(),
-            scores,
-        );
-        merged.into_iter().map(|one| one.0).collect()
+        merged(scored(local), scored(global), top_k, Thresholds::default())
     }
 
     #[test]
@@ -137,6 +147,21 @@ mod tests {
                 "off too",
                 "off"
             ]
+        );
+    }
+
+    #[test]
+    fn each_answer_keeps_its_own_order_inside_a_bucket() {
+        let local = [
+            ("second session", 0.7, None),
+            ("first session", 0.8, None),
+            ("off", 0.01, None),
+            ("off too", 0.03, None),
+        ];
+        let global = [("other", 0.02, Some(0.9))];
+        assert_eq!(
+            order(&local, &global, 5),
+            ["second session", "first session", "other", "off", "off too"]
         );
     }
 

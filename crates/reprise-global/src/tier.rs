@@ -158,7 +158,7 @@ impl GlobalTier {
                 let global = self.given(answer.hits, request, &mut recall.notes);
                 recall.considered = recall.considered.saturating_add(global.len() as u32);
                 let thresholds = self.options.thresholds;
-                recall.results = merged(own, global, request.top_k, thresholds, scores);
+                recall.results = merged(scored(own), scored(global), request.top_k, thresholds);
                 for part in answer.degraded {
                     if !recall.degraded.contains(&part) {
                         recall.degraded.push(part);
@@ -358,12 +358,26 @@ fn admits(request: &RecallRequest, hit: &GlobalHit) -> bool {
 /// The source of what others published.
 const SOURCE: MemorySource = MemorySource::WriterRevision;
 
-fn scores(found: &RetrievedMemory) -> Scores {
-    Scores {
-        score: found.score,
-        sona_score: found.sona_score,
-        quality: found.published.as_ref().map(|by| by.quality),
+/// An answer with what a merge needs to know of each result. What is newer counts for no less than
+/// what it contradicts, so that no bucket puts it below that.
+fn scored(answer: Vec<RetrievedMemory>) -> Vec<(Scores, RetrievedMemory)> {
+    let mut least: HashMap<RecordId, f32> = HashMap::new();
+    for older in &answer {
+        if let Some(newer) = older.why.contradicted_by {
+            let score = least.entry(newer).or_default();
+            *score = score.max(older.score);
+        }
     }
+    let scored = answer.into_iter().map(|found| {
+        let least = least.get(&found.record.id);
+        let scores = Scores {
+            score: least.copied().unwrap_or_default().max(found.score),
+            sona_score: found.sona_score,
+            quality: found.published.as_ref().map(|by| by.quality),
+        };
+        (scores, found)
+    });
+    scored.collect()
 }
 
 /// The verdict follows the best score, wherever from.

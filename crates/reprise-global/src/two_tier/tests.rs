@@ -21,9 +21,18 @@ use crate::tier::{COMPLETED, TierOptions};
 const ASKED_MAX: usize = 16;
 
 /// A memory that answers at once, and writes down what it is told of runs.
-#[derive(Default)]
 struct Own {
+    results: Mutex<Vec<RetrievedMemory>>,
     told: Mutex<Vec<RunEnding>>,
+}
+
+impl Default for Own {
+    fn default() -> Self {
+        Self {
+            results: Mutex::new(vec![found(1, 0.9), found(2, 0.1)]),
+            told: Mutex::default(),
+        }
+    }
 }
 
 fn found(number: u128, score: f32) -> RetrievedMemory {
@@ -73,7 +82,7 @@ impl MemoryProvider for Own {
     async fn recall_request(&self, request: RecallRequest) -> Result<Recall, MemoryError> {
         let mut recall = Recall::nothing(RecallId::from_u128(7));
         recall.tier = SearchTier::Scan;
-        recall.results = vec![found(1, 0.9), found(2, 0.1)];
+        recall.results.clone_from(&self.results.lock().unwrap());
         recall.results.truncate(request.top_k);
         Ok(recall)
     }
@@ -246,6 +255,19 @@ async fn both_tiers_answer_as_one_and_the_scope_says_which() {
         "{}",
         block.text
     );
+}
+
+#[tokio::test]
+async fn what_is_newer_stays_above_what_it_contradicts() {
+    let bench = bench();
+    // The older helped before; or a second judge thought less of the newer.
+    for (score, learned) in [(0.9, 0.1), (0.1, 0.0)] {
+        let (newer, mut older) = (found(1, score), found(2, 0.89));
+        older.sona_score += learned;
+        older.why.contradicted_by = Some(newer.record.id);
+        *bench.own.results.lock().unwrap() = vec![newer, older];
+        assert_eq!(ids(&bench.memory, 5).await.0, [101, 102, 201]);
+    }
 }
 
 #[tokio::test]
