@@ -72,10 +72,12 @@ impl Kept {
         }
     }
 
-    /// Takes out the pairs of a record; answers what it was paired with.
-    fn part_from(&mut self, id: RecordId, others: &mut BTreeSet<RecordId>) {
-        self.more.remove(&id);
-        let with = self.pairs.extract_if(.., |pair, _| pair.contains(&id));
+    /// Takes out the pairs of these records; adds who stood in them.
+    fn part_from(&mut self, ids: &BTreeSet<RecordId>, others: &mut BTreeSet<RecordId>) {
+        for id in ids {
+            self.more.remove(id);
+        }
+        let with = self.pairs.extract_if(.., |pair, _| is_of(pair, ids));
         others.extend(with.flat_map(|(pair, _)| pair));
     }
 
@@ -110,6 +112,10 @@ impl Kept {
         });
         fits.map(|(id, _)| *id).collect()
     }
+}
+
+fn is_of(pair: &[RecordId; 2], ids: &BTreeSet<RecordId>) -> bool {
+    pair.iter().any(|id| ids.contains(id))
 }
 
 impl Planner {
@@ -204,14 +210,14 @@ impl Planner {
             if !go_on() {
                 return None;
             }
-            let others = self.part_from(id);
+            let others = self.part_from(&BTreeSet::from([id]));
             if let Some(Ok(record)) = memory.get(id) {
                 self.note(&record);
-                let pairs = others.into_iter().map(|other| [id, other]);
+                let pairs = others.iter().map(|other| [id, *other]);
                 for (pair, found) in related(memory, pairs.collect()) {
                     self.keep(id, pair, Some(found));
                 }
-                self.compare_new(memory, record, &mut scratch);
+                self.compare_new(memory, record, &others, &mut scratch);
             }
             self.again.pop_first();
         }
@@ -228,7 +234,7 @@ impl Planner {
             if let Some(Ok(record)) = memory.at(place) {
                 self.note(&record);
                 if place >= self.since {
-                    self.compare_new(memory, record, &mut scratch);
+                    self.compare_new(memory, record, &BTreeSet::new(), &mut scratch);
                 }
             }
             self.read = place + 1;
@@ -237,12 +243,20 @@ impl Planner {
         Some(())
     }
 
-    /// Compares one record with those that its words lead to.
-    fn compare_new(&mut self, memory: &Snapshot, record: MemoryRecord, scratch: &mut AlikeScratch) {
+    /// Compares one record with those that its words lead to, but for those that it was compared
+    /// with.
+    fn compare_new(
+        &mut self,
+        memory: &Snapshot,
+        record: MemoryRecord,
+        compared: &BTreeSet<RecordId>,
+        scratch: &mut AlikeScratch,
+    ) {
         let Some(entry) = Entry::of(record) else {
             return;
         };
-        for other in alike_to(memory, &entry, scratch) {
+        let alike = alike_to(memory, &entry, scratch).into_iter();
+        for other in alike.filter(|other| !compared.contains(&other.id)) {
             let found = compare(memory, &entry, &other);
             self.keep(entry.id, [entry.id, other.id], found);
         }
@@ -269,9 +283,7 @@ impl Planner {
         let compared = roots.iter().filter_map(|root| Some(&entries.get(*root)?.1));
         let pairs = alike(&compared.collect::<Vec<_>>(), go_on)?;
         let again = self.again.clone();
-        for id in &again {
-            self.part_from(*id);
-        }
+        self.part_from(&again);
         for (number, (one, other)) in pairs.into_iter().enumerate() {
             if number.is_multiple_of(AT_A_TIME) && !go_on() {
                 return None;
@@ -349,13 +361,13 @@ impl Planner {
         }
     }
 
-    /// Takes out what was found of a record; answers what it was paired with.
-    fn part_from(&mut self, id: RecordId) -> BTreeSet<RecordId> {
-        let same = self.same.extract_if(.., |pair| pair.contains(&id));
+    /// Takes out what was found of these records; answers what others they were paired with.
+    fn part_from(&mut self, ids: &BTreeSet<RecordId>) -> BTreeSet<RecordId> {
+        let same = self.same.extract_if(.., |pair| is_of(pair, ids));
         let mut others: BTreeSet<RecordId> = same.flatten().collect();
-        self.doubts.part_from(id, &mut others);
-        self.contrary.part_from(id, &mut others);
-        others.remove(&id);
+        self.doubts.part_from(ids, &mut others);
+        self.contrary.part_from(ids, &mut others);
+        others.retain(|id| !ids.contains(id));
         others
     }
 

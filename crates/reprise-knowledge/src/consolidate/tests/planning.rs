@@ -286,7 +286,18 @@ fn more_pairs_than_are_kept_in_mind_are_counted_for_as_long_as_they_are_there() 
     assert_eq!(listed, (1_000, 20_000));
     let more = (plan.review_more, plan.contradictions_more);
     assert!(more.0 > 19_000 && more.1 > 100, "{more:?}");
-    let gone = [&doubts[2..], &contrary[2..]].concat();
+    // A pair that comes to be in doubt is one more.
+    let cats = bench.keep(vec![tagged("The cat sleeps on the router", "a"); 2]);
+    let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+    assert_eq!((plan.merged.len(), plan.review_more), (1, more.0));
+    bench.now += Duration::seconds(1);
+    bench
+        .engine
+        .tag(cats[1], &["b".to_owned()], bench.now)
+        .unwrap();
+    let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
+    assert_eq!((plan.merged.len(), plan.review_more), (0, more.0 + 1));
+    let gone = [&doubts[2..], &contrary[2..], &cats].concat();
     let gone = reprise_engine::ForgetSelector::All(gone);
     bench.engine.forget(&gone, "asked", bench.now).unwrap();
     let plan = planner.plan(&bench.engine.snapshot(), bench.now, &|| true);
