@@ -65,6 +65,8 @@ fn tokens(line: &str) -> Vec<String> {
     let item = item.filter(|said| !said.trim_start().starts_with(|c: char| c.is_ascii_digit()));
     let said = item.unwrap_or(line).split_whitespace();
     let mut tokens: Vec<String> = said.map(str::to_owned).collect();
+    // By the number of stars, before which token nothing closes any more.
+    let mut searched = [0; 4];
     for at in 0..tokens.len() {
         let token = tokens.get(at).map_or("", String::as_str);
         let word = token.trim_start_matches('*');
@@ -78,8 +80,13 @@ fn tokens(line: &str) -> Vec<String> {
             let told = word.get(..end)?;
             (told.ends_with(|c| c != '*') && word.ends_with('*')).then_some(end)
         };
-        let mut rest = tokens.iter().enumerate().skip(at);
-        if let Some((last, end)) = rest.find_map(|(last, token)| Some((last, closes(token)?))) {
+        let from = searched.get(stars).map_or(at, |from| at.max(*from));
+        let mut rest = tokens.iter().enumerate().skip(from);
+        let closed = rest.find_map(|(last, token)| Some((last, closes(token)?)));
+        if let Some(searched) = searched.get_mut(stars) {
+            *searched = closed.map_or(tokens.len(), |(last, _)| last);
+        }
+        if let Some((last, end)) = closed {
             if let Some(token) = tokens.get_mut(last) {
                 token.replace_range(end..end + stars, "");
             }

@@ -283,3 +283,13 @@ fn what_differs_in_a_mark_alone_is_never_the_same() {
     let missed: Vec<_> = DUPLICATES.iter().filter(|pair| !is_same(pair)).collect();
     assert!(missed.is_empty(), "not merged: {missed:#?}");
 }
+
+#[test]
+fn a_line_of_many_open_stresses_is_read_in_one_pass() {
+    for (words, marks) in [("*a ", 300_000), ("*a a* ", 0), ("**a *b ", 600_000)] {
+        let text = words.repeat(300_000);
+        assert_eq!(super::super::marks::of(&text).len(), marks, "{words}");
+    }
+    let (open, closed) = ("*a ".repeat(300_000), "a* ".repeat(300_000));
+    assert_eq!(super::super::marks::of(&(open + &closed)).len(), 0);
+}
