@@ -204,7 +204,71 @@ fn what_was_changed_in_another_program_is_taken_from_there() {
                 .to_string()
                 .contains("reprise")
         );
+        is_joined(&found, kind);
     }
+}
+
+/// Every link leads from a record that is there to one that is.
+fn is_joined(found: &All, kind: ExportKind) {
+    let names = found.records.iter().flat_map(|record| &record.external_ids);
+    let names: Vec<&ExternalId> = names.collect();
+    assert!(!found.links.is_empty(), "{kind:?}");
+    for link in &found.links {
+        let ends = [&link.from, &link.to];
+        assert!(
+            ends.iter().all(|end| names.contains(end)),
+            "{kind:?}: {link:?}"
+        );
+    }
+}
+
+#[test]
+fn what_was_changed_leads_to_what_was_not() {
+    for (kind, from, name) in [OF_OTHERS[1], OF_OTHERS[2]] {
+        let (_folder, path) = written(kind, name);
+        if kind == ExportKind::Frames {
+            let text = fs_err::read_to_string(&path).unwrap();
+            let changed = text.replacen("Ask for them first", "Ask for them last", 1);
+            fs_err::write(&path, changed).unwrap();
+        } else {
+            let database = rusqlite::Connection::open(&path).unwrap();
+            let update = "UPDATE lessons SET content = 'Ask for them last' WHERE id = 'L1'";
+            assert_eq!(database.execute(update, []).unwrap(), 1);
+        }
+        is_joined(&back(&path, from), kind);
+    }
+    // What a decision takes the place of may have no name of Sunwell's.
+    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let older = Decision::new("Use SQLite", "One file", at);
+    let mut newer = Decision::new("Use RVF", "One file", at);
+    newer.supersedes = Some(older.id.clone());
+    let mut told = told();
+    for (one, decision) in told.iter_mut().zip([older, newer]) {
+        one.record = kept(decision.record(), 1);
+        one.record.external_ids.clear();
+        one.links.clear();
+    }
+    told.truncate(2);
+    told[1].record.id = reprise_types::RecordId::from_u128(7);
+    for one in &mut told {
+        one.line = json!(one.record);
+        for name in ["embedding", "embedding_space", "content_hash"] {
+            one.line.as_object_mut().unwrap().remove(name);
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("project");
+    write_out(ExportKind::Sunwell, &path, told[..].into()).unwrap();
+    let lines = path.join(".sunwell/memory/decisions.jsonl");
+    let mut said: Vec<String> = fs_err::read_to_string(&lines)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    let newest = said.last_mut().unwrap();
+    *newest = newest.replacen("One file", "Two files", 1);
+    fs_err::write(&lines, said.join("\n")).unwrap();
+    is_joined(&back(&path, ImportKind::Sunwell), ExportKind::Sunwell);
 }
 
 #[test]

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 
 use super::give::Giver;
 use super::sqlite::Database;
-use crate::archive::named;
 use crate::carried::{CORNER, Carried};
 use crate::error::ImportError;
 use crate::export::ai_lessons::Row;
@@ -53,35 +52,25 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
             &format!("SELECT * FROM {table} ORDER BY rowid"),
             [],
             |row| {
-                let whole = text(row, "id").and_then(|id| carried.lines.remove(id));
-                let known = thing(&database, giver, row, (table, kind, tags), contexts, whole)?;
-                carried.known.extend(known);
-                Ok(())
+                let whole = text(row, "id").and_then(|id| carried.remove(id));
+                thing(&database, giver, row, (table, kind, tags), contexts, whole)
             },
         )?;
     }
     source_types(&database, giver, &mut carried)?;
-    edges(&database, giver, &carried.known)?;
+    edges(&database, giver)?;
     tag_relations(&database, giver)
 }
 
-/// What an export of ours says beside the tables.
-#[derive(Default)]
-struct Beside {
-    /// By the name of a lesson, as long as it was not read.
-    lines: HashMap<String, Carried>,
-    /// What lessons are called here that came back whole.
-    known: HashMap<String, ExternalId>,
-}
-
-fn carried(database: &Database) -> Result<Beside, ImportError> {
-    let mut beside = Beside::default();
+/// What an export of ours says beside the tables, by the name of a lesson.
+fn carried(database: &Database) -> Result<HashMap<String, Carried>, ImportError> {
+    let mut beside = HashMap::new();
     if database.has(CORNER)? {
         database.rows(&format!("SELECT * FROM {CORNER}"), [], |row| {
             let line = text(row, "line").and_then(|line| serde_json::from_str(line).ok());
             let read = line.and_then(|line| Carried::read(line).ok());
             let named = text(row, "lesson_id").map(str::to_owned);
-            beside.lines.extend(named.zip(read));
+            beside.extend(named.zip(read));
             Ok(())
         })?;
     }
@@ -92,13 +81,13 @@ fn carried(database: &Database) -> Result<Beside, ImportError> {
 fn source_types(
     database: &Database,
     giver: &mut Giver<'_>,
-    beside: &mut Beside,
+    beside: &mut HashMap<String, Carried>,
 ) -> Result<(), ImportError> {
     if !database.has("source_types")? {
         return Ok(());
     }
     let mut own: HashMap<String, Carried> = HashMap::new();
-    for (_, carried) in beside.lines.drain() {
+    for (_, carried) in beside.drain() {
         if let Some(definition) = Definition::of(&carried.record) {
             own.insert(definition.name, carried);
         }
@@ -158,9 +147,9 @@ fn thing(
     (table, kind, tags): (&str, &str, &str),
     has_contexts: bool,
     whole: Option<Carried>,
-) -> Result<Option<(String, ExternalId)>, ImportError> {
+) -> Result<(), ImportError> {
     let Some(id) = text(row, "id") else {
-        return giver.refuse(table, "a row has no id").map(|()| None);
+        return giver.refuse(table, "a row has no id");
     };
     let place = format!("{table} {id}");
     let said = text(row, "content").or_else(|| text(row, "summary"));
@@ -169,7 +158,7 @@ fn thing(
     let title = text(row, "title").filter(own).unwrap_or_default();
     let Some(content) = said.or_else(|| text(row, "title")) else {
         let why = "it has neither title nor content";
-        return giver.refuse(&place, why).map(|()| None);
+        return giver.refuse(&place, why);
     };
     let mut record = NewRecord::new("", MemorySource::WorkerResult, MemoryKind::Finding);
     record.external_ids = vec![name(id)];
@@ -185,10 +174,12 @@ fn thing(
         })?;
     }
     let seen = seen(row, &record.tags, &contexts, &anti);
-    if let Some(whole) = whole.filter(|whole| Row::of(&whole.record) == seen) {
-        let known = named(whole.record.id);
-        giver.own(&place, whole)?;
-        return Ok(Some((id.to_owned(), known)));
+    let whole = whole.map(|whole| {
+        let is_unchanged = Row::of(&whole.record) == seen;
+        (whole, is_unchanged)
+    });
+    if let Some(whole) = whole.and_then(|both| giver.unchanged(both, &record)) {
+        return giver.own(&place, whole);
     }
     let word = text(row, "confidence").and_then(|word| word.parse::<ConfidenceLevel>().ok());
     record.confidence = word.map(ConfidenceLevel::centre);
@@ -231,8 +222,7 @@ fn thing(
     if let Some(whole) = text(row, "resource_id") {
         giver.link(&place, name(id), name(whole), "part_of");
     }
-    giver.record(&place, record)?;
-    Ok(None)
+    giver.record(&place, record)
 }
 
 /// A lesson as its tables have it now.
@@ -285,12 +275,7 @@ fn listed(
     Ok(values)
 }
 
-fn edges(
-    database: &Database,
-    giver: &mut Giver<'_>,
-    known: &HashMap<String, ExternalId>,
-) -> Result<(), ImportError> {
-    let name = |id: &str| known.get(id).cloned().unwrap_or_else(|| name(id));
+fn edges(database: &Database, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     if !database.has("edges")? {
         return Ok(());
     }

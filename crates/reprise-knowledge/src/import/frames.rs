@@ -15,14 +15,19 @@ pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError
         let zone = giver.zone();
         let read = object(line).and_then(|mut object| {
             let carried = Carried::take(&mut object);
-            let unchanged = carried.filter(|carried| is_of(&object, carried));
-            Ok((frame(object, zone)?, unchanged))
+            let carried = carried.map(|carried| {
+                let is_unchanged = is_of(&object, &carried);
+                (carried, is_unchanged)
+            });
+            Ok((frame(object, zone)?, carried))
         });
-        let (record, related) = match read {
-            Ok((_, Some(carried))) => return giver.own(place, carried),
-            Ok((read, None)) => read,
+        let ((record, related), carried) = match read {
+            Ok(read) => read,
             Err(why) => return giver.refuse(place, why),
         };
+        if let Some(carried) = carried.and_then(|both| giver.unchanged(both, &record)) {
+            return giver.own(place, carried);
+        }
         if let Some(own) = record.external_ids.first().cloned() {
             for other in related {
                 giver.link(place, own.clone(), other, "related_to");

@@ -1,10 +1,12 @@
 //! Handing items over: places that a reader finds again, links held back until their records came.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::item::{Found, Item, Reading};
+use crate::archive::named;
 use crate::carried::Carried;
 use crate::error::ImportError;
 use crate::joint::Joint;
@@ -15,6 +17,8 @@ pub(super) struct Giver<'a> {
     reading: Reading,
     take: &'a mut dyn FnMut(Item) -> bool,
     links: Vec<(String, Joint)>,
+    /// Names by which links may lead to a record that came under another one.
+    names: HashMap<ExternalId, ExternalId>,
 }
 
 impl<'a> Giver<'a> {
@@ -28,6 +32,7 @@ impl<'a> Giver<'a> {
             reading,
             take,
             links: Vec::new(),
+            names: HashMap::new(),
         }
     }
 
@@ -64,6 +69,25 @@ impl<'a> Giver<'a> {
         let links = links.into_iter().map(|joint| (place.to_owned(), joint));
         self.links.extend(links);
         self.record(place, record)
+    }
+
+    /// The record that an export of ours put beside what is `made` of a form, where nobody changed
+    /// it there. Links lead to whichever of the two comes in, by the name of either.
+    pub(super) fn unchanged(
+        &mut self,
+        (carried, is_unchanged): (Carried, bool),
+        made: &NewRecord,
+    ) -> Option<Carried> {
+        let own = named(carried.record.id);
+        if let Some(form) = made.external_ids.first().cloned() {
+            let (from, to) = if is_unchanged {
+                (form, own)
+            } else {
+                (own, form)
+            };
+            self.names.entry(from).or_insert(to);
+        }
+        is_unchanged.then_some(carried)
     }
 
     pub(super) fn refuse(
@@ -116,7 +140,12 @@ impl<'a> Giver<'a> {
 
     /// The links, now that every record has come.
     pub(super) fn finish(mut self) -> Result<(), ImportError> {
-        for (place, joint) in std::mem::take(&mut self.links) {
+        for (place, mut joint) in std::mem::take(&mut self.links) {
+            for end in [&mut joint.from, &mut joint.to] {
+                if let Some(name) = self.names.get(end) {
+                    *end = name.clone();
+                }
+            }
             self.give(place, Found::Link(joint))?;
         }
         Ok(())

@@ -217,7 +217,7 @@ impl Reader {
                 self.known
                     .extend(legacy.map(|legacy| (legacy, own.clone())));
             }
-            match carried {
+            match carried.and_then(|both| giver.unchanged(both, &record)) {
                 Some(carried) => giver.own(at, carried),
                 None => giver.record(at, record),
             }

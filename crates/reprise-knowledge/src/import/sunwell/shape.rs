@@ -41,9 +41,8 @@ type Object = Map<String, Value>;
 /// What no time stands in for: replaced by the source's own, or by the moment of keeping.
 const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// Takes what an export of ours put into a line out of it; `None` where the line says something
-/// else by now.
-pub(super) fn carried(object: &mut Object) -> Option<Carried> {
+/// Takes what an export of ours put into a line out of it, and whether the line still says that.
+pub(super) fn carried(object: &mut Object) -> Option<(Carried, bool)> {
     let carried = Carried::take(object)?;
     let said = |form: Value| {
         let mut form = form.as_object().cloned().unwrap_or_default();
@@ -58,10 +57,8 @@ pub(super) fn carried(object: &mut Object) -> Option<Carried> {
         json!(learning),
     ];
     let seen = said(Value::Object(object.clone()));
-    forms
-        .into_iter()
-        .any(|form| said(form) == seen)
-        .then_some(carried)
+    let is_unchanged = forms.into_iter().any(|form| said(form) == seen);
+    Some((carried, is_unchanged))
 }
 
 /// Reads a line of any of the stores.
