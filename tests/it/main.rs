@@ -24,6 +24,7 @@ mod lessons;
 mod moving_in;
 #[cfg(target_os = "linux")]
 mod offline;
+mod page;
 mod people;
 mod projections;
 mod reembedding;

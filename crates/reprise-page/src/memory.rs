@@ -6,7 +6,7 @@ use std::pin::Pin;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_types::{
-    Calendar, ContextBlock, ListRequest, MemoryRecord, Page, Recall, RecallId, RecallRequest,
+    Calendar, ContextBlock, Link, ListRequest, MemoryRecord, Page, Recall, RecallId, RecallRequest,
     RecallScope, RecordId, Related, Retention, UserId, Visibility, WayOut, Withheld,
 };
 use tokio_stream::Stream;
@@ -286,6 +286,8 @@ pub trait PageMemory:
     ) -> Result<Recalled, Refusal>;
     /// The record of this id or external id, with its versions and its neighbours.
     async fn story(&self, user: &UserId, name: &str) -> Result<Story, Refusal>;
+    /// Every link of a record, also where several lead to one.
+    async fn links(&self, user: &UserId, record: RecordId) -> Result<Vec<Link>, Refusal>;
     /// Writes a corrected version; answers its id.
     async fn correct(
         &self,

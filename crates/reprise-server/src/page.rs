@@ -13,8 +13,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_operations::operations::{
-    compact, delete, growth, history, learning, learning_report, link, list, merge_tags, outcome,
-    recall, related, revise, runs, stats, tags, unforget, unlink, update,
+    compact, delete, get, growth, history, learning, learning_report, link, list, merge_tags,
+    outcome, recall, related, revise, runs, stats, tags, unforget, unlink, update,
 };
 use reprise_operations::{Lesson, Memories, Memory, Operation, OutcomeLine, Problem, ProblemKind};
 use reprise_page::{
@@ -255,6 +255,17 @@ impl PageMemory for Paged {
             earlier: versions.earlier,
             related: related.collect(),
         })
+    }
+
+    async fn links(&self, user: &UserId, record: RecordId) -> Result<Vec<Link>, Refusal> {
+        let asked = get::Arguments {
+            id: Some(record.to_string()),
+            ..get::Arguments::default()
+        };
+        let got = run::<get::Get>(&self.of(user), asked).await?.records.pop();
+        let links = got.and_then(|mut line| Some(line.get_mut("links")?.take()));
+        let read = serde_json::from_value(links.unwrap_or_default());
+        read.map_err(|error| refused(Problem::failed(ProblemKind::Internal, &error)))
     }
 
     async fn correct(

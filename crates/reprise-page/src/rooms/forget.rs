@@ -59,12 +59,12 @@ pub(crate) async fn forget(
         "" => s::REASON_DEFAULT,
         reason => reason,
     };
+    let links = memory.links(&visit.user, story.record.id).await?;
     let gone = memory.forget(&visit.user, story.record.id, reason).await?;
-    let near = story.related.into_iter().filter(|(one, _)| one.depth == 1);
     let act = Act::Forgotten {
         record: Box::new(story.record),
         gone,
-        links: near.map(|(one, _)| one.link).collect(),
+        links,
     };
     let number = undo::noted(&page, visit, act);
     Ok(Redirect::to(&format!("/forgotten/{number}")))

@@ -1,6 +1,7 @@
 //! Taking back what was done in this session.
 
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Redirect;
 use maud::{Markup, html};
 
@@ -21,6 +22,7 @@ pub(crate) fn notice(page: &Page, visit: &Visit, number: Option<&str>) -> Markup
     let (done, says) = match number {
         None => return html! {},
         Some("undone") => (None, s::DID_UNDO),
+        Some("partly") => (None, s::DID_UNDO_PARTLY),
         Some("judged") => (None, s::JUDGED),
         Some("same") => (None, s::NOTHING_CHANGED),
         Some("linked") => (None, s::UNLINKED_SINCE),
@@ -119,6 +121,7 @@ pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Red
     let done = page.door().undo(visit, |undo| undo.get(number)).flatten();
     let done = done.ok_or_else(|| Trouble::invalid(s::UNDO_GONE))?;
     let (memory, user) = (page.memory(), &visit.user);
+    let mut said = "undone";
     let record = match done.act {
         Act::Corrected { old, new } | Act::Settled { old, new } => {
             memory.restore(user, new, &old).await?
@@ -147,16 +150,18 @@ pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Red
                 } else {
                     (link.record, again)
                 };
-                // The other end may be gone by now.
                 let linked = memory
                     .link(user, from, &to.to_string(), &link.relation)
                     .await;
-                linked.ok();
+                // The other end may be gone by now.
+                if linked.is_err_and(|why| why.status != StatusCode::NOT_FOUND) {
+                    said = "partly";
+                }
             }
             again
         }
     };
     page.door().undo(visit, |undo| undo.remove(number));
-    let path = format!("/records/{record}?done=undone");
+    let path = format!("/records/{record}?done={said}");
     Ok(Redirect::to(&path))
 }

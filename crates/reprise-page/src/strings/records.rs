@@ -108,6 +108,7 @@ pub(crate) const DID_LINK: &str = "Linked.";
 pub(crate) const DID_UNLINK: &str = "The link is taken back.";
 pub(crate) const DID_FORGET: &str = "Forgotten.";
 pub(crate) const DID_UNDO: &str = "Undone.";
+pub(crate) const DID_UNDO_PARTLY: &str = "Undone, but not all of its links could be made again.";
 pub(crate) const UNLINKED_SINCE: &str = "They were linked so already.";
 pub(crate) const NOTHING_CHANGED: &str = "Nothing was changed: the text is the same.";
 

@@ -1,0 +1,131 @@
+//! What is done on the page and taken back there, without a browser.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use reprise_server::Call;
+use reprise_tests::finish;
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+/// Somebody who is signed in.
+struct Visitor {
+    address: SocketAddr,
+    cookie: String,
+}
+
+impl Visitor {
+    fn of(home: &Home, user: &str) -> Self {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let open = Call::post("/v1/page", &json!({ "user": user }));
+        let opened: Result<Value, _> = runtime.block_on(home.client().ask(&open));
+        let opened = opened.expect("the page opens");
+        let link = opened["url"].as_str().expect("a link");
+        let (address, path) = link
+            .trim_start_matches("http://")
+            .split_once('/')
+            .expect("a path");
+        let mut visitor = Self {
+            address: address.parse().expect("an address"),
+            cookie: String::new(),
+        };
+        let entered = visitor.ask("GET", &format!("/{path}"), "");
+        visitor.cookie = head(&entered, "set-cookie");
+        visitor
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).expect("it listens");
+        let patience = Some(Duration::from_mins(1));
+        stream.set_read_timeout(patience).expect("a timeout");
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nCookie: {}\r\nContent-Length: {}\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nConnection: close\r\n\r\n{body}",
+            self.address,
+            self.cookie,
+            body.len()
+        )
+        .expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    /// Sends a form of this page; where it leads to.
+    fn post(&self, from: &str, to: &str, fields: &str) -> String {
+        let shown = self.ask("GET", from, "");
+        let (_, token) = shown
+            .split_once("name=\"form_token\" value=\"")
+            .expect("a form");
+        let token = token.split('"').next().expect("a token");
+        let body = format!("form_token={token}&{fields}");
+        head(&self.ask("POST", to, &body), "location")
+    }
+}
+
+/// A head of an answer, up to its first `;`.
+fn head(answer: &str, name: &str) -> String {
+    let heads = answer.lines().take_while(|line| !line.is_empty());
+    let mut said = heads.filter_map(|line| line.split_once(": "));
+    let found = said.find(|(own, _)| own.eq_ignore_ascii_case(name));
+    let (_, value) = found.unwrap_or_else(|| panic!("no {name}: {answer}"));
+    value.split(';').next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_forgetting_that_is_undone_brings_every_link_back() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| -> Value {
+        let arguments = [&["--json"], arguments, &["--user", "ada"]].concat();
+        let finished = finish(&mut home.command(&arguments)).expect("reprise runs");
+        assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+        serde_json::from_str(&finished.stdout).unwrap_or_default()
+    };
+    let call = |operation: &str, asked: Value| run(&["call", operation, &asked.to_string()]);
+    let learned = |text: &str| {
+        let learned = call("learn", json!({ "title": text, "text": text }));
+        learned["id"].as_str().expect("an id").to_owned()
+    };
+    let record = learned("The heron nests by the weir");
+    let others = ["The weir was built by monks", "The mill stands below"].map(learned);
+    let links = [
+        (&record, &others[0], "causes"),
+        (&record, &others[0], "part_of"),
+        (&others[0], &record, "follows"),
+        (&others[1], &record, "follows"),
+    ];
+    for (from, to, relation) in links {
+        call(
+            "link",
+            json!({ "from": from, "to": to, "relation": relation }),
+        );
+    }
+    let linked = |id: &str| {
+        let got = call("get", json!({ "id": id }));
+        let links = got["records"][0]["links"].as_array().expect("links").iter();
+        let mut links: Vec<(Value, Value, Value)> = links
+            .map(|link| {
+                let part = |name: &str| link[name].clone();
+                (part("record"), part("relation"), part("outgoing"))
+            })
+            .collect();
+        links.sort_by_key(|link| format!("{link:?}"));
+        links
+    };
+    let before = linked(&record);
+    assert_eq!(before.len(), 4);
+    let visitor = Visitor::of(&home, "ada");
+    let path = format!("/records/{record}");
+    let forgotten = visitor.post(
+        &format!("{path}/forget"),
+        &format!("{path}/forget"),
+        "reason=",
+    );
+    let number = forgotten.rsplit('/').next().expect("a number");
+    let back = visitor.post(&forgotten, "/undo", &format!("number={number}"));
+    let again = back.trim_start_matches("/records/").split('?').next();
+    assert_eq!(linked(again.expect("an id")), before);
+}
