@@ -19,8 +19,8 @@ pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
     Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
     Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
-    Registered, Replayed, Sharing, TagRules, Told, Workspaces, bring_up_to_date, differences,
-    run_outcome,
+    Registered, Replayed, Sharing, TagRules, Told, Workspaces, bring_up_to_date, counted,
+    differences, run_outcome,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{

@@ -54,8 +54,9 @@ pub use sharing::{Reach, Sharing};
 pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs};
+pub use tending::counted;
 pub use tending::{Doubted, Known, Merged};
-pub(crate) use tending::{Names, counted, live};
+pub(crate) use tending::{Names, live};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};
 

@@ -51,8 +51,9 @@ impl Merged {
     }
 }
 
-/// So many of a thing.
-pub(crate) fn counted(number: usize, what: &str) -> String {
+/// `1 record`, `2 records`.
+#[must_use]
+pub fn counted(number: usize, what: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {what}{plural}")
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::diary::Acted;
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Doubted, Memory, Names};
+use crate::memories::{Doubted, Memory, Names, counted};
 use crate::problem::Problem;
 
 /// None.
@@ -89,19 +89,21 @@ impl Operation for Audit {
     fn text(audited: &Audited) -> Cow<'_, str> {
         let holding = audited.actions.iter().filter(|action| !action.undone);
         format!(
-            "{} records, score {:.3}: {} duplicates, {} contradictions, {} stale, {} without a \
-             vector, {} possible secrets; {} never used; {} pairs to review; {} actions can be \
-             undone",
-            audited.records,
+            "{}, score {:.3}: {}, {}, {} stale, {} without a vector, {}; {} never used; {} to review; \
+             {} can be undone",
+            counted(audited.records, "record"),
             audited.score,
-            audited.duplicates,
-            audited.contradictions.len() + audited.contradictions_more,
+            counted(audited.duplicates, "duplicate"),
+            counted(
+                audited.contradictions.len() + audited.contradictions_more,
+                "contradiction"
+            ),
             audited.stale.len(),
             audited.unembedded,
-            audited.possible_secrets.len(),
+            counted(audited.possible_secrets.len(), "possible secret"),
             audited.never_used,
-            audited.review,
-            holding.count()
+            counted(audited.review, "pair"),
+            counted(holding.count(), "action")
         )
         .into()
     }

@@ -108,12 +108,12 @@ impl Operation for Diary {
         let lines = told.actions.iter().map(|acted| {
             let gone: usize = acted.merged.iter().map(|merge| merge.gone.len()).sum();
             let mut line = format!(
-                "\n{} {}: {gone} merged, {} purged, {} distilled, {} contradictions{}",
+                "\n{} {}: {gone} merged, {} purged, {} distilled, {}{}",
                 acted.at,
                 acted.action,
                 acted.purged.len(),
                 acted.distilled.len(),
-                acted.contradictions.len(),
+                counted(acted.contradictions.len(), "contradiction"),
                 if acted.undone { ", undone" } else { "" }
             );
             if !acted.merged.is_empty() {

@@ -11,7 +11,7 @@ use serde_json::{Map, json};
 
 use super::define_evidence::keep;
 use crate::catalogue::{Operation, Spec};
-use crate::memories::Memory;
+use crate::memories::{Memory, counted};
 use crate::problem::Problem;
 
 /// Which kinds.
@@ -85,7 +85,8 @@ impl Operation for MergeEvidence {
 
     fn text(done: &Merged) -> Cow<'_, str> {
         let Merged { merged, from, into } = done;
-        format!("{merged} records rest on `{into}` now, and `{from}` means that").into()
+        let merged = counted(*merged, "record");
+        format!("{merged} resting on `{into}` now, and `{from}` means that").into()
     }
 }
 

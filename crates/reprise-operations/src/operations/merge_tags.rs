@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::Memory;
+use crate::memories::{Memory, counted};
 use crate::problem::Problem;
 
 /// Which tags.
@@ -59,6 +59,7 @@ impl Operation for MergeTags {
 
     fn text(done: &MergedTags) -> Cow<'_, str> {
         let MergedTags { merged, from, into } = done;
-        format!("{merged} records have `{into}` instead of `{from}` now").into()
+        let merged = counted(*merged, "record");
+        format!("{merged} with `{into}` instead of `{from}` now").into()
     }
 }

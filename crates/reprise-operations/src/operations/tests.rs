@@ -7,8 +7,10 @@ use super::brief::quoted;
 use super::get::{Get, Got};
 use super::learn::{Learn, Learned, Novelty};
 use super::list::{List, Listed};
+use super::merge_tags::{MergeTags, MergedTags};
 use super::related::{Neighbour, Neighbours, Related};
 use super::tags::{TagCount, Tagged, Tags};
+use super::undo::{TakenBack, Undo};
 use crate::catalogue::Operation;
 use crate::memories::{Alike, Known};
 
@@ -133,4 +135,27 @@ fn a_resource_is_json_without_a_bracket() {
         let read: Value = serde_json::from_str(&said).unwrap();
         assert_eq!(read["text"], text);
     }
+}
+
+#[test]
+fn one_record_is_told_as_one() {
+    let tags = MergedTags {
+        merged: 1,
+        from: "kube".to_owned(),
+        into: "k8s".to_owned(),
+    };
+    assert_eq!(
+        MergeTags::text(&tags),
+        "1 record with `k8s` instead of `kube` now"
+    );
+    let undone = TakenBack {
+        restored: vec!["a".to_owned()],
+        contradictions: vec![["a".to_owned(), "b".to_owned()]],
+        withdrawn: Vec::new(),
+    };
+    let said = Undo::text(&undone);
+    assert_eq!(
+        said,
+        "1 record back in answers, 0 records out of them, 1 contradiction ranked as before"
+    );
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, Names, resolve};
+use crate::memories::{Memory, Names, counted, resolve};
 use crate::problem::Problem;
 
 /// What is to be taken back.
@@ -67,11 +67,12 @@ impl Operation for Undo {
     }
 
     fn text(done: &TakenBack) -> Cow<'_, str> {
-        let (again, no_more) = (done.restored.len(), done.withdrawn.len());
+        let [back, gone] =
+            [&done.restored, &done.withdrawn].map(|ids| counted(ids.len(), "record"));
         let pairs = match done.contradictions.len() {
             0 => String::new(),
-            pairs => format!(", {pairs} contradictions are ranked as before"),
+            pairs => format!(", {} ranked as before", counted(pairs, "contradiction")),
         };
-        format!("{again} records answer again, {no_more} no more{pairs}").into()
+        format!("{back} back in answers, {gone} out of them{pairs}").into()
     }
 }

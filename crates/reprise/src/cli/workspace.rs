@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use look::{list, snapshot_line};
+use reprise_operations::counted;
 use reprise_store::Verify;
 use reprise_types::{MemoryRecord, SystemClock, UserId};
 use reprise_workspace::{
@@ -129,9 +130,9 @@ fn carry_out(context: &Context, arguments: &WorkspaceArguments) -> anyhow::Resul
 fn pruned_line(pruned: &Pruned) -> String {
     format!(
         "{}, {}, {} of scratch put away; {} promoted",
-        terminal::count(pruned.snapshots.len(), "snapshot"),
-        terminal::count(pruned.events, "event"),
-        terminal::count(pruned.episodic.len(), "file"),
+        counted(pruned.snapshots.len(), "snapshot"),
+        counted(pruned.events, "event"),
+        counted(pruned.episodic.len(), "file"),
         pruned.promoted
     )
 }
@@ -256,7 +257,7 @@ fn project(context: &Context, workspace: &Workspace, user: &UserId) -> anyhow::R
     list(context, &[projection], |projection| {
         format!(
             "{} written, {} known, {} held back",
-            terminal::count(projection.written, "record"),
+            counted(projection.written, "record"),
             projection.known,
             projection.held_back
         )
@@ -294,10 +295,10 @@ fn recover(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
         writeln!(
             out,
             "{} finished, {} undone, {} swept, {} unlocked",
-            terminal::count(recovered.finished.len(), "transaction"),
+            counted(recovered.finished.len(), "transaction"),
             recovered.undone.len(),
-            terminal::count(recovered.swept, "folder"),
-            terminal::count(recovered.unlocked, "lock"),
+            counted(recovered.swept, "folder"),
+            counted(recovered.unlocked, "lock"),
         )?;
     }
     for path in &recovered.left_alone {

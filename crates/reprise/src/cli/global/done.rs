@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use reprise_operations::counted;
 use reprise_operations::operations::shared::publish;
 
 use crate::cli::Context;
@@ -25,7 +26,7 @@ pub(super) fn print(
         let said = if done.unchanged { ", as it stood" } else { "" };
         writeln!(out, "{id}  version {version}, {bytes} bytes{said}  {title}")?;
         if !done.overlaps.is_empty() {
-            let others = terminal::count(done.overlaps.len(), "published thing");
+            let others = counted(done.overlaps.len(), "published thing");
             writeln!(out, "  it says nearly the same as {others}:")?;
             for near in &done.overlaps {
                 let title = terminal::one_line(&near.title, 60);

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use chrono::{DateTime, Local, Utc};
 use reprise_engine::{excerpt, matches};
-use reprise_operations::{Answer, Hit, LessonCard};
+use reprise_operations::{Answer, Hit, LessonCard, counted};
 use reprise_types::{TaughtBy, Verdict};
 
 use crate::terminal::{self, Page};
@@ -169,7 +169,7 @@ fn facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
     let name = found.external_id.clone();
     facts.push(name.unwrap_or_else(|| found.id.to_string()));
     if let Some(quality) = TaughtBy::mean_quality(&found.why.taught_by) {
-        let runs = terminal::count(found.why.taught_by.len(), "run");
+        let runs = counted(found.why.taught_by.len(), "run");
         facts.push(format!("quality {quality:.2} in {runs}"));
     }
     facts

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use anyhow::Context as _;
+use reprise_operations::counted;
 use reprise_workspace::{
     AuditLine, AuditQuery, FileChange, Review, SnapshotManifest, Status, Workspace, WorkspaceEvent,
 };
@@ -230,7 +231,7 @@ pub(super) fn snapshot_line(manifest: &SnapshotManifest) -> String {
         manifest.ts.format("%Y-%m-%d %H:%M"),
         manifest.commit,
         manifest.branch,
-        terminal::count(manifest.files.len(), "file"),
+        counted(manifest.files.len(), "file"),
         manifest
             .point
             .as_ref()
