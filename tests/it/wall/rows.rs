@@ -24,7 +24,7 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("delete", Nothing),
     ("episode", Memory),
     ("episodes", Memory),
-    ("forget", Nothing),
+    ("forget", Memory),
     ("get", Memory),
     ("growth", Nothing),
     ("history", Memory),

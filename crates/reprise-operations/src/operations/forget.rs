@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use reprise_engine::{Engine, EngineError, ForgetSelector};
+use reprise_engine::{Engine, EngineError, ForgetSelector, Snapshot};
 use reprise_types::{Calendar, ExternalId, RecordId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,9 @@ use tracing::Instrument;
 use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Memory, Names, counted, span};
 use crate::problem::Problem;
+
+/// Records of a dry run that are shown with their texts.
+const SHOWN_MAX: usize = 100;
 
 /// What is to be forgotten: exactly one of the six.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -77,11 +80,14 @@ impl Arguments {
 }
 
 /// What was forgotten.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Forgotten {
+    /// It was only asked: nothing was forgotten.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
     /// With what was put behind them and distilled from them; may be nothing.
     pub forgotten: Vec<RecordId>,
-    /// How the text of each begins, where nothing was forgotten yet.
+    /// How the texts of the first hundred begin, where nothing was forgotten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,
 }
@@ -112,13 +118,20 @@ impl Operation for Forget {
         if arguments.dry_run {
             let preview = move |engine: &mut Engine| {
                 let mut would = selectors.iter().map(|one| engine.would_forget(one));
-                let forgotten = would.find(|would| !would.is_empty()).unwrap_or_default();
-                let snapshot = engine.snapshot();
-                let names = Names(&snapshot);
-                let texts = forgotten.iter().map(|id| names.beginning(*id)).collect();
-                Forgotten { forgotten, texts }
+                would.find(|would| !would.is_empty()).unwrap_or_default()
             };
-            return memory.with_engine(preview).await;
+            let forgotten = memory.with_engine(preview).await?;
+            // Texts are read beside the writer.
+            let first: Vec<RecordId> = forgotten.iter().copied().take(SHOWN_MAX).collect();
+            let shown = move |memory: &Snapshot| {
+                let names = Names(memory);
+                first.into_iter().map(|id| names.beginning(id)).collect()
+            };
+            return Ok(Forgotten {
+                dry_run: true,
+                forgotten,
+                texts: memory.read(shown).await?,
+            });
         }
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
         let forget = move |engine: &mut Engine| {
@@ -134,9 +147,13 @@ impl Operation for Forget {
     }
 
     fn text(done: &Forgotten) -> Cow<'_, str> {
-        [&counted(done.forgotten.len(), "record"), " forgotten"]
-            .concat()
-            .into()
+        let count = counted(done.forgotten.len(), "record");
+        let done = if done.dry_run {
+            "would be forgotten"
+        } else {
+            "forgotten"
+        };
+        format!("{count} {done}").into()
     }
 }
 
@@ -152,6 +169,6 @@ pub(super) async fn forgotten(
     }
     Ok(Forgotten {
         forgotten,
-        texts: Vec::new(),
+        ..Forgotten::default()
     })
 }

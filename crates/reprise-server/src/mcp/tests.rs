@@ -567,3 +567,32 @@ async fn a_server_of_one_project_keeps_to_it() {
     drop((own, all));
     running.end().await;
 }
+
+#[tokio::test]
+async fn a_dry_run_of_forgetting_does_not_say_that_it_is_done() {
+    let running = run().await;
+    let session = session(&running, Profile::Full).await;
+    for number in 0..103 {
+        let text = format!("The heron number {number} nests by the weir");
+        let lesson = json!({"title": text, "text": text, "tags": ["birds"]});
+        call(&session, "learn", lesson).await.unwrap();
+    }
+    let asked = json!({"tag": "birds", "dry_run": true});
+    let (said, would) = both(&session, "forget", asked).await;
+    assert_eq!(said, "103 records would be forgotten");
+    assert_eq!(would["dry_run"], json!(true));
+    let count = |of: &str| would[of].as_array().map(Vec::len);
+    assert_eq!((count("forgotten"), count("texts")), (Some(103), Some(100)));
+    let listed = call(&session, "list", json!({"tag": "birds"}))
+        .await
+        .unwrap();
+    assert_eq!(listed["considered"], 103, "nothing is gone");
+    let (said, gone) = both(&session, "forget", json!({"tag": "birds"})).await;
+    assert_eq!(said, "103 records forgotten");
+    assert_eq!(
+        (&gone["dry_run"], &gone["texts"]),
+        (&Value::Null, &Value::Null)
+    );
+    drop(session);
+    running.end().await;
+}

@@ -81,17 +81,20 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
     let body = body(arguments, &session)?;
     let would = session.call::<Forget>(body);
     session.close();
-    let forget::Forgotten { forgotten, texts } = would?;
+    let would = would?;
     let mut out = anstream::stdout().lock();
     if context.json {
-        let row = json!({ "dry_run": true, "forgotten": forgotten, "texts": texts });
-        writeln!(out, "{row}")?;
-    } else {
-        let count = terminal::count(forgotten.len(), "record");
-        writeln!(out, "{count} would be forgotten")?;
-        for (id, text) in forgotten.iter().zip(texts) {
-            writeln!(out, "{id}  {}", terminal::one_line(&text, 70))?;
-        }
+        serde_json::to_writer(&mut out, &would)?;
+        writeln!(out)?;
+        return Ok(Exit::Success);
+    }
+    writeln!(out, "{}", Forget::text(&would))?;
+    for (id, text) in would.forgotten.iter().zip(&would.texts) {
+        writeln!(out, "{id}  {}", terminal::one_line(text, 70))?;
+    }
+    let more = would.forgotten.len() - would.texts.len();
+    if more > 0 {
+        writeln!(out, "and {more} more")?;
     }
     Ok(Exit::Success)
 }
