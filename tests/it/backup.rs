@@ -159,7 +159,7 @@ fn an_export_comes_back_from_json_and_from_yaml() {
     let without = run(&home, &["export", "--user", "ada"]);
     assert_eq!(without.stdout.lines().count(), 2);
     assert!(
-        without.stderr.contains("1 records tagged `sensitive`"),
+        without.stderr.contains("1 record tagged `sensitive`"),
         "{}",
         without.stderr
     );

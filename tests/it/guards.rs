@@ -202,6 +202,22 @@ fn a_file_of_somebody_elses_is_not_written_over() {
         assert_ne!(fs::read(&thesis).expect("there"), b"years of work");
         fs::write(&thesis, "years of work").expect("written");
     }
+    // A place is not a file: what somebody put there since is somebody's.
+    let late = fresh("late/lines.jsonl");
+    let export = ["export", "--out", &late];
+    assert_ne!(run(&home, &export).code, Some(0), "there is no folder");
+    fs::create_dir(home.folder().join("late")).expect("a folder");
+    for (command, own) in [
+        (&export[..], &late),
+        (&["export", "--out", &lines], &lines),
+        (&["backup", "--user", "default", &copy], &copy),
+    ] {
+        fs::write(own, "years of work").expect("written");
+        refused(&home, command, "--force");
+        assert_eq!(fs::read_to_string(own).expect("there"), "years of work");
+        fs::remove_file(own).expect("removed");
+        done(&home, command);
+    }
     refused(&home, &["backup", &copy, "--user", "eve"], "--force");
     refused(
         &home,
@@ -247,6 +263,33 @@ fn an_answer_says_what_is_left() {
     assert!(!done(&home, &["review"]).contains("PR 260"));
     let told = done(&home, &["diary"]);
     assert!(told.starts_with("0 actions"), "{told}");
+}
+
+#[test]
+fn one_of_a_thing_is_told_as_one() {
+    let home = Home::new();
+    let mut lines = doubtful()[2..].to_vec();
+    lines.push(
+        json!({ "external_id": "s", "text": "the door opens by 4711", "tags": ["sensitive"] }),
+    );
+    keep(&home, &lines);
+    let mut said = vec![run(&home, &["export"]).stderr];
+    said.push(done(&home, &["consolidate"]));
+    said.push(done(&home, &["diary"]));
+    let rows = done(&home, &["--json", "diary"]);
+    let rows: Value = serde_json::from_str(&rows).expect("JSON");
+    let action = rows["actions"][0]["action"].as_str().expect("an action");
+    said.push(done(&home, &["undo", action]));
+    for said in said {
+        let odd = |line: &&str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let ones = words.windows(2).filter(|pair| pair[0] == "1");
+            ones.into_iter()
+                .any(|pair| pair[1].trim_end_matches([',', ';']).ends_with('s'))
+        };
+        let odd: Vec<&str> = said.lines().filter(odd).collect();
+        assert!(odd.is_empty(), "{odd:?}");
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn salvage(context: &Context, user: &UserId, beside: &Path, to: &Path) -> anyhow
     log.salvage_to(beside)?;
     let bytes = fs_err::metadata(beside)?.len();
     let records = proven(beside)?;
-    copies::note(context, user, to, Form::Backup);
+    copies::note_file(context, user, to, Form::Backup, beside);
     fs_err::rename(beside, to)?;
     sync_folder(to)?;
     Ok(Proven { records, bytes })
@@ -117,8 +117,7 @@ fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
 fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
     let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
     let beside = with_ending(to, UNPROVEN);
-    // Before it has its name: the next backup to this place knows it then, come what may.
-    let named = || copies::note(context, user, to, Form::Backup);
+    let named = || copies::note_file(context, user, to, Form::Backup, &beside);
     let copied = copy(&engine, &beside, to, named);
     if copied.is_err() && beside.exists() {
         fs_err::remove_file(&beside)?;

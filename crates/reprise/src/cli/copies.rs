@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
@@ -24,6 +25,28 @@ pub(super) struct Made {
     pub(super) file: PathBuf,
     #[serde(default, skip_serializing_if = "Form::is_backup")]
     pub(super) form: Form,
+    /// As it was when it was written, where only that is written over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stamp: Option<Stamp>,
+}
+
+/// By what a file is known as the one that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Stamp {
+    bytes: u64,
+    /// Seconds and nanoseconds since 1970.
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    /// `None` of what is no file.
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs_err::symlink_metadata(path).ok()?;
+        found.is_file().then(|| Self {
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+        })
+    }
 }
 
 /// What stands in it.
@@ -49,12 +72,32 @@ impl Form {
     }
 }
 
+/// Where the list stands.
+pub(super) fn list(context: &Context) -> PathBuf {
+    context.places.data.join(LIST)
+}
+
 /// Notes where something of a user's memory is written to.
 pub(super) fn note(context: &Context, user: &UserId, to: &Path, form: Form) {
-    let list = context.places.data.join(LIST);
+    note_stamped(context, user, to, form, None);
+}
+
+/// The same of a file that stands `beside` its place and is about to be put there: the next one may
+/// take its place then, come what may.
+pub(super) fn note_file(context: &Context, user: &UserId, to: &Path, form: Form, beside: &Path) {
+    note_stamped(context, user, to, form, Stamp::of(beside));
+}
+
+fn note_stamped(context: &Context, user: &UserId, to: &Path, form: Form, stamp: Option<Stamp>) {
+    let list = list(context);
     let noted = std::path::absolute(to).and_then(|file| {
         let user = user.clone();
-        let made = Made { user, file, form };
+        let made = Made {
+            user,
+            file,
+            form,
+            stamp,
+        };
         if all(context).any(|known| known == made) {
             return Ok(());
         }
@@ -86,8 +129,9 @@ pub(super) fn may_write(
         user: user.clone(),
         file: std::path::absolute(to)?,
         form: form.clone(),
+        stamp: Stamp::of(to),
     };
-    let is_own = || all(context).any(|known| known == made);
+    let is_own = || made.stamp.is_some() && all(context).any(|known| known == made);
     if !to.is_dir() && (is_forced || is_own()) {
         return Ok(());
     }
@@ -109,11 +153,15 @@ pub(super) fn note_projections(context: &Context, projections: &[Projection]) {
 pub(super) fn of(context: &Context, user: &UserId) -> BTreeSet<Made> {
     let branch = format!("{user}+");
     let is_own = |made: &Made| made.user == *user || made.user.as_str().starts_with(&branch);
-    all(context).filter(is_own).collect()
+    let unstamped = |made| Made {
+        stamp: None,
+        ..made
+    };
+    all(context).filter(is_own).map(unstamped).collect()
 }
 
 fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
-    let list = fs_err::read_to_string(context.places.data.join(LIST)).unwrap_or_default();
+    let list = fs_err::read_to_string(list(context)).unwrap_or_default();
     let lines: Vec<Made> = list
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())

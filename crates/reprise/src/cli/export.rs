@@ -2,11 +2,12 @@
 //! form. What is tagged `sensitive` stays here unless it is asked for.
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use anyhow::bail;
 use reprise_engine::Engine;
 use reprise_knowledge::{Beside, ExportKind, Outgoing, Telling, tell, write_out};
-use reprise_operations::{ExportLine, is_sensitive};
+use reprise_operations::{ExportLine, counted, is_sensitive};
 use reprise_store::Verify;
 use reprise_types::MemoryRecord;
 use serde::Serialize;
@@ -23,8 +24,12 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
     if let Some(path) = &arguments.out {
         let user = &arguments.user;
         copies::may_write(context, user, path, &Form::Export, arguments.force)?;
+        // Also of what is stopped something may be left.
         copies::note(context, user, path, Form::Export);
     }
+    let is_whole = |path: &Path, beside: &Path| {
+        copies::note_file(context, &arguments.user, path, Form::Export, beside);
+    };
     let stayed = match (&arguments.out, form_of(arguments.format)) {
         (None, Ok(form)) => lines(&engine, arguments, form, std::io::stdout().lock())?,
         (None, Err(_)) => bail!("this form is no text for a terminal; name a place by --out PATH"),
@@ -32,6 +37,7 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
             let file = whole::private(beside)?;
             let stayed = lines(&engine, arguments, form, &file)?;
             file.sync_all()?;
+            is_whole(path, beside);
             Ok(stayed)
         })?,
         (Some(path), Err(kind)) => whole::place(path, |beside| {
@@ -48,12 +54,14 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
                      --format jsonl takes them along",
                 );
             }
+            is_whole(path, beside);
             Ok(stayed)
         })?,
     };
     if stayed > 0 {
         super::note(&format!(
-            "{stayed} records tagged `sensitive` were left out; --sensitive takes them along"
+            "without {} tagged `sensitive`; --sensitive takes such along",
+            counted(stayed as usize, "record")
         ));
     }
     Ok(Exit::Success)
