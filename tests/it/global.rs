@@ -327,8 +327,22 @@ fn a_merge_whose_answer_was_lost_leaves_its_receipt_the_next_time() {
     let other = [&publish[..], &["--branch", "next", "--title", "Other"]];
     done(&data, &other.concat());
     done(&data, &branch("drop"));
-    let said = refused(&data, &branch("merge"));
-    assert!(said.contains("you have no branch"), "{said}");
+    let is_over = || {
+        let said = refused(&data, &branch("merge"));
+        assert!(said.contains("you have no branch"), "{said}");
+    };
+    is_over();
+    // Nor is it where the same was published by itself.
+    done(&data, &[&publish[..], &["--title", "Other"]].concat());
+    is_over();
+    // What a merge published and its author took back since is published no more.
+    done(&data, &branch("add"));
+    let third = [&publish[..], &["--branch", "next", "--title", "Third"]];
+    done(&data, &third.concat());
+    let merged = done(&data, &branch("merge"));
+    let id = merged["published"][0]["id"].as_str().expect("an id");
+    done(&data, &["unpublish", id, "--user", "ann"]);
+    is_over();
 }
 
 fn call(data: &Path, user: &str, operation: &str, arguments: &Value) -> Value {

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use reprise_engine::Snapshot;
 use reprise_global::{
-    Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TextVectors, Unpublished,
-    WallError, leave, sha256_hex,
+    AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TextVectors,
+    Unpublished, WallError, leave, sha256_hex,
 };
 use reprise_types::{MemoryRecord, RecallScope, RecordId, UserId};
 
@@ -145,10 +145,7 @@ impl Memory {
             .iter()
             .map(|(one, published)| Act::published(one, published, branch))
             .collect();
-        let receipt = match acts.as_slice() {
-            [] => None,
-            acts => Some(self.keep_receipt(acts).await?),
-        };
+        let receipt = self.receipt_of(&acts).await;
         match failed {
             None => Ok((done.into_iter().map(|(_, done)| done).collect(), receipt)),
             Some(error) if done.is_empty() => Err(error.into()),
@@ -175,10 +172,10 @@ impl Memory {
         }
         let merged = match (tier.store().merge(tier.caller(), branch).await, &receipts) {
             (Err(GlobalError::NoBranch { name }), Some(receipts)) => {
-                if let Some((receipt, published)) = receipts.merge_of(branch) {
+                let standing = standing_of_merge(&tier, branch).await?;
+                if let Some((receipt, published)) = receipts.merge_of(branch, &standing) {
                     return Ok((published, Some(receipt)));
                 }
-                let standing = tier.store().published(tier.caller()).await?;
                 let merged = receipts.merged_unheard(branch, &standing);
                 if merged.is_empty() {
                     return Err(GlobalError::NoBranch { name }.into());
@@ -190,23 +187,31 @@ impl Memory {
         let mut receipt = None;
         if let Some(receipts) = receipts.filter(|_| !merged.is_empty()) {
             let acts = merged.iter().map(|one| receipts.merged(one, branch));
-            let acts: Vec<Act> = acts.collect();
-            // It is published by now: an error would say that it is not.
-            match self.keep_receipt(&acts).await {
-                Ok(id) => receipt = Some(id),
-                Err(error) => tracing::warn!(%error, branch, "a merge left no receipt"),
-            }
+            receipt = self.receipt_of(&acts.collect::<Vec<Act>>()).await;
         }
         let published = merged.into_iter().map(|one| one.published);
         Ok((published.collect(), receipt))
     }
 
     /// Takes a thing back, and leaves a receipt of it.
-    pub(crate) async fn unpublish(&self, id: RecordId) -> Result<(Unpublished, RecordId), Problem> {
+    pub(crate) async fn unpublish(
+        &self,
+        id: RecordId,
+    ) -> Result<(Unpublished, Option<RecordId>), Problem> {
         let tier = self.tier().await?;
         let done = tier.store().unpublish(tier.caller(), id).await?;
-        let receipt = self.keep_receipt(&[Act::unpublished(done.id)]).await?;
+        let receipt = self.receipt_of(&[Act::unpublished(done.id)]).await;
         Ok((done, receipt))
+    }
+
+    /// The receipt of what is done by now: an error would say that it is not.
+    async fn receipt_of(&self, acts: &[Act]) -> Option<RecordId> {
+        if acts.is_empty() {
+            return None;
+        }
+        let kept = self.keep_receipt(acts).await;
+        kept.inspect_err(|error| tracing::warn!(%error, "what was done left no receipt"))
+            .ok()
     }
 
     /// What this user has published, newest first.
@@ -320,6 +325,23 @@ impl Memory {
             None => Ok(()),
         }
     }
+}
+
+/// What the caller has published, where the last that happened to a branch is that it was merged.
+async fn standing_of_merge(
+    tier: &GlobalTier,
+    branch: &str,
+) -> Result<Vec<GlobalRecord>, GlobalError> {
+    let (store, caller) = (tier.store(), tier.caller());
+    let told = store.audit(caller, AUDIT_MAX).await?;
+    let last = told.iter().find(|line| {
+        let is_of_it = line.who == caller.user.as_str() && line.name.as_deref() == Some(branch);
+        is_of_it && matches!(line.what.as_str(), "branch" | "merge" | "drop")
+    });
+    if last.is_none_or(|line| line.what != "merge") {
+        return Ok(Vec::new());
+    }
+    store.published(caller).await
 }
 
 fn wanted(

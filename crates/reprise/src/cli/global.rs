@@ -161,7 +161,9 @@ pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> an
                 "asked for it again, by its id and its words: nothing is left"
             )?;
         }
-        writeln!(out, "receipt {}", done.receipt)?;
+        if let Some(receipt) = done.receipt {
+            writeln!(out, "receipt {receipt}")?;
+        }
     }
     Ok(if done.verified {
         Exit::Success

@@ -216,9 +216,13 @@ impl Receipts {
         Act(line, sentence)
     }
 
-    /// The receipt of the merge of a branch, with what it published, where that was the last that
-    /// happened on a branch of this name.
-    pub(super) fn merge_of(&self, branch: &str) -> Option<(RecordId, Vec<Published>)> {
+    /// The receipt of the merge of a branch, with what of it is `standing` still, where that was
+    /// the last that happened on a branch of this name.
+    pub(super) fn merge_of(
+        &self,
+        branch: &str,
+        standing: &[GlobalRecord],
+    ) -> Option<(RecordId, Vec<Published>)> {
         let (receipt, _) = self.of_branch(branch).next()?;
         let of_it = self.of_branch(branch).filter(|(of, _)| of == receipt);
         let published = of_it.map(|(_, line)| {
@@ -231,7 +235,9 @@ impl Receipts {
                 overlaps: Vec::new(),
             })
         });
-        Some((*receipt, published.collect::<Option<_>>()?))
+        let mut published: Vec<Published> = published.collect::<Option<_>>()?;
+        published.retain(|one| standing.iter().any(|thing| thing.id == one.id));
+        (!published.is_empty()).then_some((*receipt, published))
     }
 
     /// What was published on a branch since its last merge and is now among the author's published

@@ -25,7 +25,7 @@ pub struct TakenBack {
     /// The store was asked for it afterwards, by id and by its own words, and had nothing.
     pub verified: bool,
     /// The record of the user's own log that says so.
-    pub receipt: RecordId,
+    pub receipt: Option<RecordId>,
 }
 
 #[derive(Debug)]
