@@ -205,6 +205,85 @@ fn a_proof_names_what_was_published_and_who_says_it_too() {
 }
 
 #[test]
+fn a_proof_names_what_stands_on_a_branch() {
+    let home = Home::new();
+    keep(
+        &home,
+        &[
+            json!({ "external_id": "a", "text": "the heron nests by the weir", "tags": ["birds"] }),
+            json!({ "external_id": "b", "text": "the ibis nests by the mill", "tags": ["ibis"] }),
+        ],
+    );
+    for branch in ["next", "later"] {
+        run(&home, &["global", "branch", "add", branch]);
+    }
+    let draft = |name: &str, branch: &str| {
+        let drafted = asked(&home, &["publish", name, "--yes", "--branch", branch]);
+        drafted["published"][0]["id"].clone()
+    };
+    let id = draft("a", "next");
+    let said = run(&home, &["forget", "--tag", "birds", "--verify"]);
+    let id = id.as_str().expect("an id");
+    let line = said.lines().find(|line| line.contains(id));
+    let line = line.expect("it is named");
+    assert!(line.contains("branch `next`"), "{line}");
+    assert!(line.contains("reprise global branch drop next"), "{line}");
+    // What was dropped or merged stands on it no more.
+    draft("b", "next");
+    run(&home, &["global", "branch", "drop", "next"]);
+    draft("b", "later");
+    let merged = asked(&home, &["global", "branch", "merge", "later"]);
+    let proof = asked(&home, &["forget", "--tag", "ibis", "--verify"]);
+    assert_eq!(
+        proof["published"],
+        json!([merged["published"][0]["id"]]),
+        "{proof}"
+    );
+    assert_eq!(proof["drafts"], json!([]), "{proof}");
+}
+
+#[test]
+fn a_copy_whose_folder_is_gone_can_be_struck_from_the_list() {
+    let home = Home::new();
+    keep(
+        &home,
+        &[
+            json!({ "external_id": "a", "text": "the heron nests by the weir" }),
+            json!({ "external_id": "b", "text": "the ibis nests by the mill" }),
+        ],
+    );
+    let away = home.folder().join("away");
+    fs::create_dir(&away).expect("a folder");
+    let out = away.join("out.jsonl").to_string_lossy().into_owned();
+    run(&home, &["export", "--out", &out]);
+    fs::remove_dir_all(&away).expect("removed");
+    for forget in [
+        &["forget", "--external-id", "a"][..],
+        &["forget", "--external-id", "b", "--verify"],
+    ] {
+        let said = run(&home, forget);
+        let line = said.lines().find(|line| line.contains(&out));
+        let line = line.unwrap_or_else(|| panic!("it is named: {said}"));
+        assert!(line.contains(".reprise/backups.jsonl"), "{line}");
+    }
+}
+
+#[test]
+fn two_projections_of_one_place_are_both_looked_into() {
+    let home = Home::new();
+    let fact = "the heron nests by the weir";
+    let learning = json!({ "fact": fact, "category": "pattern", "tags": ["birds"] });
+    run(&home, &["call", "add_learning", &learning.to_string()]);
+    let place = home.folder().join("place");
+    let to = place.to_string_lossy().into_owned();
+    for kind in ["sunwell", "markdown"] {
+        run(&home, &["rebuild", kind, "--to", &to, "--adopt"]);
+    }
+    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    assert_eq!(copies(&proof), BTreeMap::new(), "{proof}");
+}
+
+#[test]
 fn forgetting_one_observation_forgets_the_summary_that_tells_of_it() {
     let home = Home::new();
     for number in 0..60 {

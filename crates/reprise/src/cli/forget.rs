@@ -5,18 +5,19 @@ mod erasure;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 
 use reprise_operations::operations::compact::{self, Compact};
 use reprise_operations::operations::forget::{self, Forget};
 use reprise_operations::operations::rebuild::{self as projected, Rebuild};
 use reprise_operations::operations::shared::receipts::{ReceiptsOf, Row};
 use reprise_operations::operations::stats;
-use reprise_operations::{Effect, Operation};
-use reprise_types::RecordId;
-use serde_json::json;
+use reprise_operations::{Effect, Operation, counted};
+use reprise_types::{RecordId, UserId};
+use serde_json::{Value, json};
 
 use super::session::Session;
-use super::{Context, project, rebuild, store};
+use super::{Context, copies, global, project, rebuild, store};
 use crate::args::ForgetArguments;
 use crate::exit::Exit;
 use crate::terminal;
@@ -26,8 +27,16 @@ struct Proof {
     traces: Traces,
     /// Other files that hold forgotten records.
     copies: Vec<KnownCopy>,
-    /// What was made of forgotten records and still stands in the global store.
-    published: BTreeSet<RecordId>,
+    /// `None` where the receipts could not be read.
+    published: Option<Published>,
+}
+
+/// What was made of forgotten records and still stands in the global store.
+struct Published {
+    /// For its readers.
+    things: BTreeSet<RecordId>,
+    /// On a branch, by its name.
+    drafts: BTreeSet<(String, RecordId)>,
 }
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
@@ -37,12 +46,14 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     let file = context.places.file_of(&arguments.user);
     let session = Session::open(context, &arguments.user, Forget::SPEC.effect)?;
     // Others may write, and compact, between any two of these steps.
-    let (mut pinned, mut receipts) = (Vec::new(), Vec::new());
+    let (mut pinned, mut receipts) = (Vec::new(), None);
     if arguments.verify {
         pinned.extend(store::open_log(&file));
         // They may be among what is forgotten.
-        let kept = session.call::<ReceiptsOf>(stats::Arguments {});
-        receipts = kept.map(|kept| kept.receipts).unwrap_or_default();
+        match session.call::<ReceiptsOf>(stats::Arguments {}) {
+            Ok(kept) => receipts = Some(kept.receipts),
+            Err(error) => super::note(&format!("warning: {error}")),
+        }
     }
     let body = body(arguments, &session)?;
     let forgotten = session.call::<Forget>(body)?.forgotten;
@@ -65,7 +76,11 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
         proof = Some(Proof {
             traces: gone.traces(&file)?,
             copies: gone.copies(context, &arguments.user),
-            published: published(&receipts, &forgotten),
+            published: receipts.map(|receipts| {
+                let mut standing = Published::of(&receipts, &forgotten);
+                standing.leave_out_dropped(context, &arguments.user);
+                standing
+            }),
         });
     } else {
         session.close();
@@ -107,20 +122,10 @@ fn say(
 ) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     if context.json {
-        let mut row = json!({ "forgotten": forgotten });
-        if let Some(proof) = proof {
-            let copies = proof.copies.iter().map(|copy| {
-                json!({ "file": copy.file, "kind": copy.kind.name(), "records": copy.records })
-            });
-            row["traces_in_file"] = json!(proof.traces.found);
-            row["said_by"] = json!(proof.traces.said_by);
-            row["copies"] = copies.collect();
-            row["published"] = json!(proof.published);
-        }
-        writeln!(out, "{row}")?;
+        writeln!(out, "{}", row(forgotten, proof))?;
         return Ok(());
     }
-    let count = terminal::count(forgotten.len(), "record");
+    let count = counted(forgotten.len(), "record");
     writeln!(out, "{count} forgotten")?;
     if forgotten.is_empty() {
         return Ok(());
@@ -128,6 +133,10 @@ fn say(
     let Some(proof) = proof else {
         writeln!(out, "their bytes stay on the disk until `reprise compact`")?;
         for (copy, _) in erasure::known_copies(context, &arguments.user) {
+            if erasure::is_away(&copy) {
+                say_away(context, &copy, &mut out)?;
+                continue;
+            }
             let copy = copy.display();
             writeln!(out, "{copy} may hold them too: `--verify` looks into it")?;
         }
@@ -138,16 +147,17 @@ fn say(
             out,
             "compacted: no trace of their texts is left in the file"
         )?,
-        count => writeln!(out, "{count} texts can still be found in the file")?,
+        found => {
+            let texts = counted(found, "text");
+            writeln!(out, "{texts} can still be found in the file")?;
+        }
     }
     for id in &proof.traces.said_by {
         writeln!(out, "{id} says one of them too: forget it by its id")?;
     }
-    for id in &proof.published {
-        writeln!(
-            out,
-            "{id} was published of them: `reprise unpublish {id}` takes it back"
-        )?;
+    match &proof.published {
+        Some(published) => published.say(&mut out)?,
+        None => writeln!(out, "what was published of them could not be looked up")?,
     }
     for KnownCopy {
         file,
@@ -155,10 +165,14 @@ fn say(
         records,
     } in &proof.copies
     {
+        if erasure::is_away(file) {
+            say_away(context, file, &mut out)?;
+            continue;
+        }
         let (file, remedy) = (file.display(), kind.remedy());
         match records {
             Some(records) => {
-                let held = terminal::count(*records, "forgotten record");
+                let held = counted(*records, "forgotten record");
                 writeln!(out, "{file} still holds {held}: {remedy}")?;
             }
             None => writeln!(out, "{file} cannot be read, and may hold them: {remedy}")?,
@@ -167,21 +181,94 @@ fn say(
     Ok(())
 }
 
-/// What the receipts say was published of these records and was not taken back.
-fn published(receipts: &[Row], forgotten: &[RecordId]) -> BTreeSet<RecordId> {
-    let mut standing = BTreeSet::new();
-    for Row { line, .. } in receipts.iter().rev() {
-        match line.act.as_str() {
-            "published" if line.record.is_some_and(|id| forgotten.contains(&id)) => {
-                standing.insert(line.global_id);
+fn row(forgotten: &[RecordId], proof: Option<&Proof>) -> Value {
+    let mut row = json!({ "forgotten": forgotten });
+    if let Some(proof) = proof {
+        let copies = proof.copies.iter().map(
+            |copy| json!({ "file": copy.file, "kind": copy.kind.name(), "records": copy.records }),
+        );
+        row["traces_in_file"] = json!(proof.traces.found);
+        row["said_by"] = json!(proof.traces.said_by);
+        row["copies"] = copies.collect();
+        let published = proof.published.as_ref();
+        row["published"] = json!(published.map(|published| &published.things));
+        row["drafts"] = json!(published.map(|published| {
+            let drafts = published.drafts.iter();
+            let rows = drafts.map(|(branch, id)| json!({ "branch": branch, "id": id }));
+            rows.collect::<Vec<_>>()
+        }));
+    }
+    row
+}
+
+/// A copy of which nobody can say whether it is on another disk or gone.
+fn say_away(context: &Context, copy: &Path, out: &mut impl Write) -> std::io::Result<()> {
+    let (copy, list) = (copy.display(), copies::list(context));
+    writeln!(
+        out,
+        "{copy} is on no disk that is here, and may hold them; if it is gone for good, take its \
+         line out of {}",
+        list.display()
+    )
+}
+
+impl Published {
+    /// What the receipts, newest first, say was published of these records and was not taken back.
+    fn of(receipts: &[Row], forgotten: &[RecordId]) -> Self {
+        let (mut things, mut drafts) = (BTreeSet::new(), BTreeSet::new());
+        for Row { line, .. } in receipts.iter().rev() {
+            let is_of_them = line.record.is_some_and(|id| forgotten.contains(&id));
+            match (line.act.as_str(), &line.branch) {
+                ("drafted", Some(branch)) if is_of_them => {
+                    drafts.insert((branch.clone(), line.global_id));
+                }
+                ("published", branch) => {
+                    // A branch is merged whole.
+                    drafts.retain(|(own, _)| Some(own) != branch.as_ref());
+                    if is_of_them {
+                        things.insert(line.global_id);
+                    }
+                }
+                ("unpublished", _) => {
+                    things.remove(&line.global_id);
+                    drafts.retain(|(_, id)| *id != line.global_id);
+                }
+                _ => {}
             }
-            "unpublished" => {
-                standing.remove(&line.global_id);
-            }
-            _ => {}
+        }
+        Self { things, drafts }
+    }
+
+    /// No receipt tells of a branch that was dropped: the store is asked which there are. Where it
+    /// does not answer they may all be there.
+    fn leave_out_dropped(&mut self, context: &Context, user: &UserId) {
+        if self.drafts.is_empty() {
+            return;
+        }
+        match global::branches(context, user) {
+            Ok(open) => self
+                .drafts
+                .retain(|(branch, _)| open.iter().any(|open| open.name == *branch)),
+            Err(error) => super::note(&format!("warning: {error:#}")),
         }
     }
-    standing
+
+    fn say(&self, out: &mut impl Write) -> std::io::Result<()> {
+        for id in &self.things {
+            writeln!(
+                out,
+                "{id} was published of them: `reprise unpublish {id}` takes it back"
+            )?;
+        }
+        for (branch, id) in &self.drafts {
+            writeln!(
+                out,
+                "{id} stands on branch `{branch}` of the global store: \
+                 `reprise global branch drop {branch}` takes it back"
+            )?;
+        }
+        Ok(())
+    }
 }
 
 fn body(arguments: &ForgetArguments, session: &Session) -> anyhow::Result<forget::Arguments> {

@@ -11,12 +11,12 @@ mod token;
 
 use std::io::Write;
 
-use reprise_operations::Effect;
 use reprise_operations::operations::shared::preview::{self, Leaving, PublishPreview};
 use reprise_operations::operations::shared::publish::{self, Publish};
 use reprise_operations::operations::shared::published::PublishedList;
 use reprise_operations::operations::shared::unpublish::{self, Unpublish};
 use reprise_operations::operations::stats;
+use reprise_operations::{Effect, counted};
 use serde_json::{Value, json};
 
 use super::Context;
@@ -25,6 +25,7 @@ use crate::args::{GlobalCommand, PublishArguments, PublishedArguments, Unpublish
 use crate::exit::Exit;
 use crate::terminal;
 
+pub(super) use branch::open as branches;
 use done::print;
 pub(super) use store::{before, embedded, folder, remote_at, sharing};
 
@@ -136,7 +137,7 @@ fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
         writeln!(err, "{}", terminal::title(title))?;
         writeln!(err, "{}", one.exact)?;
         if one.redacted > 0 {
-            let found = terminal::count(one.redacted as usize, "secret");
+            let found = counted(one.redacted as usize, "secret");
             writeln!(err, "{found} taken out")?;
         }
     }
@@ -152,7 +153,7 @@ pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> an
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&done)?)?;
     } else {
-        let versions = terminal::count(done.versions as usize, "version");
+        let versions = counted(done.versions as usize, "version");
         let id = done.unpublished;
         writeln!(out, "{id} is in no answer any more: {versions} taken back")?;
         if done.verified {

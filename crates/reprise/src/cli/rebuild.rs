@@ -106,7 +106,8 @@ pub(super) fn written(context: &Context, user: &UserId) -> Vec<Projection> {
             continue;
         };
         let Ok(kind) = kind.parse() else { continue };
-        let is_new = all.iter().all(|own| own.path != made.file);
+        let is_it = |own: &Projection| own.kind == kind && own.path == made.file;
+        let is_new = !all.iter().any(is_it);
         if made.user == *user && is_new && made.file.exists() {
             all.push(Projection {
                 user: made.user,

@@ -132,17 +132,18 @@ impl Gone {
 
     /// The copies of a memory that still hold forgotten records.
     pub(super) fn copies(&self, context: &Context, user: &UserId) -> Vec<KnownCopy> {
-        let sought = self.sought(&context.places.file_of(user));
+        let sought = self.sought(&context.places.file_of(user)).ok();
+        let needles = sought.as_ref().map(Sought::needles);
         let known = known_copies(context, user).into_iter();
         let looked_into = known.map(|(file, kind)| {
             let records = match kind {
                 CopyKind::Memory | CopyKind::Published => self.held_by(&file).ok(),
                 CopyKind::Export | CopyKind::Projection => {
-                    let bytes = File::open(&file).ok();
-                    let sought = sought.as_ref().ok();
-                    bytes
-                        .zip(sought)
-                        .and_then(|(mut bytes, sought)| sought.count_in(&mut bytes).ok())
+                    let all = sought.as_ref().zip(needles.as_ref());
+                    let all = all.zip(File::open(&file).ok());
+                    all.and_then(|((sought, needles), mut bytes)| {
+                        sought.count_in(needles, &mut bytes).ok()
+                    })
                 }
             };
             KnownCopy {
@@ -244,6 +245,11 @@ pub(super) fn known_copies(context: &Context, user: &UserId) -> Vec<(PathBuf, Co
         copies.extend(files.map(|file| (file, CopyKind::Projection)));
     }
     // One that was removed is no copy; one whose disk is not there may be.
-    copies.retain(|copy, _| copy.is_file() || copy.parent().is_some_and(|folder| !folder.exists()));
+    copies.retain(|copy, _| copy.is_file() || is_away(copy));
     copies.into_iter().collect()
+}
+
+/// Whether not even the folder of a copy is there.
+pub(super) fn is_away(copy: &Path) -> bool {
+    copy.parent().is_some_and(|folder| !folder.exists())
 }

@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use reprise_global::{Branch, GlobalQuery};
-use reprise_operations::Effect;
 use reprise_operations::operations::shared::merge::{self, PublishBranch};
+use reprise_operations::{Effect, counted};
+use reprise_types::UserId;
 
 use super::done::print;
 use super::store;
@@ -22,8 +23,7 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             told(context, "opened", &[opened])?;
         }
         GlobalBranchCommand::List { user } => {
-            let (global, caller) = store::open(context, user)?;
-            told(context, "open", &store::wait(global.branches(&caller))??)?;
+            told(context, "open", &open(context, user)?)?;
         }
         GlobalBranchCommand::Drop(which) => {
             let (global, caller) = store::open(context, &which.user)?;
@@ -66,6 +66,12 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
     Ok(Exit::Success)
 }
 
+/// The branches that a user has.
+pub(in crate::cli) fn open(context: &Context, user: &UserId) -> anyhow::Result<Vec<Branch>> {
+    let (global, caller) = store::open(context, user)?;
+    Ok(store::wait(global.branches(&caller))??)
+}
+
 fn told(context: &Context, what: &str, branches: &[Branch]) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     for branch in branches {
@@ -73,7 +79,7 @@ fn told(context: &Context, what: &str, branches: &[Branch]) -> anyhow::Result<()
             writeln!(out, "{}", serde_json::to_string(branch)?)?;
             continue;
         }
-        let things = terminal::count(branch.things, "thing");
+        let things = counted(branch.things, "thing");
         let since = branch.at.format("%Y-%m-%d %H:%M:%S");
         writeln!(out, "{}  {what}, {things}, since {since}", branch.name)?;
     }

@@ -39,6 +39,7 @@ impl Sought {
         Self(texts.collect())
     }
 
+    /// What [`Self::count_in`] looks for: made once for all files.
     pub(super) fn needles(&self) -> Needles<'_> {
         let all = self
             .0
@@ -57,8 +58,12 @@ impl Sought {
     }
 
     /// How many of the records stand in what is read.
-    pub(super) fn count_in(&self, file: &mut impl Read) -> io::Result<usize> {
-        let found = self.needles().find_in(file)?;
+    pub(super) fn count_in(
+        &self,
+        needles: &Needles<'_>,
+        file: &mut impl Read,
+    ) -> io::Result<usize> {
+        let found = needles.find_in(file)?;
         let is_there = |one: &String| found.contains(one.as_str());
         let held = self.0.iter().filter(|text| {
             let pieces = text.pieces.iter().filter(|piece| is_there(piece)).count();
@@ -109,7 +114,8 @@ mod tests {
         let ids = || vec![RecordId::from_u128(7)];
         let texts = texts.iter().map(|text| ((*text).to_owned(), ids()));
         let sought = Sought::of(&texts.collect());
-        sought.count_in(&mut file.as_bytes()).unwrap()
+        let needles = sought.needles();
+        sought.count_in(&needles, &mut file.as_bytes()).unwrap()
     }
 
     #[test]
@@ -150,7 +156,7 @@ mod tests {
             .cloned()
             .chain(pieces("a sentence that two say"));
         sought.leave_out(&said.collect());
-        let found = sought.count_in(&mut &b"a sentence that two say"[..]);
+        let found = sought.count_in(&sought.needles(), &mut &b"a sentence that two say"[..]);
         assert_eq!(found.unwrap(), 0);
     }
 }
