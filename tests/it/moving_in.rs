@@ -350,18 +350,35 @@ fn the_state_of_a_sunwell_project_may_stand_where_the_environment_says() {
         let line = json!({ "id": "a", "fact": fact, "category": "pattern" });
         std::fs::write(folder.join("learnings.jsonl"), line.to_string()).expect("written");
     }
-    let project = home.folder().join("project").to_string_lossy().into_owned();
-    let import = ["--no-daemon", "import", &project, "--user", "ada"];
-    let mut import = home.command(&import);
-    import.env("SUNWELL_STATE_DIR", home.folder().join("state"));
-    let done = finish(&mut import).expect("reprise runs");
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let export = ["--no-daemon", "export", "--user", "ada"];
-    let told = finish(&mut home.command(&export))
-        .expect("reprise runs")
-        .stdout;
+    let project = home.folder().join("project");
+    let import = |path: &Path, user: &str| {
+        let path = path.to_string_lossy().into_owned();
+        let mut import = home.command(&["--no-daemon", "import", &path, "--user", user]);
+        import.env("SUNWELL_STATE_DIR", home.folder().join("state"));
+        let done = finish(import.current_dir(&project)).expect("reprise runs");
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let export = ["--no-daemon", "export", "--user", user];
+        let told = finish(&mut home.command(&export)).expect("reprise runs");
+        told.stdout
+    };
+    // The variable is of the project that is worked in.
+    for (user, path) in [("ada", project.as_path()), ("bob", Path::new("."))] {
+        let told = import(path, user);
+        assert!(
+            told.contains("out of the tree") && !told.contains("in the tree"),
+            "{told}"
+        );
+    }
+    // Another one that is named has its own, and so has one whose state was moved.
+    let other = home.folder().join("other");
+    write(
+        &home,
+        "other/.sunwell/memory/learnings.jsonl",
+        json!({ "id": "b", "fact": "Stands in another tree", "category": "pattern" }).to_string(),
+    );
+    let told = import(&other, "eve");
     assert!(
-        told.contains("out of the tree") && !told.contains("in the tree"),
+        told.contains("another tree") && !told.contains("out of the tree"),
         "{told}"
     );
 }

@@ -65,10 +65,17 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
     say(context, arguments, &report)
 }
 
-/// Where the state of a Sunwell project stands: it may be out of the tree.
+/// Where the state of a Sunwell project stands: it may be out of the tree. The environment speaks
+/// of the project that is worked in, and of none that has its own.
 fn state_of(path: &Path) -> PathBuf {
     let is_project = path.is_dir() && path.file_name().is_none_or(|name| name != ".sunwell");
-    let moved = crate::env::sunwell_state().filter(|state| is_project && state.is_dir());
+    let is_here = || {
+        let here = std::env::current_dir().and_then(fs_err::canonicalize);
+        let path = fs_err::canonicalize(path);
+        path.is_ok_and(|path| here.is_ok_and(|here| here.starts_with(path)))
+    };
+    let is_meant = is_project && (is_here() || !path.join(".sunwell/memory").exists());
+    let moved = crate::env::sunwell_state().filter(|state| is_meant && state.is_dir());
     let Some(moved) = moved else {
         return path.to_owned();
     };
