@@ -156,12 +156,6 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// `1 record`, `2 records`.
-pub(crate) fn count(number: usize, what: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {what}{plural}")
-}
-
 /// How long ago, seen from `now`.
 pub(crate) fn ago(then: DateTime<Utc>, now: DateTime<Utc>) -> String {
     let seconds = (now - then).num_seconds();
