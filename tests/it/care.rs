@@ -9,20 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reprise_operations::WriteReport;
 use reprise_server::Call;
-use reprise_tests::{Finished, finish};
 use serde_json::{Value, json};
 
 use crate::home::Home;
-
-fn run(home: &Home, arguments: &[&str]) -> Finished {
-    finish(&mut home.command(arguments)).expect("reprise runs")
-}
-
-fn done(home: &Home, arguments: &[&str]) -> String {
-    let finished = run(home, arguments);
-    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-    finished.stdout
-}
 
 /// Keeps these texts in one session each, without a daemon.
 fn keep(home: &Home, user: &str, texts: &[(&str, &str)]) {
@@ -33,10 +22,7 @@ fn keep(home: &Home, user: &str, texts: &[(&str, &str)]) {
     fs::write(&file, texts.iter().map(line).collect::<String>()).expect("written");
     let file = file.to_string_lossy().into_owned();
     let user = ["--user", user];
-    done(
-        home,
-        &["--no-daemon", "ingest", user[0], user[1], "--jsonl", &file],
-    );
+    home.done(&["--no-daemon", "ingest", user[0], user[1], "--jsonl", &file]);
 }
 
 fn memory(home: &Home, user: &str) -> PathBuf {
@@ -73,22 +59,16 @@ fn a_proof_of_forgetting_names_every_copy_that_still_holds_it() {
         .join("copy.rvf")
         .to_string_lossy()
         .into_owned();
-    done(&home, &["backup", "--user", "ada", &copy]);
-    done(
-        &home,
-        &["--no-daemon", "branch", "fork", "trial", "--user", "ada"],
-    );
-    done(
-        &home,
-        &[
-            "--no-daemon",
-            "restore",
-            &copy,
-            "--user",
-            "ada",
-            "--replace",
-        ],
-    );
+    home.done(&["backup", "--user", "ada", &copy]);
+    home.done(&["--no-daemon", "branch", "fork", "trial", "--user", "ada"]);
+    home.done(&[
+        "--no-daemon",
+        "restore",
+        &copy,
+        "--user",
+        "ada",
+        "--replace",
+    ]);
     let forget = [
         "--no-daemon",
         "--json",
@@ -98,7 +78,7 @@ fn a_proof_of_forgetting_names_every_copy_that_still_holds_it() {
         "--session",
         "garden",
     ];
-    let said = done(&home, &[&forget[..], &["--verify"]].concat());
+    let said = home.done(&[&forget[..], &["--verify"]].concat());
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(
         said["forgotten"].as_array().map(Vec::len),
@@ -154,16 +134,16 @@ async fn forgetting_is_proven_while_others_write() {
         })
     };
     let forget = ["forget", "--user", "ada", "--session", "gone", "--verify"];
-    let finished = tokio::task::block_in_place(|| run(&home, &forget));
+    let finished = tokio::task::block_in_place(|| home.run(&forget));
     stop.store(true, Ordering::SeqCst);
     let written = writer.await.expect("the writer ends");
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let said = &finished.stdout;
     assert!(said.contains("300 records forgotten"), "{said}");
     assert!(said.contains("no trace"), "{said}");
-    tokio::task::block_in_place(|| done(&home, &["stop"]));
+    tokio::task::block_in_place(|| home.done(&["stop"]));
     let export =
-        tokio::task::block_in_place(|| done(&home, &["--no-daemon", "export", "--user", "ada"]));
+        tokio::task::block_in_place(|| home.done(&["--no-daemon", "export", "--user", "ada"]));
     assert_eq!(export.lines().count(), written);
 }
 
@@ -180,7 +160,7 @@ fn a_proof_looks_into_what_was_made_of_a_memory_too() {
     fs::write(&file, lines.join("\n")).expect("written");
     let file = file.to_string_lossy().into_owned();
     let user = ["--user", "ada"];
-    let run = |command: &[&str]| done(&home, &[&["--no-daemon"], command, &user].concat());
+    let run = |command: &[&str]| home.done(&[&["--no-daemon"], command, &user].concat());
     run(&["ingest", "--jsonl", &file]);
     run(&["rebuild", "markdown"]);
     let said = |command: &[&str]| -> Value {
@@ -224,18 +204,15 @@ fn a_damaged_memory_stops_no_other_backup_and_gives_what_can_be_read() {
     damage(&memory(&home, "bob"));
     fs::write(memory(&home, "eve"), "no memory at all").expect("written");
     let to = home.folder().join("copies");
-    let finished = run(
-        &home,
-        &["--no-daemon", "backup", "--all", &to.to_string_lossy()],
-    );
+    let finished = home.run(&["--no-daemon", "backup", "--all", &to.to_string_lossy()]);
     assert_eq!(finished.code, Some(1), "{}", finished.stderr);
     assert!(finished.stderr.contains("bob: "), "{}", finished.stderr);
     assert!(finished.stderr.contains("eve: "), "{}", finished.stderr);
     assert!(to.join("ada.rvf").exists() && !to.join("bob.rvf").exists());
     let rest = to.join("bob.salvaged.rvf").to_string_lossy().into_owned();
     let user = ["--user", "rest"];
-    done(&home, &["--no-daemon", "restore", &rest, user[0], user[1]]);
-    let export = done(&home, &["--no-daemon", "export", user[0], user[1]]);
+    home.done(&["--no-daemon", "restore", &rest, user[0], user[1]]);
+    let export = home.done(&["--no-daemon", "export", user[0], user[1]]);
     let read = export.lines().count();
     assert!((1..=200).contains(&read), "{read} of 200");
     let left = fs::read_dir(&to).expect("there").count();
@@ -250,7 +227,7 @@ fn doctor_tells_of_a_pipe_in_a_memorys_place_and_goes_on() {
     fs::remove_file(memory(&home, "bob")).expect("removed");
     let made = Command::new("mkfifo").arg(memory(&home, "bob")).status();
     assert!(made.expect("mkfifo runs").success());
-    let finished = run(&home, &["--no-daemon", "doctor"]);
+    let finished = home.run(&["--no-daemon", "doctor"]);
     let said = &finished.stdout;
     assert!(said.contains("ada: 1 records"), "{said}");
     assert!(said.contains("not a regular file"), "{said}");
@@ -266,8 +243,8 @@ fn an_audit_counts_what_waits_for_a_vector() {
     let lines = format!("{with}\n{}\n", json!({ "text": "waits" }));
     fs::write(&file, lines).expect("written");
     let file = file.to_string_lossy().into_owned();
-    done(&home, &["--no-daemon", "ingest", "--user", "ada", &file]);
-    let said = done(&home, &["--json", "--no-daemon", "audit", "--user", "ada"]);
+    home.done(&["--no-daemon", "ingest", "--user", "ada", &file]);
+    let said = home.done(&["--json", "--no-daemon", "audit", "--user", "ada"]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!(
         (&said["records"], &said["unembedded"]),

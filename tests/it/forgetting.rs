@@ -5,28 +5,22 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reprise_tests::finish;
 use serde_json::{Value, json};
 
 use crate::home::Home;
 
+const ALONE: [&str; 3] = ["--no-daemon", "--user", "ada"];
+
 fn run(home: &Home, arguments: &[&str]) -> String {
-    let arguments = [&["--no-daemon"], arguments, &["--user", "ada"]].concat();
-    let finished = finish(&mut home.command(&arguments)).expect("reprise runs");
-    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-    finished.stdout
+    home.done(&[arguments, &ALONE].concat())
 }
 
 fn asked(home: &Home, arguments: &[&str]) -> Value {
-    let said = run(home, &[&["--json"], arguments].concat());
-    serde_json::from_str(&said).expect("JSON")
+    home.asked(&[arguments, &ALONE].concat())
 }
 
 fn keep(home: &Home, lines: &[Value]) {
-    let file = home.folder().join("lines.jsonl");
-    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    fs::write(&file, lines.join("\n")).expect("written");
-    run(home, &["ingest", "--jsonl", &file.to_string_lossy()]);
+    home.keep(lines, &ALONE);
 }
 
 /// Where each copy stands that a proof names, with its kind and how many records it holds.

@@ -11,14 +11,11 @@ use serde_json::{Value, json};
 use crate::home::Home;
 
 fn run(home: &Home, arguments: &[&str]) -> Finished {
-    let all = [&["--no-daemon"], arguments].concat();
-    finish(&mut home.command(&all)).expect("reprise runs")
+    home.run(&[&["--no-daemon"], arguments].concat())
 }
 
 fn done(home: &Home, arguments: &[&str]) -> String {
-    let finished = run(home, arguments);
-    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-    finished.stdout
+    home.done(&[&["--no-daemon"], arguments].concat())
 }
 
 fn refused(home: &Home, arguments: &[&str], word: &str) {
@@ -34,10 +31,7 @@ fn refused(home: &Home, arguments: &[&str], word: &str) {
 }
 
 fn keep(home: &Home, lines: &[Value]) {
-    let file = path(home, "lines.jsonl");
-    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    fs::write(&file, lines.join("\n")).expect("written");
-    done(home, &["ingest", &file]);
+    home.keep(lines, &["--no-daemon"]);
 }
 
 fn path(home: &Home, name: &str) -> String {

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use reprise_server::{Client, Place, Starter};
-use reprise_tests::{reprise, reprise_binary};
+use reprise_tests::{Finished, finish, reprise, reprise_binary};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A data directory whose daemon ends with the test.
@@ -53,6 +54,33 @@ impl Home {
             .arg("--no-model")
             .args(arguments);
         command
+    }
+
+    /// What a command ends with.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Finished {
+        finish(&mut self.command(arguments)).expect("reprise runs")
+    }
+
+    /// What a command prints that does what it should.
+    pub(crate) fn done(&self, arguments: &[&str]) -> String {
+        let finished = self.run(arguments);
+        assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
+        finished.stdout
+    }
+
+    /// Its answer as JSON.
+    pub(crate) fn asked(&self, arguments: &[&str]) -> Value {
+        let said = self.done(&[&["--json"], arguments].concat());
+        serde_json::from_str(&said).expect("JSON")
+    }
+
+    /// Keeps lines of the ingest form; `flags` say whose they are.
+    pub(crate) fn keep(&self, lines: &[Value], flags: &[&str]) {
+        let file = self.folder().join("lines.jsonl");
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        fs::write(&file, lines.join("\n")).expect("written");
+        let file = file.to_string_lossy().into_owned();
+        self.done(&[&["ingest", &file], flags].concat());
     }
 
     pub(crate) fn daemon(&self) -> Option<String> {

@@ -5,20 +5,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use reprise_tests::{Finished, finish};
+use reprise_tests::finish;
 use serde_json::Value;
 
 use crate::home::Home;
-
-fn run(home: &Home, arguments: &[&str]) -> Finished {
-    finish(&mut home.command(arguments)).expect("reprise runs")
-}
-
-fn done(home: &Home, arguments: &[&str]) -> String {
-    let finished = run(home, arguments);
-    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-    finished.stdout
-}
 
 fn write(home: &Home, name: &str, text: &str) -> String {
     let path = home.folder().join(name);
@@ -44,27 +34,24 @@ fn what_is_typed_first_works_or_says_what_does() {
         "notes.yaml",
         "text: the port is 8080\n---\ntext: tea at five\n",
     );
-    done(&home, &["ingest", &file]);
-    done(
-        &home,
-        &["learn", "the staging database is reset every night"],
-    );
-    done(&home, &["remember", "the", "lift", "is", "broken"]);
+    home.done(&["ingest", &file]);
+    home.done(&["learn", "the staging database is reset every night"]);
+    home.done(&["remember", "the", "lift", "is", "broken"]);
     for (question, answer) in [
         (vec!["search", "lift"], "the lift is broken"),
         (vec!["recall", "staging", "database"], "reset every night"),
         (vec!["find", "port"], "8080"),
     ] {
-        let found = done(&home, &question);
+        let found = home.done(&question);
         assert!(found.contains(answer), "{question:?}: {found}");
     }
-    let nothing = run(&home, &[]);
+    let nothing = home.run(&[]);
     assert_eq!(nothing.code, Some(2));
     assert!(nothing.stderr.contains("  ingest "), "{}", nothing.stderr);
-    let hint = run(&home, &["init"]);
+    let hint = home.run(&["init"]);
     assert_eq!(hint.code, Some(2));
     assert!(hint.stderr.contains("reprise connect"), "{}", hint.stderr);
-    let slip = run(&home, &["learn", "statsu"]);
+    let slip = home.run(&["learn", "statsu"]);
     assert_eq!(slip.code, Some(2));
     assert!(slip.stderr.contains("`learn status`"), "{}", slip.stderr);
 }
@@ -73,7 +60,7 @@ fn what_is_typed_first_works_or_says_what_does() {
 fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
     let home = Home::new();
     let outcome = |arguments: &[&str]| -> Value {
-        let said = done(&home, &[&["--json"], arguments].concat());
+        let said = home.done(&[&["--json"], arguments].concat());
         serde_json::from_str(&said).expect("JSON")
     };
     let lesson = [
@@ -94,7 +81,7 @@ fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
     assert_eq!(tagged["outcome"], "inserted", "it says more");
     for _ in 0..2 {
         let id = outcome(&lesson)["id"].clone();
-        done(&home, &["delete", id.as_str().expect("an id")]);
+        home.done(&["delete", id.as_str().expect("an id")]);
         assert_eq!(outcome(&lesson)["outcome"], "inserted");
         assert_eq!(outcome(&lesson)["outcome"], "duplicate");
     }
@@ -103,7 +90,7 @@ fn a_lesson_is_kept_once_and_again_when_it_was_forgotten() {
         vec!["learn", " "],
         vec!["learn", "--tags", "a"],
     ] {
-        let refused = run(&home, &empty);
+        let refused = home.run(&empty);
         assert_eq!(refused.code, Some(2), "{}", refused.stdout);
         assert!(refused.stderr.contains("empty"), "{}", refused.stderr);
     }
@@ -118,7 +105,7 @@ fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
         if daemon {
             wake(&home);
         }
-        let finished = run(&home, &["ingest", "--user", "bea", "--jsonl", &file]);
+        let finished = home.run(&["ingest", "--user", "bea", "--jsonl", &file]);
         assert_eq!(finished.code, Some(2), "{}", finished.stdout);
         let lines: Vec<&str> = finished.stderr.lines().collect();
         assert_eq!(lines.len(), 11, "{}", finished.stderr);
@@ -129,7 +116,7 @@ fn a_wrong_file_is_given_up_after_ten_lines_and_makes_no_memory() {
     // Some bad lines among good ones are no wrong file; the first of them are named.
     let mixed = "{\"text\":\"good\"}\n".to_owned() + &"bad\n".repeat(30);
     let file = write(&home, "mixed.jsonl", &mixed);
-    let finished = run(&home, &["ingest", "--user", "ada", &file]);
+    let finished = home.run(&["ingest", "--user", "ada", &file]);
     assert_eq!(finished.code, Some(1));
     assert!(
         finished.stdout.contains("\"rejected\":30"),
@@ -163,7 +150,7 @@ fn offline(home: &Home) -> std::path::PathBuf {
 fn without_network_and_model_a_recall_says_one_sentence_and_asks_nobody_twice() {
     let home = Home::new();
     let file = write(&home, "a.jsonl", "{\"text\":\"the lift is broken\"}\n");
-    done(&home, &["ingest", &file]);
+    home.done(&["ingest", &file]);
     let path = format!("{}:/usr/bin:/bin", offline(&home).display());
     let models = home.folder().join("models");
     let recall = || {
@@ -199,16 +186,16 @@ fn a_configuration_that_changed_under_a_daemon_is_told() {
     let file = write(&home, "config.toml", "");
     wake(&home);
     let note = "has changed since the daemon read it";
-    let before = run(&home, &["--config", &file, "status"]);
+    let before = home.run(&["--config", &file, "status"]);
     assert!(!before.stderr.contains(note), "{}", before.stderr);
     write(&home, "config.toml", "[tags]\nknown = [\"rust\"]\n");
-    let after = run(&home, &["--config", &file, "status"]);
+    let after = home.run(&["--config", &file, "status"]);
     assert!(after.stderr.contains(note), "{}", after.stderr);
     assert!(after.stderr.contains("serve --replace"), "{}", after.stderr);
 }
 
 fn texts(home: &Home, user: &str) -> usize {
-    done(home, &["export", "--user", user]).lines().count()
+    home.done(&["export", "--user", user]).lines().count()
 }
 
 #[test]
@@ -218,27 +205,24 @@ fn a_running_daemon_lets_a_branch_come_back_and_a_backup_take_its_place() {
     let keep = |user: &str, text: &str| {
         let line = format!("{{\"text\":\"{text}\"}}\n");
         let file = write(&home, "line.jsonl", &line);
-        done(&home, &["ingest", "--user", user, &file]);
+        home.done(&["ingest", "--user", user, &file]);
         // The daemon has it open.
-        done(&home, &["recall", "--user", user, text]);
+        home.done(&["recall", "--user", user, text]);
     };
     keep("ada", "one");
-    done(&home, &["branch", "fork", "idea", "--user", "ada"]);
+    home.done(&["branch", "fork", "idea", "--user", "ada"]);
     keep("ada+idea", "two");
     let backup = home.folder().join("ada.rvf").to_string_lossy().into_owned();
-    done(&home, &["backup", &backup, "--user", "ada"]);
-    let merged = done(
-        &home,
-        &["--json", "branch", "merge", "idea", "--user", "ada"],
-    );
+    home.done(&["backup", &backup, "--user", "ada"]);
+    let merged = home.done(&["--json", "branch", "merge", "idea", "--user", "ada"]);
     assert!(merged.contains("\"added\":1"), "{merged}");
     keep("ada", "three");
     assert_eq!(texts(&home, "ada"), 3);
-    done(&home, &["restore", &backup, "--user", "ada", "--replace"]);
+    home.done(&["restore", &backup, "--user", "ada", "--replace"]);
     assert_eq!(texts(&home, "ada"), 1);
     keep("ada", "after");
     assert_eq!(texts(&home, "ada"), 2);
-    done(&home, &["branch", "drop", "idea", "--user", "ada"]);
+    home.done(&["branch", "drop", "idea", "--user", "ada"]);
     assert!(!Path::new(&home.data()).join("ada+idea").exists());
     assert!(home.daemon().is_some(), "it ran all the time");
 }

@@ -3,35 +3,15 @@
 use std::fs;
 use std::process::Command;
 
-use reprise_tests::finish;
 use serde_json::{Value, json};
 
 use crate::home::Home;
 
-fn done(home: &Home, arguments: &[&str]) -> String {
-    let finished = finish(&mut home.command(arguments)).expect("reprise runs");
-    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-    finished.stdout
-}
-
-/// A command's answer as JSON.
-fn asked(home: &Home, arguments: &[&str]) -> Value {
-    let said = done(home, &[&["--json"], arguments].concat());
-    serde_json::from_str(&said).expect("JSON")
-}
-
-/// Keeps lines, each with its name.
-fn keep(home: &Home, lines: &[Value]) {
-    let file = home.folder().join("lines.jsonl");
-    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    fs::write(&file, lines.join("\n")).expect("written");
-    let file = file.to_string_lossy().into_owned();
-    done(home, &["ingest", "--user", "ada", &file]);
-}
+const ADA: [&str; 2] = ["--user", "ada"];
 
 /// All that answers, without the log's history.
 fn answering(home: &Home) -> Vec<Value> {
-    let said = done(home, &["export", "--user", "ada"]);
+    let said = home.done(&["export", "--user", "ada"]);
     let lines = said.lines().map(|line| {
         let mut line: Value = serde_json::from_str(line).expect("JSON");
         line.as_object_mut().expect("an object").remove("archive");
@@ -48,8 +28,7 @@ fn line(name: &str, session: &str, text: &str) -> Value {
 fn keep_what_wants_tending(home: &Home) {
     let mut scratch = line("s-1", "mon", "a buffer that had its time");
     scratch["metadata"] = json!({ "expires_at": "2020-01-01" });
-    keep(
-        home,
+    home.keep(
         &[
             line("d-1", "mon", "The deploy script fails without the VPN."),
             line("d-2", "tue", "the deploy script fails without the VPN"),
@@ -64,6 +43,7 @@ fn keep_what_wants_tending(home: &Home) {
             line("t-90", "tue", "The timeout of the login page is 90 seconds"),
             scratch,
         ],
+        &ADA,
     );
 }
 
@@ -71,8 +51,7 @@ fn keep_what_wants_tending(home: &Home) {
 fn all_that_tending_does_is_said_and_undone() {
     let home = Home::new();
     keep_what_wants_tending(&home);
-    let user = ["--user", "ada"];
-    let of = |command: &[&str]| asked(&home, &[command, &user].concat());
+    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
     let before = answering(&home);
     let dry = of(&["consolidate", "--dry-run"]);
     assert_eq!(answering(&home), before);
@@ -121,7 +100,7 @@ fn all_that_tending_does_is_said_and_undone() {
     assert_eq!(restored, ["d-1", "d-2", "s-1"]);
     assert_eq!(answering(&home), before);
     assert_eq!(of(&["diary"])["actions"][0]["undone"], true);
-    let again = finish(&mut home.command(&["undo", action, "--user", "ada"])).expect("it runs");
+    let again = home.run(&["undo", action, "--user", "ada"]);
     assert_eq!(again.code, Some(2), "{}", again.stderr);
     // What was undone is not done again; an answer is undone like anything else.
     assert_eq!(of(&["consolidate"])["merged"], json!([]));
@@ -133,22 +112,22 @@ fn all_that_tending_does_is_said_and_undone() {
     );
     of(&["undo", "t-30"]);
     assert_eq!(answering(&home), before);
-    done(&home, &["stop"]);
-    let offline = asked(&home, &["--no-daemon", "audit", "--user", "ada"]);
+    home.done(&["stop"]);
+    let offline = home.asked(&["--no-daemon", "audit", "--user", "ada"]);
     assert_eq!(offline["records"], 8);
 }
 
 #[test]
 fn learn_says_what_is_known_already() {
     let home = Home::new();
-    keep(
-        &home,
+    home.keep(
         &[
             line("t-30", "mon", "The timeout of the login page is 30 seconds"),
             line("p-260", "mon", "Reviewed PR 260 for the payment service"),
         ],
+        &ADA,
     );
-    let learned = |text: &str| asked(&home, &["learn", text, "--user", "ada"]);
+    let learned = |text: &str| home.asked(&["learn", text, "--user", "ada"]);
     let contrary = learned("The timeout of the login page is 90 seconds");
     assert_eq!(contrary["outcome"], "inserted");
     let known = &contrary["known"][0];
@@ -160,7 +139,7 @@ fn learn_says_what_is_known_already() {
     assert!(known.iter().any(|one| one["contrary"].is_null()), "{same}");
     let new = learned("Reviewed PR 480 for the payment service");
     assert!(new["known"].is_null(), "{new}");
-    done(&home, &["stop"]);
+    home.done(&["stop"]);
 }
 
 #[test]
@@ -171,8 +150,7 @@ fn what_a_finished_run_leaves_answers_how_it_was_done() {
         line["provenance"] = json!({ "run_id": run });
         line
     };
-    keep(
-        &home,
+    home.keep(
         &[
             of_run(
                 "q-1",
@@ -185,9 +163,9 @@ fn what_a_finished_run_leaves_answers_how_it_was_done() {
             of_run("s-3", "r-2", "Restarted everything at once"),
             line("n-1", "tue", "The signing key lives in the vault"),
         ],
+        &ADA,
     );
-    let user = ["--user", "ada"];
-    let of = |command: &[&str]| asked(&home, &[command, &user].concat());
+    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
     for (run, quality) in [("r-1", "0.8"), ("r-2", "0.3"), ("r-3", "0.8")] {
         let line = json!({
             "query": "how to rotate the signing key", "used": ["n-1"], "run_id": run,
@@ -218,13 +196,10 @@ fn what_a_finished_run_leaves_answers_how_it_was_done() {
             "Restarted the payment workers one by one"
         ])
     );
-    let said = done(
-        &home,
-        &["recall", "where is the signing key", "--user", "ada"],
-    );
+    let said = home.done(&["recall", "where is the signing key", "--user", "ada"]);
     assert!(said.contains("worked well (.6), 3 times"), "{said}");
     // What it tells of goes, and it goes too.
-    done(&home, &["forget", "--user", "ada", "--external-id", "s-2"]);
+    home.done(&["forget", "--user", "ada", "--external-id", "s-2"]);
     let how = of(&["how", "rotate the signing key of a service"]);
     let gone = how["runs"].as_array().expect("a list").iter();
     assert!(gone.clone().count() == 2 && gone.clone().all(|run| run["run_id"] != "r-1"));
@@ -239,8 +214,7 @@ fn a_tag_or_a_project_is_forgotten_after_a_look_at_what_that_takes_along() {
         line
     };
     let said = "The deploy script fails without the VPN";
-    keep(
-        &home,
+    home.keep(
         &[
             tagged("a-1", "mon", "project:api", said),
             tagged("a-2", "tue", "project:api", said),
@@ -248,9 +222,9 @@ fn a_tag_or_a_project_is_forgotten_after_a_look_at_what_that_takes_along() {
             tagged("b-1", "mon", "billing", "The ledger is closed on Fridays"),
             line("n-1", "mon", "The cat sleeps on the router"),
         ],
+        &ADA,
     );
-    let user = ["--user", "ada"];
-    let of = |command: &[&str]| asked(&home, &[command, &user].concat());
+    let of = |command: &[&str]| home.asked(&[command, &ADA].concat());
     let distilled = of(&["consolidate"])["distilled"].clone();
     assert_eq!(distilled.as_array().map(Vec::len), Some(1));
     let would = of(&["forget", "--project", "api", "--dry-run"]);
