@@ -204,15 +204,15 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Global(GlobalCommand),
     /// Count what a store holds
-    Stats(UserArguments),
+    Stats(WhoseArguments),
     /// Write anew the files that other programs read: .sunwell, knowledge.db, frames, Markdown
     Rebuild(RebuildArguments),
     /// Verify every hash and prove that the index equals the log
     Check(CheckArguments),
     /// Rewrite the file without what was forgotten
-    Compact(UserArguments),
+    Compact(WhoseArguments),
     /// Make the vectors that wait for the model in use, with progress
-    Reembed(UserArguments),
+    Reembed(WhoseArguments),
     /// List the segments of a file
     Inspect(InspectArguments),
     /// Work with a host's event log
@@ -238,13 +238,6 @@ pub(crate) enum Command {
         /// For which shell
         shell: clap_complete::Shell,
     },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UserArguments {
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
 }
 
 #[derive(Debug, Args)]

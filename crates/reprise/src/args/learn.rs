@@ -8,15 +8,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use reprise_types::UserId;
 
-use super::UserArguments;
+use super::WhoseArguments;
 
 #[derive(Debug, Args)]
 pub(crate) struct OutcomeArguments {
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// One run per line: {"query_id"|"recall_id","query","used":[external_id],"quality"}, and as
     /// one likes "run_id","failure_kind","credit"; `-` reads stdin
     #[arg(long, value_name = "FILE")]
@@ -26,17 +24,17 @@ pub(crate) struct OutcomeArguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LearnCommand {
     /// Say how far learning is believed, and what it rests on
-    Status(UserArguments),
+    Status(WhoseArguments),
     /// Say why a record is moved for a question, run by run
     Explain(ExplainArguments),
     /// Fold the log again, prove that it teaches the same, and write sona.json anew
-    Replay(UserArguments),
+    Replay(WhoseArguments),
     /// Throw away everything learned; the log keeps what happened
     Reset(ResetArguments),
     /// Make no adjustments; outcomes are learned from all the same
-    Off(UserArguments),
+    Off(WhoseArguments),
     /// Make adjustments again
-    On(UserArguments),
+    On(WhoseArguments),
     /// Draw quality over time as SVG
     Plot(PlotArguments),
 }
@@ -44,7 +42,7 @@ pub(crate) enum LearnCommand {
 #[derive(Debug, Args)]
 pub(crate) struct ResetArguments {
     #[command(flatten)]
-    pub(crate) whose: UserArguments,
+    pub(crate) whose: WhoseArguments,
     /// Ask nothing
     #[arg(long)]
     pub(crate) yes: bool,
@@ -52,9 +50,8 @@ pub(crate) struct ResetArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArguments {
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// The recall that a run referred to, or the question itself
     #[arg(value_name = "RECALL_ID|QUESTION")]
     pub(crate) question: String,
@@ -64,9 +61,8 @@ pub(crate) struct ExplainArguments {
 
 #[derive(Debug, Args)]
 pub(crate) struct PlotArguments {
-    /// Whose memory
-    #[arg(long, env = crate::env::USER, default_value = "default")]
-    pub(crate) user: UserId,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArguments,
     /// Where to; stdout by default
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

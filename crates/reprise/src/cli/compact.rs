@@ -7,11 +7,11 @@ use reprise_operations::operations::compact::{self, Compact};
 
 use super::Context;
 use super::session::Session;
-use crate::args::UserArguments;
+use crate::args::WhoseArguments;
 use crate::exit::Exit;
 use crate::terminal;
 
-pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Compact::SPEC.effect)?;
     let report = session.call::<Compact>(compact::Arguments {});
     session.close();

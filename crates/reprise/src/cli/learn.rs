@@ -15,7 +15,7 @@ use serde_json::json;
 use super::session::Session;
 use super::store::{self, Access};
 use super::{Context, model, whole};
-use crate::args::{ExplainArguments, LearnCommand, PlotArguments, ResetArguments, UserArguments};
+use crate::args::{ExplainArguments, LearnCommand, PlotArguments, ResetArguments, WhoseArguments};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -31,7 +31,7 @@ pub(super) fn run(context: &Context, command: &LearnCommand) -> anyhow::Result<E
     }
 }
 
-fn status(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
+fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
     let learning = engine.learning();
     let status = learning.status();
@@ -84,7 +84,7 @@ fn status(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> 
 }
 
 fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let (engine, _) = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail)?;
     let record = store::record_named(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
     let query = question(context, &engine, &arguments.question)?;
     let why = engine.learning().learner().explain(&query, record);
@@ -141,7 +141,7 @@ fn question(context: &Context, engine: &Engine, said: &str) -> anyhow::Result<Ve
     Ok(question_vector(&mut *factory.open()?, said)?.vector)
 }
 
-fn replay(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
+fn replay(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let (mut engine, _) = store::open(context, &arguments.user, Access::Write, Verify::Tail)?;
     let before = engine.learning().digest();
     engine.rebuild()?;
@@ -185,7 +185,7 @@ fn reset(context: &Context, arguments: &ResetArguments) -> anyhow::Result<Exit> 
 
 fn govern(
     context: &Context,
-    arguments: &UserArguments,
+    arguments: &WhoseArguments,
     action: LearningAction,
 ) -> anyhow::Result<Exit> {
     let done = match action {
@@ -209,7 +209,7 @@ fn govern(
 }
 
 fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
-    let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
+    let (engine, _) = store::open(context, &arguments.whose.user, Access::Read, Verify::Tail)?;
     let learner = engine.learning().learner();
     let curve: Vec<(f32, f32)> = learner.curve().collect();
     let svg = plot::svg(&curve);

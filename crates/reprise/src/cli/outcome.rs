@@ -14,7 +14,7 @@ use crate::lines::Lines;
 
 pub(super) fn run(context: &Context, arguments: &OutcomeArguments) -> anyhow::Result<Exit> {
     let input = BufReader::new(input::open(&arguments.jsonl)?);
-    let user = &arguments.user;
+    let user = &arguments.whose.user;
     anyhow::ensure!(
         store::exists(context, user)?,
         "user `{user}` has no memory yet; `reprise ingest` makes one"

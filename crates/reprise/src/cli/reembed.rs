@@ -8,10 +8,10 @@ use reprise_operations::operations::reembed::{self, Reembed, Reembedded};
 
 use super::Context;
 use super::session::Session;
-use crate::args::UserArguments;
+use crate::args::WhoseArguments;
 use crate::exit::Exit;
 
-pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Reembed::SPEC.effect)?;
     let done = embedded(&session);
     session.close();

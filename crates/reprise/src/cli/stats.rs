@@ -9,11 +9,11 @@ use reprise_types::{Clock, SystemClock};
 
 use super::Context;
 use super::session::Session;
-use crate::args::UserArguments;
+use crate::args::WhoseArguments;
 use crate::exit::Exit;
 use crate::terminal;
 
-pub(super) fn run(context: &Context, arguments: &UserArguments) -> anyhow::Result<Exit> {
+pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
     let stats = session.call::<stats::Stats>(stats::Arguments {});
     session.close();
