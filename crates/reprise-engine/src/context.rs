@@ -70,8 +70,9 @@ pub fn context_block(
     counter: TokenCounter<'_>,
     nonce: u128,
 ) -> ContextBlock {
-    let found = &recall.results;
-    let wanted = distinct(found.iter().filter(|memory| !memory.record.is_sensitive()));
+    let mut shown = recall.clone();
+    shown.leave_out_sensitive();
+    let wanted = distinct(shown.results.iter());
     let share = budget / wanted.len().clamp(1, SHARES);
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
     // First everyone within a share, then whoever was cut within what is left.
@@ -105,9 +106,9 @@ pub fn context_block(
         tokens: counter.count(&text),
         counted_by: counter.kind(),
         records: ordered(&chosen),
-        left_out: found.len() - chosen.len(),
-        nothing_relevant: recall.nothing_relevant,
-        verdict: recall.verdict,
+        left_out: recall.results.len() - chosen.len(),
+        nothing_relevant: shown.nothing_relevant,
+        verdict: shown.verdict,
         recall_id: recall.recall_id,
         degraded: recall.degraded.clone(),
         text,

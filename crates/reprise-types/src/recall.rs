@@ -101,6 +101,24 @@ impl Recall {
             notes: Vec::new(),
         }
     }
+
+    /// The verdict follows the scores.
+    pub fn settle(&mut self) {
+        let scores = self.results.iter().map(|found| found.score);
+        self.verdict = Verdict::of(scores.reduce(f32::max));
+        self.nothing_relevant = self.verdict == Verdict::Nothing;
+    }
+
+    /// Leaves out what is sensitive; the verdict is then that of the rest. Returns how many.
+    pub fn leave_out_sensitive(&mut self) -> usize {
+        let found = self.results.len();
+        self.results.retain(|one| !one.record.is_sensitive());
+        let left_out = found - self.results.len();
+        if left_out > 0 {
+            self.settle();
+        }
+        left_out
+    }
 }
 
 /// The relevance of an answer, by the score of its best result.

@@ -49,6 +49,18 @@ fn what_is_sensitive_is_in_no_prompt() {
     assert!(!part.records.contains(&secret));
 }
 
+#[test]
+fn what_is_sensitive_gives_no_verdict() {
+    let mut found = three();
+    found[0].record.body.tags = vec!["sensitive".to_owned()];
+    assert_eq!(block(found.clone(), 400).verdict, Verdict::Relevant);
+    found.truncate(1);
+    let part = block(found, 400);
+    assert_eq!((part.text.as_str(), part.left_out), ("", 1));
+    assert_eq!(part.verdict, Verdict::Nothing);
+    assert!(part.nothing_relevant);
+}
+
 fn three() -> Vec<RetrievedMemory> {
     vec![
         memory(

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use reprise_types::{RankSignal, Recall, RecordId, RetrievedMemory, Verdict};
+use reprise_types::{RankSignal, Recall, RecordId, RetrievedMemory};
 
 use super::contrary::newer_first;
 
@@ -43,7 +43,8 @@ pub fn with_wordings(mut recall: Recall, others: Vec<(String, Recall)>, top_k: u
         }
     }
     best_first(&mut recall.results);
-    settle(&mut recall, top_k);
+    recall.results.truncate(top_k);
+    recall.settle();
     recall
 }
 
@@ -73,17 +74,10 @@ pub fn judged(recall: &mut Recall, judgements: &[f32], top_k: usize) -> bool {
     }
     if !judgements.is_empty() {
         best_first(first);
-        settle(recall, top_k);
+        recall.results.truncate(top_k);
+        recall.settle();
     }
     true
-}
-
-/// The verdict follows the scores.
-fn settle(recall: &mut Recall, top_k: usize) {
-    recall.results.truncate(top_k);
-    let scores = recall.results.iter().map(|found| found.score);
-    recall.verdict = Verdict::of(scores.reduce(f32::max));
-    recall.nothing_relevant = recall.verdict == Verdict::Nothing;
 }
 
 /// By the adjusted scores; what is equal stays in its order.

@@ -283,7 +283,7 @@ impl Memory {
         let query = request.query.clone();
         let recall = self.all.recall_within(&self.user, request, within);
         let mut recall = self.noted(&query, recall).await?;
-        recall.results.retain(|hit| !hit.record.is_sensitive());
+        recall.leave_out_sensitive();
         let answer = Answer::new(None, recall, 0.0);
         let likely = answer.verdict == Verdict::Relevant;
         let foreign = |tag: &String| tag.starts_with("project:") && Some(tag) != own.as_ref();

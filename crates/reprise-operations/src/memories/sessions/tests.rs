@@ -108,6 +108,28 @@ async fn a_prompt_whose_recall_is_late_is_kept() {
     memories.shut_down().await;
 }
 
+#[tokio::test]
+async fn what_is_sensitive_makes_nothing_else_relevant() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path(), Arc::new(|| Err(no_model()))).await;
+    let memory = memories.of(&"ada".parse().unwrap());
+    for (text, tag) in [
+        ("why the checkout total is wrong with a coupon", "sensitive"),
+        ("a coupon came by post", "mail"),
+    ] {
+        let mut record = NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode);
+        record.tags = vec![tag.to_owned()];
+        memory.keep_one(record).await.unwrap();
+    }
+    let (asked, seen) = (prompt("one"), BTreeSet::new());
+    let found = memory.of_project(&asked, &seen, Duration::from_mins(1));
+    let (given, hits) = found.await.unwrap();
+    assert!(hits.is_empty(), "{hits:?}");
+    assert_ne!(given.verdict, Verdict::Relevant);
+    assert_eq!(given.found.len(), 1);
+    memories.shut_down().await;
+}
+
 #[test]
 fn no_memory_leaves_the_frame_of_a_hook() {
     let at = parse_timestamp("2026-02-02T09:00:00Z").unwrap();
