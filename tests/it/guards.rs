@@ -389,3 +389,36 @@ fn a_project_is_the_same_to_every_command() {
         }
     }
 }
+
+#[test]
+fn a_whole_name_comes_before_a_short_one_and_forgetting_asks_for_it() {
+    let home = Home::new();
+    let named = |name: &str, project: &str| {
+        let metadata = json!({ "project": project });
+        json!({ "external_id": name, "text": name, "metadata": metadata })
+    };
+    let tagged = json!({
+        "external_id": "tagged", "text": "tagged", "tags": ["project:github.com/acme/api"],
+    });
+    let (own, other) = (
+        named("own", "api"),
+        named("other", "github.com/acme/Billing"),
+    );
+    keep(&home, &[tagged, own, other]);
+    let listed = |project: &str| done(&home, &["--json", "list", "--project", project]);
+    assert!(listed("api").contains("own"), "{}", listed("api"));
+    done(&home, &["forget", "--project", "api"]);
+    assert_eq!(texts(&home, "default"), ["tagged", "other"]);
+    for (short, whole, text) in [
+        ("api", "github.com/acme/api", "tagged"),
+        ("billing", "github.com/acme/billing", "other"),
+    ] {
+        assert!(listed(short).contains(text), "{}", listed(short));
+        let would = done(&home, &["forget", "--dry-run", "--project", short]);
+        assert!(would.contains(text), "{would}");
+        refused(&home, &["forget", "--project", short], whole);
+        assert!(texts(&home, "default").contains(&text.to_owned()));
+        done(&home, &["forget", "--project", whole]);
+    }
+    assert!(texts(&home, "default").is_empty());
+}

@@ -8,6 +8,9 @@ use crate::identifiers::plain;
 use crate::names::{AUTHOR_KEYS, pair};
 use crate::snapshot::Snapshot;
 
+/// Names of projects that are read of each segment of the index.
+const PROJECTS_MAX: usize = 4_096;
+
 impl Snapshot {
     /// The records that may answer. A tag that cannot be one is on no record; no tags ask for
     /// nothing. Receipts answer to who asks for them by their tag.
@@ -44,6 +47,17 @@ impl Snapshot {
         let mut of_it = self.marks.tagged(&tag, at);
         of_it.extend(self.with_value(&["project"], project));
         of_it
+    }
+
+    /// The names that `project` in the metadata of live records gives, in lower case, ascending.
+    #[must_use]
+    pub fn projects(&self) -> Vec<String> {
+        let view = self.index.view(&MemoryFilter::default(), None);
+        let prefix = pair("project", "");
+        let all = self.index.holding_from(&prefix, PROJECTS_MAX).into_iter();
+        let held = all.filter(|(_, found)| found.iter().any(|one| view.admits(*one)));
+        let names = held.filter_map(|(term, _)| term.strip_prefix(&prefix).map(str::to_owned));
+        names.collect()
     }
 
     /// The records whose metadata has this value under one of these keys.

@@ -166,6 +166,14 @@ impl Memory {
         tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
         Ok(tags)
     }
+
+    /// The projects that records name in their metadata.
+    pub(crate) async fn projects(&self) -> Result<Vec<String>, Problem> {
+        if !self.exists() {
+            return Ok(Vec::new());
+        }
+        self.read(Snapshot::projects).await
+    }
 }
 
 /// The pairs in a list of tags, most used first, that may be one word.

@@ -25,6 +25,9 @@ pub struct Arguments {
 pub struct Tagged {
     /// The most used first.
     pub tags: Vec<TagCount>,
+    /// Projects that records name in their metadata, in lower case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub projects: Vec<String>,
     /// Pairs that may be one, where a review was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alike: Option<Vec<Alike>>,
@@ -54,6 +57,7 @@ impl Operation for Tags {
         let tags = tags.into_iter();
         Ok(Tagged {
             tags: tags.map(|(tag, count)| TagCount { tag, count }).collect(),
+            projects: memory.projects().await?,
             alike,
         })
     }

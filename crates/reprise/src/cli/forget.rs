@@ -273,13 +273,18 @@ impl Published {
 
 fn body(arguments: &ForgetArguments, session: &Session) -> anyhow::Result<forget::Arguments> {
     let what = &arguments.what;
+    let named = if arguments.dry_run {
+        project::named
+    } else {
+        project::whole
+    };
     Ok(forget::Arguments {
         id: what.id,
         external_id: what.external_id.clone(),
         session: what.session.clone(),
         before: what.before.map(|before| before.to_rfc3339()),
         tag: what.tag.clone(),
-        project: project::named(session, what.project.as_deref())?,
+        project: named(session, what.project.as_deref())?,
         dry_run: arguments.dry_run,
         reason: Some(arguments.reason.clone()),
     })

@@ -1,10 +1,13 @@
 //! Which project a command means: by its whole name, by what that begins or ends with, or by a
 //! folder of it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use reprise_knowledge::Project;
+use reprise_operations::Filter;
+use reprise_operations::operations::list::{self, List};
 use reprise_operations::operations::tags::{self, Tags};
 
 use super::session::Session;
@@ -18,7 +21,7 @@ pub(super) fn named(session: &Session, typed: Option<&str>) -> anyhow::Result<Op
     let Some(typed) = typed else {
         return Ok(None);
     };
-    let name = if typed.starts_with(['.', '/']) {
+    let name = if is_folder(typed) {
         of_folder(typed)?
     } else {
         of_word(session, typed)?
@@ -27,6 +30,21 @@ pub(super) fn named(session: &Session, typed: Option<&str>) -> anyhow::Result<Op
         super::note(&format!("project `{name}` is meant"));
     }
     Ok(Some(name))
+}
+
+/// The same for what cannot be taken back: a part of a name is refused.
+pub(super) fn whole(session: &Session, typed: Option<&str>) -> anyhow::Result<Option<String>> {
+    if let Some(typed) = typed.filter(|typed| !is_folder(typed)) {
+        let name = of_word(session, typed)?;
+        if name != typed {
+            bail!("no record is of a project `{typed}`; name the whole of `{name}` to forget it");
+        }
+    }
+    named(session, typed)
+}
+
+fn is_folder(typed: &str) -> bool {
+    typed.starts_with(['.', '/'])
 }
 
 fn of_folder(typed: &str) -> anyhow::Result<String> {
@@ -42,28 +60,39 @@ fn of_folder(typed: &str) -> anyhow::Result<String> {
 }
 
 fn of_word(session: &Session, typed: &str) -> anyhow::Result<String> {
-    let tags = session.call::<Tags>(tags::Arguments::default())?.tags;
-    let names: Vec<&str> = tags
-        .iter()
-        .filter_map(|one| one.tag.strip_prefix(TAG))
+    let used = session.call::<Tags>(tags::Arguments::default())?;
+    let tagged = used.tags.iter();
+    let tagged = tagged.filter_map(|one| one.tag.strip_prefix(TAG));
+    let names: BTreeSet<&str> = tagged
+        .chain(used.projects.iter().map(String::as_str))
         .collect();
     let word = typed.to_lowercase();
-    if names.contains(&&*word) {
+    let meant = names.into_iter();
+    let meant: Vec<&str> = meant.filter(|name| is_short_for(&word, name)).collect();
+    if meant.is_empty() || has_records(session, typed)? {
         return Ok(typed.to_owned());
     }
-    let meant: Vec<&&str> = names
-        .iter()
-        .filter(|name| is_short_for(&word, name))
-        .collect();
     match meant.as_slice() {
-        [] => Ok(typed.to_owned()),
-        [name] => Ok((**name).to_owned()),
+        [name] => Ok((*name).to_owned()),
         several => {
             let several: Vec<String> = several.iter().map(|name| format!("`{name}`")).collect();
             let several = several.join(" or ");
             bail!("`{typed}` may be {several}; name the one that is meant")
         }
     }
+}
+
+fn has_records(session: &Session, project: &str) -> anyhow::Result<bool> {
+    let own = list::Arguments {
+        filter: Filter {
+            project: Some(project.to_owned()),
+            ..Filter::default()
+        },
+        limit: Some(1),
+        brief: true,
+        ..list::Arguments::default()
+    };
+    Ok(session.call::<List>(own)?.considered > 0)
 }
 
 /// `api` is short for `github.com/acme/api` and for `api-1f2e3d4c`.
