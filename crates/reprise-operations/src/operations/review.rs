@@ -37,7 +37,7 @@ pub struct Arguments {
     pub answer: Option<Verdict>,
 }
 
-/// The pairs that wait, after an answer those that are left, and what it did.
+/// The pairs that wait, or what an answer to one did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reviewed {
     /// Alike, and perhaps the same.
@@ -87,6 +87,12 @@ impl Operation for Review {
     }
 
     fn text(reviewed: &Reviewed) -> Cow<'_, str> {
+        if let Some(action) = &reviewed.action {
+            return format!("one answers for both; undo {action} takes it back").into();
+        }
+        if reviewed.apart {
+            return "both stay, and are not asked about again".into();
+        }
         let left = [
             counted(reviewed.review.len() + reviewed.review_more, "pair") + " in doubt",
             counted(
@@ -94,14 +100,6 @@ impl Operation for Review {
                 "contradiction",
             ),
         ];
-        let left = left.join(", ");
-        if let Some(action) = &reviewed.action {
-            return format!("one answers for both; undo {action} takes it back\nleft: {left}")
-                .into();
-        }
-        if reviewed.apart {
-            return format!("both stay, and are not asked about again\nleft: {left}").into();
-        }
         let mut quoted = QuotedMemory::new(system_entropy());
         for doubted in reviewed.review.iter().chain(&reviewed.contradictions) {
             for (name, text) in doubted.pair.iter().zip(doubted.texts.iter().flatten()) {
@@ -109,7 +107,7 @@ impl Operation for Review {
             }
             quoted.line("  ", &doubted.why);
         }
-        let text = format!("{left}\n{}", quoted.into_text());
+        let text = format!("{}\n{}", left.join(", "), quoted.into_text());
         text.trim_end().to_owned().into()
     }
 }
@@ -170,11 +168,5 @@ async fn decide(memory: &Memory, pair: [String; 2], answer: Verdict) -> Result<R
     };
     let (reviewed, changed) = memory.with_engine(work).await??;
     memory.tell("consolidated", changed);
-    let left = listed(memory).await?;
-    Ok(Reviewed {
-        action: reviewed.action,
-        kept: reviewed.kept,
-        apart: reviewed.apart,
-        ..left
-    })
+    Ok(reviewed)
 }
