@@ -418,3 +418,27 @@ fn a_whole_name_comes_before_a_short_one_and_forgetting_asks_for_it() {
     }
     assert!(texts(&home, "default").is_empty());
 }
+
+#[test]
+fn what_is_sensitive_is_in_no_answer_to_an_agent() {
+    let home = Home::new();
+    keep(
+        &home,
+        &[
+            json!({ "text": "the vault key of the shop is under the mat", "tags": ["sensitive"] }),
+            json!({ "text": "a shop sells bread" }),
+        ],
+    );
+    let asked = json!({ "query": "the vault key of the shop" }).to_string();
+    let said = done(&home, &["--json", "call", "brief", &asked]);
+    let said: Value = serde_json::from_str(&said).expect("JSON");
+    assert!(!said.to_string().contains("the mat"), "{said}");
+    assert_ne!(said["verdict"], "relevant", "{said}");
+    let notes = said["notes"].to_string();
+    assert!(
+        notes.contains("1 sensitive record") && notes.contains("reprise recall"),
+        "{said}"
+    );
+    let plain = done(&home, &["recall", "the vault key of the shop"]);
+    assert!(plain.contains("the mat"), "{plain}");
+}

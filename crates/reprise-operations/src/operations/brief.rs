@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::recall;
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::Memory;
+use crate::memories::{Memory, counted};
 use crate::problem::Problem;
 use crate::wire::{Filter, whole};
 use found::{Found, Place};
@@ -120,7 +120,14 @@ impl Operation for RecallBriefly {
             ..recall::Arguments::default()
         };
         let began = Instant::now();
-        let found = recall::found(memory, &asked).await?;
+        let mut found = recall::found(memory, &asked).await?;
+        let sensitive = found.leave_out_sensitive();
+        if sensitive > 0 {
+            let count = counted(sensitive, "sensitive record");
+            found.notes.push(format!(
+                "{count} left out; `reprise recall` shows what they say, and `get` with an id"
+            ));
+        }
         let elapsed_ms = began.elapsed().as_secs_f64() * 1e3;
         let place = Place {
             here: &asked.context,
