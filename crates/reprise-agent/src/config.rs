@@ -9,11 +9,16 @@ use chrono::{DateTime, Utc};
 use reprise_engine::{Engine, EngineError, EngineOptions, LearnSettings, OpenReport, Snapshot};
 use reprise_types::limits::RECALL_BUDGET_MS;
 use reprise_types::{
-    Clock, EmbeddingSpace, LearningEngine, QueryExpander, Reranker, SystemClock, UserId,
+    Clock, EmbeddingSpace, LearningEngine, QueryExpander, RecordId, Reranker, SystemClock, UserId,
 };
+
+use tokio::sync::broadcast;
 
 use crate::embedder::{OpenEmbedder, PoolOptions};
 use crate::others::OtherModels;
+
+/// Maintenances that a listener may lag behind.
+const TENDED_MAX: usize = 64;
 
 /// Opens one user's file on the caller's choice of disk.
 pub type OpenEngine = Arc<
@@ -31,8 +36,16 @@ pub type Tend = Arc<dyn Fn(u64) -> Tender + Send + Sync + 'static>;
 pub type Tender =
     Box<dyn FnMut(&Snapshot, DateTime<Utc>, &dyn Fn() -> bool) -> Option<Tended> + Send + 'static>;
 
-/// Applies the maintenance.
-pub type TendWork = Box<dyn FnOnce(&mut Engine) -> Result<(), EngineError> + Send + 'static>;
+/// Applies the maintenance, and returns what it did.
+pub type TendWork = Box<dyn FnOnce(&mut Engine) -> Result<TendDone, EngineError> + Send + 'static>;
+
+/// What maintenance did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TendDone {
+    pub forgotten: Vec<RecordId>,
+    /// The records that answer no more; `None` where nothing was done.
+    pub consolidated: Option<Vec<RecordId>>,
+}
 
 /// The maintenance that was computed.
 pub struct Tended {
@@ -79,6 +92,8 @@ pub struct MemoryConfig {
     pub reranker: Option<Arc<dyn Reranker>>,
     /// Maintenance of idle memories; `None` for none.
     pub tend: Option<Tend>,
+    /// What maintenance did, for whoever listens.
+    pub(crate) tended: broadcast::Sender<(UserId, TendDone)>,
     pub clock: Arc<dyn Clock>,
     pub limits: ServiceLimits,
     /// Starts the writers' threads; tests replace it to fail.
@@ -177,6 +192,7 @@ impl MemoryConfig {
             expander: None,
             reranker: None,
             tend: None,
+            tended: broadcast::Sender::new(TENDED_MAX),
             clock: Arc::new(SystemClock),
             limits: ServiceLimits::default(),
             spawn_thread: Arc::new(|name, work| {

@@ -24,7 +24,9 @@ mod testing;
 
 pub use admission::{Admission, Permit};
 pub use agent::{MemoryAgent, MemoryAgentArguments, MemoryAgentState};
-pub use config::{MemoryConfig, OpenEngine, ServiceLimits, Tend, TendWork, Tended, Tender};
+pub use config::{
+    MemoryConfig, OpenEngine, ServiceLimits, Tend, TendDone, TendWork, Tended, Tender,
+};
 pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
 pub use embedder::{EmbedPool, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;

@@ -9,10 +9,11 @@ use reprise_types::{
     Embedding, MemoryError, NewRecord, Recall, RecallRequest, UserId, WriteOutcome,
 };
 use serde::Serialize;
+use tokio::sync::broadcast;
 
 use crate::admission::Admission;
 use crate::agent::{Requests, embed_some};
-use crate::config::MemoryConfig;
+use crate::config::{MemoryConfig, TendDone};
 use crate::embedder::{EmbedPool, PoolStats};
 use crate::job::Job;
 use crate::protocol::{EngineWork, MemoryAgentMsg};
@@ -127,6 +128,12 @@ impl MemoryService {
             PING_MS
         );
         answered.is_ok()
+    }
+
+    /// What maintenance does from now on, and to whose memory.
+    #[must_use]
+    pub fn listen_to_tending(&self) -> broadcast::Receiver<(UserId, TendDone)> {
+        self.0.config.tended.subscribe()
     }
 
     /// Returns once the supervisor has ended; from then on no request is answered.

@@ -20,7 +20,7 @@ pub use memories::{
     Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
     Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
     Registered, Replayed, Sharing, TagRules, Told, Workspaces, bring_up_to_date, counted,
-    differences, run_outcome,
+    differences, run_outcome, tend,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{

@@ -54,9 +54,8 @@ pub use sharing::{Reach, Sharing};
 pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
 pub(crate) use tagging::{Alike, alike_pairs};
-pub use tending::counted;
-pub use tending::{Doubted, Known, Merged};
-pub(crate) use tending::{Names, live};
+pub use tending::{Doubted, Known, Merged, counted, tend};
+pub(crate) use tending::{Names, changed, live};
 pub(crate) use workspaces::Asked;
 pub use workspaces::{Registered, Workspaces};
 

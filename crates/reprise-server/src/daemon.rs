@@ -175,7 +175,9 @@ impl Daemon {
             listening.spawn(entrance(door).tcp(tcp));
         }
         let memories = app.memories.clone();
-        let projecting = tokio::spawn(async move { memories.keep_projections().await });
+        let keeping = tokio::spawn(async move {
+            tokio::join!(memories.keep_projections(), memories.keep_told());
+        });
         let ended = loop {
             let ended = tokio::select! {
                 Some((listener, router)) = doors.recv() => {
@@ -193,7 +195,7 @@ impl Daemon {
             break ended;
         };
         life.end();
-        projecting.abort();
+        keeping.abort();
         // From here on a new client finds no socket, starts a successor, and that one waits for the
         // lock.
         remove(&life.place.socket())?;

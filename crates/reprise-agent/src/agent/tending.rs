@@ -11,7 +11,7 @@ use reprise_engine::{Engine, EngineError};
 use tokio::sync::Semaphore;
 
 use super::single::SingleFlight;
-use crate::config::{MemoryConfig, Tended, Tender};
+use crate::config::{MemoryConfig, TendDone, Tended, Tender};
 use crate::handle::AgentHandle;
 
 /// One memory per process at a time.
@@ -93,8 +93,16 @@ impl Tending {
             let cut = tended.as_ref().is_some_and(|tended| tended.cut);
             if let Some(tended) = tended {
                 let done = handle.run(move |engine| act(engine, tended, now)).await;
-                if let Ok(Err(error)) = done {
-                    tracing::warn!(user = %handle.user(), %error, "maintenance of a memory failed");
+                let user = handle.user();
+                match done {
+                    Ok(Ok(done)) => {
+                        // Nobody may be listening.
+                        let _heard = config.tended.send((user.clone(), done)).is_ok();
+                    }
+                    Ok(Err(error)) => {
+                        tracing::warn!(%user, %error, "maintenance of a memory failed");
+                    }
+                    Err(_) => {}
                 }
             }
             // What there was no time for is due again at once.
@@ -103,8 +111,9 @@ impl Tending {
     }
 }
 
-fn act(engine: &mut Engine, tended: Tended, now: DateTime<Utc>) -> Result<(), EngineError> {
-    (tended.work)(engine)?;
+fn act(engine: &mut Engine, tended: Tended, now: DateTime<Utc>) -> Result<TendDone, EngineError> {
+    let done = (tended.work)(engine)?;
     let cursor = (CURSOR.to_owned(), tended.through);
-    engine.observe(Vec::new(), Some(cursor), now).map(drop)
+    engine.observe(Vec::new(), Some(cursor), now)?;
+    Ok(done)
 }

@@ -8,7 +8,7 @@ use reprise_engine::{Engine, EngineStats, Snapshot};
 use reprise_types::{Embedding, EmbeddingSpace, NewRecord, UserId, WriteOutcome};
 
 use crate::testing::{Bench, DIMENSIONS, ada, note, until};
-use crate::{MemoryService, Tended, Tender};
+use crate::{MemoryService, TendDone, Tended, Tender};
 
 fn foreign() -> EmbeddingSpace {
     EmbeddingSpace {
@@ -199,7 +199,9 @@ async fn a_memory_is_tended_once_enough_is_new_and_nobody_asks() {
             let looks = counting.fetch_add(1, Ordering::SeqCst);
             let first = memory.records().next()?.ok()?.id;
             Some(Tended {
-                work: Box::new(move |engine| engine.put_away(&[first], now).map(drop)),
+                work: Box::new(move |engine| {
+                    engine.put_away(&[first], now).map(|_| TendDone::default())
+                }),
                 through: memory.places().into(),
                 cut: looks == 1,
             })

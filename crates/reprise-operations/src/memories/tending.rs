@@ -5,14 +5,17 @@
 //! any.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use reprise_agent::{Tend, TendDone, Tended, Tender};
 use reprise_engine::{Engine, Snapshot};
-use reprise_knowledge::{Pair, Plan, known};
+use reprise_knowledge::{Done, Pair, Plan, Planner, carry_out, known};
 use reprise_types::{QuotedMemory, RecordId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast::error::RecvError;
 
-use super::{Memory, current, missing};
+use super::{Memories, Memory, current, missing};
 use crate::problem::Problem;
 use crate::wire::external_id_of;
 
@@ -99,7 +102,63 @@ impl Memory {
     }
 }
 
+/// What tends memories while nobody asks.
+#[must_use]
+pub fn tend() -> Tend {
+    Arc::new(|through| -> Tender {
+        let mut planner = Planner::since(through);
+        Box::new(move |memory: &Snapshot, now, go_on: &dyn Fn() -> bool| {
+            let plan = planner.plan(memory, now, go_on);
+            let cut = plan.cut;
+            let work = move |engine: &mut Engine| {
+                let done = carry_out(engine, plan, now)?;
+                Ok(changed(&done))
+            };
+            Some(Tended {
+                work: Box::new(work),
+                through: planner.through(),
+                cut,
+            })
+        })
+    })
+}
+
+/// What a plan that was carried out changed.
+pub(crate) fn changed(done: &Done) -> TendDone {
+    let gone = done.plan.merged.iter().flat_map(|merge| &merge.gone);
+    let gone = gone.chain(&done.plan.purged).copied().collect();
+    TendDone {
+        forgotten: done.forgotten.clone(),
+        consolidated: done.action.is_some().then_some(gone),
+    }
+}
+
+impl Memories {
+    /// Tells what is done while nobody asks, without end.
+    pub async fn keep_told(&self) {
+        let mut tended = self.service.listen_to_tending();
+        loop {
+            match tended.recv().await {
+                Ok((user, done)) => self.of(&user).tell_tended(done),
+                Err(RecvError::Lagged(missed)) => {
+                    tracing::warn!(missed, "what maintenance did was not told");
+                }
+                Err(RecvError::Closed) => return,
+            }
+        }
+    }
+}
+
 impl Memory {
+    pub(crate) fn tell_tended(&self, done: TendDone) {
+        if !done.forgotten.is_empty() {
+            self.tell("forgotten", done.forgotten);
+        }
+        if let Some(gone) = done.consolidated {
+            self.tell("consolidated", gone);
+        }
+    }
+
     /// What said the same as a record, or the contrary, before it came.
     pub(crate) async fn known(&self, id: RecordId) -> Result<Vec<Known>, Problem> {
         let look = move |memory: &Snapshot| {
@@ -198,3 +257,6 @@ fn shown(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().take(SHOWN_CHARS).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Doubted, Memory, Merged, Names, counted};
+use crate::memories::{Doubted, Memory, Merged, Names, changed, counted};
 use crate::problem::Problem;
 
 /// How far to go.
@@ -69,19 +69,11 @@ impl Operation for Consolidate {
             return Ok(done);
         }
         let now = memory.now();
-        let purged = plan.purged.clone();
-        let gone = plan.merged.iter().flat_map(|merge| &merge.gone);
-        let gone: Vec<_> = gone.chain(&purged).copied().collect();
         let work = move |engine: &mut Engine| carry_out(engine, plan, now);
         let acted = memory.with_engine(work).await??;
-        done.action = acted.action;
         done.distilled = acted.distilled.iter().map(ToString::to_string).collect();
-        if !acted.forgotten.is_empty() {
-            memory.tell("forgotten", acted.forgotten);
-        }
-        if done.action.is_some() {
-            memory.tell("consolidated", gone);
-        }
+        memory.tell_tended(changed(&acted));
+        done.action = acted.action;
         Ok(done)
     }
 

@@ -6,10 +6,9 @@ use std::os::unix::process::CommandExt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels, Tended, Tender};
+use reprise_agent::{MemoryConfig, OpenEmbedder, OtherModels};
 use reprise_embed::{EmbedderFactory, Variant};
-use reprise_engine::{Engine, Snapshot};
-use reprise_knowledge::{Planner, carry_out};
+use reprise_engine::Engine;
 use reprise_operations::Catalogue;
 use reprise_server::{Daemon, DaemonOptions, Ended};
 use reprise_store::RealDisk;
@@ -75,19 +74,7 @@ pub(super) fn config(context: &Context) -> anyhow::Result<MemoryConfig> {
     );
     config.space = context.space();
     config.others = others(context);
-    config.tend = Some(Arc::new(|through| -> Tender {
-        let mut planner = Planner::since(through);
-        Box::new(move |memory: &Snapshot, now, go_on: &dyn Fn() -> bool| {
-            let plan = planner.plan(memory, now, go_on);
-            let cut = plan.cut;
-            let work = move |engine: &mut Engine| carry_out(engine, plan, now).map(drop);
-            Some(Tended {
-                work: Box::new(work),
-                through: planner.through(),
-                cut,
-            })
-        })
-    }));
+    config.tend = Some(reprise_operations::tend());
     context.config.apply(&mut config)?;
     Ok(config)
 }
