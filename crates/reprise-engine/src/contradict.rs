@@ -2,6 +2,8 @@
 //! spell (`marks.rs`), from the older to the newer. Both answer; of the two a recall puts the newer
 //! first (`recall/contrary.rs`).
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, Utc};
 use reprise_types::{Annotation, RecordId};
 
@@ -35,16 +37,19 @@ impl Engine {
         now: DateTime<Utc>,
     ) -> Result<(i64, usize), EngineError> {
         let memory = self.snapshot();
-        let is_new = |(older, newer): &(RecordId, RecordId)| {
+        let marks = &memory.marks;
+        // With those of this call.
+        let mut held: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut is_new = |(older, newer): &(RecordId, RecordId)| {
             let ends = memory.index.find(*older).zip(memory.index.find(*newer));
             ends.is_some_and(|(older, newer)| {
-                let noted = memory.marks.ever_contrary(older);
-                let (mut held, mut known) = (0, false);
-                for link in noted {
-                    held += usize::from(link.is_open());
-                    known |= link.to == newer;
+                if older == newer || marks.ever_contrary(older).any(|link| link.to == newer) {
+                    return false;
                 }
-                older != newer && !known && held < NEWER_MAX
+                let open = || marks.contrary(older).count();
+                let held = held.entry(older).or_insert_with(open);
+                *held += 1;
+                *held <= NEWER_MAX
             })
         };
         let new = pairs.iter().filter(|pair| is_new(pair)).copied();

@@ -133,6 +133,22 @@ fn the_newest_of_several_stands_first_and_what_was_said_of_a_pair_ends_with_it()
 }
 
 #[test]
+fn of_one_record_eight_newer_ones_are_noted_and_in_one_call_no_more() {
+    let mut bench = Bench::new();
+    let kept = (0..10).map(|n| {
+        let text = format!("The timeout of the login page is {n} seconds");
+        record(&format!("t-{n}"), &text, 0, "tue")
+    });
+    let ids = inserted(&bench.keep(kept.collect()));
+    let (old, newer) = ids.split_first().unwrap();
+    let pairs: Vec<_> = newer.iter().map(|newer| (*old, *newer)).collect();
+    let now = bench.now;
+    for expected in [8, 0] {
+        assert_eq!(bench.engine().contradict(&pairs, now).unwrap().1, expected);
+    }
+}
+
+#[test]
 fn what_contradicts_an_answer_pushes_nothing_out_of_the_first_ten() {
     let mut bench = Bench::new();
     let mut kept = vec![record(
