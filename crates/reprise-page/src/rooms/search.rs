@@ -202,13 +202,13 @@ fn results(
     }
 }
 
-/// What a hook would have added to a prompt.
+/// What a host that asks for a text of so many tokens would get.
 fn context(asked: &Asked<'_>, found: &Recalled) -> Markup {
     let block = &found.context;
     html! {
         section aria-labelledby="context" {
             h2 id="context" { (s::CONTEXT) }
-            @if block.text.is_empty() || block.verdict == Verdict::Nothing {
+            @if block.text.is_empty() {
                 p { (s::CONTEXT_NONE) }
             }
             @else {

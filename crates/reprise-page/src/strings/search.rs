@@ -23,7 +23,7 @@ pub(crate) const HELPED: &str = "Helpful";
 pub(crate) const NOT_HELPED: &str = "Not helpful";
 pub(crate) const JUDGED: &str = "Noted: memory learns from it.";
 pub(crate) const CONTEXT: &str = "What a prompt would get";
-pub(crate) const CONTEXT_NONE: &str = "Nothing: no record speaks to this.";
+pub(crate) const CONTEXT_NONE: &str = "Nothing.";
 pub(crate) const COPY_AS: &str = "Take the question elsewhere";
 pub(crate) const AS_COMMAND: &str = "As a command";
 pub(crate) const AS_MARKDOWN: &str = "As Markdown";
@@ -37,7 +37,7 @@ pub(crate) const VERDICT_WEAK: &str =
     "About this, but none of it is likely to be what you look for.";
 pub(crate) const VERDICT_NOTHING: &str = "Memory holds nothing about this.";
 pub(crate) const ONLY_NEAREST: &str =
-    "Only the nearest is listed, and a prompt would get none of it.";
+    "Only the nearest is listed; a hook adds of it what speaks to the question by itself.";
 
 pub(crate) fn context_size(
     tokens: usize,
