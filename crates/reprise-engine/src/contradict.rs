@@ -29,8 +29,8 @@ pub struct Contradiction {
 
 impl Engine {
     /// Notes that live records contradict each other, `(older, newer)` each, in one commit. What
-    /// was noted before, also where it was taken back, is passed over. Answers the instant, in
-    /// microseconds since the Unix epoch, and how many are new.
+    /// was noted before, also where it was taken back, is passed over, and so is what somebody set
+    /// apart. Answers the instant, in microseconds since the Unix epoch, and how many are new.
     pub fn contradict(
         &mut self,
         pairs: &[(RecordId, RecordId)],
@@ -52,7 +52,10 @@ impl Engine {
                 *held <= NEWER_MAX
             })
         };
-        let new = pairs.iter().filter(|pair| is_new(pair)).copied();
+        let together = pairs
+            .iter()
+            .filter(|(one, other)| !memory.are_apart(*one, *other));
+        let new = together.filter(|pair| is_new(pair)).copied();
         self.link_all_as(CONTRARY, new.collect(), now)
     }
 
@@ -62,19 +65,10 @@ impl Engine {
         at_micros: i64,
         now: DateTime<Utc>,
     ) -> Result<Vec<[RecordId; 2]>, EngineError> {
-        self.take_back(|one| one.at_micros == at_micros, now)
-    }
-
-    /// The same of some that hold.
-    pub(crate) fn take_back(
-        &mut self,
-        which: impl Fn(&Contradiction) -> bool,
-        now: DateTime<Utc>,
-    ) -> Result<Vec<[RecordId; 2]>, EngineError> {
         let at = self.advance_clock(now);
         let (mut pairs, mut annotations) = (Vec::new(), Vec::new());
         let held = self.snapshot.contradictions().into_iter();
-        for one in held.filter(|one| one.undone_micros.is_none() && which(one)) {
+        for one in held.filter(|one| one.undone_micros.is_none() && one.at_micros == at_micros) {
             let index = &self.snapshot.index;
             if let Some((from, to)) = index.find(one.older).zip(index.find(one.newer)) {
                 let relation = CONTRARY.to_owned();

@@ -13,7 +13,7 @@ use reprise_types::{Annotation, NewRecord, RecordId, WriteOutcome};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::forget::{ForgetSelector, Forgotten};
-use crate::marks::{APART, DISTILLED, LinkSpan, OVER, RETIRED, puts_away};
+use crate::marks::{APART, CONTRARY, DISTILLED, LinkSpan, OVER, RETIRED, puts_away};
 use crate::snapshot::Snapshot;
 
 /// A record that was put away.
@@ -79,27 +79,31 @@ impl Engine {
     }
 
     /// Notes that two records are not the same, whatever they look like; or of one, named twice,
-    /// that it stays past its time. Answers whether that is new.
+    /// that it stays past its time. In the same commit they contradict each other no more. Answers
+    /// whether it is new.
     pub fn set_apart(
         &mut self,
         one: RecordId,
         other: RecordId,
         now: DateTime<Utc>,
     ) -> Result<bool, EngineError> {
-        for id in [one, other] {
-            if self.snapshot.ordinal(id).is_none() {
-                return Err(EngineError::UnknownRecord { id });
+        let memory = &self.snapshot;
+        let find = |id| memory.ordinal(id).ok_or(EngineError::UnknownRecord { id });
+        let (from, to) = (find(one)?, find(other)?);
+        let new = !memory.are_apart(one, other);
+        let mut annotations = Vec::new();
+        if new {
+            let relation = APART.to_owned();
+            annotations.push((from, Annotation::Linked { to, relation }));
+        }
+        for (older, to) in [(from, to), (to, from)] {
+            if memory.marks.contrary(older).any(|link| link.to == to) {
+                let relation = CONTRARY.to_owned();
+                annotations.push((older, Annotation::Unlinked { to, relation }));
             }
         }
-        let new = !self.snapshot.are_apart(one, other);
-        if new {
-            self.link_all_as(APART, vec![(one, other)], now)?;
-            let pair = [one, other];
-            self.take_back(
-                |held| pair.contains(&held.older) && pair.contains(&held.newer),
-                now,
-            )?;
-        }
+        let at = self.advance_clock(now);
+        self.say_all(annotations, at)?;
         Ok(new)
     }
 

@@ -52,9 +52,9 @@ pub struct Done {
     pub plan: Plan,
 }
 
-/// Does what a plan names; what has changed since it was made is passed over. Of two records that
-/// contradict each other the newer stands above the older from now on. What was put away more than
-/// a week ago because its time was over is forgotten.
+/// Does what a plan names; what has changed since it was made is passed over, as is what somebody
+/// set apart since. Of two records that contradict each other the newer stands above the older from
+/// now on. What was put away more than a week ago because its time was over is forgotten.
 pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<Done, EngineError> {
     let forgotten = engine.forget_over(now - GRACE, now)?;
     let forgotten = forgotten.into_iter().map(|one| one.id).collect();
@@ -69,14 +69,18 @@ pub fn carry_out(engine: &mut Engine, plan: Plan, now: DateTime<Utc>) -> Result<
                 .map(|made| made.known_at.timestamp_micros());
         }
     }
+    let memory = engine.snapshot();
     let merges = plan.merged.iter();
     let pairs: Vec<(RecordId, RecordId)> = merges
         .flat_map(|merge| merge.gone.iter().map(|gone| (*gone, merge.kept)))
+        .filter(|(gone, kept)| !memory.are_apart(*gone, *kept))
         .collect();
+    let purged = plan.purged.iter().copied();
+    let purged: Vec<RecordId> = purged.filter(|id| !memory.are_apart(*id, *id)).collect();
     let contrary = plan.contradictions.iter().map(|one| one.pair.into());
     for (at, count) in [
         engine.retire(&pairs, now)?,
-        engine.put_away(&plan.purged, now)?,
+        engine.put_away(&purged, now)?,
         engine.contradict(&contrary.collect::<Vec<_>>(), now)?,
     ] {
         if count > 0 {

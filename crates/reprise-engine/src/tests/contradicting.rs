@@ -1,10 +1,15 @@
 //! Of two records that contradict each other both answer, and the newer stands directly above.
 
-use chrono::Duration;
-use reprise_types::{Embedding, Recall, RecallRequest, RecordId};
+use std::path::Path;
+use std::sync::Arc;
 
-use super::{Bench, inserted, record, space, vector};
-use crate::{ForgetSelector, judged};
+use chrono::Duration;
+use reprise_store::SimDisk;
+use reprise_types::{Embedding, Recall, RecallRequest, RecordId, parse_timestamp};
+
+use super::{Bench, DIMENSIONS, inserted, record, space, vector, week};
+use crate::marks::CONTRARY;
+use crate::{Engine, EngineOptions, ForgetSelector, judged};
 
 const ASKED: &str = "How long is the timeout of the login page?";
 
@@ -146,6 +151,37 @@ fn of_one_record_eight_newer_ones_are_noted_and_in_one_call_no_more() {
     for expected in [8, 0] {
         assert_eq!(bench.engine().contradict(&pairs, now).unwrap().1, expected);
     }
+}
+
+#[test]
+fn who_says_that_two_are_different_is_heeded_at_once_and_later() {
+    let now = parse_timestamp("2026-02-16T09:00:00Z").unwrap();
+    let disk = SimDisk::new();
+    let options = EngineOptions::new(DIMENSIONS as u16, 42, now);
+    let path = Path::new("/m/memory.rvf");
+    let mut engine = Engine::open(Arc::new(disk.clone()), path, &options)
+        .unwrap()
+        .0;
+    let ids = inserted(&engine.observe(week(), None, now).unwrap());
+    let held = |engine: &Engine| {
+        let noted = engine.snapshot().contradictions().into_iter();
+        noted.filter(|one| one.undone_micros.is_none()).count()
+    };
+    // Both directions end in the commit that says so.
+    let both = [(ids[0], ids[1]), (ids[1], ids[0])];
+    assert_eq!(engine.contradict(&both, now).unwrap().1, 2);
+    let syncs = disk.syncs();
+    assert!(engine.set_apart(ids[1], ids[0], now).unwrap());
+    assert_eq!((held(&engine), disk.syncs() - syncs), (0, 1));
+    // What an older build noted all the same ends once it is said again.
+    let noted = vec![(ids[0], ids[1])];
+    engine.link_all_as(CONTRARY, noted, now).unwrap();
+    assert!(!engine.set_apart(ids[0], ids[1], now).unwrap());
+    assert_eq!(held(&engine), 0);
+    // A plan from before that notes nothing.
+    assert!(engine.set_apart(ids[3], ids[4], now).unwrap());
+    let late = engine.contradict(&[(ids[3], ids[4])], now);
+    assert_eq!((late.unwrap().1, held(&engine)), (0, 0));
 }
 
 #[test]

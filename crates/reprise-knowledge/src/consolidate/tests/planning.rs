@@ -66,6 +66,25 @@ fn what_is_new_is_compared_with_all_and_found_like_in_one_go() {
 }
 
 #[test]
+fn what_somebody_set_apart_after_a_plan_was_made_stays_apart() {
+    let mut bench = Bench::new();
+    let ids = bench.keep(alike(0..2));
+    let mut plan = plan(&bench.engine.snapshot(), bench.now);
+    assert_eq!((plan.merged.len(), plan.contradictions.len()), (2, 2));
+    plan.purged = vec![ids[3], ids[7]];
+    let apart = [[ids[0], ids[1]], [ids[2], ids[3]], [ids[3]; 2]];
+    for [one, other] in apart {
+        bench.engine.set_apart(one, other, bench.now).unwrap();
+    }
+    carry_out(&mut bench.engine, plan, bench.now).unwrap();
+    let memory = bench.engine.snapshot();
+    let away = memory.retired().into_iter().map(|one| one.gone);
+    assert_eq!(away.collect::<Vec<_>>().len(), 2);
+    assert!(ids[..4].iter().all(|id| memory.is_live(*id)));
+    assert_eq!(memory.contradictions(), []);
+}
+
+#[test]
 fn a_look_that_is_cut_goes_on_where_it_stopped() {
     let mut bench = Bench::new();
     bench.keep(alike(0..40));
