@@ -65,6 +65,14 @@ pub(super) enum Repeats {
 }
 
 impl Failure {
+    /// Whether the statement took longer than it may.
+    pub(super) fn is_late(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        error.code() == Some(&SqlState::QUERY_CANCELED)
+    }
+
     /// Waits and says yes where another try may succeed.
     pub(super) async fn again(&self, tries: &mut u32, repeats: Repeats) -> bool {
         let (error, at_commit) = match self {

@@ -1,6 +1,7 @@
 //! One node before the database: its connections, and what every operation of it begins with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::{Object, Pool, Transaction};
 use reprise_types::{Embedding, RecordId, check_unit_vector, system_entropy};
@@ -65,13 +66,23 @@ pub(super) async fn reading<'c>(
     caller: &Caller,
     more: &str,
 ) -> Result<Transaction<'c>, Failure> {
+    reading_within(node.options.question_time, client, caller, more).await
+}
+
+/// The same where each statement may take so long.
+pub(super) async fn reading_within<'c>(
+    time: Duration,
+    client: &'c mut Object,
+    caller: &Caller,
+    more: &str,
+) -> Result<Transaction<'c>, Failure> {
     let begun = client
         .build_transaction()
         .isolation_level(IsolationLevel::ReadCommitted)
         .read_only(true)
         .start()
         .await?;
-    introduce(&begun, caller, node.options.question_time, more).await?;
+    introduce(&begun, caller, time, more).await?;
     Ok(begun)
 }
 

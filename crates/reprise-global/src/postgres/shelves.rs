@@ -1,8 +1,8 @@
 //! What a node knows of each shelf without asking: how much stands there, how words and vectors
-//! spread over it. A minute old at most where a shelf is large, of this moment where it is small.
+//! spread over it. Of this moment where a shelf is small, a minute old where it is large, and older
+//! while the database has no time to be asked.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use tokio_postgres::SimpleQueryMessage;
 
 use super::connect::{Failure, connection, literal};
 use super::moments::{Cosines, Moments};
-use super::node::{Node, reading};
+use super::node::{Node, reading_within};
 use super::sample::{SMALL, frequent, moments};
 use super::statements;
 use crate::caller::Caller;
@@ -43,14 +43,16 @@ pub(super) struct Known {
     words: Mutex<HashMap<i64, u32>>,
     /// Whether there is a sound index of its vectors, and when that was asked.
     index: Mutex<Option<(bool, Instant)>>,
-    at: Instant,
-    is_asked: AtomicBool,
+    /// When it was looked at, or last to be.
+    at: Mutex<Instant>,
 }
 
 /// All shelves, as far as they are known.
 #[derive(Debug, Default)]
 pub(super) struct Shelves {
     known: Mutex<HashMap<String, Arc<Known>>>,
+    /// Those that are looked at beside the questions.
+    looking: Mutex<BTreeSet<String>>,
     /// Those that this node has written on or read, and that may want an index.
     used: Mutex<BTreeSet<String>>,
 }
@@ -66,6 +68,10 @@ pub(super) struct World {
 impl Shelves {
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, Arc<Known>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn looking(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
+        self.looking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Something stands there that did not, or does no more.
@@ -123,11 +129,18 @@ impl Shelves {
             .zip(&large)
             .filter(|(_, known)| known.is_none());
         let small: Vec<String> = small.map(|(name, _)| name.clone()).collect();
-        let mut looked = look(transaction, &small).await?;
+        let looked = look(transaction, &small).await;
+        if looked.as_ref().is_err_and(Failure::is_late) {
+            // The next questions know it.
+            for name in &small {
+                look_later(self, node, caller, name);
+            }
+        }
+        let mut looked = looked?;
         let mut shelves = Vec::with_capacity(asked.len());
         for (name, known) in asked.iter().zip(large) {
             let known = if let Some(known) = known {
-                if known.at.elapsed() > FRESH && !known.is_asked.swap(true, Ordering::Relaxed) {
+                if known.is_due() {
                     look_later(self, node, caller, name);
                 }
                 known
@@ -162,13 +175,18 @@ fn index_of(shelf: &str) -> String {
     format!("search_by_meaning_{}", hash.get(..16).unwrap_or_default())
 }
 
+/// Looks at a shelf beside the questions, for as long as a change may take.
 fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: &str) {
+    if !shelves.looking().insert(shelf.to_owned()) {
+        return;
+    }
     let (node, caller) = (Arc::clone(node), caller.clone());
     let (shelves, shelf) = (Arc::clone(shelves), shelf.to_owned());
     tokio::spawn(async move {
         let looked = async {
             let mut client = connection(&node.pool).await?;
-            let transaction = reading(&node, &mut client, &caller, "").await?;
+            let time = node.options.change_time;
+            let transaction = reading_within(time, &mut client, &caller, "").await?;
             look(&transaction, std::slice::from_ref(&shelf)).await
         };
         match looked.await {
@@ -176,11 +194,10 @@ fn look_later(shelves: &Arc<Shelves>, node: &Arc<Node>, caller: &Caller, shelf: 
                 let known = known.remove(&shelf).unwrap_or_default();
                 shelves.keep(&shelf, known);
             }
-            Err(error) => {
-                tracing::debug!(?error, "a shelf could not be looked at");
-                shelves.known().remove(&shelf);
-            }
+            // What is known of it serves for another while.
+            Err(error) => tracing::debug!(?error, "a shelf could not be looked at"),
         }
+        shelves.looking().remove(&shelf);
     });
 }
 
@@ -273,8 +290,7 @@ impl Default for Known {
             moments: None,
             words: Mutex::default(),
             index: Mutex::default(),
-            at: Instant::now(),
-            is_asked: AtomicBool::new(false),
+            at: Mutex::new(Instant::now()),
         }
     }
 }
@@ -283,7 +299,21 @@ impl Known {
     /// Whether as much stands there as before, not long ago.
     fn is_like(&self, now: &Self) -> bool {
         let is_same = self.things == now.things && self.head.to_bits() == now.head.to_bits();
-        is_same && self.at.elapsed() < FRESH
+        is_same && self.at().elapsed() < FRESH
+    }
+
+    fn at(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.at.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether it is to be looked at again, which is said once in so long.
+    fn is_due(&self) -> bool {
+        let mut at = self.at();
+        let is_due = at.elapsed() > FRESH;
+        if is_due {
+            *at = Instant::now();
+        }
+        is_due
     }
 
     /// Whether its index of vectors is to be walked, and not all of them compared.
@@ -425,3 +455,6 @@ async fn index(client: &Object, node: &Node, shelf: &str) -> Result<Option<bool>
     }
     Ok(Some(true))
 }
+
+#[cfg(test)]
+mod tests;

@@ -131,3 +131,45 @@ async fn a_statement_that_takes_too_long_says_so_whichever_of_two_answers_first(
         assert!(matches!(refused, GlobalError::Busy { .. }), "{refused}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shelf_that_no_question_has_time_to_look_at_is_looked_at_beside_them() {
+    let url = database().await;
+    let mut given = options(&url);
+    given.question_time = std::time::Duration::from_millis(250);
+    let store = PostgresStore::open(given).await.unwrap();
+    let thing = |number: u32| document(&format!("Thing {number}"), "Alpha beta.");
+    let all = (0..300).map(thing).collect();
+    store.import(&user("ann"), all).await.unwrap();
+    let admin = House::admin(&url).await;
+    admin
+        .batch_execute("BEGIN; LOCK TABLE reprise_global.search IN ACCESS EXCLUSIVE MODE")
+        .await
+        .unwrap();
+    let query = GlobalQuery::new("alpha thing", 5);
+    let refused = store.query(&user("bob"), &query).await.unwrap_err();
+    assert!(matches!(refused, GlobalError::Busy { .. }), "{refused}");
+    // The question is over, and its shelves are looked at all the same, once and for longer.
+    let mut waiting = 0_i64;
+    for _ in 0..200 {
+        let waits = "SELECT count(*) FROM pg_stat_activity \
+             WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        waiting = admin.query_one(waits, &[]).await.unwrap().get(0);
+        if waiting > 0 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(waiting, 1);
+    let refused = store.query(&user("bob"), &query).await.unwrap_err();
+    assert!(matches!(refused, GlobalError::Busy { .. }), "{refused}");
+    admin.batch_execute("COMMIT").await.unwrap();
+    for _ in 0..200 {
+        if let Ok(answer) = store.query(&user("bob"), &query).await {
+            assert_eq!(answer.hits.len(), 5);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("it stayed busy");
+}

@@ -1,0 +1,43 @@
+//! What is known of shelves, without a database.
+
+use std::time::Duration;
+
+use reprise_types::SystemClock;
+
+use super::*;
+use crate::postgres::connect::pool;
+use crate::postgres::options::PostgresOptions;
+
+/// A shelf on which so many things stand.
+fn of(things: u32) -> Known {
+    Known {
+        things,
+        ..Known::default()
+    }
+}
+
+#[tokio::test]
+async fn what_is_known_outlives_a_look_that_fails() {
+    let url = "host=127.0.0.1 port=9 user=nobody dbname=none sslmode=disable";
+    let vectors: crate::store::TextVectors = Arc::new(|_| None);
+    let mut options = PostgresOptions::new(url, 8, None, vectors, Arc::new(SystemClock));
+    options.patience = Duration::from_secs(30);
+    let node = Arc::new(Node {
+        pool: pool(&options).unwrap(),
+        options,
+        salt: String::new(),
+    });
+    let shelves = Arc::<Shelves>::default();
+    shelves.keep("public", of(5_000));
+    look_later(
+        &shelves,
+        &node,
+        &Caller::new("bob".parse().unwrap()),
+        "public",
+    );
+    assert!(shelves.looking().contains("public"));
+    while shelves.looking().contains("public") {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(shelves.known()["public"].things, 5_000);
+}
