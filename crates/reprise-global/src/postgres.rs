@@ -102,12 +102,13 @@ impl PostgresStore {
         )
     }
 
-    /// The statements of every question, by name.
+    /// The statements of every question, by name, with those that look at a shelf for it.
     #[doc(hidden)]
     #[must_use]
     pub fn hot_statements(&self) -> Vec<(&'static str, String)> {
         let all = statements::all().into_iter();
-        all.map(|(name, statement)| (name, self.0.node.sql(&statement)))
+        all.chain(sample::statements())
+            .map(|(name, statement)| (name, self.0.node.sql(&statement)))
             .collect()
     }
 }

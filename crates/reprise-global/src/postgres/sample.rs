@@ -16,12 +16,79 @@ const ENOUGH: usize = 128;
 /// Things whose words tell which words are frequent.
 const READ: i64 = 1_024;
 
-/// Pages by chance where the shelf fills many, else those that stand first. Every node takes the
-/// same, and gives the same scores.
-fn chances(rows: i64, things: u32) -> [String; 2] {
-    let percent = (110.0 * rows as f64 / f64::from(things)).min(100.0);
-    let chance = format!("TABLESAMPLE SYSTEM ({percent:.4}) REPEATABLE (1)");
-    [chance, String::new()]
+/// A table is read by chance where no more stands in it than so many times the shelf.
+const AROUND: f64 = 8.0;
+
+/// Which rows of a shelf are looked at.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Way {
+    /// Those of so many percent of the table's pages, whichever shelves stand there.
+    Pages(f64),
+    /// Those that stand first by the shelf's key.
+    Key,
+}
+
+impl Way {
+    /// How so many rows of a shelf are found, in a table of about so many; of an unknown number it
+    /// says none. Pages by chance where the shelf is much of its table, for others' are read with
+    /// them; then, and where these gave too few, by the key. Every node takes the same, and gives
+    /// the same scores.
+    fn of(rows: i64, things: u32, standing: f64) -> Vec<Self> {
+        let things = f64::from(things);
+        let by_chance = standing > 0.0 && things * AROUND >= standing;
+        let percent = (110.0 * rows as f64 / things).min(100.0);
+        let by_chance = by_chance.then_some(Self::Pages(percent));
+        by_chance.into_iter().chain([Self::Key]).collect()
+    }
+
+    /// The end of a statement, from its table on: the shelf is its first argument, and how many
+    /// rows the second.
+    fn from(self, table: &str, more: &str) -> String {
+        let (chance, order) = match self {
+            Self::Pages(percent) => (
+                format!("TABLESAMPLE SYSTEM ({percent:.4}) REPEATABLE (1)"),
+                "",
+            ),
+            Self::Key => (String::new(), "ORDER BY id"),
+        };
+        format!(
+            "FROM reprise_global.{table} {chance} \
+             WHERE shelf = $1 AND until IS NULL {more} {order} LIMIT $2"
+        )
+    }
+
+    fn words(self) -> String {
+        let some = self.from("thing", "");
+        format!(
+            "WITH sample AS MATERIALIZED (SELECT tokens {some}), \
+             word AS MATERIALIZED (SELECT token, count(*) \
+             FROM sample, unnest(tokens) AS token GROUP BY token \
+             HAVING count(*) * $3::int8 > {SMALL} * (SELECT count(*) FROM sample)) \
+             SELECT (SELECT count(*) FROM sample), \
+             ARRAY(SELECT token FROM word), ARRAY(SELECT count FROM word)"
+        )
+    }
+
+    fn vectors(self) -> String {
+        let some = self.from("search", "AND embedding IS NOT NULL");
+        format!("SELECT embedding::real[] {some}")
+    }
+}
+
+/// About how many rows stand in a table, of all shelves and versions; nothing where nobody knows.
+async fn standing(transaction: &Transaction<'_>, table: &str) -> Result<f64, Failure> {
+    let statement = "SELECT reltuples::float8 FROM pg_class WHERE oid = to_regclass($1)";
+    let table = format!("reprise_global.{table}");
+    let row = transaction.query_opt(statement, &[&table]).await?;
+    Ok(row.map_or(0.0, |row| row.get(0)))
+}
+
+/// How a shelf is looked at, by name.
+pub(super) fn statements() -> [(&'static str, String); 2] {
+    [
+        ("frequent words", Way::Key.words()),
+        ("some vectors", Way::Key.vectors()),
+    ]
 }
 
 /// About how many things of a shelf hold each word that more than [`SMALL`] seem to hold: to count
@@ -35,20 +102,10 @@ pub(super) async fn frequent(
     if things <= SMALL {
         return Ok(words);
     }
-    for chance in chances(READ, things) {
+    let standing = standing(transaction, "thing").await?;
+    for way in Way::of(READ, things, standing) {
         let row = transaction
-            .query_one(
-                &format!(
-                    "WITH sample AS MATERIALIZED (SELECT tokens FROM reprise_global.thing {chance} \
-                     WHERE shelf = $1 AND until IS NULL LIMIT $2), \
-                     word AS MATERIALIZED (SELECT token, count(*) \
-                     FROM sample, unnest(tokens) AS token GROUP BY token \
-                     HAVING count(*) * $3::int8 > {SMALL} * (SELECT count(*) FROM sample)) \
-                     SELECT (SELECT count(*) FROM sample), \
-                     ARRAY(SELECT token FROM word), ARRAY(SELECT count FROM word)"
-                ),
-                &[&shelf, &READ, &i64::from(things)],
-            )
+            .query_one(&way.words(), &[&shelf, &READ, &i64::from(things)])
             .await?;
         let (read, tokens, counts): (i64, Vec<i64>, Vec<i64>) =
             (row.get(0), row.get(1), row.get(2));
@@ -72,15 +129,10 @@ pub(super) async fn moments(
         return Ok(None);
     }
     let mut sample: Vec<Vec<f32>> = Vec::new();
-    for chance in chances(SAMPLE, things) {
+    let standing = standing(transaction, "search").await?;
+    for way in Way::of(SAMPLE, things, standing) {
         let rows = transaction
-            .query(
-                &format!(
-                    "SELECT embedding::real[] FROM reprise_global.search {chance} \
-                     WHERE shelf = $1 AND until IS NULL AND embedding IS NOT NULL LIMIT $2"
-                ),
-                &[&shelf, &SAMPLE],
-            )
+            .query(&way.vectors(), &[&shelf, &SAMPLE])
             .await?;
         sample = rows.iter().map(|row| row.get(0)).collect();
         if sample.len() >= ENOUGH {
@@ -89,4 +141,20 @@ pub(super) async fn moments(
     }
     let summed = tokio::task::spawn_blocking(move || Moments::of(&sample)).await;
     Ok(summed.ok().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_read_by_chance_where_most_of_them_are_the_shelfs() {
+        let by_chance = Way::Pages(22.528);
+        assert_eq!(Way::of(READ, 5_000, 12_000.0), [by_chance, Way::Key]);
+        assert_eq!(Way::of(READ, 5_000, 40_000.0), [by_chance, Way::Key]);
+        // One in a hundred, and a table that was never counted.
+        for standing in [500_000.0, 0.0, -1.0] {
+            assert_eq!(Way::of(READ, 5_000, standing), [Way::Key]);
+        }
+    }
 }

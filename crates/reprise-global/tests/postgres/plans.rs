@@ -42,6 +42,8 @@ fn given(name: &str) -> String {
             format!("{both}, {vector}, NULL, NULL, 20, {terms}, 512, {terms}")
         }
         "holding" => "'public', ARRAY[1, 2]::int8[]".to_owned(),
+        "frequent words" => "'public', 1024, 12000".to_owned(),
+        "some vectors" => "'public', 4096".to_owned(),
         "postings" => format!("{both}, ARRAY[1, 2]::int8[], {ids}"),
         "likeness" => format!("{both}, {ids}, {id}, 1"),
         "texts" => format!("{both}, {ids}, ARRAY[1]"),
