@@ -15,6 +15,8 @@ const SAMPLE: i64 = 4_096;
 const ENOUGH: usize = 128;
 /// Things whose words tell which words are frequent.
 const READ: i64 = 1_024;
+/// Of these so many hold a frequent word at least: what one or two hold may be in no other.
+const SEEN_MIN: i64 = 4;
 
 /// A table is read by chance where no more stands in it than so many times the shelf.
 const AROUND: f64 = 8.0;
@@ -63,7 +65,8 @@ impl Way {
             "WITH sample AS MATERIALIZED (SELECT tokens {some}), \
              word AS MATERIALIZED (SELECT token, count(*) \
              FROM sample, unnest(tokens) AS token GROUP BY token \
-             HAVING count(*) * $3::int8 > {SMALL} * (SELECT count(*) FROM sample)) \
+             HAVING count(*) >= {SEEN_MIN} \
+             AND count(*) * $3::int8 > {SMALL} * (SELECT count(*) FROM sample)) \
              SELECT (SELECT count(*) FROM sample), \
              ARRAY(SELECT token FROM word), ARRAY(SELECT count FROM word)"
         )
@@ -92,7 +95,7 @@ pub(super) fn statements() -> [(&'static str, String); 2] {
 }
 
 /// About how many things of a shelf hold each word that more than [`SMALL`] seem to hold: to count
-/// them would read as much as stands there.
+/// them would read as much as stands there. Of the others a count ends soon.
 pub(super) async fn frequent(
     transaction: &Transaction<'_>,
     shelf: &str,

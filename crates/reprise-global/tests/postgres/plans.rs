@@ -218,12 +218,26 @@ async fn a_word_that_very_many_hold_is_weighed_and_not_counted_to_its_end() {
     let found = hits.iter().map(|hit| &hit.record.publication.content);
     assert_eq!(found.collect::<Vec<_>>(), vec!["beta"; 10]);
 
+    // In very many things a word that one of some holds is not one that many hold.
+    let (_, frequent) = store
+        .hot_statements()
+        .into_iter()
+        .find(|(name, _)| *name == "frequent words")
+        .unwrap();
+    let client = House::client(&url).await;
+    let very_many = client
+        .query_one(&frequent, &[&"public", &1_024_i64, &20_000_000_i64])
+        .await
+        .unwrap();
+    let counts: Vec<i64> = very_many.get(2);
+    // Alpha, beta and thing.
+    assert_eq!(counts.len(), 3, "{counts:?}");
+
     let (_, holding) = store
         .hot_statements()
         .into_iter()
         .find(|(name, _)| *name == "holding")
         .unwrap();
-    let client = House::client(&url).await;
     let every = "SELECT token FROM reprise_global.posting WHERE shelf = 'public' \
          GROUP BY token HAVING count(*) = 12000 LIMIT 1";
     let every: i64 = client.query_one(every, &[]).await.unwrap().get(0);
