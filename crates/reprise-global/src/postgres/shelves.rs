@@ -102,8 +102,13 @@ impl Shelves {
             self.using(shelf);
         }
         let mut all = self.known();
-        if all.len() >= SHELVES_MAX {
-            all.clear();
+        let is_full = |all: &HashMap<_, _>| all.len() >= SHELVES_MAX;
+        if is_full(&all) && !all.contains_key(shelf) {
+            // What takes long to look at stays, as far as there is room.
+            all.retain(|_, one| one.things > SMALL);
+            if is_full(&all) {
+                all.clear();
+            }
         }
         let known = Arc::new(known);
         all.insert(shelf.to_owned(), Arc::clone(&known));

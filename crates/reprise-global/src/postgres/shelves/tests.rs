@@ -16,6 +16,27 @@ fn of(things: u32) -> Known {
     }
 }
 
+#[test]
+fn a_large_shelf_is_known_however_many_small_ones_are_asked_for() {
+    let shelves = Shelves::default();
+    shelves.keep("public", of(5_000));
+    for number in 0..3 * SHELVES_MAX {
+        shelves.keep(&format!("org:{number}"), of(300));
+        assert!(shelves.known().len() <= SHELVES_MAX);
+    }
+    assert!(shelves.known().contains_key("public"));
+    // What is known already takes no room.
+    let before = shelves.known().len();
+    shelves.keep("public", of(5_001));
+    assert_eq!(shelves.known().len(), before);
+    let mut all: Vec<usize> = Vec::new();
+    for number in 0..2 * SHELVES_MAX {
+        shelves.keep(&format!("large:{number}"), of(5_000));
+        all.push(shelves.known().len());
+    }
+    assert_eq!(all.into_iter().max(), Some(SHELVES_MAX));
+}
+
 #[tokio::test]
 async fn what_is_known_outlives_a_look_that_fails() {
     let url = "host=127.0.0.1 port=9 user=nobody dbname=none sslmode=disable";
