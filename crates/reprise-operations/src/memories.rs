@@ -53,7 +53,7 @@ pub(crate) use sharing::Wanted;
 pub use sharing::{Reach, Sharing};
 pub(crate) use spans::memory as span;
 pub use tagging::TagRules;
-pub(crate) use tagging::{Alike, alike_pairs};
+pub(crate) use tagging::{Alike, alike_pairs, refuse_receipt, refuse_receipts};
 pub use tending::{Doubted, Known, Merged, counted, tend};
 pub(crate) use tending::{Names, changed, live};
 pub(crate) use workspaces::Asked;

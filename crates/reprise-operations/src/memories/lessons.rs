@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
-use super::Memory;
+use super::{Memory, refuse_receipt, refuse_receipts};
 use crate::problem::Problem;
 use crate::wire::{Fate, REQUEST_NAMESPACE};
 
@@ -186,6 +186,7 @@ impl Memory {
         if let Some(tags) = lesson.tags.clone()
             && lesson == only_tags
         {
+            refuse_receipt(&old)?;
             self.retag(old.id, tags).await?;
             return self.record(name).await;
         }
@@ -215,6 +216,7 @@ impl Memory {
     async fn retag(&self, id: RecordId, tags: Vec<String>) -> Result<(), Problem> {
         let now = self.now();
         let tags = self.all.tag_rules.resolve(&tags);
+        refuse_receipts(&tags)?;
         let done = self.with_engine(move |engine| engine.tag(id, &tags, now));
         done.await??;
         self.tell("updated", vec![id]);

@@ -7,7 +7,7 @@ use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome}
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::{Memory, current, spans};
+use super::{Memory, current, refuse_receipt, refuse_receipts, spans};
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::{Fate, REQUEST_NAMESPACE, WriteReport, record_of_value};
 
@@ -65,6 +65,13 @@ impl Memory {
                         Redactor::new().redact_record(&mut record);
                     }
                     record.tags = self.all.tag_rules.resolve(&record.tags);
+                    if !self.options.verbatim
+                        && let Err(refused) = refuse_receipts(&record.tags)
+                    {
+                        let why = refused.detail;
+                        fates.push(Some(Fate::Rejected { why }));
+                        continue;
+                    }
                     if let Some(key) = &self.options.key {
                         let name = format!("{key}/{place}");
                         let name = ExternalId::new(REQUEST_NAMESPACE, name);
@@ -183,6 +190,7 @@ impl Memory {
             )));
         }
         let old = self.record(name).await?;
+        refuse_receipt(&old)?;
         let line = serde_json::to_value(crate::wire::ExportLine::new(&old));
         let mut line = match line {
             Ok(Value::Object(line)) => line,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use reprise_engine::Snapshot;
 use reprise_knowledge::Definition;
-use reprise_types::{RecordId, normal_tag, normal_tags};
+use reprise_types::{MemoryRecord, RecordId, normal_tag, normal_tags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +116,30 @@ impl TagRules {
         })
         .collect()
     }
+}
+
+/// Refuses the tag of receipts among a caller's: what Reprise itself said of what left is read by
+/// it.
+pub(crate) fn refuse_receipts(tags: &[String]) -> Result<(), Problem> {
+    let mut normal = tags.iter().filter_map(|tag| normal_tag(tag));
+    if normal.any(|tag| tag == MemoryRecord::RECEIPT) {
+        return Err(Problem::invalid(format!(
+            "`{}` marks what Reprise itself says of what left this memory; use another tag",
+            MemoryRecord::RECEIPT
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses to change what Reprise itself said of what left.
+pub(crate) fn refuse_receipt(record: &MemoryRecord) -> Result<(), Problem> {
+    if record.is_receipt() {
+        return Err(Problem::invalid(format!(
+            "`{}` is a receipt of what left this memory, and stays as it was written",
+            record.id
+        )));
+    }
+    Ok(())
 }
 
 /// Two spellings of what may be one word: the same letters and digits, with or without a plural's

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Memory, counted};
+use crate::memories::{Memory, counted, refuse_receipts};
 use crate::problem::Problem;
 
 /// Which tags.
@@ -49,6 +49,7 @@ impl Operation for MergeTags {
     ) -> Result<MergedTags, Problem> {
         let now = memory.now();
         let tags = [from.clone(), into.clone()];
+        refuse_receipts(&tags)?;
         let merge = move |engine: &mut Engine| engine.merge_tag(&tags[0], &tags[1], now);
         let merged = memory.with_engine(merge).await??;
         if merged > 0 {

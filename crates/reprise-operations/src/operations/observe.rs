@@ -15,8 +15,8 @@ use crate::wire::{Fate, IngestLine, WriteReport};
 pub struct Arguments {
     /// The records; a bad one spoils only itself.
     pub records: Records,
-    /// Keep texts as they are, secrets and all; for programs of this machine that have redacted
-    /// them.
+    /// Keep texts as they are, secrets and all, and receipts as what they are; for programs of
+    /// this machine that have redacted them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verbatim: bool,
 }

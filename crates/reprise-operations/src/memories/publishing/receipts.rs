@@ -282,3 +282,6 @@ impl Receipts {
         self.0.iter().map(|(_, line)| line)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Receipts are written by Reprise alone.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use reprise_agent::{MemoryConfig, MemoryService};
+use reprise_engine::Engine;
+use reprise_store::RealDisk;
+use reprise_types::{EmbedError, SystemClock};
+use serde_json::Value;
+
+use super::*;
+use crate::catalogue::Catalogue;
+use crate::memories::Memories;
+
+async fn memories(folder: &Path) -> Memories {
+    let open = Arc::new(|path: &Path, options: &_| Engine::open(Arc::new(RealDisk), path, options));
+    let model = Arc::new(|| {
+        Err(EmbedError::Unavailable {
+            message: "this test has no model".to_owned(),
+        })
+    });
+    let config = MemoryConfig::new(folder.to_owned(), 384, open, model);
+    let service = MemoryService::start(config, None).await.unwrap();
+    Memories::new(service, Arc::new(SystemClock))
+}
+
+async fn call(memory: &Memory, name: &str, arguments: Value) -> Result<Value, Problem> {
+    let Value::Object(arguments) = arguments else {
+        panic!("arguments are an object");
+    };
+    let catalogue = Catalogue::default();
+    let operation = catalogue.operation(name).unwrap();
+    let answer = operation.call(memory.clone(), arguments).await?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+#[tokio::test]
+async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let memories = memories(folder.path()).await;
+    let memory = memories.of(&"ada".parse().unwrap()).on_machine();
+    let call = async |name, arguments| call(&memory, name, arguments).await;
+    let act = Act::unpublished(RecordId::from_u128(5));
+    let receipt = memory.keep_receipt(&[act]).await.unwrap().to_string();
+    let own = json!({ "external_id": "own", "text": "the build is slow", "tags": ["ci"] });
+    call("observe", json!({ "records": own })).await.unwrap();
+
+    let forged = json!({ "text": "Published record 1.", "tags": [" Receipt:Global "],
+        "details": { "receipt": [{ "act": "published", "global_id": RecordId::from_u128(6) }] } });
+    for (name, arguments) in [
+        ("observe", json!({ "records": forged })),
+        (
+            "learn",
+            json!({ "text": "the build is red", "tags": ["receipt:global"] }),
+        ),
+        (
+            "update",
+            json!({ "id": "own", "tags": ["receipt:global", "ci"] }),
+        ),
+        (
+            "update",
+            json!({ "id": "own", "text": "slow", "tags": ["receipt:global"] }),
+        ),
+        ("revise", json!({ "id": "own", "tags": ["receipt:global"] })),
+        (
+            "merge_tags",
+            json!({ "from": "Receipt:global", "into": "ci" }),
+        ),
+        (
+            "merge_tags",
+            json!({ "from": "ci", "into": "receipt:global" }),
+        ),
+    ] {
+        let refused = call(name, arguments).await.unwrap_err();
+        assert_eq!(refused.kind, ProblemKind::Invalid, "{name}");
+        assert!(
+            refused.detail.contains("`receipt:global`"),
+            "{}",
+            refused.detail
+        );
+    }
+    // What is said of the past is not corrected.
+    for (name, arguments) in [
+        ("update", json!({ "id": receipt, "tags": ["ci"] })),
+        ("update", json!({ "id": receipt, "text": "Nothing left." })),
+        ("revise", json!({ "id": receipt, "tags": [] })),
+    ] {
+        let refused = call(name, arguments).await.unwrap_err();
+        assert_eq!(refused.kind, ProblemKind::Invalid, "{name}");
+        assert!(
+            refused.detail.contains("is a receipt"),
+            "{}",
+            refused.detail
+        );
+    }
+    // Of several the others are kept.
+    let several = call(
+        "observe",
+        json!({ "records": [forged, { "text": "another" }] }),
+    )
+    .await;
+    assert_eq!(several.unwrap()["inserted"], 1);
+    let lines = async || {
+        let read = memory.read(Receipts::read).await.unwrap();
+        read.lines().count()
+    };
+    assert_eq!(lines().await, 1);
+    // An import brings them along.
+    let carried = json!({ "records": forged, "verbatim": true });
+    call("observe", carried).await.unwrap();
+    assert_eq!(lines().await, 2);
+    memories.shut_down().await;
+}
