@@ -412,33 +412,38 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
     done
 }
 
-/// Builds the index of one shelf, and says whether it was built; drops that of a shelf which is not
-/// large enough to want one, and gives `None`.
+/// Builds the index of one shelf, and says whether it was built; gives `None` for a shelf that is
+/// not large enough to want one, and drops its index where it is far from that.
 async fn index(client: &Object, node: &Node, shelf: &str) -> Result<Option<bool>, Failure> {
+    let most = u64::from(node.options.exact_max.max(SMALL));
     // For its policies whoever writes on a shelf may count it.
     let counted = format!(
         "BEGIN READ ONLY; SET LOCAL reprise.writing = {shelf}; \
-         SELECT count(*) > {} FROM (SELECT 1 FROM reprise_global.search WHERE shelf = {shelf} \
-         LIMIT {}) AS few; COMMIT",
-        node.options.exact_max.max(SMALL),
-        u64::from(node.options.exact_max.max(SMALL)) + 1,
+         SELECT count(*) FROM (SELECT 1 FROM reprise_global.search \
+         WHERE shelf = {shelf} AND until IS NULL LIMIT {}) AS few; COMMIT",
+        most + 1,
         shelf = literal(shelf),
     );
-    let is_large =
-        client.simple_query(&counted).await?.iter().any(
-            |message| matches!(message, SimpleQueryMessage::Row(row) if row.get(0) == Some("t")),
-        );
+    let counted = client.simple_query(&counted).await?;
+    let counted = counted.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0)?.parse::<u64>().ok(),
+        _ => None,
+    });
+    let things = counted.unwrap_or_default();
     let name = index_of(shelf);
     let known = format!("reprise_global.{name}");
     let sound = client.query_opt(SOUND, &[&known]).await?;
-    if !is_large {
-        if sound.is_some() {
+    let is_sound = sound.map(|row| row.get::<_, bool>(0));
+    if things <= most {
+        // Things come and go: what may be wanted again soon stays.
+        let stays = is_sound == Some(true) && things > most / 2;
+        if is_sound.is_some() && !stays {
             let drop = format!("DROP INDEX CONCURRENTLY IF EXISTS {known}");
             client.batch_execute(&drop).await?;
         }
         return Ok(None);
     }
-    if sound.is_some_and(|row| row.get(0)) {
+    if is_sound == Some(true) {
         return Ok(Some(false));
     }
     let there = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'reprise_global' \

@@ -91,6 +91,31 @@ async fn no_question_reads_a_whole_table_and_each_names_its_shelf() {
     begin_at_their_shelves(&store, &url, true).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_stands_where_questions_walk_it_and_is_not_built_and_dropped_by_turns() {
+    let url = database().await;
+    let store = PostgresStore::open(options(&url)).await.unwrap();
+    let all = things(4_200, AccessPolicy::Public);
+    store.import(&user("ann"), all).await.unwrap();
+    assert!(store.maintain().await.unwrap(), "the index is built");
+    let admin = House::admin(&url).await;
+    let indexes =
+        "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'search\\_by\\_meaning\\_%'";
+    // Versions that newer ones replaced are found by nobody's question.
+    for (standing, indexed) in [(4_000_i64, 1_i64), (2_049, 1), (2_048, 0), (2_048, 0)] {
+        let replaced = "UPDATE reprise_global.search SET until = now() WHERE id IN \
+             (SELECT id FROM reprise_global.search WHERE until IS NULL ORDER BY id OFFSET $1)";
+        admin.execute(replaced, &[&standing]).await.unwrap();
+        // A shelf is looked after once it is written on.
+        let more = document(&format!("More {standing}"), "word1");
+        let done = store.publish(&user("ann"), more).await.unwrap();
+        store.unpublish(&user("ann"), done.id).await.unwrap();
+        assert!(!store.maintain().await.unwrap());
+        let found: i64 = admin.query_one(indexes, &[]).await.unwrap().get(0);
+        assert_eq!(found, indexed, "{standing}");
+    }
+}
+
 async fn begin_at_their_shelves(store: &PostgresStore, url: &str, is_indexed: bool) {
     let client = House::client(url).await;
     client
