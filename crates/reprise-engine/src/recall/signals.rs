@@ -26,7 +26,7 @@ pub(super) const MEANING: usize = 0;
 pub(super) const WORDS: usize = 2;
 pub(super) const COVERAGE: usize = 4;
 pub(super) const SAME_TEXT: usize = 5;
-const TIME_ASKED: usize = 16;
+pub(super) const TIME_ASKED: usize = 16;
 
 /// Every signal, in the order of [`super::weights::WEIGHTS`].
 pub(super) const SIGNALS: [Signal; COUNT] = [

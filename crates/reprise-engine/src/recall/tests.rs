@@ -2,7 +2,9 @@
 
 use super::ablation::Ablation;
 use super::scale::{BM25, COSINES, Scale, unit};
-use super::signals::{COUNT, SAME_TEXT, SIGNALS};
+use super::signals::{
+    COUNT, COVERAGE, MEANING, SAME_TEXT, SIGNALS, TIME_ASKED, WORDS, is_of_dialogue,
+};
 
 #[test]
 fn a_signal_that_separates_nothing_weighs_nothing() {
@@ -34,8 +36,19 @@ fn every_standard_score_is_a_signal_between_0_and_1() {
 }
 
 #[test]
-fn the_table_names_the_place_of_the_same_text() {
-    assert_eq!(SIGNALS[SAME_TEXT].name, "same_text");
+fn the_table_names_the_places_of_what_speaks_outside_any_dialogue() {
+    let named = [
+        (MEANING, "meaning"),
+        (WORDS, "words"),
+        (COVERAGE, "coverage"),
+        (SAME_TEXT, "same_text"),
+        (TIME_ASKED, "time_asked"),
+    ];
+    for (place, name) in named {
+        assert_eq!(SIGNALS[place].name, name);
+    }
+    let outside: Vec<usize> = (0..COUNT).filter(|place| !is_of_dialogue(*place)).collect();
+    assert_eq!(outside, named.map(|(place, _)| place));
 }
 
 #[test]
