@@ -180,11 +180,9 @@ impl Snapshot {
     /// The live records that have a tag, in the order in which they were kept.
     #[must_use]
     pub fn tagged(&self, tag: &str) -> Vec<RecordId> {
-        let ordinals = self.marks.tagged(tag, None).into_iter();
-        let live = ordinals.filter_map(|ordinal| self.index.doc(ordinal));
-        live.filter(reprise_index::Doc::is_live)
-            .map(|doc| doc.id)
-            .collect()
+        let view = self.tagged_view(tag);
+        let docs = view.ordinals().filter_map(|one| self.index.doc(one));
+        docs.map(|doc| doc.id).collect()
     }
 
     /// The links of a live record to others that are live, in the order in which they were made.

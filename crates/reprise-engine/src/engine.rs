@@ -178,13 +178,6 @@ impl Engine {
 
     /// Makes what was applied visible to readers.
     pub(crate) fn publish(&mut self) {
-        self.snapshot = Arc::new(Snapshot {
-            index: self.state.index.publish(),
-            reader: self.log.reader(),
-            space: self.state.space.clone(),
-            others: self.state.others.clone(),
-            learner: self.state.learning.learner(),
-            marks: self.state.marks.clone(),
-        });
+        self.snapshot = Arc::new(Snapshot::of(&mut self.state, self.log.reader()));
     }
 }

@@ -21,7 +21,12 @@ impl Snapshot {
             for tag in tags {
                 let normal = normal_tag(tag).unwrap_or_default();
                 let others = filter.spellings.iter().filter(|(_, tag)| *tag == normal);
-                let others = others.flat_map(|(other, _)| self.marks.holding(other, at));
+                let mut others = others.map(|(other, _)| other).peekable();
+                if at.is_none() && others.peek().is_none() {
+                    view = view.within(&self.tagged_view(&normal));
+                    continue;
+                }
+                let others = others.flat_map(|other| self.marks.holding(other, at));
                 view = view.among(self.marks.holding(&normal, at).chain(others));
             }
         }

@@ -125,14 +125,7 @@ impl Engine {
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.index.set_graph_from(options.graph_from);
-        let snapshot = Arc::new(Snapshot {
-            index: state.index.publish(),
-            reader: log.reader(),
-            space: state.space.clone(),
-            others: state.others.clone(),
-            learner: state.learning.learner(),
-            marks: state.marks.clone(),
-        });
+        let snapshot = Arc::new(Snapshot::of(&mut state, log.reader()));
         let (low, high) = (options.entropy as u64, (options.entropy >> 64) as u64);
         let ids = IdSource::new(low ^ high, state.index.last().map(|last| last.0));
         let engine = Self {

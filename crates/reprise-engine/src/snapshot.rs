@@ -1,15 +1,20 @@
 //! The read half: an immutable view of one moment, shared by any number of readers.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
-use reprise_index::IndexSnapshot;
+use reprise_index::{IndexSnapshot, View};
 use reprise_learn::Learner;
 use reprise_store::{LogReader, StoreError};
 use reprise_types::{EmbeddingSpace, MemoryFilter, MemoryRecord, RecordId, VectorStore as _};
 
 use crate::marks::Marks;
 use crate::others::Others;
+use crate::state::State;
+
+/// Tags whose records are remembered of one moment.
+const TAGS_MAX: usize = 16;
 
 /// One moment of one user's memory. Later writes, and even a compaction, leave it as it is.
 #[derive(Debug)]
@@ -20,9 +25,39 @@ pub struct Snapshot {
     pub(crate) others: Others,
     pub(crate) learner: Arc<Learner>,
     pub(crate) marks: Marks,
+    /// By tag, the live records that have it: a tag on most records is asked for again and again.
+    views: Mutex<HashMap<String, Arc<View>>>,
 }
 
 impl Snapshot {
+    pub(crate) fn of(state: &mut State, reader: LogReader) -> Self {
+        Self {
+            index: state.index.publish(),
+            reader,
+            space: state.space.clone(),
+            others: state.others.clone(),
+            learner: state.learning.learner(),
+            marks: state.marks.clone(),
+            views: Mutex::default(),
+        }
+    }
+
+    /// The live records that have a tag in its normal form.
+    pub(crate) fn tagged_view(&self, tag: &str) -> Arc<View> {
+        let known = || self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = known().get(tag) {
+            return Arc::clone(view);
+        }
+        let all = self.index.view(&MemoryFilter::default(), None);
+        let view = Arc::new(all.among(self.marks.holding(tag, None)));
+        let mut known = known();
+        if known.len() >= TAGS_MAX {
+            known.clear();
+        }
+        known.insert(tag.to_owned(), Arc::clone(&view));
+        view
+    }
+
     /// The space of its vectors, once it has any.
     #[must_use]
     pub fn space(&self) -> Option<&EmbeddingSpace> {

@@ -67,6 +67,18 @@ impl View {
         }
     }
 
+    /// Restricts the view to what another of the same moment admits.
+    #[must_use]
+    pub fn within(self, other: &Self) -> Self {
+        let both = self.bits().iter().zip(other.bits());
+        let admitted: Box<[u64]> = both.map(|(one, other)| one & other).collect();
+        Self {
+            considered: admitted.iter().map(|word| word.count_ones()).sum(),
+            admitted: Some(admitted),
+            world: self.world,
+        }
+    }
+
     /// Takes `ordinals` out of the view, in any order.
     #[must_use]
     pub fn without(mut self, ordinals: impl IntoIterator<Item = u32>) -> Self {

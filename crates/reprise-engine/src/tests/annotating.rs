@@ -58,6 +58,7 @@ fn a_tag_filter_admits_what_has_every_tag_now_or_had_it_then() {
         tagged("b", &["rust"]),
         tagged("c", &[]),
     ]));
+    assert_eq!(sorted(&bench.ask_tagged(&["rust"], None)), ["a", "b"]);
     assert!(bench.tag(ids[2], &["RUST", "new"]));
     assert!(bench.tag(ids[1], &[]));
     assert!(!bench.tag(ids[1], &[" "]));
