@@ -69,8 +69,8 @@ impl PostgresStore {
     }
 
     /// Builds the index of vectors of each shelf that this node has used and that is too large to
-    /// be searched without, and gathers the planner's figures. Others go on reading and writing
-    /// meanwhile. Whether an index was built.
+    /// be searched without, vacuums, and gathers the planner's figures. Others go on reading and
+    /// writing meanwhile. Whether an index was built.
     pub async fn maintain(&self) -> Result<bool, GlobalError> {
         Ok(shelves::maintain(&self.0.node, &self.0.shelves).await?)
     }

@@ -20,7 +20,11 @@ use super::terms::{Parts, Term};
 /// Candidates by meaning.
 pub(super) const NEAR: usize = 64;
 /// Look-ups of frequent words among what rarer ones brought forward.
-const LOOKUPS: usize = 1_024;
+const LOOKUPS: u32 = 1_024;
+/// How many times as many rows are read of a question's rarest word as of all its others.
+const RAREST: u32 = 4;
+/// How many times as much is brought forward where old versions or other types took the places.
+const WIDER: u32 = 8;
 
 /// Which version of which thing.
 pub(super) type Key = (Uuid, i32);
@@ -45,6 +49,17 @@ impl Candidate {
             words: None,
         })
     }
+}
+
+/// What the question's words say of it stands beside it.
+fn worded(row: &tokio_postgres::Row, weighed: &[Term<'_>]) -> Result<Candidate, Failure> {
+    let all: f32 = weighed.iter().map(|term| term.share).sum();
+    let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
+    let share = if all > 0.0 { share / all } else { 0.0 };
+    Ok(Candidate {
+        words: Some((words, share)),
+        ..Candidate::of(row)?
+    })
 }
 
 /// A question as every statement has it.
@@ -112,57 +127,65 @@ impl Asked<'_> {
         Ok((found, cosines.spread()))
     }
 
-    /// What holds the question's words: the rarest bring it forward, and all of them weigh it.
+    /// What holds the question's words, at least `wanted` where there are so many: the rarest bring
+    /// it forward, and all of them weigh it.
     pub(super) async fn worded(
         &self,
         world: &World,
         weighed: &[Term<'_>],
-        most: usize,
+        wanted: u32,
     ) -> Result<Vec<Candidate>, Failure> {
+        let options = &self.shared.node.options;
         let mut rarest: Vec<&Term<'_>> = weighed.iter().filter(|term| term.weight > 0.0).collect();
         rarest.sort_by_key(|term| term.holding);
-        let (mut rows, rows_max) = (0_u32, self.shared.node.options.word_rows);
+        let (mut rows, rows_max) = (0_u32, options.word_rows);
         let bringing = rarest.iter().take_while(|term| {
             let is_first = rows == 0;
-            rows = rows.saturating_add(term.holding);
-            is_first || rows <= rows_max
+            let all = rows.saturating_add(term.holding);
+            let is_read = is_first || all <= rows_max;
+            rows = if is_read { all } else { rows };
+            is_read
         });
         let (bringing, others) = rarest.split_at(bringing.count());
         if bringing.is_empty() {
             return Ok(Vec::new());
         }
-        let most = match others.len() {
-            0 => most,
-            others => most.min((LOOKUPS / others).max(NEAR)),
+        let lookups = LOOKUPS / u32::try_from(others.len()).unwrap_or(LOOKUPS).max(1);
+        let mut most = if others.is_empty() {
+            options.worded_max
+        } else {
+            options.worded_max.min(lookups)
         };
+        most = most.max(wanted);
+        let mut compared = options.compared_max.max(wanted);
         let (bringing, others) = (Parts::of(bringing), Parts::of(others));
-        let (head, most) = (world.head.max(1.0), i64::try_from(most).unwrap_or(i64::MAX));
+        let (head, each) = (world.head.max(1.0), rows_max.saturating_mul(RAREST));
         let statement = self.prepared(&statements::words(self.at)).await?;
-        let given: [&(dyn ToSql + Sync); 12] = [
-            &self.shelves,
-            &self.vector,
-            &self.types,
-            &self.at,
-            &head,
-            &bringing.tokens,
-            &bringing.weights,
-            &bringing.shares,
-            &most,
-            &others.tokens,
-            &others.weights,
-            &others.shares,
-        ];
-        let rows = self.transaction.query(&statement, &given).await?;
-        let all: f32 = weighed.iter().map(|term| term.share).sum();
-        let candidate = |row: &tokio_postgres::Row| {
-            let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
-            let share = if all > 0.0 { share / all } else { 0.0 };
-            Ok(Candidate {
-                words: Some((words, share)),
-                ..Candidate::of(row)?
-            })
-        };
-        rows.iter().map(candidate).collect()
+        loop {
+            let [brought, each, compared_max] = [most, each, compared].map(i64::from);
+            let given: [&(dyn ToSql + Sync); 14] = [
+                &self.shelves,
+                &self.vector,
+                &self.types,
+                &self.at,
+                &head,
+                &bringing.tokens,
+                &bringing.weights,
+                &bringing.shares,
+                &brought,
+                &others.tokens,
+                &others.weights,
+                &others.shares,
+                &each,
+                &compared_max,
+            ];
+            let found = self.transaction.query(&statement, &given).await?;
+            if found.len() >= wanted as usize || rows <= most.min(compared) {
+                return found.iter().map(|row| worded(row, weighed)).collect();
+            }
+            most = most.saturating_mul(WIDER);
+            compared = compared.saturating_mul(WIDER);
+        }
     }
 
     /// How often each candidate holds each term.

@@ -268,6 +268,7 @@ pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
 
 /// Tells the database who asks, for this transaction alone. Set by statements and not by a
 /// function: those alone reach the workers of a cluster.
+/// To compile a statement, or to start processes for it, takes longer than any of ours does.
 pub(super) async fn introduce(
     transaction: &Transaction<'_>,
     caller: &Caller,
@@ -277,6 +278,7 @@ pub(super) async fn introduce(
     let org = caller.org.clone().map(|org| Shelf::Org(org).to_string());
     let statements = format!(
         "SET LOCAL statement_timeout = {}; SET LOCAL jit = off; \
+         SET LOCAL max_parallel_workers_per_gather = 0; \
          SET LOCAL reprise.author = {}; SET LOCAL reprise.org = {}; SET LOCAL reprise.paid = {}; \
          SET LOCAL reprise.writing = ''; SET LOCAL reprise.branch = ''; {more}",
         time.as_millis().max(1),

@@ -39,10 +39,13 @@ pub struct PostgresOptions {
     /// take longer.
     pub sight: u32,
     /// Rows of a question's words that are read to bring things forward: the rarest words come
-    /// first, and the rarest is always read. The others weigh what was brought forward.
+    /// first, and of the rarest up to four times as many are read. The others weigh what was
+    /// brought forward.
     pub word_rows: u32,
-    /// Things that words bring forward at most; each of them is compared with the question.
+    /// Things that rare words bring forward to be weighed by the frequent ones too.
     pub worded_max: u32,
+    /// Things that words bring forward to be compared with the question.
+    pub compared_max: u32,
     /// How old what everybody's runs say may be.
     pub standings_age: Duration,
     /// How far everybody's runs move what is found.
@@ -77,6 +80,7 @@ impl PostgresOptions {
             sight: 160,
             word_rows: 2_000,
             worded_max: 512,
+            compared_max: 128,
             standings_age: Duration::from_secs(5),
             coordination: CoordinationSettings::default(),
             policies_alone: false,

@@ -92,10 +92,9 @@ pub(super) async fn query(
     let holding = world.holding(&transaction, &terms.terms).await?;
     let weighed = weighed(&terms, &holding, world.things);
     let wanted = top_k + RESERVE + replaced.len();
-    let worded_max = usize::try_from(shared.node.options.worded_max).unwrap_or(usize::MAX);
     let asking = both(
         asked.near(&world, NEAR.max(wanted)),
-        asked.worded(&world, &weighed, worded_max.max(wanted)),
+        asked.worded(&world, &weighed, u32::try_from(wanted).unwrap_or(u32::MAX)),
     );
     let ((near, cosines), mut candidates) = asking.await?;
     let known: HashSet<Key> = candidates.iter().map(|one| one.key).collect();

@@ -378,9 +378,11 @@ pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Fai
         return Ok(false);
     }
     let done = async {
+        // What was imported is read from the index alone once its pages are known to be visible.
         client
             .batch_execute(
-                "ANALYZE reprise_global.thing, reprise_global.search, reprise_global.posting",
+                "VACUUM (ANALYZE, INDEX_CLEANUP OFF, SKIP_LOCKED) reprise_global.thing, \
+                 reprise_global.search, reprise_global.posting",
             )
             .await?;
         let used: Vec<String> = {

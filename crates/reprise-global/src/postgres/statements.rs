@@ -24,16 +24,23 @@ fn live(at: Option<DateTime<Utc>>) -> &'static str {
     if at.is_some() { THEN } else { NOW }
 }
 
+/// A question's vector, cast once: a parameter's cast is made anew for each row.
+const ASKED: &str = "(SELECT $2::real[]::halfvec)";
+/// How near a version is to it.
+fn cosine() -> String {
+    format!("(1 - (s.embedding <=> {ASKED}))::float4 AS cosine")
+}
+
 /// One shelf at a time: its index of vectors is its own, and so is its place in a cluster.
 const ON: &str = "/*open*/(s.shelf = $1)";
 
 /// Written out, the shelf is known to have an index whatever plan is kept of the statement.
 pub(super) fn index(shelf: &str, at: Option<DateTime<Utc>>) -> String {
     format!(
-        "SELECT s.id, s.version, s.head, s.terms, \
-         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 \
+        "SELECT s.id, s.version, s.head, s.terms, {} \
          FROM reprise_global.search s WHERE {ON} AND s.shelf = {} AND {NARROWED} AND {} \
-         ORDER BY s.embedding <=> $2::real[]::halfvec LIMIT $5",
+         ORDER BY s.embedding <=> {ASKED} LIMIT $5",
+        cosine(),
         literal(shelf),
         live(at)
     )
@@ -42,11 +49,10 @@ pub(super) fn index(shelf: &str, at: Option<DateTime<Utc>>) -> String {
 pub(super) fn exact(at: Option<DateTime<Utc>>) -> String {
     format!(
         "SELECT x.*, avg(cosine) OVER w, stddev_pop(cosine) OVER w, count(*) OVER w FROM ( \
-         SELECT s.id, s.version, s.head, s.terms, \
-         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 AS cosine \
-         FROM reprise_global.search s \
+         SELECT s.id, s.version, s.head, s.terms, {} FROM reprise_global.search s \
          WHERE {ON} AND {NARROWED} AND {} AND s.embedding IS NOT NULL OFFSET 0) x \
          WINDOW w AS () ORDER BY cosine DESC LIMIT $5",
+        cosine(),
         live(at)
     )
 }
@@ -63,27 +69,32 @@ fn said() -> String {
     )
 }
 
-/// What the terms `$6`, with weights `$7` and shares `$8`, bring forward: the best `$9` of it,
-/// each compared with the question and weighed by the terms `$10` too, which so many things hold
-/// that they are read of these alone: all of them at once, as they stand beside each other.
+/// What the terms `$6`, with weights `$7` and shares `$8`, bring forward, `$13` rows of each; the
+/// best `$9` of it is weighed by the terms `$10` too, which so many things hold that they are read
+/// of these alone, all of them at once as they stand beside each other; and the best `$14` of that,
+/// so far as it is asked for, is compared with the question.
 pub(super) fn words(at: Option<DateTime<Utc>>) -> String {
     let said = said();
     format!(
         "WITH found AS MATERIALIZED (SELECT s.shelf, s.id, s.version, \
-         sum({said}) AS words, sum(q.share) AS share \
+         sum({said}) AS words, sum(q.share) AS share, true AS brought \
          FROM unnest($6::int8[], $7::real[], $8::real[]) AS q(token, weight, share) \
-         JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
-         GROUP BY s.shelf, s.id, s.version ORDER BY words DESC LIMIT $9) \
+         CROSS JOIN LATERAL (SELECT * FROM reprise_global.posting s \
+         WHERE s.token = q.token AND {OPEN} LIMIT $13) s \
+         GROUP BY s.shelf, s.id, s.version ORDER BY words DESC, s.id LIMIT $9) \
          SELECT f.id, f.version, x.head, x.terms, x.cosine, f.words::float4, f.share::float4 \
          FROM (SELECT shelf, id, version, sum(words) AS words, sum(share) AS share \
-         FROM (SELECT * FROM found UNION ALL SELECT s.shelf, s.id, s.version, {said}, q.share \
+         FROM (SELECT * FROM found UNION ALL \
+         SELECT s.shelf, s.id, s.version, {said}, q.share, false \
          FROM unnest($10::int8[], $11::real[], $12::real[]) AS q(token, weight, share) \
          JOIN reprise_global.posting s ON s.token = q.token AND {OPEN} \
-         AND s.id = ANY(ARRAY(SELECT id FROM found))) every GROUP BY shelf, id, version) f \
-         CROSS JOIN LATERAL (SELECT s.head, s.terms, \
-         (1 - (s.embedding <=> $2::real[]::halfvec))::float4 AS cosine \
+         AND s.id = ANY(ARRAY(SELECT id FROM found))) every \
+         GROUP BY shelf, id, version HAVING bool_or(brought) \
+         ORDER BY words DESC, id LIMIT $14) f \
+         CROSS JOIN LATERAL (SELECT s.head, s.terms, {} \
          FROM reprise_global.search s WHERE s.shelf = f.shelf AND s.id = f.id \
          AND s.version = f.version AND {NARROWED} AND {} OFFSET 0) x",
+        cosine(),
         live(at)
     )
 }

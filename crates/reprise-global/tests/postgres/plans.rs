@@ -39,7 +39,7 @@ fn given(name: &str) -> String {
         "by meaning, exact" => format!("'org:acme', {vector}, NULL, NULL, 64"),
         "by words" => {
             let terms = "ARRAY[1, 2]::int8[], ARRAY[3, 4]::real[], ARRAY[3, 4]::real[]";
-            format!("{both}, {vector}, NULL, NULL, 20, {terms}, 512, {terms}")
+            format!("{both}, {vector}, NULL, NULL, 20, {terms}, 512, {terms}, 8000, 128")
         }
         "holding" => "'public', ARRAY[1, 2]::int8[]".to_owned(),
         "frequent words" => "'public', 1024, 12000".to_owned(),
@@ -225,6 +225,96 @@ async fn a_word_that_many_hold_tells_apart_what_a_rarer_one_brings_forward() {
         let found = hits.iter().map(|hit| &hit.record.publication.content);
         assert_eq!(found.collect::<Vec<_>>(), vec![&question; 10]);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_versions_take_no_places_of_what_holds_a_word() {
+    let url = database().await;
+    let mut given = options(&url);
+    given.vectors = std::sync::Arc::new(|_| None);
+    (given.worded_max, given.compared_max) = (4, 4);
+    let store = PostgresStore::open(given).await.unwrap();
+    for number in 0..150 {
+        let again = document("Note 0", &format!("otter {number}"));
+        store.publish(&user("ann"), again).await.unwrap();
+    }
+    let longer = |number: u32| format!("otter in a longer text, which says it less: {number}");
+    let thing = |number: u32| document(&format!("Thing {number}"), &longer(number));
+    let all = (0..9).map(thing).collect();
+    store.import(&user("bea"), all).await.unwrap();
+    let query = GlobalQuery::new("otter", 10);
+    let found = store.query(&user("bob"), &query).await.unwrap().hits;
+    assert_eq!(found.len(), 10);
+
+    // Nor is a version brought forward by another one of its thing.
+    let second = document(
+        "Two",
+        "heron, of which it says much less than it did before: otter",
+    );
+    for text in [document("Two", "heron"), second] {
+        store.publish(&user("ann"), text).await.unwrap();
+    }
+    let statements = store.hot_statements().into_iter();
+    let (_, words) = statements
+        .filter(|(name, _)| *name == "by words")
+        .next_back()
+        .unwrap();
+    let number = |word| reprise_engine::text_terms(word).terms[0].number;
+    let (heron, otter) = (number("heron"), number("otter"));
+    let client = House::client(&url).await;
+    let found = client
+        .simple_query(&format!(
+            "PREPARE words AS {words}; EXECUTE words (ARRAY['public'], NULL, NULL, NULL, 9, \
+             ARRAY[{heron}], ARRAY[1], ARRAY[1], 1, ARRAY[{otter}], ARRAY[1], ARRAY[1], 9, 9)"
+        ))
+        .await
+        .unwrap();
+    let rows = found
+        .iter()
+        .filter(|one| matches!(one, tokio_postgres::SimpleQueryMessage::Row(_)));
+    assert_eq!(rows.count(), 0, "{found:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_question_starts_processes_of_its_own() {
+    let url = database().await;
+    let client = House::client(&url).await;
+    let ready = "-c parallel_setup_cost=0 -c parallel_tuple_cost=0 \
+         -c min_parallel_table_scan_size=0 -c min_parallel_index_scan_size=0";
+    let writing = PostgresStore::open(options(&url)).await.unwrap();
+    writing
+        .import(&user("ann"), things(3_000, AccessPolicy::Public))
+        .await
+        .unwrap();
+    writing.maintain().await.unwrap();
+    drop(writing);
+    let url = format!("{url} options='{ready}'");
+    let mut given = options(&url);
+    given.standings_age = std::time::Duration::from_hours(1);
+    let store = PostgresStore::open(given).await.unwrap();
+    for number in 0..20 {
+        let query = GlobalQuery::new(format!("word{number} common"), 10);
+        let hits = store.query(&user("bob"), &query).await.unwrap().hits;
+        assert_eq!(hits.len(), 10);
+    }
+    drop(store);
+    let others = "SELECT count(*) FROM pg_stat_activity \
+         WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    // What a connection did is told when it ends.
+    while client
+        .query_one(others, &[])
+        .await
+        .unwrap()
+        .get::<_, i64>(0)
+        > 0
+    {
+        tokio::task::yield_now().await;
+    }
+    let started = "SELECT parallel_workers_to_launch FROM pg_stat_database \
+         WHERE datname = current_database()";
+    let started: i64 = client.query_one(started, &[]).await.unwrap().get(0);
+    // To open the store and to fold what runs said may.
+    assert!(started < 20, "{started}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

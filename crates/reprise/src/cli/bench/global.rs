@@ -223,6 +223,7 @@ fn compares_all(options: PostgresOptions) -> PostgresOptions {
         exact_max: u32::MAX,
         word_rows: u32::MAX,
         worded_max: u32::MAX,
+        compared_max: u32::MAX,
         question_time: Duration::from_mins(1),
         ..options
     }
