@@ -6,7 +6,7 @@
 
 pub(crate) mod fit;
 
-use reprise_types::{AdapterWeights, RecordId, normalize};
+use reprise_types::{AdapterWeights, RecordId, dot, normalize};
 use ruvector_sona::MicroLoRA;
 
 use crate::cow::CowMap;
@@ -129,24 +129,6 @@ impl Adapter {
         normalize(&mut moved);
         moved.iter().all(|x| x.is_finite()).then_some(moved)
     }
-}
-
-pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    // Eight parallel sums: a fixed order that the compiler can vectorise.
-    let mut sums = [0.0_f32; 8];
-    let (left, right) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f32 = left
-        .remainder()
-        .iter()
-        .zip(right.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in left.zip(right) {
-        for (sum, (a, b)) in sums.iter_mut().zip(a.iter().zip(b)) {
-            *sum += a * b;
-        }
-    }
-    sums.iter().sum::<f32>() + rest
 }
 
 #[cfg(test)]

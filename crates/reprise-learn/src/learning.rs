@@ -7,9 +7,8 @@ mod plan;
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use reprise_types::{Embedding, EmbeddingSpace, EndedRun, LearningEvent, Receipt, RecordId};
+use reprise_types::{Embedding, EmbeddingSpace, EndedRun, LearningEvent, Receipt, RecordId, dot};
 
-use crate::adapter::dot;
 use crate::code::Code;
 use crate::learner::Learner;
 use crate::settings::LearnSettings;

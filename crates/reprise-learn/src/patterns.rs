@@ -5,10 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use reprise_types::{RecordId, normalize};
+use reprise_types::{RecordId, dot, normalize};
 use serde::Serialize;
 
-use crate::adapter::dot;
 use crate::journal::Run;
 use crate::learner::Learner;
 

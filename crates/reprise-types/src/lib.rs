@@ -32,7 +32,7 @@ mod write;
 pub use annotation::{Annotation, Link, Related, normal_tag, normal_tags};
 pub use calendar::{Calendar, Span, TimeError, Zone};
 pub use context::{ContextBlock, TokensBy};
-pub use embedding::{Embedding, EmbeddingSpace, VectorError, check_unit_vector, normalize};
+pub use embedding::{Embedding, EmbeddingSpace, VectorError, check_unit_vector, dot, normalize};
 pub use entropy::{secret, system_entropy};
 pub use error::{EmbedError, ErrorKind, HelperError, MemoryError};
 pub use filter::MemoryFilter;

@@ -486,6 +486,9 @@ pub(crate) struct BenchGlobalArguments {
     /// An empty PostgreSQL database with pgvector to measure too
     #[arg(long, value_name = "URL", env = crate::env::DATABASE_URL, hide_env_values = true)]
     pub(crate) database_url: Option<String>,
+    /// Measure nothing but the database
+    #[arg(long, requires = "database_url")]
+    pub(crate) database_only: bool,
 }
 
 #[derive(Debug, Subcommand)]

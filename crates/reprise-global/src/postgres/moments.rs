@@ -2,6 +2,7 @@
 //! say it of every vector at once, so that the sample may be large and a question pays the same.
 
 use reprise_engine::Spread;
+use reprise_types::dot;
 
 /// The first two moments of a sample of vectors.
 #[derive(Debug)]
@@ -44,13 +45,13 @@ impl Moments {
 
     /// The mean of the cosines with a unit vector, and that of their squares.
     pub(super) fn along(&self, vector: &[f32]) -> (f64, f64) {
-        let mean: f32 = self.mean.iter().zip(vector).map(|(a, b)| a * b).sum();
+        let mean = dot(&self.mean, vector);
         let mut rest = self.second.as_slice();
         let mut squares = 0.0_f64;
         for (at, one) in vector.iter().enumerate() {
             let (row, below) = rest.split_at((at + 1).min(rest.len()));
             let (diagonal, row) = row.split_last().unwrap_or((&0.0, &[]));
-            let others: f32 = row.iter().zip(vector).map(|(a, b)| a * b).sum();
+            let others = dot(row, vector.get(..at).unwrap_or_default());
             squares += f64::from(one * (2.0 * others + one * diagonal));
             rest = below;
         }

@@ -5,9 +5,9 @@
 //! information) are held to what they were: that is elastic weight consolidation for a linear
 //! model, and it is exact.
 
-use reprise_types::AdapterWeights;
+use reprise_types::{AdapterWeights, dot};
 
-use super::{RANK, dot};
+use super::RANK;
 
 /// One run as input of the fit.
 #[derive(Debug, Clone)]

@@ -90,13 +90,23 @@ pub(super) fn run(context: &Context, arguments: &BenchGlobalArguments) -> anyhow
 }
 
 async fn measured(context: &Context, arguments: &BenchGlobalArguments) -> anyhow::Result<()> {
-    let records = arguments.records;
+    let questions = questions();
+    if !arguments.database_only {
+        beside_own(context, arguments.records, &questions).await?;
+    }
+    match &arguments.database_url {
+        Some(url) => database(context, url, arguments, &questions).await,
+        None => Ok(()),
+    }
+}
+
+/// The embedded store, and services that do not answer, beside a memory of as many records.
+async fn beside_own(context: &Context, records: usize, questions: &[String]) -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     let mut own = corpus::filled(&folder.path().join("memory.rvf"), records)?;
     own.checkpoint()?;
     own.load()?;
     let own = own.snapshot();
-    let questions = questions();
     let path = folder.path().join("global");
     let store = embedded(context, path, Hold::Always, vectors());
     let began = Instant::now();
@@ -109,7 +119,7 @@ async fn measured(context: &Context, arguments: &BenchGlobalArguments) -> anyhow
     let import = began.elapsed().as_secs_f64();
     let bob = caller("bob", None)?;
     let alone = async |text: &str| Ok(recalled(&own, text));
-    let (local, global) = side_by_side(&questions, alone, async |text| {
+    let (local, global) = side_by_side(questions, alone, async |text| {
         asked(&store, &bob, text).await
     })
     .await?;
@@ -139,15 +149,12 @@ async fn measured(context: &Context, arguments: &BenchGlobalArguments) -> anyhow
         };
         // The first question waits for the deadline; no later one does.
         beside("warm up").await?;
-        let (local, times) = side_by_side(&questions, alone, beside).await?;
+        let (local, times) = side_by_side(questions, alone, beside).await?;
         let added = |part| percentile(&times, part) - percentile(&local, part);
         let more = json!({ "added_ms_p50": added(0.5), "added_ms_p99": added(0.99) });
         say(context, name, &times, more)?;
     }
-    match &arguments.database_url {
-        Some(url) => database(context, url, arguments, &questions).await,
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Services that do not answer: none is there, and one that takes questions and stays silent.
