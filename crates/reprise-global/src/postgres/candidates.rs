@@ -63,6 +63,7 @@ fn worded(row: &tokio_postgres::Row, weighed: &[Term<'_>]) -> Result<Candidate, 
 }
 
 /// A question as every statement has it.
+#[derive(Clone)]
 pub(super) struct Asked<'a> {
     pub(super) shared: &'a Shared,
     pub(super) transaction: &'a Transaction<'a>,
@@ -191,11 +192,9 @@ impl Asked<'_> {
     /// How often each candidate holds each term.
     pub(super) async fn postings(
         &self,
-        terms: &[Term<'_>],
+        tokens: &[i64],
         ids: &[Uuid],
     ) -> Result<HashMap<Key, HashMap<i64, f32>>, Failure> {
-        let known = terms.iter().filter(|term| term.weight > 0.0);
-        let tokens: Vec<i64> = known.map(|term| term.text.number).collect();
         let mut held: HashMap<Key, HashMap<i64, f32>> = HashMap::new();
         if tokens.is_empty() || ids.is_empty() {
             return Ok(held);

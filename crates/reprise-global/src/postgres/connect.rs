@@ -266,9 +266,23 @@ pub(super) async fn connection(pool: &Pool) -> Result<Object, Failure> {
     })
 }
 
+/// Another connection for what can be asked beside the first, where most of them are free.
+pub(super) async fn spare(pool: &Pool) -> Option<Object> {
+    let status = pool.status();
+    let used = status.size.saturating_sub(status.available);
+    if used * 2 > status.max_size {
+        return None;
+    }
+    let at_once = Timeouts {
+        wait: Some(Duration::ZERO),
+        ..pool.timeouts()
+    };
+    pool.timeout_get(&at_once).await.ok()
+}
+
 /// Tells the database who asks, for this transaction alone. Set by statements and not by a
-/// function: those alone reach the workers of a cluster.
-/// To compile a statement, or to start processes for it, takes longer than any of ours does.
+/// function: those alone reach the workers of a cluster. To compile a statement, or to start
+/// processes for it, takes longer than any of ours does.
 pub(super) async fn introduce(
     transaction: &Transaction<'_>,
     caller: &Caller,

@@ -15,12 +15,12 @@ use reprise_types::{Degraded, RecordId, Why};
 use uuid::Uuid;
 
 use super::candidates::{Asked, Candidate, Key, NEAR};
-use super::connect::{Failure, both, connection};
+use super::connect::{Failure, both, connection, spare};
 use super::drafts;
 use super::node::{reading, record_id, shelf_names};
 use super::read::record;
 use super::shared::Shared;
-use super::terms::{Term, weighed, words_spread};
+use super::terms::{TERMS_MAX, Term, weighed, words_spread};
 use crate::caller::Caller;
 use crate::coordination::Standing;
 use crate::error::GlobalError;
@@ -59,11 +59,23 @@ pub(super) async fn query(
     }
     let terms = text_terms(&subject);
     let mut client = connection(&shared.node.pool).await?;
+    let mut spare = match vector {
+        Some(_) => spare(&shared.node.pool).await,
+        None => None,
+    };
     let mut setting = walked(shared.node.options.sight);
     if let Some(branch) = &query.branch {
         setting.push_str(&drafts::opening(caller, branch));
     }
-    let transaction = reading(&shared.node, &mut client, caller, &setting).await?;
+    let begun = reading(&shared.node, &mut client, caller, &setting);
+    let (transaction, other) = match &mut spare {
+        None => (begun.await?, None),
+        Some(spare) => {
+            let other = reading(&shared.node, spare, caller, &setting);
+            let (begun, other) = both(begun, other).await?;
+            (begun, Some(other))
+        }
+    };
     let (mut shelves, mut tried) = (shelf_names(caller), drafts::Drafts::new());
     if let Some(branch) = &query.branch {
         tried = drafts::drafts(&transaction, caller, branch).await?;
@@ -89,14 +101,36 @@ pub(super) async fn query(
         at,
         vector,
     };
-    let holding = world.holding(&transaction, &terms.terms).await?;
-    let weighed = weighed(&terms, &holding, world.things);
     let wanted = top_k + RESERVE + replaced.len();
-    let asking = both(
-        asked.near(&world, NEAR.max(wanted)),
-        asked.worded(&world, &weighed, u32::try_from(wanted).unwrap_or(u32::MAX)),
-    );
-    let ((near, cosines), mut candidates) = asking.await?;
+    let by_words = async {
+        let holding = world.holding(&transaction, &terms.terms).await?;
+        let weighed = weighed(&terms, &holding, world.things);
+        let wanted = u32::try_from(wanted).unwrap_or(u32::MAX);
+        let found = asked.worded(&world, &weighed, wanted).await?;
+        Ok((weighed, found))
+    };
+    let is_long = terms.terms.len() > TERMS_MAX;
+    let beside = Asked {
+        transaction: other.as_ref().unwrap_or(&transaction),
+        ..asked.clone()
+    };
+    let by_meaning = async {
+        let (near, cosines) = beside.near(&world, NEAR.max(wanted)).await?;
+        let ids: Vec<Uuid> = near.iter().map(|one| one.key.0).collect();
+        // Of a longer question only the rarest count, and these are not known yet.
+        let early = terms.terms.iter().take_while(|_| !is_long);
+        let early: Vec<i64> = early.map(|term| term.number).collect();
+        let held = beside.postings(&early, &ids).await?;
+        Ok((near, cosines, held))
+    };
+    let asking = both(by_meaning, by_words).await?;
+    let ((near, cosines, mut held), (weighed, mut candidates)) = asking;
+    let counting = weighed.iter().filter(|term| term.weight > 0.0);
+    let counting: Vec<i64> = counting.map(|term| term.text.number).collect();
+    if is_long {
+        let ids: Vec<Uuid> = near.iter().map(|one| one.key.0).collect();
+        held = asked.postings(&counting, &ids).await?;
+    }
     let known: HashSet<Key> = candidates.iter().map(|one| one.key).collect();
     candidates.extend(near.into_iter().filter(|one| !known.contains(&one.key)));
     candidates.retain(|one| !replaced.contains(&record_id(one.key.0)));
@@ -108,9 +142,6 @@ pub(super) async fn query(
     if vector.is_some() && candidates.iter().any(|one| one.cosine.is_none()) {
         answer.degraded.push(Degraded::UnembeddedRecords);
     }
-    let unheard = |one: &&Candidate| one.words.is_none();
-    let ids = candidates.iter().filter(unheard).map(|one| one.key.0);
-    let held = asked.postings(&weighed, &ids.collect::<Vec<_>>()).await?;
     let testimonies: Vec<Testimony> = candidates
         .iter()
         .map(|one| testimony(one, held.get(&one.key), &weighed, world.head))
@@ -160,7 +191,10 @@ pub(super) async fn query(
         .filter_map(|(place, _)| candidates.get(*place).map(|one| one.key))
         .collect();
     let (ids, versions): (Vec<Uuid>, Vec<i32>) = keys.into_iter().unzip();
-    let asking = both(asked.texts(&ids, &versions), asked.postings(&weighed, &ids));
+    let asking = both(
+        asked.texts(&ids, &versions),
+        asked.postings(&counting, &ids),
+    );
     let (rows, held) = asking.await?;
     let mut records = HashMap::new();
     for row in &rows {

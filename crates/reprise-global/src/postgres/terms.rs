@@ -5,7 +5,7 @@ use reprise_engine::{Spread, TextTerm, TextTerms, term_score, term_share, term_w
 use super::sample::SMALL;
 
 /// Terms of a question that are looked up: its rarest.
-const TERMS_MAX: usize = 32;
+pub(super) const TERMS_MAX: usize = 32;
 /// A word that more than one in so many things hold is left out where there are others.
 const COMMON_SHARE: u32 = 8;
 
