@@ -71,7 +71,8 @@ fn head(answer: &str, name: &str) -> String {
     let heads = answer.lines().take_while(|line| !line.is_empty());
     let mut said = heads.filter_map(|line| line.split_once(": "));
     let found = said.find(|(own, _)| own.eq_ignore_ascii_case(name));
-    let (_, value) = found.unwrap_or_else(|| panic!("no {name}: {answer}"));
+    assert!(found.is_some(), "no {name}: {answer}");
+    let (_, value) = found.unwrap_or_default();
     value.split(';').next().unwrap_or_default().to_owned()
 }
 
