@@ -25,7 +25,7 @@ pub struct PostgresOptions {
     pub vectors: TextVectors,
     /// What new ids are made from; the instants of versions are the database's.
     pub clock: Arc<dyn Clock>,
-    /// Connections of this node.
+    /// Connections of this node. A question takes two while no more than half are in use.
     pub connections: usize,
     /// How long an operation waits for one of them before it is refused.
     pub patience: Duration,

@@ -72,8 +72,8 @@ pub(super) async fn query(
         None => (begun.await?, None),
         Some(spare) => {
             let other = reading(&shared.node, spare, caller, &setting);
-            let (begun, other) = both(begun, other).await?;
-            (begun, Some(other))
+            let (begun, other) = tokio::join!(begun, other);
+            (begun?, other.ok())
         }
     };
     let (mut shelves, mut tried) = (shelf_names(caller), drafts::Drafts::new());
