@@ -24,6 +24,7 @@ mod terms;
 mod voices;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -38,7 +39,7 @@ use crate::store::{
     Unpublished, UsageReport, check_branch, check_name, check_publication, check_rating,
     check_reports,
 };
-use connect::{Failure, Repeats};
+use connect::{Failure, Repeats, within};
 use node::Node;
 pub use options::PostgresOptions;
 use shared::Shared;
@@ -128,12 +129,17 @@ async fn without_types(options: &PostgresOptions, pool: &Pool) -> Result<Object,
     }
 }
 
+/// Longer than all statements of a change may take: a server that is silent for so long is gone.
+const LONGEST: Duration = Duration::from_mins(2);
+/// Statements of a question that may each take their time.
+const STATEMENTS: u32 = 4;
+
 /// Tries until it is done, refused, or beyond patience.
 macro_rules! tried {
     ($repeats:expr, $once:expr) => {{
         let mut tries = 0;
         loop {
-            match $once.await {
+            match within(LONGEST, $once).await {
                 Ok(done) => break Ok(done),
                 Err(failure) if failure.again(&mut tries, $repeats).await => {}
                 Err(failure) => break Err(GlobalError::from(failure)),
@@ -184,7 +190,10 @@ impl GlobalStore for PostgresStore {
         let vector = self.0.node.vector(subject).await;
         tried!(
             Repeats::Safely,
-            search::query(&self.0, caller, query, vector.as_deref())
+            within(
+                self.0.node.options.question_time * STATEMENTS,
+                search::query(&self.0, caller, query, vector.as_deref())
+            )
         )
     }
 
@@ -196,7 +205,8 @@ impl GlobalStore for PostgresStore {
         // An answer that was lost: the thing is gone, and the audit knows who took it back.
         let mut tries = 0;
         loop {
-            match publish::unpublish(&self.0, caller, id, tries > 0).await {
+            let unpublished = publish::unpublish(&self.0, caller, id, tries > 0);
+            match within(LONGEST, unpublished).await {
                 Ok(done) => return Ok(done),
                 Err(failure) if failure.again(&mut tries, Repeats::Safely).await => {}
                 Err(failure) => return Err(failure.into()),

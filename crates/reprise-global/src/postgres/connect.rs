@@ -18,6 +18,10 @@ use crate::error::GlobalError;
 
 /// How long a new connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// A connection that has rested for longer is asked whether anybody is there, and that answers soon:
+/// a server that is frozen, or behind a cable that was cut, says nothing at all.
+const RESTED: Duration = Duration::from_secs(1);
+const SOON: Duration = Duration::from_millis(500);
 /// Tries of one operation that others' transactions undid.
 const TRIES_MAX: u32 = 6;
 /// Before the second try; twice as long before each further one.
@@ -99,6 +103,18 @@ impl Failure {
     }
 }
 
+/// The end of one try of an operation, where the database says nothing for so long.
+pub(super) async fn within<T>(
+    time: Duration,
+    once: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    let silent = || GlobalError::Unavailable {
+        message: format!("the database said nothing for {} s", time.as_secs()),
+    };
+    let done = tokio::time::timeout(time, once).await;
+    done.unwrap_or_else(|_| Err(silent().into()))
+}
+
 /// Sends both before the first is answered. Where one fails, the database says of the other only
 /// that something has.
 pub(super) async fn both<A, B>(
@@ -127,6 +143,8 @@ fn is_lost(error: &Error) -> bool {
                     SqlState::CRASH_SHUTDOWN,
                     SqlState::CANNOT_CONNECT_NOW,
                     SqlState::READ_ONLY_SQL_TRANSACTION,
+                    // A database that takes no connections.
+                    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
                 ]
                 .contains(code)
         }
@@ -210,6 +228,18 @@ pub(super) fn pool(options: &PostgresOptions) -> Result<Pool, GlobalError> {
             Box::pin(async move {
                 let loaded = client.simple_query("SELECT '[0]'::halfvec(1)").await;
                 loaded.map(drop).map_err(HookError::Backend)
+            })
+        }))
+        .pre_recycle(Hook::async_fn(|client, metrics| {
+            let has_rested = metrics.last_used() > RESTED;
+            Box::pin(async move {
+                if !has_rested {
+                    return Ok(());
+                }
+                match tokio::time::timeout(SOON, client.simple_query("")).await {
+                    Ok(asked) => asked.map(drop).map_err(HookError::Backend),
+                    Err(_) => Err(HookError::message("it gave no answer")),
+                }
             })
         }))
         .build();

@@ -8,6 +8,8 @@ use reprise_global::conformance::{document, user};
 use reprise_global::{GlobalError, GlobalQuery, GlobalStore, PostgresStore};
 use reprise_tests::Postgres;
 use reprise_types::{ErrorKind, RecordId};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
 
 use crate::house::{House, Said, database, database_on, furnish, options};
 
@@ -172,4 +174,60 @@ async fn a_shelf_that_no_question_has_time_to_look_at_is_looked_at_beside_them()
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     panic!("it stayed busy");
+}
+
+/// Passes on what is said to a socket and by it, unless it is frozen.
+async fn pass(
+    mut from: impl AsyncReadExt + Unpin,
+    mut to: impl AsyncWriteExt + Unpin,
+    mut is_frozen: tokio::sync::watch::Receiver<bool>,
+) {
+    let mut bytes = [0; 4_096];
+    while let Ok(length @ 1..) = from.read(&mut bytes).await {
+        let thawed = is_frozen.wait_for(|is_frozen| !is_frozen).await.is_ok();
+        if !thawed || to.write_all(&bytes[..length]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_says_nothing_ends_no_request_and_is_found_again() {
+    let url = database().await;
+    let folder = tempfile::tempdir().unwrap();
+    let socket = House::server().folder().join(".s.PGSQL.5432");
+    let door = UnixListener::bind(folder.path().join(".s.PGSQL.5432")).unwrap();
+    let (freeze, is_frozen) = tokio::sync::watch::channel(false);
+    tokio::spawn(async move {
+        while let Ok((client, _)) = door.accept().await {
+            let server = UnixStream::connect(&socket).await.unwrap();
+            let ((hears, says), (answers, asks)) = (client.into_split(), server.into_split());
+            tokio::spawn(pass(hears, asks, is_frozen.clone()));
+            tokio::spawn(pass(answers, says, is_frozen.clone()));
+        }
+    });
+    let whose = House::server().folder().display().to_string();
+    let url = url.replace(&whose, &folder.path().display().to_string());
+    let mut given = options(&url);
+    given.question_time = std::time::Duration::from_millis(250);
+    let store = PostgresStore::open(given).await.unwrap();
+    store
+        .publish(&user("ann"), document("Otters", "They hold hands."))
+        .await
+        .unwrap();
+    let query = GlobalQuery::new("otters", 5);
+    let ask = async || store.query(&user("bob"), &query).await;
+    assert_eq!(ask().await.unwrap().hits.len(), 1);
+    freeze.send(true).unwrap();
+    // On the connection that has just been used, and on those that have rested.
+    for _ in 0..2 {
+        let answered = tokio::time::timeout(std::time::Duration::from_mins(1), ask()).await;
+        let refused = answered.expect("it ends").unwrap_err();
+        assert!(
+            matches!(refused, GlobalError::Unavailable { .. }),
+            "{refused}"
+        );
+    }
+    freeze.send(false).unwrap();
+    assert_eq!(ask().await.unwrap().hits.len(), 1);
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_global::{EmbeddedStore, GlobalStore, Hold, PostgresOptions, PostgresStore};
+use reprise_global::{
+    Caller, EmbeddedStore, GlobalQuery, GlobalStore, Hold, PostgresOptions, PostgresStore,
+};
 use reprise_server::{GlobalService, GlobalServiceOptions, TokenFile};
 use reprise_types::SystemClock;
 
@@ -25,6 +27,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
         } else {
             Arc::new(in_folder(context, &arguments.which))
         };
+        tokio::spawn(asked_once(Arc::clone(&store)));
         let service = GlobalService::start(GlobalServiceOptions {
             store,
             tokens: Arc::new(TokenFile::new(token::file(context)?)),
@@ -39,6 +42,16 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
         crate::cli::note("ended: everything accepted is kept");
         anyhow::Ok(Exit::Success)
     })
+}
+
+/// Opens the model, the store and its connections: a first question from outside would wait for
+/// them longer than recalls do.
+async fn asked_once(store: Arc<dyn GlobalStore>) {
+    let Ok(nobody) = "nobody".parse() else { return };
+    let query = GlobalQuery::new("is everything ready?", 1);
+    if let Err(error) = store.query(&Caller::new(nobody), &query).await {
+        tracing::debug!(%error, "the store could not be asked at the start");
+    }
 }
 
 /// The embedded store that is meant.
