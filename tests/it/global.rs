@@ -345,6 +345,52 @@ fn a_merge_whose_answer_was_lost_leaves_its_receipt_the_next_time() {
     is_over();
 }
 
+/// What a command says to a person.
+fn told(data: &Path, arguments: &[&str]) -> String {
+    let mut command = reprise(data).expect("reprise is built");
+    let told = finish(command.arg("--no-model").args(arguments)).expect("reprise runs");
+    assert_eq!(told.code, Some(0), "{arguments:?}: {}", told.stderr);
+    told.stdout
+}
+
+#[test]
+fn whoever_hides_or_forgets_a_record_hears_of_its_published_copy() {
+    for act in [
+        &["edit", "tokio", "--tags", "private"][..],
+        &["edit", "tokio", "--tags", "sensitive", "--content", "New"],
+        &["delete", "tokio"],
+        &["forget", "--tag", "rust"],
+        &["forget", "--tag", "rust", "--verify"],
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let data = data(&folder);
+        let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+        let id = published["published"][0]["id"].as_str().expect("an id");
+        let take_back = format!("`reprise unpublish {id} --user ann`");
+        let harmless = told(&data, &["edit", "tokio", "--tags", "rust", "--user", "ann"]);
+        assert!(!harmless.contains("unpublish"), "{harmless}");
+
+        let said = told(&data, &[act, &["--user", "ann"]].concat());
+        assert_eq!(said.matches(&take_back).count(), 1, "{act:?}: {said}");
+    }
+}
+
+#[test]
+fn of_what_was_taken_back_nothing_is_said() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let published = done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let id = published["published"][0]["id"].as_str().expect("an id");
+    done(&data, &["unpublish", id, "--user", "ann"]);
+    for act in [
+        &["edit", "tokio", "--tags", "private"][..],
+        &["delete", "tokio"],
+    ] {
+        let said = told(&data, &[act, &["--user", "ann"]].concat());
+        assert!(!said.contains("unpublish"), "{act:?}: {said}");
+    }
+}
+
 fn call(data: &Path, user: &str, operation: &str, arguments: &Value) -> Value {
     let text = arguments.to_string();
     done(data, &["call", operation, &text, "--user", user])

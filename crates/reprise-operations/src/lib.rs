@@ -19,7 +19,7 @@ pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
     Change, Credited, Doubted, Extracted, Followed, Given, Known, LeftOut, Lesson, Memories,
     Memory, Merged, Noted, Parts, PastRecall, Projection, Prompt, Quoted, Reach, ReceiptLine,
-    Registered, Replayed, Sharing, TagRules, Told, Workspaces, bring_up_to_date, counted,
+    Registered, Replayed, Sharing, Standing, TagRules, Told, Workspaces, bring_up_to_date, counted,
     differences, run_outcome, tend,
 };
 pub use problem::{Problem, ProblemBody, ProblemKind};

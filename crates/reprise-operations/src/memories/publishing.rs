@@ -21,9 +21,10 @@ use tokio::runtime::Handle;
 
 use crate::problem::{Problem, ProblemKind};
 use crate::wire::instant;
-use receipts::{Act, Receipts};
+use receipts::Act;
 
-pub use receipts::ReceiptLine;
+pub(crate) use receipts::Receipts;
+pub use receipts::{ReceiptLine, Standing};
 
 /// Most records of one publication.
 const RECORDS_MAX: usize = 50;

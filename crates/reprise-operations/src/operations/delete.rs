@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::forget::{Forgotten, forgotten};
 use crate::catalogue::{Operation, Profile, Spec, delete};
-use crate::memories::{Memory, missing, resolve};
+use crate::memories::{Memory, Standing, counted, missing, resolve};
 use crate::problem::Problem;
 
 /// Which record, and why.
@@ -59,9 +59,8 @@ impl Operation for Delete {
     }
 
     fn text(done: &Forgotten) -> Cow<'_, str> {
-        match done.forgotten.len() {
-            1 => "1 version deleted".into(),
-            count => format!("{count} versions deleted").into(),
-        }
+        let count = counted(done.forgotten.len(), "version");
+        let standing = Standing::lines(&done.published);
+        format!("{count} deleted{standing}").into()
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use crate::catalogue::{Operation, Profile, Spec, post};
-use crate::memories::{Memory, Names, counted, span};
+use crate::memories::{Memory, Names, Receipts, Standing, counted, span};
 use crate::problem::Problem;
 
 /// Records of a dry run that are shown with their texts.
@@ -90,6 +90,9 @@ pub struct Forgotten {
     /// How the texts of the first hundred begin, where nothing was forgotten.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<String>,
+    /// What was published of them, which others still find.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Standing>,
 }
 
 #[derive(Debug)]
@@ -131,6 +134,7 @@ impl Operation for Forget {
                 dry_run: true,
                 forgotten,
                 texts: memory.read(shown).await?,
+                published: Vec::new(),
             });
         }
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
@@ -146,14 +150,14 @@ impl Operation for Forget {
         forgotten(memory, forget).await
     }
 
-    fn text(done: &Forgotten) -> Cow<'_, str> {
-        let count = counted(done.forgotten.len(), "record");
-        let done = if done.dry_run {
+    fn text(gone: &Forgotten) -> Cow<'_, str> {
+        let count = counted(gone.forgotten.len(), "record");
+        let done = if gone.dry_run {
             "would be forgotten"
         } else {
             "forgotten"
         };
-        format!("{count} {done}").into()
+        format!("{count} {done}{}", Standing::lines(&gone.published)).into()
     }
 }
 
@@ -163,11 +167,20 @@ pub(super) async fn forgotten(
     forget: impl FnOnce(&mut Engine) -> Result<Vec<RecordId>, EngineError> + Send + 'static,
 ) -> Result<Forgotten, Problem> {
     let span = span("delete_memory", memory.user());
-    let forgotten = memory.with_engine(forget).instrument(span).await??;
+    let forget = |engine: &mut Engine| {
+        // Its receipts may be among what goes.
+        let receipts = Receipts::read(&engine.snapshot());
+        Ok::<_, EngineError>((forget(engine)?, receipts))
+    };
+    let (forgotten, receipts) = memory.with_engine(forget).instrument(span).await??;
     if !forgotten.is_empty() {
         memory.tell("forgotten", forgotten.clone());
     }
+    let standing = receipts.standing_of(&forgotten).into_iter();
     Ok(Forgotten {
+        published: standing
+            .map(|id| Standing::new(id, memory.user()))
+            .collect(),
         forgotten,
         ..Forgotten::default()
     })

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use reprise_types::RecordId;
+use reprise_types::{RecordId, WayOut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::{Operation, Profile, Spec};
-use crate::memories::{Lesson, Memory};
+use crate::memories::{Lesson, Memory, Standing};
 use crate::problem::Problem;
 
 /// What is to change.
@@ -31,6 +31,9 @@ pub struct Updated {
     pub supersedes: Option<RecordId>,
     /// Whether there is a new version.
     pub is_new: bool,
+    /// What was published of it, which others still find although it may not leave any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Standing>,
 }
 
 #[derive(Debug)]
@@ -47,7 +50,13 @@ impl Operation for Update {
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Updated, Problem> {
         let new = memory.correct(&arguments.id, arguments.lesson).await?;
+        let mut published = None;
+        if new.may_leave(WayOut::Publication).is_err() {
+            let standing = memory.standing(new.id).await?;
+            published = standing.map(|(id, _)| Standing::new(id, memory.user()));
+        }
         Ok(Updated {
+            published,
             is_new: new.id.to_string() != arguments.id,
             id: new.id,
             supersedes: new.supersedes,
@@ -55,10 +64,11 @@ impl Operation for Update {
     }
 
     fn text(updated: &Updated) -> Cow<'_, str> {
+        let standing = Standing::lines(updated.published.as_slice());
         if updated.is_new {
-            format!("updated; its id is {} now", updated.id).into()
+            format!("updated; its id is {} now{standing}", updated.id).into()
         } else {
-            "updated".into()
+            format!("updated{standing}").into()
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use reprise_operations::operations::compact::{self, Compact};
-use reprise_operations::operations::forget::{self, Forget};
+use reprise_operations::operations::forget::{self, Forget, Forgotten};
 use reprise_operations::operations::rebuild::{self as projected, Rebuild};
 use reprise_operations::operations::shared::receipts::{ReceiptsOf, Row};
 use reprise_operations::operations::stats;
@@ -28,16 +28,12 @@ struct Proof {
     /// Other files that hold forgotten records.
     copies: Vec<KnownCopy>,
     /// `None` where the receipts could not be read.
-    published: Option<Published>,
+    drafts: Option<Drafts>,
 }
 
-/// What was made of forgotten records and still stands in the global store.
-struct Published {
-    /// For its readers.
-    things: BTreeSet<RecordId>,
-    /// On a branch, by its name.
-    drafts: BTreeSet<(String, RecordId)>,
-}
+/// What was made of forgotten records and still stands on a branch of the global store, by its
+/// name.
+struct Drafts(BTreeSet<(String, RecordId)>);
 
 pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exit> {
     if arguments.dry_run {
@@ -56,7 +52,8 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
         }
     }
     let body = body(arguments, &session)?;
-    let forgotten = session.call::<Forget>(body)?.forgotten;
+    let done = session.call::<Forget>(body)?;
+    let forgotten = &done.forgotten;
     let mut proof = None;
     if arguments.verify {
         pinned.push(store::open_log(&file)?);
@@ -72,12 +69,12 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
             }
         }
         session.close();
-        let gone = Gone::read(&forgotten, &pinned)?;
+        let gone = Gone::read(forgotten, &pinned)?;
         proof = Some(Proof {
             traces: gone.traces(&file)?,
             copies: gone.copies(context, &arguments.user),
-            published: receipts.map(|receipts| {
-                let mut standing = Published::of(&receipts, &forgotten);
+            drafts: receipts.map(|receipts| {
+                let mut standing = Drafts::of(&receipts, forgotten);
                 standing.leave_out_dropped(context, &arguments.user);
                 standing
             }),
@@ -85,7 +82,7 @@ pub(super) fn run(context: &Context, arguments: &ForgetArguments) -> anyhow::Res
     } else {
         session.close();
     }
-    say(context, arguments, &forgotten, proof.as_ref())?;
+    say(context, arguments, &done, proof.as_ref())?;
     let done = !forgotten.is_empty() && proof.is_none_or(|proof| proof.traces.found == 0);
     Ok(if done { Exit::Success } else { Exit::Refused })
 }
@@ -117,17 +114,16 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
 fn say(
     context: &Context,
     arguments: &ForgetArguments,
-    forgotten: &[RecordId],
+    done: &Forgotten,
     proof: Option<&Proof>,
 ) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     if context.json {
-        writeln!(out, "{}", row(forgotten, proof))?;
+        writeln!(out, "{}", row(done, proof))?;
         return Ok(());
     }
-    let count = counted(forgotten.len(), "record");
-    writeln!(out, "{count} forgotten")?;
-    if forgotten.is_empty() {
+    writeln!(out, "{}", Forget::text(done))?;
+    if done.forgotten.is_empty() {
         return Ok(());
     }
     let Some(proof) = proof else {
@@ -155,9 +151,12 @@ fn say(
     for id in &proof.traces.said_by {
         writeln!(out, "{id} says one of them too: forget it by its id")?;
     }
-    match &proof.published {
-        Some(published) => published.say(&mut out)?,
-        None => writeln!(out, "what was published of them could not be looked up")?,
+    match &proof.drafts {
+        Some(drafts) => drafts.say(&arguments.user, &mut out)?,
+        None => writeln!(
+            out,
+            "what stands of them on branches could not be looked up"
+        )?,
     }
     for KnownCopy {
         file,
@@ -181,8 +180,9 @@ fn say(
     Ok(())
 }
 
-fn row(forgotten: &[RecordId], proof: Option<&Proof>) -> Value {
-    let mut row = json!({ "forgotten": forgotten });
+fn row(done: &Forgotten, proof: Option<&Proof>) -> Value {
+    let published: Vec<RecordId> = done.published.iter().map(|one| one.id).collect();
+    let mut row = json!({ "forgotten": done.forgotten, "published": published });
     if let Some(proof) = proof {
         let copies = proof.copies.iter().map(
             |copy| json!({ "file": copy.file, "kind": copy.kind.name(), "records": copy.records }),
@@ -190,11 +190,10 @@ fn row(forgotten: &[RecordId], proof: Option<&Proof>) -> Value {
         row["traces_in_file"] = json!(proof.traces.found);
         row["said_by"] = json!(proof.traces.said_by);
         row["copies"] = copies.collect();
-        let published = proof.published.as_ref();
-        row["published"] = json!(published.map(|published| &published.things));
-        row["drafts"] = json!(published.map(|published| {
-            let drafts = published.drafts.iter();
-            let rows = drafts.map(|(branch, id)| json!({ "branch": branch, "id": id }));
+        row["drafts"] = json!(proof.drafts.as_ref().map(|Drafts(drafts)| {
+            let rows = drafts
+                .iter()
+                .map(|(branch, id)| json!({ "branch": branch, "id": id }));
             rows.collect::<Vec<_>>()
         }));
     }
@@ -212,10 +211,11 @@ fn say_away(context: &Context, copy: &Path, out: &mut impl Write) -> std::io::Re
     )
 }
 
-impl Published {
-    /// What the receipts, newest first, say was published of these records and was not taken back.
+impl Drafts {
+    /// What the receipts, newest first, say was published of these records on a branch and was
+    /// neither merged nor taken back.
     fn of(receipts: &[Row], forgotten: &[RecordId]) -> Self {
-        let (mut things, mut drafts) = (BTreeSet::new(), BTreeSet::new());
+        let mut drafts = BTreeSet::new();
         for Row { line, .. } in receipts.iter().rev() {
             let is_of_them = line.record.is_some_and(|id| forgotten.contains(&id));
             match (line.act.as_str(), &line.branch) {
@@ -225,46 +225,36 @@ impl Published {
                 ("published", branch) => {
                     // A branch is merged whole.
                     drafts.retain(|(own, _)| Some(own) != branch.as_ref());
-                    if is_of_them {
-                        things.insert(line.global_id);
-                    }
                 }
                 ("unpublished", _) => {
-                    things.remove(&line.global_id);
                     drafts.retain(|(_, id)| *id != line.global_id);
                 }
                 _ => {}
             }
         }
-        Self { things, drafts }
+        Self(drafts)
     }
 
     /// No receipt tells of a branch that was dropped: the store is asked which there are. Where it
     /// does not answer they may all be there.
     fn leave_out_dropped(&mut self, context: &Context, user: &UserId) {
-        if self.drafts.is_empty() {
+        if self.0.is_empty() {
             return;
         }
         match global::branches(context, user) {
             Ok(open) => self
-                .drafts
+                .0
                 .retain(|(branch, _)| open.iter().any(|open| open.name == *branch)),
             Err(error) => super::note(&format!("warning: {error:#}")),
         }
     }
 
-    fn say(&self, out: &mut impl Write) -> std::io::Result<()> {
-        for id in &self.things {
-            writeln!(
-                out,
-                "{id} was published of them: `reprise unpublish {id}` takes it back"
-            )?;
-        }
-        for (branch, id) in &self.drafts {
+    fn say(&self, user: &UserId, out: &mut impl Write) -> std::io::Result<()> {
+        for (branch, id) in &self.0 {
             writeln!(
                 out,
                 "{id} stands on branch `{branch}` of the global store: \
-                 `reprise global branch drop {branch}` takes it back"
+                 `reprise global branch drop {branch} --user {user}` takes it back"
             )?;
         }
         Ok(())

@@ -5,10 +5,12 @@
 //! up; it is no knowledge, and no recall finds it. It holds ids, sizes and hashes, and no text of
 //! what left.
 
+use std::collections::BTreeSet;
+
 use reprise_engine::Snapshot;
 use reprise_global::{GlobalRecord, Merged, Published, Version};
 use reprise_types::{
-    ListRequest, MemoryFilter, MemoryRecord, RecordId, limits::PAGE_MAX, system_entropy,
+    ListRequest, MemoryFilter, MemoryRecord, RecordId, UserId, limits::PAGE_MAX, system_entropy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,6 +45,30 @@ pub struct ReceiptLine {
     /// The branch on which it stands, or from which it was merged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+}
+
+/// A published copy that outlives its record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Standing {
+    /// The published thing.
+    pub id: RecordId,
+    /// The command that takes it back.
+    pub take_back: String,
+}
+
+impl Standing {
+    pub(crate) fn new(id: RecordId, user: &UserId) -> Self {
+        let take_back = format!("reprise unpublish {id} --user {user}");
+        Self { id, take_back }
+    }
+
+    /// A line for each, after what else is said.
+    pub(crate) fn lines(standing: &[Self]) -> String {
+        let lines = standing.iter().map(|Self { id, take_back }| {
+            format!("\n{id} is still published: `{take_back}` takes it back")
+        });
+        lines.collect::<Vec<String>>().concat()
+    }
 }
 
 /// Something that was done in the global store, and its sentence.
@@ -131,10 +157,10 @@ impl Memory {
 }
 
 /// What a memory says of what left it, newest first; each line with its receipt.
-pub(super) struct Receipts(pub(super) Vec<(RecordId, ReceiptLine)>);
+pub(crate) struct Receipts(pub(super) Vec<(RecordId, ReceiptLine)>);
 
 impl Receipts {
-    pub(super) fn read(memory: &Snapshot) -> Self {
+    pub(crate) fn read(memory: &Snapshot) -> Self {
         let mut request = ListRequest {
             filter: MemoryFilter {
                 tags: Some(vec![MemoryRecord::RECEIPT.to_owned()]),
@@ -189,6 +215,23 @@ impl Receipts {
         let standing =
             standing.map(|line| (line.global_id, line.version.clone().unwrap_or_default()));
         (origin, standing)
+    }
+
+    /// What was published of these records and not taken back.
+    pub(crate) fn standing_of(&self, records: &[RecordId]) -> BTreeSet<RecordId> {
+        let mut standing = BTreeSet::new();
+        for (_, line) in self.0.iter().rev() {
+            match (line.act.as_str(), line.record) {
+                ("published", Some(record)) if records.contains(&record) => {
+                    standing.insert(line.global_id);
+                }
+                ("unpublished", _) => {
+                    standing.remove(&line.global_id);
+                }
+                _ => {}
+            }
+        }
+        standing
     }
 
     /// A thing that was merged from a branch, with what the log says of it since it left.
