@@ -5,6 +5,7 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
+use reprise_redact::{Redactor, without_elements};
 use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,14 @@ impl Publication {
         }
         format!("{}\n\n{}", self.title, self.content)
     }
+}
+
+/// A text without secrets and without what stands between `<private>` tags, and how many of both
+/// it had.
+pub(crate) fn cleaned(text: &str) -> (String, u32) {
+    let kept = without_elements(text, &["private"]);
+    let clean = Redactor::new().redact_text(&kept);
+    (clean.text, clean.count + u32::from(kept != text))
 }
 
 /// The SHA-256 of `bytes` as 64 lower-case hex digits.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::error::GlobalError;
-use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, cleaned};
 
 /// Longest title, in bytes.
 const TITLE_BYTES_MAX: usize = 300;
@@ -316,6 +316,18 @@ pub fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
         return Err(GlobalError::invalid(
             "the content holds a zero byte; publish text",
         ));
+    }
+    // Whoever publishes by another program than ours has the wall before him all the same.
+    for (field, text) in [
+        ("title", &publication.title),
+        ("summary", &publication.summary),
+        ("content", &publication.content),
+    ] {
+        if cleaned(text).0 != *text {
+            return Err(GlobalError::invalid(format!(
+                "the {field} holds what looks like a secret, or a `<private>` part; take it out"
+            )));
+        }
     }
     if publication.origin.is_empty() {
         return Err(GlobalError::invalid(

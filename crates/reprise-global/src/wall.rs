@@ -3,11 +3,10 @@
 //! Whether it may leave at all is said by `MemoryRecord::may_leave`; here secrets are taken out
 //! once more, and the exact bytes that would leave are made.
 
-use reprise_redact::{Redactor, without_elements};
 use reprise_types::{MemoryRecord, UserId, WayOut, Withheld};
 
 use crate::error::GlobalError;
-use crate::record::{AccessPolicy, GlobalContentType, Publication, sha256_hex};
+use crate::record::{AccessPolicy, GlobalContentType, Publication, cleaned, sha256_hex};
 use crate::store::check_publication;
 
 /// Characters of a title that is taken from the text.
@@ -67,11 +66,9 @@ pub fn leave(
         .map_err(|why| WallError::Withheld { id, why })?;
     let mut redacted = 0;
     let mut clean = |text: &str| {
-        let kept = without_elements(text, &["private"]);
-        redacted += u32::from(kept != text);
-        let clean = Redactor::new().redact_text(&kept);
-        redacted += clean.count;
-        clean.text
+        let (clean, count) = cleaned(text);
+        redacted += count;
+        clean
     };
     let content = clean(&record.text);
     let first_line = || {
@@ -80,11 +77,12 @@ pub fn leave(
     };
     let title = match &proposal.title {
         Some(title) => clean(title),
-        None => first_line(),
+        // Cut within a mark of what was taken out, the rest looks like something to take out.
+        None => cleaned(&first_line()).0,
     };
     let summary = match &proposal.summary {
         Some(summary) => clean(summary),
-        None => cut(&content, SUMMARY_CHARS),
+        None => cleaned(&cut(&content, SUMMARY_CHARS)).0,
     };
     let tags = record.tags.iter().map(|tag| clean(tag)).collect();
     let licence = clean(&proposal.licence);

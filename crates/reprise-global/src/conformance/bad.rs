@@ -41,6 +41,14 @@ pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore)
             ..good.clone()
         },
         Publication {
+            content: "the key is sk-ABCDEF0123456789ABCDEF0123456789".to_owned(),
+            ..good.clone()
+        },
+        Publication {
+            content: "in public <private>and not</private>".to_owned(),
+            ..good.clone()
+        },
+        Publication {
             tags: vec!["t".to_owned(); 65],
             ..good.clone()
         },
