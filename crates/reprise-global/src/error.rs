@@ -62,6 +62,12 @@ pub enum GlobalError {
         was: u32,
         now: u32,
     },
+    /// Its service does not know who asks: there is no token, or it was refused.
+    #[error("{message}")]
+    Token {
+        /// Which, and what to do.
+        message: String,
+    },
     /// Somebody else writes, or too many do.
     #[error("the global store is busy ({message}); try again in a moment")]
     Busy { message: String },

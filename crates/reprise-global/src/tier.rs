@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use reprise_types::{
@@ -69,8 +69,16 @@ pub struct GlobalTier {
 struct Shared {
     /// The last question was not answered in time.
     is_late: AtomicBool,
+    /// Why the last question was refused, where that was for want of a token.
+    refused: Mutex<Option<String>>,
     asked: Arc<Semaphore>,
     uses: Mutex<Uses>,
+}
+
+impl Shared {
+    fn refused(&self) -> MutexGuard<'_, Option<String>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Which published things were given out, and which of them runs have used.
@@ -102,6 +110,7 @@ impl GlobalTier {
             options,
             shared: Arc::new(Shared {
                 is_late: AtomicBool::new(false),
+                refused: Mutex::default(),
                 asked: Arc::new(Semaphore::new(ASKED_MAX)),
                 uses: Mutex::default(),
             }),
@@ -128,6 +137,10 @@ impl GlobalTier {
             let answer = store.query(&caller, &query).await;
             let is_late = began.elapsed() > deadline || answer.is_err();
             shared.is_late.store(is_late, Ordering::Relaxed);
+            *shared.refused() = match &answer {
+                Err(error @ GlobalError::Token { .. }) => Some(error.to_string()),
+                Ok(_) | Err(_) => None,
+            };
             drop(permit);
             answer
         }))
@@ -172,6 +185,7 @@ impl GlobalTier {
                 }
                 self.shared.is_late.store(true, Ordering::Relaxed);
                 recall.degraded.push(Degraded::NoGlobal);
+                recall.notes.extend(self.shared.refused().clone());
             }
         }
         Ok(recall)
@@ -229,7 +243,7 @@ impl GlobalTier {
         hits.into_iter().map(RetrievedMemory::from).collect()
     }
 
-    fn uses(&self) -> std::sync::MutexGuard<'_, Uses> {
+    fn uses(&self) -> MutexGuard<'_, Uses> {
         let uses = self.shared.uses.lock();
         uses.unwrap_or_else(PoisonError::into_inner)
     }

@@ -416,7 +416,7 @@ impl Degraded {
             Self::NotExpanded => "no other wordings came in time: asked as it stands",
             Self::NotReranked => "no second judgement came in time: ranked without one",
             Self::NoGlobal => {
-                "the global store gave no answer in time: your own memory alone answered"
+                "nothing came from the global store in time: your own memory alone answered"
             }
         }
     }

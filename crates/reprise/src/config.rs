@@ -66,7 +66,8 @@ struct Global {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GlobalService {
     pub(crate) url: String,
-    pub(crate) token: String,
+    /// The error is a sentence.
+    pub(crate) token: Result<String, String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -196,21 +197,19 @@ impl Config {
     }
 
     /// The service that this user asks; `None` for the data directory's own store.
-    pub(crate) fn global_service(&self, user: &UserId) -> anyhow::Result<Option<GlobalService>> {
-        let Some(url) = &self.global.url else {
-            return Ok(None);
-        };
+    pub(crate) fn global_service(&self, user: &UserId) -> Option<GlobalService> {
+        let url = self.global.url.as_ref()?;
         let own = self.global.tokens.get(user.as_str());
-        let token = own.or(self.global.token.as_ref()).with_context(|| {
+        let token = own.or(self.global.token.as_ref()).cloned().ok_or_else(|| {
             format!(
                 "no token of `{user}` for {url} is configured; put it under [global.tokens] in the \
                  configuration"
             )
-        })?;
-        Ok(Some(GlobalService {
+        });
+        Some(GlobalService {
             url: url.trim_end_matches('/').to_owned(),
-            token: token.clone(),
-        }))
+            token,
+        })
     }
 
     /// How the global store is asked beside a memory.

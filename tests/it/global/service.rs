@@ -13,6 +13,8 @@ use super::{done, ingest, run};
 struct Service {
     process: std::process::Child,
     url: String,
+    /// What it said before it listened.
+    first: String,
 }
 
 impl Service {
@@ -26,8 +28,10 @@ impl Service {
             .expect("the service starts");
         let said = process.stderr.take().expect("a pipe");
         let mut said = std::io::BufRead::lines(std::io::BufReader::new(said));
+        let mut first = String::new();
         let url = said.find_map(|line| {
             let line = line.ok()?;
+            first.push_str(&line);
             line.split_whitespace()
                 .find(|word| word.starts_with("http://"))
                 .map(str::to_owned)
@@ -37,6 +41,7 @@ impl Service {
         Self {
             process,
             url: url.expect("it says where it listens"),
+            first,
         }
     }
 }
@@ -54,6 +59,8 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
     let server = folder.path().join("server");
     let machines = [folder.path().join("ann"), folder.path().join("bob")];
     let service = Service::start(&server, &[]);
+    let hint = "reprise global token add";
+    assert!(service.first.contains(hint), "{}", service.first);
     for (data, user) in machines.iter().zip(["ann", "bob"]) {
         let token = done(&server, &["global", "token", "add", user, "--user", user]);
         let config = format!(
@@ -116,12 +123,45 @@ fn two_machines_share_a_service_and_its_end_costs_only_its_part() {
     let audit = fs::read_to_string(server.join(".global/tokens.audit.jsonl")).expect("an audit");
     assert_eq!(audit.lines().count(), 2, "{audit}");
     done_or_nothing(&server, &["global", "token", "revoke", "bob"]);
+    let tells = |answer: &Value, what: &str| answer["notes"].to_string().contains(what);
     let withdrawn = json(with(bob, &ask));
     let lacks = |answer: &Value| {
         let all = answer["degraded"].as_array().cloned();
         all.is_some_and(|all| all.contains(&Value::from("no_global")))
     };
     assert!(lacks(&withdrawn), "{withdrawn}");
+    assert!(tells(&withdrawn, "refused the token"), "{withdrawn}");
+
+    // Eve has no token: her own memory answers, whoever names the scope.
+    let note = serde_json::json!({"external_id": "own", "text": "Otters are mine"});
+    ingest(bob, "eve", &[note]);
+    let eve = [
+        "recall",
+        "--user",
+        "eve",
+        "--scope",
+        "local+global",
+        "otters",
+    ];
+    let hers = json(with(bob, &eve));
+    assert_eq!(found(&hers), ["local"]);
+    assert!(lacks(&hers) && tells(&hers, "no token of `eve`"), "{hers}");
+    let config = bob.join("config.toml");
+    let text = fs::read_to_string(&config).expect("a configuration");
+    let both = text.replace("[global]\n", "[global]\nscope = \"local+global\"\n");
+    fs::write(&config, both).expect("a configuration");
+    let hers = json(with(bob, &["recall", "--user", "eve", "otters"]));
+    assert!(lacks(&hers) && tells(&hers, "no token of `eve`"), "{hers}");
+    let alone = with(
+        bob,
+        &["recall", "--user", "eve", "--scope", "global", "otters"],
+    );
+    assert_eq!(alone.code, Some(2), "{}", alone.stdout);
+    assert!(
+        alone.stderr.contains("no token of `eve`"),
+        "{}",
+        alone.stderr
+    );
     drop(service);
     let alone = json(with(bob, &ask));
     assert_eq!(found(&alone), ["local"]);

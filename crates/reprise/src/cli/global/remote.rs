@@ -21,8 +21,8 @@ const CHANGE: Duration = Duration::from_secs(30);
 /// Longest answer, in bytes.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// The token with which a caller is known.
-pub(super) type TokenOf = Arc<dyn Fn(&Caller) -> Option<String> + Send + Sync>;
+/// The token with which a caller is known; the error is a sentence.
+pub(super) type TokenOf = Arc<dyn Fn(&Caller) -> Result<Option<String>, String> + Send + Sync>;
 
 /// A store behind an address. Cheap to clone.
 #[derive(Clone)]
@@ -56,7 +56,8 @@ impl RemoteStore {
         body: Option<Value>,
         within: Duration,
     ) -> Result<T, GlobalError> {
-        let (store, token) = (self.clone(), (self.token_of)(caller));
+        let token = (self.token_of)(caller).map_err(|message| GlobalError::Token { message })?;
+        let store = self.clone();
         let asked = tokio::task::spawn_blocking(move || {
             store.ask_here(token.as_deref(), &method, &path, body.as_ref(), within)
         });
@@ -101,7 +102,7 @@ impl RemoteStore {
 }
 
 /// What a service says when it refuses.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 struct Refused {
     #[serde(default)]
     detail: String,
@@ -111,18 +112,25 @@ struct Refused {
 
 fn refused(status: u16, body: &[u8]) -> GlobalError {
     let said: Option<Refused> = serde_json::from_slice(body).ok();
-    let Some(Refused { detail, error }) = said else {
-        let message = format!("it answered {status}");
-        return GlobalError::Unavailable { message };
+    // What stands before it may refuse as well, in its own form.
+    let Refused { detail, error } = match (said, status) {
+        (Some(said), _) => said,
+        (None, 401 | 403) => Refused::default(),
+        (None, _) => {
+            let message = format!("it answered {status}");
+            return GlobalError::Unavailable { message };
+        }
     };
     match (error, status) {
         (Some(error), _) => error,
         (None, 429) => GlobalError::Busy { message: detail },
         (None, 500..) => GlobalError::Unavailable { message: detail },
-        (None, status) if ![401, 403].contains(&status) => GlobalError::Invalid { message: detail },
-        (None, _) => GlobalError::Storage {
-            message: format!("the service of published knowledge refused: {detail}"),
+        (None, 401 | 403) => GlobalError::Token {
+            message: format!("the global store refused the token with {status}; {detail}")
+                .trim_end_matches("; ")
+                .to_owned(),
         },
+        (None, _) => GlobalError::Invalid { message: detail },
     }
 }
 

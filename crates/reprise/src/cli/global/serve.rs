@@ -28,9 +28,15 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             Arc::new(in_folder(context, &arguments.which))
         };
         tokio::spawn(asked_once(Arc::clone(&store)));
+        let tokens = Arc::new(TokenFile::new(token::file(context)?));
+        if tokens.list()?.is_empty() {
+            crate::cli::note(
+                "there is no token, so nobody can ask; `reprise global token add` makes one",
+            );
+        }
         let service = GlobalService::start(GlobalServiceOptions {
             store,
-            tokens: Arc::new(TokenFile::new(token::file(context)?)),
+            tokens,
             http: arguments.http,
             requests_per_second: Some(arguments.requests_per_second),
             requests_max: usize::from(arguments.requests_max),

@@ -62,7 +62,7 @@ fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
     let reach = move |user: &UserId, vectors| -> anyhow::Result<GlobalTier> {
         let caller = context.config.caller(user)?;
         let mut options = context.config.global_tier()?;
-        let service = context.config.global_service(user)?;
+        let service = context.config.global_service(user);
         let store: Arc<dyn GlobalStore> = if let Some(service) = service {
             Arc::new(remote(service))
         } else {
@@ -80,11 +80,11 @@ fn reach(context: &Context, is_command: bool) -> Arc<Reach> {
 
 /// A service that knows nobody: for measuring one that does not answer.
 pub(in crate::cli) fn remote_at(url: &str) -> impl GlobalStore + use<> {
-    RemoteStore::new(url, Arc::new(|_| None), ALONE)
+    RemoteStore::new(url, Arc::new(|_| Ok(None)), ALONE)
 }
 
 fn remote(service: GlobalService) -> RemoteStore {
-    let token = Arc::new(move |_: &Caller| Some(service.token.clone()));
+    let token = Arc::new(move |_: &Caller| service.token.clone().map(Some));
     RemoteStore::new(&service.url, token, ALONE)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn open(
     user: &UserId,
 ) -> anyhow::Result<(Arc<dyn GlobalStore>, Caller)> {
     let caller = context.config.caller(user)?;
-    if let Some(service) = context.config.global_service(user)? {
+    if let Some(service) = context.config.global_service(user) {
         return Ok((Arc::new(remote(service)), caller));
     }
     let store = embedded(context, folder(context), Hold::EachWrite, vectors(context));

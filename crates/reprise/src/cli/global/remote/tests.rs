@@ -80,7 +80,7 @@ impl House {
             let token = known
                 .entry(key)
                 .or_insert_with(|| house.token(caller, &all));
-            Some(token.clone())
+            Ok(Some(token.clone()))
         };
         RemoteStore::new(&self.url, Arc::new(token_of), Duration::from_secs(30))
     }
