@@ -102,6 +102,7 @@ impl MemoryProvider for Own {
 struct Others {
     stands_still: AtomicBool,
     fails: AtomicBool,
+    refuses: AtomicBool,
     asked: AtomicUsize,
     reported: Mutex<Vec<(UserId, UsageReport)>>,
 }
@@ -113,6 +114,11 @@ impl GlobalStore for Others {
         if self.fails.load(Ordering::SeqCst) {
             return Err(GlobalError::Unavailable {
                 message: "down".to_owned(),
+            });
+        }
+        if self.refuses.load(Ordering::SeqCst) {
+            return Err(GlobalError::Token {
+                message: "no token".to_owned(),
             });
         }
         if self.stands_still.load(Ordering::SeqCst) {
@@ -288,6 +294,26 @@ async fn a_store_that_stands_still_or_fails_costs_its_part_alone() {
     timeout(deadline, others).await.unwrap();
     // No more are under way than may be.
     assert!(bench.others.asked.load(Ordering::SeqCst) <= ASKED_MAX);
+}
+
+#[tokio::test]
+async fn want_of_a_token_is_told_until_a_question_fails_otherwise() {
+    let bench = bench();
+    let notes = async || {
+        let request = RecallRequest::new("what");
+        let recall = bench.memory.recall_request(request).await.unwrap();
+        assert_eq!(recall.degraded, [Degraded::NoGlobal]);
+        recall.notes
+    };
+    bench.others.refuses.store(true, Ordering::SeqCst);
+    assert_eq!(notes().await, ["no token"]);
+    assert_eq!(notes().await, ["no token"]);
+    let alone = bench.memory.clone().scoped(RecallScope::Global);
+    let error = alone.recall_request(RecallRequest::new("x")).await;
+    assert!(matches!(error, Err(MemoryError::Invalid { .. })));
+    bench.others.refuses.store(false, Ordering::SeqCst);
+    bench.others.fails.store(true, Ordering::SeqCst);
+    assert!(notes().await.is_empty());
 }
 
 #[tokio::test]
