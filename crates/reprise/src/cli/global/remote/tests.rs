@@ -365,7 +365,7 @@ async fn an_operator_reads_of_every_act_and_grant_and_nobody_else_does() {
 async fn a_service_that_is_not_there_is_away_and_not_an_error_without_end() {
     let nobody = RemoteStore::new(
         "http://127.0.0.1:9",
-        Arc::new(|_| None),
+        Arc::new(|_| Ok(None)),
         Duration::from_secs(2),
     );
     let asked = nobody
