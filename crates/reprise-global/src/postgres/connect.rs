@@ -18,8 +18,8 @@ use crate::error::GlobalError;
 
 /// How long a new connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A connection that has rested for longer is asked whether anybody is there, and that answers soon:
-/// a server that is frozen, or behind a cable that was cut, says nothing at all.
+/// A connection that has rested for longer is asked whether anybody is there, and that is answered
+/// soon: a server that is frozen, or behind a cable that was cut, says nothing at all.
 const RESTED: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_millis(500);
 /// Tries of one operation that others' transactions undid.
