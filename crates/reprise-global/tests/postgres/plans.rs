@@ -259,10 +259,8 @@ async fn old_versions_take_no_places_of_what_holds_a_word() {
         store.publish(&user("ann"), text).await.unwrap();
     }
     let statements = store.hot_statements().into_iter();
-    let (_, words) = statements
-        .filter(|(name, _)| *name == "by words")
-        .next_back()
-        .unwrap();
+    let words = statements.rev().find(|(name, _)| *name == "by words");
+    let (_, words) = words.unwrap();
     let number = |word| reprise_engine::text_terms(word).terms[0].number;
     let (heron, otter) = (number("heron"), number("otter"));
     let client = House::client(&url).await;
