@@ -33,7 +33,7 @@ class Steps:
         home.ingest("ada+idea", [note("tried on the branch")])
         self.kept = home.folder / "kept"
         home.data.rename(self.kept)
-        shutil.copy(home.folder / COPY, self.kept / COPY)
+        shutil.copy2(home.folder / COPY, self.kept / COPY)
 
     def reset(self):
         shutil.rmtree(self.home.data, ignore_errors=True)
