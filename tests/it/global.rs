@@ -1,5 +1,6 @@
 //! Published knowledge through the real binary: shown, refused, found by others, taken back.
 
+mod again;
 mod service;
 
 use std::fs;

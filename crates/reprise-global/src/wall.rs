@@ -17,14 +17,33 @@ const SUMMARY_CHARS: usize = 280;
 /// How its owner wants a record to be published.
 #[derive(Debug, Clone, Default)]
 pub struct Proposal {
-    pub content_type: GlobalContentType,
-    /// Its title; else the text's first line.
+    /// What it is; else a document.
+    pub content_type: Option<GlobalContentType>,
+    /// Its title; where that is empty or not said, the text's first line.
     pub title: Option<String>,
-    /// Its summary; else the text's beginning.
+    /// Its summary; where that is empty or not said, the text's beginning.
     pub summary: Option<String>,
-    /// Who may use it.
-    pub access_policy: AccessPolicy,
-    pub licence: String,
+    /// Who may use it; else everybody.
+    pub access_policy: Option<AccessPolicy>,
+    /// Under which terms; else none are said.
+    pub licence: Option<String>,
+}
+
+impl Proposal {
+    /// The next version of what is published: what is not said stays as it is there.
+    #[must_use]
+    pub fn after(self, standing: &Publication) -> Self {
+        // What was taken from the text is taken from the new one.
+        let said = |word: &String, taken: String| (*word != taken).then(|| word.clone());
+        let (title, summary) = (title_of(&standing.content), summary_of(&standing.content));
+        Self {
+            content_type: self.content_type.or(Some(standing.content_type)),
+            title: self.title.or_else(|| said(&standing.title, title)),
+            summary: self.summary.or_else(|| said(&standing.summary, summary)),
+            access_policy: self.access_policy.or(Some(standing.access_policy)),
+            licence: self.licence.or_else(|| Some(standing.licence.clone())),
+        }
+    }
 }
 
 /// What would leave, byte by byte.
@@ -71,29 +90,22 @@ pub fn leave(
         clean
     };
     let content = clean(&record.text);
-    let first_line = || {
-        let line = content.lines().find(|line| !line.trim().is_empty());
-        cut(line.unwrap_or_default(), TITLE_CHARS)
+    let mut said = |word: &Option<String>| {
+        let word = word.as_ref().filter(|word| !word.trim().is_empty());
+        word.map(|word| clean(word))
     };
-    let title = match &proposal.title {
-        Some(title) => clean(title),
-        // Cut within a mark of what was taken out, the rest looks like something to take out.
-        None => cleaned(&first_line()).0,
-    };
-    let summary = match &proposal.summary {
-        Some(summary) => clean(summary),
-        None => cleaned(&cut(&content, SUMMARY_CHARS)).0,
-    };
+    let title = said(&proposal.title).unwrap_or_else(|| title_of(&content));
+    let summary = said(&proposal.summary).unwrap_or_else(|| summary_of(&content));
+    let licence = said(&proposal.licence).unwrap_or_default();
     let tags = record.tags.iter().map(|tag| clean(tag)).collect();
-    let licence = clean(&proposal.licence);
     let publication = Publication {
         origin: sha256_hex(format!("{user}/{origin}").as_bytes()),
-        content_type: proposal.content_type,
+        content_type: proposal.content_type.unwrap_or_default(),
         title,
         summary,
         content,
         tags,
-        access_policy: proposal.access_policy,
+        access_policy: proposal.access_policy.unwrap_or_default(),
         licence,
     };
     check_publication(&publication).map_err(|why| WallError::Unfit { id, why })?;
@@ -101,6 +113,18 @@ pub fn leave(
         publication,
         redacted,
     })
+}
+
+/// The title of a text that was given none: its first line.
+fn title_of(content: &str) -> String {
+    let line = content.lines().find(|line| !line.trim().is_empty());
+    // Cut within a mark of what was taken out, the rest looks like something to take out.
+    cleaned(&cut(line.unwrap_or_default(), TITLE_CHARS)).0
+}
+
+/// The summary of a text that was given none: its beginning.
+fn summary_of(content: &str) -> String {
+    cleaned(&cut(content, SUMMARY_CHARS)).0
 }
 
 /// The beginning of a text on one line, without control characters.

@@ -6,15 +6,15 @@ use reprise_types::{RecordId, UserId};
 
 use crate::refusal::Refusal;
 
-/// How a record is to be published.
+/// How a record is to be published; what is not said stays as it is published.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Terms {
     /// Its title; empty for its first line.
-    pub title: String,
+    pub title: Option<String>,
     /// Who may use it: `public`, `org`, `paid`.
-    pub policy: String,
+    pub policy: Option<String>,
     /// As SPDX names it; may be empty.
-    pub licence: String,
+    pub licence: Option<String>,
 }
 
 /// What would leave.
@@ -27,6 +27,9 @@ pub struct Leaving {
     pub sha256: String,
     /// Secrets that were taken out.
     pub redacted: u32,
+    pub title: String,
+    pub policy: String,
+    pub licence: String,
     /// The version that it would replace.
     pub version: Option<String>,
 }

@@ -248,7 +248,12 @@ pub(crate) struct Posted {
 impl Posted {
     /// A field, or nothing.
     pub(crate) fn get(&self, name: &str) -> &str {
-        self.fields.get(name).map_or("", String::as_str)
+        self.given(name).unwrap_or_default()
+    }
+
+    /// A field, which may be empty.
+    pub(crate) fn given(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).map(String::as_str)
     }
 
     /// A field that names something.

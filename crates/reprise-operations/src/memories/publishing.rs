@@ -7,12 +7,11 @@ mod receipts;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reprise_engine::Snapshot;
 use reprise_global::{
     AUDIT_MAX, Fate, GlobalError, GlobalRecord, GlobalTier, Proposal, Published, TextVectors,
     Unpublished, WallError, leave, sha256_hex,
 };
-use reprise_types::{MemoryRecord, RecallScope, RecordId, UserId};
+use reprise_types::{MemoryRecord, RecallScope, RecordId};
 
 use super::sharing::Wanted;
 use super::{Memories, Memory};
@@ -102,9 +101,31 @@ impl Memory {
                 records.push(record);
             }
         }
-        let user = self.user.clone();
-        self.read(move |memory| wanted(&user, memory, records, &proposal))
-            .await?
+        let origins = self.read(move |memory| {
+            let receipts = Receipts::read(memory);
+            let found = records.into_iter().map(|record| {
+                let (origin, earlier) = receipts.origin_of(memory, record.id);
+                (record, origin, earlier)
+            });
+            found.collect::<Vec<_>>()
+        });
+        let mut wanted = Vec::new();
+        for (record, origin, earlier) in origins.await? {
+            let mut proposal = proposal.clone();
+            if let Some((id, _)) = &earlier
+                && let Some(standing) = self.found_thing(*id).await?
+            {
+                proposal = proposal.after(&standing.publication);
+            }
+            let leaving = leave(&self.user, &record, origin, &proposal)?;
+            wanted.push(Wanted {
+                record: record.id,
+                origin,
+                earlier,
+                leaving,
+            });
+        }
+        Ok(wanted)
     }
 
     /// Publishes what was shown, for all or on a branch: each record's bytes have one of the hashes
@@ -250,15 +271,22 @@ impl Memory {
         })
     }
 
+    /// The same; `None` where there is none for this user.
+    async fn found_thing(&self, id: RecordId) -> Result<Option<GlobalRecord>, Problem> {
+        match self.published_thing(id, None).await {
+            Ok(thing) => Ok(Some(thing)),
+            Err(problem) if problem.kind == ProblemKind::NotFound => Ok(None),
+            Err(problem) => Err(problem),
+        }
+    }
+
     /// A published thing of this id as a record's line; `None` where there is none for this user.
     pub(crate) async fn published_line(&self, name: &str) -> Result<Option<Value>, Problem> {
         let Some(id) = name.parse().ok().filter(|_| self.has_global()) else {
             return Ok(None);
         };
-        let thing = match self.published_thing(id, None).await {
-            Ok(thing) => thing,
-            Err(problem) if problem.kind == ProblemKind::NotFound => return Ok(None),
-            Err(problem) => return Err(problem),
+        let Some(thing) = self.found_thing(id).await? else {
+            return Ok(None);
         };
         let publication = &thing.publication;
         Ok(Some(json!({
@@ -343,26 +371,6 @@ async fn standing_of_merge(
         return Ok(Vec::new());
     }
     store.published(caller).await
-}
-
-fn wanted(
-    user: &UserId,
-    memory: &Snapshot,
-    records: Vec<MemoryRecord>,
-    proposal: &Proposal,
-) -> Result<Vec<Wanted>, Problem> {
-    let receipts = Receipts::read(memory);
-    let wanted = records.into_iter().map(|record| {
-        let (origin, earlier) = receipts.origin_of(memory, record.id);
-        let leaving = leave(user, &record, origin, proposal)?;
-        Ok(Wanted {
-            record: record.id,
-            origin,
-            earlier,
-            leaving,
-        })
-    });
-    wanted.collect()
 }
 
 impl From<WallError> for Problem {

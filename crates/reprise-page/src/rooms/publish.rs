@@ -17,6 +17,16 @@ use crate::undo::Act;
 
 const POLICIES: [&str; 3] = ["public", "org", "paid"];
 
+/// What is said, and what is not.
+fn terms<'a>(given: impl Fn(&str) -> Option<&'a str>) -> Terms {
+    let said = |name: &str| given(name).map(str::to_owned);
+    Terms {
+        title: said("title"),
+        policy: said("policy"),
+        licence: said("licence"),
+    }
+}
+
 pub(crate) async fn ask(
     State(page): State<Page>,
     visit: Visit,
@@ -25,29 +35,31 @@ pub(crate) async fn ask(
 ) -> Answer<Markup> {
     let (memory, user) = (page.memory(), &visit.user);
     let record = memory.story(user, &id.to_string()).await?.record;
-    let terms = Terms {
-        title: pairs.text("title").to_owned(),
-        policy: pairs.get("policy").unwrap_or(POLICIES[0]).to_owned(),
-        licence: pairs.text("licence").to_owned(),
-    };
+    let terms = terms(|name| pairs.given(name));
     // What may not leave says so here, in place of what would.
     let leaving = memory.leaving(user, record.id, &terms).await;
     let path = list::path(&record);
+    let (title, policy, licence) = match &leaving {
+        Ok(leaving) => (&*leaving.title, &*leaving.policy, &*leaving.licence),
+        Err(_) => (
+            pairs.text("title"),
+            pairs.text("policy"),
+            pairs.text("licence"),
+        ),
+    };
     let body = html! {
         p { (s::PUBLISH_SAYS) }
         form class="filters" action=(format!("{path}/publish")) {
-            (timeline::input(s::NEW_TITLE, "title", "text", &pairs))
+            (timeline::field(s::NEW_TITLE, "title", "text", title))
             label {
                 span { (s::FOR_WHOM) }
                 select name="policy" {
-                    @for policy in POLICIES {
-                        option value=(policy) selected[terms.policy == policy] {
-                            (s::policy(policy))
-                        }
+                    @for one in POLICIES {
+                        option value=(one) selected[policy == one] { (s::policy(one)) }
                     }
                 }
             }
-            (timeline::input(s::LICENCE, "licence", "text", &pairs))
+            (timeline::field(s::LICENCE, "licence", "text", licence))
             div class="actions" { button { (s::SHOW_LEAVING) } }
         }
         section {
@@ -75,9 +87,11 @@ fn preview(visit: &Visit, path: &str, terms: &Terms, leaving: &Leaving) -> Marku
         }
         p class="faint" { "SHA-256 " code { (leaving.sha256) } }
         (form(visit, &format!("{path}/publish"), &html! {
-            input type="hidden" name="title" value=(terms.title);
-            input type="hidden" name="policy" value=(terms.policy);
-            input type="hidden" name="licence" value=(terms.licence);
+            @for (name, said) in [
+                ("title", &terms.title), ("policy", &terms.policy), ("licence", &terms.licence),
+            ] {
+                @if let Some(said) = said { input type="hidden" name=(name) value=(said); }
+            }
             input type="hidden" name="agreed" value=(leaving.sha256);
             div class="actions" {
                 button class="danger" { (s::PUBLISH_NOW) }
@@ -92,11 +106,7 @@ pub(crate) async fn publish(
     Named(id): Named<RecordId>,
     posted: Posted,
 ) -> Answer<Redirect> {
-    let terms = Terms {
-        title: posted.get("title").to_owned(),
-        policy: posted.get("policy").to_owned(),
-        licence: posted.get("licence").to_owned(),
-    };
+    let terms = terms(|name| posted.given(name));
     let (user, agreed) = (&posted.visit.user, posted.get("agreed"));
     let memory = page.memory();
     let global = memory.publish(user, id, &terms, agreed).await?;

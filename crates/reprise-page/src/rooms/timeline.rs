@@ -22,9 +22,13 @@ pub(crate) struct Pairs(Vec<(String, String)>);
 impl Pairs {
     /// A value that says something.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.given(name).filter(|value| !value.is_empty())
+    }
+
+    /// A value, which may be empty.
+    pub(crate) fn given(&self, name: &str) -> Option<&str> {
         let mut found = self.0.iter().filter(|(key, _)| key == name);
-        let value = found.next().map(|(_, value)| value.trim());
-        value.filter(|value| !value.is_empty())
+        found.next().map(|(_, value)| value.trim())
     }
 
     pub(crate) fn text(&self, name: &str) -> &str {
@@ -147,7 +151,12 @@ pub(crate) fn fields(pairs: &Pairs) -> Markup {
 
 /// A field with its name.
 pub(crate) fn input(label: &str, name: &str, kind: &str, pairs: &Pairs) -> Markup {
-    html! { label { span { (label) } input type=(kind) name=(name) value=(pairs.text(name)); } }
+    field(label, name, kind, pairs.text(name))
+}
+
+/// A field with its name and what stands in it.
+pub(crate) fn field(label: &str, name: &str, kind: &str, value: &str) -> Markup {
+    html! { label { span { (label) } input type=(kind) name=(name) value=(value); } }
 }
 
 fn choice(

@@ -17,12 +17,12 @@ fn arguments(record: RecordId, terms: &Terms) -> Result<preview::Arguments, Refu
         status: 422,
         sentence: "there is no such policy; choose one of the list".to_owned(),
     })?;
-    let said = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
+    let said = |text: &Option<String>| text.as_ref().map(|text| text.trim().to_owned());
     Ok(preview::Arguments {
         ids: vec![record.to_string()],
         title: said(&terms.title),
         policy,
-        licence: terms.licence.trim().to_owned(),
+        licence: said(&terms.licence),
         ..preview::Arguments::default()
     })
 }
@@ -131,6 +131,9 @@ impl PageGlobal for Paged {
             bytes: one.bytes,
             sha256: one.sha256,
             redacted: one.redacted,
+            title: one.title,
+            policy: word(&one.policy),
+            licence: one.licence,
             version: one.version,
         })
     }

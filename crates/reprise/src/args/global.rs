@@ -16,21 +16,23 @@ pub(crate) struct PublishArguments {
     /// Whose they are
     #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
-    /// What they are
-    #[arg(long = "type", value_enum, default_value = "document")]
-    pub(crate) content_type: ContentType,
-    /// The title [default: the first line]
+    /// What they are [default: as it is published, else document]
+    #[arg(long = "type", value_enum)]
+    pub(crate) content_type: Option<ContentType>,
+    /// The title; '' takes the first line [default: as it is published, else the first line]
     #[arg(long)]
     pub(crate) title: Option<String>,
-    /// What a reader sees first [default: the beginning]
+    /// What a reader sees first; '' takes the beginning [default: as it is published, else the
+    /// beginning]
     #[arg(long)]
     pub(crate) summary: Option<String>,
-    /// Who may use them: everybody, your organisation, the paid tier
-    #[arg(long, value_enum, default_value = "public")]
-    pub(crate) policy: Policy,
-    /// Under which terms, as SPDX names them
-    #[arg(long, default_value = "")]
-    pub(crate) licence: String,
+    /// Who may use them: everybody, your organisation, the paid tier [default: as it is
+    /// published, else public]
+    #[arg(long, value_enum)]
+    pub(crate) policy: Option<Policy>,
+    /// Under which terms, as SPDX names them; '' says none [default: as it is published]
+    #[arg(long)]
+    pub(crate) licence: Option<String>,
     /// Publish on this branch of the catalogue, where you alone find it until the branch is merged
     #[arg(long, value_name = "NAME")]
     pub(crate) branch: Option<String>,

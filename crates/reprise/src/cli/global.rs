@@ -72,10 +72,10 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
     let user = &arguments.user;
     let what = preview::Arguments {
         ids: arguments.ids.clone(),
-        content_type: arguments.content_type.into(),
+        content_type: arguments.content_type.map(Into::into),
         title: arguments.title.clone(),
         summary: arguments.summary.clone(),
-        policy: arguments.policy.into(),
+        policy: arguments.policy.map(Into::into),
         licence: arguments.licence.clone(),
     };
     let session = Session::open(context, user, Effect::Reads)?;

@@ -9,27 +9,37 @@ use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Memory, Wanted};
 use crate::problem::Problem;
 
-/// What is to be published, and how.
+/// What is to be published, and how. Of what was published before, what is not said stays as it is
+/// in the version that stands.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// The records: ids or external ids.
     pub ids: Vec<String>,
-    /// What they are.
-    #[serde(default, rename = "type", alias = "content_type")]
-    pub content_type: GlobalContentType,
-    /// The title of one record; else its first line.
+    /// What they are; `document` where it was never said.
+    #[serde(
+        default,
+        rename = "type",
+        alias = "content_type",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub content_type: Option<GlobalContentType>,
+    /// The title of one record; its first line where it is empty or was never said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What a reader sees first; else the beginning.
+    /// What a reader sees first; the beginning where it is empty or was never said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Who may use them.
-    #[serde(default, alias = "access_policy")]
-    pub policy: AccessPolicy,
-    /// Under which terms, as SPDX names them.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub licence: String,
+    /// Who may use them; `public` where it was never said.
+    #[serde(
+        default,
+        alias = "access_policy",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub policy: Option<AccessPolicy>,
+    /// Under which terms, as SPDX names them; empty for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub licence: Option<String>,
 }
 
 impl Arguments {
@@ -66,6 +76,8 @@ pub struct Leaving {
     pub redacted: u32,
     pub title: String,
     pub policy: AccessPolicy,
+    /// Empty where none is said.
+    pub licence: String,
     /// The published thing of which this would be the next version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<RecordId>,
@@ -86,6 +98,7 @@ impl From<&Wanted> for Leaving {
             redacted: one.leaving.redacted,
             title: one.leaving.publication.title.clone(),
             policy: one.leaving.publication.access_policy,
+            licence: one.leaving.publication.licence.clone(),
             replaces,
             version,
         }
