@@ -134,6 +134,7 @@ impl Coordination {
     }
 
     /// A contributor's whole word on a thing, as a store keeps it; the one before is replaced.
+    /// Whether it says anything else than that, as for the two below.
     pub(crate) fn stands(
         &mut self,
         id: RecordId,
@@ -141,25 +142,33 @@ impl Coordination {
         score: f32,
         count: u32,
         at: DateTime<Utc>,
-    ) {
-        if (0.0..=1.0).contains(&score) && count > 0 {
-            let voices = self.voices.entry(id).or_default();
-            voices.insert(contributor, Voice { score, count, at });
-        }
+    ) -> bool {
+        let voice = Voice { score, count, at };
+        (0.0..=1.0).contains(&score)
+            && count > 0
+            && self
+                .voices
+                .entry(id)
+                .or_default()
+                .insert(contributor, voice)
+                != Some(voice)
     }
 
     /// A contributor's rating, 0..1; his last one counts.
-    pub(crate) fn rate(&mut self, id: RecordId, contributor: u128, rating: f32) {
-        if (0.0..=1.0).contains(&rating) {
-            let ratings = self.ratings.entry(id).or_default();
-            ratings.insert(contributor, rating);
-        }
+    pub(crate) fn rate(&mut self, id: RecordId, contributor: u128, rating: f32) -> bool {
+        (0.0..=1.0).contains(&rating)
+            && self
+                .ratings
+                .entry(id)
+                .or_default()
+                .insert(contributor, rating)
+                != Some(rating)
     }
 
     /// Nothing was ever said of this thing.
-    pub(crate) fn forget(&mut self, id: RecordId) {
-        self.voices.remove(&id);
-        self.ratings.remove(&id);
+    pub(crate) fn forget(&mut self, id: RecordId) -> bool {
+        let voices = self.voices.remove(&id);
+        self.ratings.remove(&id).is_some() || voices.is_some()
     }
 
     /// What is told of each thing now; of what is not in it, nothing is.

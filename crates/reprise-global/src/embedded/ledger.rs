@@ -208,7 +208,9 @@ impl Ledger {
         self.made = None;
         match line {
             Line::Published { .. } => {}
-            Line::Unpublished { id, .. } => self.coordination.forget(id),
+            Line::Unpublished { id, .. } => {
+                self.coordination.forget(id);
+            }
             Line::Rated { by, id, rating, .. } => {
                 if let Some(by) = number(&by) {
                     self.coordination.rate(id, by, rating);

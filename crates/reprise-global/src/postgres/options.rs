@@ -81,7 +81,7 @@ impl PostgresOptions {
             word_rows: 2_000,
             worded_max: 512,
             compared_max: 128,
-            standings_age: Duration::from_secs(5),
+            standings_age: Duration::from_secs(1),
             coordination: CoordinationSettings::default(),
             policies_alone: false,
         }

@@ -412,7 +412,6 @@ pub(super) async fn unpublish(
     .await?;
     transaction.commit().await.map_err(Failure::Commit)?;
     shared.shelves.changed(&shelf);
-    shared.voices.forget(id).await;
     let transaction = changing(&shared.node, &mut client, caller).await?;
     write_on(&transaction, &shelf).await?;
     let left = transaction

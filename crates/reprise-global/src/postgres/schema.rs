@@ -10,9 +10,10 @@ use super::connect::{Failure, literal};
 use crate::error::GlobalError;
 
 /// In their order: the first makes version 1.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("migrations/0001.sql"),
     include_str!("migrations/0002.sql"),
+    include_str!("migrations/0003.sql"),
 ];
 /// What they make.
 const TABLES: [&str; 10] = [

@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use deadpool_postgres::Transaction;
 use reprise_types::{RecordId, UserId};
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::connect::{Failure, connection};
@@ -20,9 +21,7 @@ use crate::error::GlobalError;
 use crate::record::sha256_hex;
 use crate::store::{Fate, UsageReport};
 
-/// A transaction takes no longer to end: what was said before is read again.
-const OVERLAP: TimeDelta = TimeDelta::minutes(2);
-/// After so long everything is read anew: others may have taken things back.
+/// After so long everything is read anew: the database may have been brought back from a backup.
 const WHOLE: Duration = Duration::from_mins(10);
 /// The most uses that one contributor's word stands for.
 const USES_MAX: i32 = 1 << 30;
@@ -39,9 +38,11 @@ pub(super) struct Voices {
 #[derive(Debug)]
 struct Fold {
     said: Coordination,
-    /// The database's time at the last look; everything is to be read where there was none.
+    /// From when on something may not have been read; everything where nothing was.
     until: Option<DateTime<Utc>>,
     whole: Option<Instant>,
+    /// As of when is told; `None` where something was said since.
+    hour: Option<DateTime<Utc>>,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +59,7 @@ impl Voices {
                 said: Coordination::new(settings),
                 until: None,
                 whole: None,
+                hour: None,
             }),
             told: Mutex::default(),
         }
@@ -83,22 +85,28 @@ impl Voices {
             Err(_) if is_new || age.is_zero() => self.fold.lock().await,
             Err(_) => return Ok(Arc::clone(&self.told().standings)),
         };
-        let now = fold.look(node, self.settings).await?;
-        let standings = Arc::new(fold.said.standings(now));
+        let begun = Instant::now();
+        let hour = fold.look(node, self.settings).await?;
+        let new = (fold.hour != Some(hour)).then(|| Arc::new(fold.said.standings(hour)));
+        fold.hour = Some(hour);
         let mut told = self.told();
-        told.standings = Arc::clone(&standings);
-        told.at = Some(Instant::now());
-        Ok(standings)
-    }
-
-    /// Nothing was ever said of this thing.
-    pub(super) async fn forget(&self, id: RecordId) {
-        self.fold.lock().await.said.forget(id);
-        self.told().at = None;
+        told.standings = new.unwrap_or_else(|| Arc::clone(&told.standings));
+        told.at = Some(begun);
+        Ok(Arc::clone(&told.standings))
     }
 }
 
+/// As of when to tell: voices fade by days, and on every node as of the same hour, so that all tell
+/// the same figures. And what was said before the last transactions, which take no longer to end.
+const NOW: &str = "SELECT date_trunc('hour', now(), 'UTC'), now() - interval '2 minutes'";
+const TAKEN_BACK: &str =
+    "SELECT id FROM reprise_global.audit WHERE what = 'unpublish' AND at >= $1";
+const VOICES: &str =
+    "SELECT id, contributor, score, uses, at FROM reprise_global.voice WHERE at >= $1";
+const RATINGS: &str = "SELECT id, contributor, rating FROM reprise_global.rating WHERE at >= $1";
+
 impl Fold {
+    /// Reads what was said and taken back since the last look; as of when to tell it.
     async fn look(
         &mut self,
         node: &Node,
@@ -108,38 +116,42 @@ impl Fold {
             self.until = None;
         }
         let client = connection(&node.pool).await?;
-        let now = client.query_one("SELECT clock_timestamp()", &[]).await?;
-        let now: DateTime<Utc> = now.get(0);
         let since = self.until.unwrap_or(DateTime::UNIX_EPOCH);
-        let voices = client
-            .prepare_cached(
-                "SELECT id, contributor, score, uses, at FROM reprise_global.voice WHERE at >= $1",
-            )
-            .await?;
-        let voices = client.query(&voices, &[&since]).await?;
-        let ratings = client
-            .prepare_cached(
-                "SELECT id, contributor, rating FROM reprise_global.rating WHERE at >= $1",
-            )
-            .await?;
-        let ratings = client.query(&ratings, &[&since]).await?;
+        let since: [&(dyn ToSql + Sync); 1] = [&since];
+        let now = client.prepare_cached(NOW).await?;
+        let taken_back = client.prepare_cached(TAKEN_BACK).await?;
+        let voices = client.prepare_cached(VOICES).await?;
+        let ratings = client.prepare_cached(RATINGS).await?;
+        let (now, taken_back, voices, ratings) = tokio::try_join!(
+            client.query_one(&now, &[]),
+            client.query(&taken_back, &since),
+            client.query(&voices, &since),
+            client.query(&ratings, &since),
+        )?;
         if self.until.is_none() {
             self.said = Coordination::new(settings);
-            self.whole = Some(Instant::now());
+            (self.whole, self.hour) = (Some(Instant::now()), None);
+        }
+        let mut is_new = false;
+        for row in taken_back {
+            is_new |= self.said.forget(record_id(row.get(0)));
         }
         let who = |contributor: Uuid| contributor.as_u128();
         for row in voices {
             let uses = u32::try_from(row.get::<_, i32>(3)).unwrap_or_default();
             let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
-            self.said
-                .stands(id, contributor, row.get(2), uses, row.get(4));
+            let (score, at) = (row.get(2), row.get(4));
+            is_new |= self.said.stands(id, contributor, score, uses, at);
         }
         for row in ratings {
             let (id, contributor) = (record_id(row.get(0)), who(row.get(1)));
-            self.said.rate(id, contributor, row.get(2));
+            is_new |= self.said.rate(id, contributor, row.get(2));
         }
-        self.until = Some(now - OVERLAP);
-        Ok(now)
+        if is_new {
+            self.hour = None;
+        }
+        self.until = Some(now.get(1));
+        Ok(now.get(0))
     }
 }
 

@@ -19,6 +19,7 @@ use reprise_global::conformance::{
     vectors_that_cannot_be_kept_cost_meaning_alone,
 };
 use reprise_global::{GlobalQuery, GlobalStore, PostgresStore, UsageReport, Version};
+use reprise_types::RecordId;
 
 mod statements_and_policies {
     use super::*;
@@ -102,6 +103,42 @@ async fn every_node_sees_at_once_what_another_published_and_took_back() {
     one.unpublish(&ann, id).await.unwrap();
     assert!(found(&two, "otters").await.is_empty());
     assert!(two.get(&ann, id, None).await.is_err());
+}
+
+/// What a store tells of a thing, the last bit included.
+async fn told(store: &PostgresStore, id: RecordId) -> (u64, u32) {
+    let metrics = store.get(&user("reader"), id, None).await.unwrap();
+    let metrics = metrics.quality_metrics;
+    (metrics.usage_count, metrics.quality().to_bits())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_node_tells_the_same_figure_also_once_another_took_back_what_it_had_heard_of() {
+    let url = database().await;
+    let one = PostgresStore::open(options(&url)).await.unwrap();
+    let two = PostgresStore::open(options(&url)).await.unwrap();
+    let ann = user("ann");
+    let helps = one.publish(&ann, document("Otters", "Otters hold hands."));
+    let helps = helps.await.unwrap().id;
+    let gone = one.publish(&ann, document("Newts", "Newts do not."));
+    let gone = gone.await.unwrap().id;
+    for number in 0..5 {
+        let reader = user(&format!("reader-{number}"));
+        let said = [helps, gone].map(|id| UsageReport {
+            id,
+            score: 1.0,
+            count: 1,
+        });
+        two.report(&reader, &said).await.unwrap();
+    }
+    let before = told(&two, helps).await;
+    assert_eq!(before, told(&one, helps).await);
+    one.unpublish(&ann, gone).await.unwrap();
+    let fresh = PostgresStore::open(options(&url)).await.unwrap();
+    let after = told(&fresh, helps).await;
+    assert_ne!(before, after, "the voices on the other thing counted");
+    assert_eq!(told(&one, helps).await, after);
+    assert_eq!(told(&two, helps).await, after);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
