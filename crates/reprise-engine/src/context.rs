@@ -7,7 +7,9 @@ mod tests;
 
 use std::ops::RangeInclusive;
 
-use reprise_types::{ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy};
+use reprise_types::{
+    ContextBlock, QuotedMemory, Recall, RecordId, RetrievedMemory, TokensBy, Verdict,
+};
 
 use crate::excerpt::excerpt;
 use crate::recall::NOTHING_SPEAKS;
@@ -70,9 +72,14 @@ pub fn context_block(
     counter: TokenCounter<'_>,
     nonce: u128,
 ) -> ContextBlock {
-    let mut shown = recall.clone();
-    shown.leave_out_sensitive();
-    let wanted = distinct(shown.results.iter());
+    let all = recall.results.iter();
+    let shown: Vec<&RetrievedMemory> = all.filter(|one| !one.record.is_sensitive()).collect();
+    let verdict = if shown.len() == recall.results.len() {
+        recall.verdict
+    } else {
+        Verdict::of_results(shown.iter().copied())
+    };
+    let wanted = distinct(shown);
     let share = budget / wanted.len().clamp(1, SHARES);
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
     // First everyone within a share, then whoever was cut within what is left.
@@ -107,8 +114,8 @@ pub fn context_block(
         counted_by: counter.kind(),
         records: ordered(&chosen),
         left_out: recall.results.len() - chosen.len(),
-        nothing_relevant: shown.nothing_relevant,
-        verdict: shown.verdict,
+        nothing_relevant: verdict == Verdict::Nothing,
+        verdict,
         recall_id: recall.recall_id,
         degraded: recall.degraded.clone(),
         text,
@@ -134,7 +141,7 @@ impl<'a> Chosen<'a> {
 }
 
 /// Leaves out blank texts and those that say nothing beyond a better one.
-fn distinct<'a>(found: impl Iterator<Item = &'a RetrievedMemory>) -> Vec<&'a RetrievedMemory> {
+fn distinct(found: Vec<&RetrievedMemory>) -> Vec<&RetrievedMemory> {
     let mut kept: Vec<(&RetrievedMemory, String)> = Vec::new();
     for memory in found {
         let words: Vec<&str> = memory.record.text.split_whitespace().collect();

@@ -396,8 +396,7 @@ fn scored(answer: Vec<RetrievedMemory>) -> Vec<(Scores, RetrievedMemory)> {
 
 /// The verdict follows the best score, wherever from.
 fn judge(recall: &mut Recall) {
-    let best = recall.results.iter().map(|found| found.score);
-    recall.verdict = Verdict::of(best.reduce(f32::max)).max(recall.verdict);
+    recall.verdict = Verdict::of_results(&recall.results).max(recall.verdict);
     recall.nothing_relevant = recall.verdict == Verdict::Nothing;
 }
 

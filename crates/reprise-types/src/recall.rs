@@ -104,8 +104,7 @@ impl Recall {
 
     /// The verdict follows the scores.
     pub fn settle(&mut self) {
-        let scores = self.results.iter().map(|found| found.score);
-        self.verdict = Verdict::of(scores.reduce(f32::max));
+        self.verdict = Verdict::of_results(&self.results);
         self.nothing_relevant = self.verdict == Verdict::Nothing;
     }
 
@@ -161,6 +160,11 @@ impl Verdict {
             Some(score) if score >= Self::NOTHING_BELOW => Self::Weak,
             _ => Self::Nothing,
         }
+    }
+
+    /// The verdict of results, in any order.
+    pub fn of_results<'a>(results: impl IntoIterator<Item = &'a RetrievedMemory>) -> Self {
+        Self::of(results.into_iter().map(|one| one.score).reduce(f32::max))
     }
 
     /// The wire name.

@@ -49,6 +49,14 @@ pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore)
             ..good.clone()
         },
         Publication {
+            tags: vec!["sk-ABCDEF0123456789ABCDEF0123456789".to_owned()],
+            ..good.clone()
+        },
+        Publication {
+            licence: "<private>MIT</private>".to_owned(),
+            ..good.clone()
+        },
+        Publication {
             tags: vec!["t".to_owned(); 65],
             ..good.clone()
         },

@@ -49,17 +49,17 @@ impl Candidate {
             words: None,
         })
     }
-}
 
-/// What the question's words say of it stands beside it.
-fn worded(row: &tokio_postgres::Row, weighed: &[Term<'_>]) -> Result<Candidate, Failure> {
-    let all: f32 = weighed.iter().map(|term| term.share).sum();
-    let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
-    let share = if all > 0.0 { share / all } else { 0.0 };
-    Ok(Candidate {
-        words: Some((words, share)),
-        ..Candidate::of(row)?
-    })
+    /// What the question's words say of it stands beside it.
+    fn worded(row: &tokio_postgres::Row, weighed: &[Term<'_>]) -> Result<Self, Failure> {
+        let all: f32 = weighed.iter().map(|term| term.share).sum();
+        let (words, share): (f32, f32) = (row.try_get(5)?, row.try_get(6)?);
+        let share = if all > 0.0 { share / all } else { 0.0 };
+        Ok(Self {
+            words: Some((words, share)),
+            ..Self::of(row)?
+        })
+    }
 }
 
 /// A question as every statement has it.
@@ -182,7 +182,8 @@ impl Asked<'_> {
             ];
             let found = self.transaction.query(&statement, &given).await?;
             if found.len() >= wanted as usize || rows <= most.min(compared) {
-                return found.iter().map(|row| worded(row, weighed)).collect();
+                let found = found.iter();
+                return found.map(|row| Candidate::worded(row, weighed)).collect();
             }
             most = most.saturating_mul(WIDER);
             compared = compared.saturating_mul(WIDER);
