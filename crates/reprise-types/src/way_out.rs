@@ -25,9 +25,12 @@ pub enum Withheld {
     /// By its tag or its metadata.
     #[error("it is marked sensitive")]
     Sensitive,
-    /// By its tag or its metadata, or because it was never made visible to the workspace.
+    /// By its tag or its metadata.
     #[error("it is private")]
     Private,
+    /// By nobody's mark.
+    #[error("it was never made visible to the workspace")]
+    Unshown,
 }
 
 /// The tag and the metadata field of sensitive records (A35).
@@ -44,15 +47,14 @@ impl MemoryRecord {
             return Err(Withheld::Sensitive);
         }
         let marked = self.is_marked(PRIVATE);
-        let stays = match way {
-            WayOut::Export => false,
-            WayOut::Endpoint | WayOut::Publication => marked,
-            WayOut::Projection => marked || self.visibility != Visibility::Workspace,
-        };
-        if stays {
-            return Err(Withheld::Private);
+        match way {
+            WayOut::Export => Ok(()),
+            _ if marked => Err(Withheld::Private),
+            WayOut::Projection if self.visibility != Visibility::Workspace => {
+                Err(Withheld::Unshown)
+            }
+            WayOut::Projection | WayOut::Endpoint | WayOut::Publication => Ok(()),
         }
-        Ok(())
     }
 
     /// Whether its tags or its metadata say so.
@@ -130,7 +132,7 @@ mod tests {
             .metadata
             .insert("sensitive".to_owned(), json!("not at all"));
         assert_eq!(plain.may_leave(WayOut::Publication), Ok(()));
-        assert_eq!(plain.may_leave(WayOut::Projection), Err(Withheld::Private));
+        assert_eq!(plain.may_leave(WayOut::Projection), Err(Withheld::Unshown));
         plain.visibility = Visibility::Workspace;
         assert_eq!(plain.may_leave(WayOut::Projection), Ok(()));
     }

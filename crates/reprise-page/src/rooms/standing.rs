@@ -39,6 +39,10 @@ pub(super) fn section(
 ) -> Markup {
     let standing = Standing::of(record);
     let (seen, stays) = says(standing);
+    let seen = match abroad {
+        Some(_) if standing.seen == Seen::Owner => s::SEEN_PUBLISHED,
+        _ => seen,
+    };
     let is_sensitive = record.may_leave(WayOut::Publication) == Err(Withheld::Sensitive);
     html! {
         section {

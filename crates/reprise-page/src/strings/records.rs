@@ -74,6 +74,8 @@ pub(crate) fn goes(versions: usize, links: usize) -> String {
 pub(crate) const WHO_SEES: &str = "Who can see it, and how long it stays";
 pub(crate) const SEEN_OWNER: &str = "You, and the programs that you let in; others once you \
     publish it.";
+pub(crate) const SEEN_PUBLISHED: &str = "You, and the programs that you let in; and its published \
+    copy, whoever that is for.";
 pub(crate) const SEEN_PRIVATE: &str = "You, and the programs that you let in; it cannot be \
     published, nor put before a model elsewhere.";
 pub(crate) const SEEN_WORKSPACE: &str = "Whoever reads the project's workspace, too: it is written \

@@ -13,7 +13,8 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Answer {
     pub id: RecordId,
-    /// What it is marked with; `revise` changes that.
+    /// `published` where others can find a copy, else what it is marked with; `revise` changes the
+    /// mark.
     pub visibility: Seen,
     /// Each way out of this memory.
     pub ways: Vec<Way>,
@@ -62,7 +63,10 @@ impl Operation for Visibility {
         let (published, version) = memory.standing(record.id).await?.unzip();
         Ok(Answer {
             id: record.id,
-            visibility: record.visibility,
+            visibility: match published {
+                Some(_) => Seen::Published,
+                None => record.visibility,
+            },
             ways: ways.map(way).into(),
             published,
             version,
