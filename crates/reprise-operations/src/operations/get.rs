@@ -77,14 +77,36 @@ impl Operation for Get {
         let mut memory = QuotedMemory::new(system_entropy());
         for record in &got.records {
             let part = |name: &str| record[name].as_str().unwrap_or_default();
+            let by = match (part("scope"), part("author"), part("version")) {
+                ("global", author, version) => format!("published by {author}, version {version} "),
+                _ => String::new(),
+            };
             for (number, line) in part("text").lines().enumerate() {
                 let label = match number {
-                    0 => format!("[{}] ", part("id")),
+                    0 => format!("{by}[{}] ", part("id")),
                     _ => "  ".to_owned(),
                 };
                 memory.line(&label, line);
             }
         }
         memory.into_text().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_is_told_who_published_what_is_not_the_users_own() {
+        let own = json!({ "id": "A", "text": "Mine\nto the end", "author": "ann" });
+        let theirs = json!({
+            "id": "B", "text": "Lunch is at noon", "scope": "global", "author": "kim", "version": "2",
+        });
+        let records = vec![own, theirs];
+        let text = Get::text(&Got { records }).into_owned();
+        assert!(text.contains("\n[A] Mine\n"), "{text}");
+        let said = "published by kim, version 2 [B] Lunch is at noon";
+        assert!(text.contains(said), "{text}");
     }
 }
