@@ -21,7 +21,9 @@ use tokio::time::timeout;
 use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::merge::{Scores, Thresholds, merged};
+use crate::record::GlobalRecord;
 use crate::store::{Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, UsageReport};
+use crate::wall::origin_name;
 
 /// What a store that was late gets beyond the user's own answer.
 const GRACE: Duration = Duration::from_millis(2);
@@ -168,7 +170,9 @@ impl GlobalTier {
         match answer {
             Some(Ok(Ok(answer))) => {
                 let own = std::mem::take(&mut recall.results);
-                let global = self.given(answer.hits, request, &mut recall.notes);
+                let mut hits = answer.hits;
+                hits.retain(|hit| !own.iter().any(|own| self.is_copy(&hit.record, own)));
+                let global = self.given(hits, request, &mut recall.notes);
                 recall.considered = recall.considered.saturating_add(global.len() as u32);
                 let thresholds = self.options.thresholds;
                 recall.results = merged(scored(own), scored(global), request.top_k, thresholds);
@@ -209,6 +213,14 @@ impl GlobalTier {
         recall.degraded = answer.degraded;
         judge(&mut recall);
         Ok(recall)
+    }
+
+    /// Whether a thing is what the caller published of this record, or of an earlier version.
+    fn is_copy(&self, thing: &GlobalRecord, own: &RetrievedMemory) -> bool {
+        let (author, publication) = (&thing.author_id, &thing.publication);
+        let mut ids = own.why.supersedes.iter().chain([&own.record.id]);
+        let mut is_of = || ids.any(|id| origin_name(author, *id) == publication.origin);
+        *author == self.caller.user && (own.record.text == publication.content || is_of())
     }
 
     /// The hits that the request admits, as memories; their use is recognised from now on. A newer
