@@ -1,6 +1,8 @@
 //! Published knowledge through the real binary: shown, refused, found by others, taken back.
 
 mod again;
+mod finish;
+mod rating;
 mod service;
 
 use std::fs;

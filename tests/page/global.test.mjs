@@ -34,11 +34,14 @@ for (const [user, javaScriptEnabled] of [["ada", true], ["bob", false]]) {
     assert.ok(!JSON.stringify(shown).includes(record.session_id), "no session leaves");
     await tab.click("text=Publish these bytes");
     assert.match(await tab.locator(".notice").innerText(), /Published/);
-    assert.match(await tab.locator("main").innerText(), /others can find version 1/);
+    const seen = await tab.locator("main").innerText();
+    assert.match(seen, /others can find version 1/);
+    assert.match(seen, /its published copy/);
+    assert.doesNotMatch(seen, /once you publish it/);
 
     const other = await house.tab("eve", { javaScriptEnabled });
     await other.goto(`${other.origin}/search?scope=global&q=Rounding+by+${user}+invoices`);
-    assert.match(await other.locator(".hits li").first().innerText(), new RegExp(`Published by ${user}, version 1`));
+    assert.match(await other.locator(".hits li").first().innerText(), new RegExp(`Published by ${user}, version 1\\.`));
     await other.locator(".hits a.title").first().click();
     assert.match(await other.locator("main").innerText(), /Invoices are rounded half even/);
     assert.equal(await other.locator("button:has-text('Take it back')").count(), 0);
@@ -66,6 +69,31 @@ for (const [user, javaScriptEnabled] of [["ada", true], ["bob", false]]) {
     assert.match(await tab.locator("main").innerText(), /yours alone/);
   });
 }
+
+test("what was said once stands in the form of the next version, and is taken away by hand", async () => {
+  const record = await found("bob", "Drain a node");
+  await house.reprise("global", "branch", "add", "next", "--user", "bob");
+  const publish = ["publish", record.id, "--user", "bob", "--yes"];
+  await house.reprise(...publish, "--title", "Tried", "--branch", "next");
+  await house.reprise(...publish, "--title", "Nodes", "--licence", "MIT", "--policy", "paid");
+  const tab = await house.tab("bob");
+  await tab.goto(`${tab.origin}/global`);
+  const receipts = await tab.locator("[aria-label^='What left']").innerText();
+  assert.match(receipts, /on branch next/);
+  assert.doesNotMatch(receipts, /drafted/);
+  await tab.goto(`${tab.origin}/records/${record.id}/publish`);
+  assert.equal(await tab.inputValue("input[name=title] >> visible=true"), "Nodes");
+  assert.equal(await tab.inputValue("input[name=licence] >> visible=true"), "MIT");
+  assert.equal(await tab.inputValue("select[name=policy]"), "paid");
+  await tab.fill("input[name=licence] >> visible=true", "");
+  await tab.click("text=Show what would leave");
+  assert.equal(JSON.parse(await tab.locator(".prompt").innerText()).licence, "");
+  await tab.click("text=Publish these bytes");
+  assert.match(await tab.locator("main").innerText(), /others can find version 2/);
+  const listed = JSON.parse(await house.reprise("call", "visibility", `{"id":"${record.id}"}`, "--user", "bob"));
+  await house.reprise("unpublish", listed.published, "--user", "bob");
+  isClean(tab);
+});
 
 test("what is sensitive or private shows why it stays, and does not leave by a form either", async () => {
   const tab = await house.tab("ada");

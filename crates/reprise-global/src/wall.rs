@@ -99,7 +99,7 @@ pub fn leave(
     let licence = said(&proposal.licence).unwrap_or_default();
     let tags = record.tags.iter().map(|tag| clean(tag)).collect();
     let publication = Publication {
-        origin: sha256_hex(format!("{user}/{origin}").as_bytes()),
+        origin: origin_name(user, origin),
         content_type: proposal.content_type.unwrap_or_default(),
         title,
         summary,
@@ -115,6 +115,11 @@ pub fn leave(
     })
 }
 
+/// What is published of a record, and of its later versions, under one name.
+pub(crate) fn origin_name(user: &UserId, record: reprise_types::RecordId) -> String {
+    sha256_hex(format!("{user}/{record}").as_bytes())
+}
+
 /// The title of a text that was given none: its first line.
 fn title_of(content: &str) -> String {
     let line = content.lines().find(|line| !line.trim().is_empty());
@@ -127,12 +132,17 @@ fn summary_of(content: &str) -> String {
     cleaned(&cut(content, SUMMARY_CHARS)).0
 }
 
-/// The beginning of a text on one line, without control characters.
+/// The beginning of a text on one line, in whole words and without control characters.
 fn cut(text: &str, chars: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");
-    line.chars()
-        .filter(|c| !c.is_control())
-        .take(chars)
-        .collect()
+    let seen = line.chars().filter(|c| !c.is_control());
+    let mut kept: String = seen.take(chars + 1).collect();
+    if kept.chars().count() > chars {
+        let is_whole = kept.pop() == Some(' ');
+        // A word longer than that is cut.
+        let end = kept.rfind(' ').filter(|end| !is_whole && *end > 0);
+        kept.truncate(end.unwrap_or(kept.len()));
+    }
+    kept
 }

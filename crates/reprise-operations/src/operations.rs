@@ -125,6 +125,7 @@ const ALL: &[Entry] = &[
     Entry::of::<shared::published::PublishedList>(),
     Entry::of::<shared::thing::PublishedThing>(),
     Entry::of::<shared::unpublish::Unpublish>(),
+    Entry::of::<shared::rate::Rate>(),
     Entry::of::<shared::receipts::ReceiptsOf>(),
     Entry::of::<shared::visibility::Visibility>(),
     Entry::of::<resource::Resource>(),

@@ -60,7 +60,7 @@ pub struct Thing {
 pub struct Receipt {
     /// The record that says so.
     pub id: RecordId,
-    /// `published`, `unpublished` or `used`.
+    /// `published`, `unpublished`, `used`, or on which branch it stands.
     pub act: String,
     pub global: RecordId,
     /// Which record left.

@@ -175,7 +175,8 @@ fn push_plain(text: &mut String, c: char) {
 
 /// Invisible characters: controls, direction marks that reorder a line, fillers, and the planes in
 /// which texts can be hidden. Joiners stay, since scripts need them.
-fn is_hidden(c: char) -> bool {
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
     let control = c.is_control() && !c.is_whitespace();
     control
         || matches!(

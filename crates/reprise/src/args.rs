@@ -45,7 +45,8 @@ pub(crate) use faces::{
 };
 pub(crate) use global::{
     GlobalBranchCommand, GlobalCommand, GlobalImportArguments, GlobalServeArguments,
-    GlobalTokenCommand, May, PublishArguments, PublishedArguments, UnpublishArguments, WhichStore,
+    GlobalTokenCommand, May, PublishArguments, PublishedArguments, RateArguments,
+    UnpublishArguments, WhichStore,
 };
 pub(crate) use help::{command, for_user, meant, sentence_of_learn, slip_of_learn};
 pub(crate) use import::ImportArguments;
@@ -200,6 +201,8 @@ pub(crate) enum Command {
     Unpublish(UnpublishArguments),
     /// List what a user has published
     Published(PublishedArguments),
+    /// Say how good something is that others published
+    Rate(RateArguments),
     /// Serve published knowledge to other machines
     #[command(subcommand)]
     Global(GlobalCommand),

@@ -130,6 +130,7 @@ pub(crate) fn run(arguments: Arguments) -> anyhow::Result<Exit> {
         Command::Publish(arguments) => global::publish(&context, &arguments),
         Command::Unpublish(arguments) => global::unpublish(&context, &arguments),
         Command::Published(arguments) => global::published(&context, &arguments),
+        Command::Rate(arguments) => global::rate(&context, &arguments),
         Command::Global(command) => global::run(&context, &command),
         Command::Stats(arguments) => stats::run(&context, &arguments),
         Command::Rebuild(arguments) => rebuild::run(&context, &arguments),

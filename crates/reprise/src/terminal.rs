@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 use owo_colors::{OwoColorize, Style};
+use reprise_types::is_hidden;
 
 /// `error: what happened, to what, what to do next`, causes joined on one line.
 pub(crate) fn failure(error: &anyhow::Error) -> String {
@@ -143,7 +144,19 @@ const BAR_FROM: usize = 50;
 const COLUMNS_MIN: usize = 24;
 
 fn folded(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words: Vec<&str> = text.split_whitespace().collect();
+    visible(&words.join(" "))
+}
+
+/// A text in which what would act on the terminal, or turn a line around, is named.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for part in text.split_inclusive(is_hidden) {
+        let hidden = part.chars().next_back().filter(|c| is_hidden(*c));
+        shown.push_str(part.strip_suffix(is_hidden).unwrap_or(part));
+        shown.extend(hidden.map(|c| format!("U+{:04X}", u32::from(c))));
+    }
+    shown
 }
 
 /// Bytes as a person says them.
@@ -230,6 +243,7 @@ mod tests {
     #[test]
     fn lines_are_cut_between_characters() {
         assert_eq!(one_line("a\n b", 10), "a b");
+        assert_eq!(one_line("a\u{1b}[2J\u{202e}b", 80), "aU+001B[2JU+202Eb");
         assert_eq!(one_line(&"\u{65e5}".repeat(20), 10).chars().count(), 10);
     }
 

@@ -46,6 +46,7 @@ pub(super) const OPERATIONS: &[(&str, Holds)] = &[
     ("publish_preview", Memory),
     ("published", Nothing),
     ("published_thing", Nothing),
+    ("rate", Nothing),
     ("recall", Memory),
     ("receipts", Nothing),
     ("related", Memory),

@@ -101,6 +101,7 @@ impl GlobalStore for EmbeddedStore {
         let caller = caller.clone();
         self.blocking(move |store| {
             let at = store.now();
+            store.reader()?.ok_or(GlobalError::NotFound { id })?;
             store.say(|reader, ledger| {
                 let found = reader.get(&caller, id)?;
                 if found.record.author_id == caller.user {

@@ -146,6 +146,7 @@ impl Memory {
             return Err(Problem::new(ProblemKind::Conflict, said));
         }
         let tier = self.tier().await?;
+        let receipts = self.read(Receipts::read).await?;
         let (mut done, mut failed) = (Vec::new(), None);
         for one in wanted {
             let publication = one.leaving.publication.clone();
@@ -163,11 +164,15 @@ impl Memory {
             }
         }
         // Said in the user's own log, also of what was published before one failed.
-        let acts: Vec<Act> = done
-            .iter()
-            .map(|(one, published)| Act::published(one, published, branch))
-            .collect();
-        let receipt = self.receipt_of(&acts).await;
+        let (mut acts, mut earlier) = (Vec::new(), None);
+        for (one, published) in &done {
+            let act = Act::published(one, published, branch);
+            match receipts.saying(&act).filter(|_| published.unchanged) {
+                None => acts.push(act),
+                said => earlier = said,
+            }
+        }
+        let receipt = self.receipt_of(&acts).await.or(earlier);
         match failed {
             None => Ok((done.into_iter().map(|(_, done)| done).collect(), receipt)),
             Some(error) if done.is_empty() => Err(error.into()),
@@ -215,15 +220,38 @@ impl Memory {
         Ok((published.collect(), receipt))
     }
 
-    /// Takes a thing back, and leaves a receipt of it.
+    /// Takes a thing back, and leaves a receipt of it. It is named by its own id, or by the record
+    /// of which it is a copy.
     pub(crate) async fn unpublish(
         &self,
-        id: RecordId,
+        name: &str,
     ) -> Result<(Unpublished, Option<RecordId>), Problem> {
+        let id = self.published_id(name).await?;
         let tier = self.tier().await?;
         let done = tier.store().unpublish(tier.caller(), id).await?;
         let receipt = self.receipt_of(&[Act::unpublished(done.id)]).await;
         Ok((done, receipt))
+    }
+
+    /// Of a published thing: its own id, or what the log says of the record of this name.
+    async fn published_id(&self, name: &str) -> Result<RecordId, Problem> {
+        let found = match self.record(name).await {
+            Ok(record) => self.standing(record.id).await?.map(|(id, _)| id),
+            Err(problem) if problem.kind == ProblemKind::NotFound => name.parse().ok(),
+            Err(problem) => return Err(problem),
+        };
+        found.ok_or_else(|| {
+            let name: String = name.chars().take(64).collect();
+            Problem::not_found(format!(
+                "nothing that you published goes by `{name}`; `reprise published` lists it"
+            ))
+        })
+    }
+
+    /// Gives a thing of others a rating, 0..1.
+    pub(crate) async fn rate(&self, id: RecordId, rating: f32) -> Result<(), Problem> {
+        let tier = self.tier().await?;
+        Ok(tier.store().rate(tier.caller(), id, rating).await?)
     }
 
     /// The receipt of what is done by now: an error would say that it is not.

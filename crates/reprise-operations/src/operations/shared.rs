@@ -4,6 +4,7 @@ pub mod merge;
 pub mod preview;
 pub mod publish;
 pub mod published;
+pub mod rate;
 pub mod receipts;
 pub mod thing;
 pub mod unpublish;

@@ -101,6 +101,10 @@ pub(crate) fn scope(scope: RecallScope) -> &'static str {
 }
 
 pub(crate) fn published_as_by(author: &str, version: &str, quality: f32) -> String {
+    // What stands for too few to say.
+    if quality.to_bits() == 0.5_f32.to_bits() {
+        return format!("Published by {author}, version {version}.");
+    }
     format!("Published by {author}, version {version}; it has served {quality:.2}.")
 }
 

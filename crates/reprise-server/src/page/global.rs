@@ -68,11 +68,15 @@ impl PageGlobal for Paged {
                 version,
                 policy,
                 bytes,
+                branch,
                 ..
             } = row.line;
             Receipt {
                 id: row.receipt,
-                act,
+                act: match branch {
+                    Some(branch) if act == "drafted" => format!("on branch {branch}"),
+                    _ => act,
+                },
                 global: global_id,
                 of: record,
                 version,
@@ -159,7 +163,7 @@ impl PageGlobal for Paged {
     }
 
     async fn unpublish(&self, user: &UserId, id: RecordId) -> Result<TakenBack, Refusal> {
-        let asked = unpublish::Arguments { id };
+        let asked = unpublish::Arguments { id: id.to_string() };
         let done = run::<unpublish::Unpublish>(&self.of(user), asked).await?;
         Ok(TakenBack {
             versions: done.versions,

@@ -82,9 +82,20 @@ impl From<Policy> for AccessPolicy {
 
 #[derive(Debug, Args)]
 pub(crate) struct UnpublishArguments {
-    /// The id that `publish` printed
-    pub(crate) id: RecordId,
+    /// The id that `publish` printed, or the record: its id or external id
+    pub(crate) id: String,
     /// Whose it is
+    #[arg(long, env = crate::env::USER, default_value = "default")]
+    pub(crate) user: UserId,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RateArguments {
+    /// The published thing, as a recall names it
+    pub(crate) id: RecordId,
+    /// From 0 (of no use, or wrong) to 1 (what was needed)
+    pub(crate) rating: f32,
+    /// Who gives it
     #[arg(long, env = crate::env::USER, default_value = "default")]
     pub(crate) user: UserId,
 }

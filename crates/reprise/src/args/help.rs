@@ -26,7 +26,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ),
     (
         "Shared knowledge",
-        &["publish", "unpublish", "published", "global"],
+        &["publish", "unpublish", "published", "rate", "global"],
     ),
     (
         "Programs and agents",

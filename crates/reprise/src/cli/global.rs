@@ -1,5 +1,5 @@
 //! `reprise publish`, `unpublish`, `published`: what of a memory others may find, shown byte by
-//! byte before it leaves.
+//! byte before it leaves; `rate`: what a reader says of others'.
 
 mod branch;
 mod done;
@@ -14,6 +14,7 @@ use std::io::Write;
 use reprise_operations::operations::shared::preview::{self, Leaving, PublishPreview};
 use reprise_operations::operations::shared::publish::{self, Publish};
 use reprise_operations::operations::shared::published::PublishedList;
+use reprise_operations::operations::shared::rate::{self, Rate};
 use reprise_operations::operations::shared::unpublish::{self, Unpublish};
 use reprise_operations::operations::stats;
 use reprise_operations::{Effect, counted};
@@ -21,7 +22,9 @@ use serde_json::{Value, json};
 
 use super::Context;
 use super::session::Session;
-use crate::args::{GlobalCommand, PublishArguments, PublishedArguments, UnpublishArguments};
+use crate::args::{
+    GlobalCommand, PublishArguments, PublishedArguments, RateArguments, UnpublishArguments,
+};
 use crate::exit::Exit;
 use crate::terminal;
 
@@ -122,6 +125,8 @@ fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<()> {
                 "redacted": one.redacted,
             });
             writeln!(out, "{line}")?;
+        } else if terminal::Page::stdout().is_terminal() {
+            writeln!(out, "{}", terminal::visible(&one.exact))?;
         } else {
             writeln!(out, "{}", one.exact)?;
         }
@@ -135,7 +140,7 @@ fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
         let (record, bytes, policy) = (one.record, one.bytes, one.policy.name());
         let title = format!("{record}: these {bytes} bytes would leave, for {policy} readers");
         writeln!(err, "{}", terminal::title(title))?;
-        writeln!(err, "{}", one.exact)?;
+        writeln!(err, "{}", terminal::visible(&one.exact))?;
         if one.redacted > 0 {
             let found = counted(one.redacted as usize, "secret");
             writeln!(err, "{found} taken out")?;
@@ -146,7 +151,9 @@ fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
 
 pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Effect::Destroys)?;
-    let done = session.call::<Unpublish>(unpublish::Arguments { id: arguments.id });
+    let done = session.call::<Unpublish>(unpublish::Arguments {
+        id: arguments.id.clone(),
+    });
     session.close();
     let done = done?;
     let mut out = anstream::stdout().lock();
@@ -173,6 +180,24 @@ pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> an
     })
 }
 
+pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Result<Exit> {
+    // It is said to the global store: the user's own memory stays as it is.
+    let session = Session::open(context, &arguments.user, Effect::Reads)?;
+    let done = session.call::<Rate>(rate::Rating {
+        id: arguments.id,
+        rating: arguments.rating,
+    });
+    session.close();
+    let done = done?;
+    let mut out = anstream::stdout().lock();
+    if context.json {
+        writeln!(out, "{}", serde_json::to_string(&done)?)?;
+    } else {
+        writeln!(out, "{} is given {} of 1 by you", done.id, done.rating)?;
+    }
+    Ok(Exit::Success)
+}
+
 pub(super) fn published(context: &Context, arguments: &PublishedArguments) -> anyhow::Result<Exit> {
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
     let listed = session.call::<PublishedList>(stats::Arguments {});
@@ -184,7 +209,7 @@ pub(super) fn published(context: &Context, arguments: &PublishedArguments) -> an
         return Ok(Exit::Success);
     }
     if listed.published.is_empty() {
-        writeln!(out, "nothing is published; `reprise publish ID` does that")?;
+        super::note("nothing is published; `reprise publish ID` does that");
     }
     for row in &listed.published {
         writeln!(

@@ -217,6 +217,20 @@ impl Receipts {
         (origin, standing)
     }
 
+    /// The receipt that says this already, where nothing has become of the thing since.
+    pub(super) fn saying(&self, Act(act, _): &Act) -> Option<RecordId> {
+        let is_of_it = |line: &ReceiptLine| {
+            let is_beside = line.act == "drafted" && act.branch.is_none();
+            line.global_id == act.global_id && line.act != "used" && !is_beside
+        };
+        let (receipt, last) = self.0.iter().find(|(_, line)| is_of_it(line))?;
+        let is_same =
+            (&last.act, last.record, &last.checksum) == (&act.act, act.record, &act.checksum);
+        // What a merge published says of which branch.
+        let is_there = last.branch == act.branch || act.branch.is_none();
+        (is_same && is_there).then_some(*receipt)
+    }
+
     /// What was published of these records and not taken back.
     pub(crate) fn standing_of(&self, records: &[RecordId]) -> BTreeSet<RecordId> {
         let mut standing = BTreeSet::new();

@@ -29,7 +29,7 @@ pub struct Arguments {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Done {
     pub published: Vec<Published>,
-    /// The record of the user's own log that says so.
+    /// The record of the user's own log that says so; the earlier one where nothing is new.
     pub receipt: Option<RecordId>,
 }
 

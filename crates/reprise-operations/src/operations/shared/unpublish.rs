@@ -12,8 +12,8 @@ use crate::problem::Problem;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
-    /// The id that `publish` answered.
-    pub id: RecordId,
+    /// The id that `publish` answered, or the record: its id or external id.
+    pub id: String,
 }
 
 /// What was taken back.
@@ -42,7 +42,7 @@ impl Operation for Unpublish {
     type Answer = TakenBack;
 
     async fn run(memory: &Memory, Arguments { id }: Arguments) -> Result<TakenBack, Problem> {
-        let (done, receipt) = memory.unpublish(id).await?;
+        let (done, receipt) = memory.unpublish(&id).await?;
         Ok(TakenBack {
             unpublished: done.id,
             versions: done.versions,

@@ -1,0 +1,162 @@
+//! What is said of published knowledge, and what is left unsaid.
+
+use serde_json::{Value, json};
+
+use super::{call, data, done, ingest, recall, refused, run, told};
+
+fn receipts(data: &std::path::Path, user: &str) -> Vec<Value> {
+    let kept = call(data, user, "receipts", &json!({}));
+    kept["receipts"].as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn the_same_bytes_again_leave_the_receipt_that_is_there() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
+    let branch = [&publish[..], &["--branch", "next", "--title", "Tried"]].concat();
+    done(&data, &["global", "branch", "add", "next", "--user", "ann"]);
+    for arguments in [&publish[..], &branch] {
+        let first = done(&data, arguments);
+        let before = receipts(&data, "ann").len();
+        let again = done(&data, arguments);
+        assert_eq!(again["published"][0]["unchanged"], true, "{again}");
+        assert_eq!(again["receipt"], first["receipt"], "{again}");
+        assert_eq!(receipts(&data, "ann").len(), before, "{arguments:?}");
+    }
+    // What left beside it has a receipt of its own.
+    ingest(
+        &data,
+        "ann",
+        &[json!({"external_id": "new", "text": "Another"})],
+    );
+    done(
+        &data,
+        &["publish", "--user", "ann", "tokio", "new", "--yes"],
+    );
+    assert_eq!(receipts(&data, "ann").len(), 3);
+}
+
+#[test]
+fn a_title_of_the_text_ends_with_a_whole_word() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let words = "Only the last one of a queue of many writers may ever move tarpaulins. ".repeat(9);
+    ingest(
+        &data,
+        "ann",
+        &[json!({"external_id": "long", "text": words})],
+    );
+    let shown = done(&data, &["publish", "--user", "ann", "long", "--dry-run"]);
+    let title = shown["leaves"]["title"].as_str().expect("a title");
+    let summary = shown["leaves"]["summary"].as_str().expect("a summary");
+    for (cut, most) in [(title, 80), (summary, 280)] {
+        assert!(words.starts_with(&format!("{cut} ")), "{cut}");
+        assert!((most - 20..=most).contains(&cut.len()), "{cut}");
+    }
+}
+
+#[test]
+fn what_is_published_is_taken_back_by_its_records_name_too() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
+    let published = done(&data, &publish);
+    done(
+        &data,
+        &["edit", "--user", "ann", "tokio", "--content", "Corrected."],
+    );
+    let gone = done(&data, &["unpublish", "--user", "ann", "tokio"]);
+    assert_eq!(gone["unpublished"], published["published"][0]["id"]);
+    for name in ["tokio", "salary", "nothing"] {
+        let said = refused(&data, &["unpublish", "--user", "ann", name]);
+        assert!(said.contains("reprise published"), "{said}");
+    }
+}
+
+#[test]
+fn nothing_that_is_published_is_no_data() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let mut command = reprise_tests::reprise(&data).expect("reprise is built");
+    command.args(["published", "--user", "ann"]);
+    let listed = reprise_tests::finish(&mut command).expect("reprise runs");
+    assert_eq!((listed.code, listed.stdout.as_str()), (Some(0), ""));
+    assert!(
+        listed.stderr.contains("nothing is published"),
+        "{}",
+        listed.stderr
+    );
+}
+
+#[test]
+fn what_turns_a_line_around_is_named_in_a_terminal() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let title = "Safe \u{202e}elif\u{202c} tokio";
+    let publish = ["publish", "--user", "ann", "tokio", "--yes"];
+    let said = told(&data, &[&publish[..], &["--title", title]].concat());
+    let listed = told(&data, &["published", "--user", "ann"]);
+    let found = told(
+        &data,
+        &["recall", "--user", "bob", "--scope", "global", "tokio"],
+    );
+    for shown in [said, listed, found] {
+        assert!(!shown.contains('\u{202e}'), "{shown}");
+        assert!(shown.contains("Safe U+202Eelif"), "{shown}");
+    }
+    // What a person is asked about, too.
+    let asked = run(
+        &data,
+        &[
+            "publish",
+            "--user",
+            "ann",
+            "tokio",
+            "--title",
+            title,
+            "--licence",
+            "X",
+        ],
+    );
+    assert!(asked.stderr.contains("U+202E"), "{}", asked.stderr);
+    assert!(!asked.stderr.contains('\u{202e}'), "{}", asked.stderr);
+}
+
+#[test]
+fn what_others_can_find_is_not_called_private() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    let seen = || call(&data, "ann", "visibility", &json!({ "id": "tokio" }));
+    assert_eq!(seen()["visibility"], "private");
+    done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let published = seen();
+    assert_eq!(published["visibility"], "published", "{published}");
+    assert!(!published.to_string().contains("private"), "{published}");
+    let ways = published["ways"].as_array().expect("ways").iter();
+    let stays: Vec<&Value> = ways.filter_map(|way| way.get("stays")).collect();
+    assert_eq!(stays, ["it was never made visible to the workspace"]);
+}
+
+#[test]
+fn the_own_record_is_enough_beside_its_published_copy() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let data = data(&folder);
+    done(&data, &["publish", "--user", "ann", "tokio", "--yes"]);
+    let scopes = |user: &str, scope: &str| -> Vec<Value> {
+        let found = recall(&data, user, scope, "tokio handler");
+        found.iter().map(|one| one["scope"].clone()).collect()
+    };
+    assert_eq!(scopes("ann", "local+global"), ["local"]);
+    assert_eq!(scopes("ann", "global"), ["global"]);
+    assert_eq!(scopes("bob", "local+global"), ["global"]);
+    // What was corrected since is the newer word on the same.
+    let corrected = "Blocking inside an async handler starves tokio; use spawn_blocking.";
+    done(
+        &data,
+        &["edit", "--user", "ann", "tokio", "--content", corrected],
+    );
+    assert_eq!(scopes("ann", "local+global"), ["local"]);
+    done(&data, &["delete", "--user", "ann", "tokio"]);
+    assert_eq!(scopes("ann", "local+global"), ["global"]);
+}
