@@ -81,6 +81,8 @@ pub(crate) fn options(url: &str) -> PostgresOptions {
     options.standings_age = Duration::ZERO;
     options.connections = 6;
     options.patience = Duration::from_secs(30);
+    // A machine that is at work with builds may take its time.
+    options.question_time = Duration::from_mins(1);
     options
 }
 
