@@ -2,6 +2,7 @@
 
 mod again;
 mod finish;
+mod operator;
 mod rating;
 mod service;
 

@@ -11,11 +11,13 @@ mod ledger;
 mod serving;
 
 use std::fmt;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use fs_err::os::unix::fs::OpenOptionsExt;
 use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
 use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector};
 
@@ -108,6 +110,12 @@ impl EmbeddedStore {
             options,
             state: Mutex::new(state),
         }))
+    }
+
+    /// Whether a store was ever written in this folder.
+    #[must_use]
+    pub fn is_in(folder: &Path) -> bool {
+        folder.join(LOCK_NAME).exists()
     }
 
     /// Gives the file back, checkpointed.
@@ -208,7 +216,13 @@ impl Shared {
         work: impl FnOnce(&mut Engine, &mut Ledger) -> Result<T, GlobalError>,
     ) -> Result<T, GlobalError> {
         let mut state = self.lock();
-        fs_err::create_dir_all(&self.options.folder).map_err(|e| GlobalError::storage(&e))?;
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700);
+        let made = made.create(&self.options.folder);
+        made.map_err(|error| {
+            let folder = self.options.folder.display();
+            GlobalError::storage(&format!("the folder `{folder}` cannot be made: {error}"))
+        })?;
         let _alone = self.alone()?;
         state.ledger.refresh(self.now())?;
         let mut engine = match state.engine.take() {
@@ -227,7 +241,7 @@ impl Shared {
     fn alone(&self) -> Result<std::fs::File, GlobalError> {
         let path = self.options.folder.join(LOCK_NAME);
         let mut options = fs_err::OpenOptions::new();
-        options.write(true).create(true).truncate(false);
+        options.write(true).create(true).truncate(false).mode(0o600);
         let opened = options.open(path).map_err(|e| GlobalError::storage(&e))?;
         let lock = opened.into_parts().0;
         let since = std::time::Instant::now();

@@ -72,7 +72,7 @@ pub enum GlobalError {
     #[error("the global store is busy ({message}); try again in a moment")]
     Busy { message: String },
     /// It does not answer.
-    #[error("the global store does not answer ({message}); recalls go on with your own memory")]
+    #[error("the global store does not answer ({message}); see that it runs, then try again")]
     Unavailable { message: String },
     /// It answers, and cannot do it.
     #[error("{message}")]

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use reprise_types::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX};
-use reprise_types::{Degraded, Embedding, RecordId, Why};
+use reprise_types::limits::{
+    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX, TOP_K_DEFAULT, TOP_K_MAX,
+    USER_ID_BYTES_MAX,
+};
+use reprise_types::{Degraded, Embedding, RecordId, UserId, Why};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -108,9 +111,10 @@ pub trait GlobalStore: Send + Sync {
 }
 
 /// A line of the audit log: no text of anybody's stands in it, and no reader.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditLine {
     pub at: DateTime<Utc>,
+    /// Who did it; empty where that is not known.
     pub who: String,
     /// `publish`, `unpublish`, `snapshot`, `branch`, `merge` or `drop`; of a service also `grant`
     /// and `revoke`.
@@ -123,13 +127,16 @@ pub struct AuditLine {
     /// The shelf, or the name of a snapshot, branch or token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whose the token is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<UserId>,
 }
 
 /// Most lines of the audit log that are told at once.
 pub const AUDIT_MAX: usize = 10_000;
 
 /// A branch of the catalogue: copy-on-write, so it holds what was published on it and nothing else.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Branch {
     pub name: String,
     /// When it was opened.
@@ -182,12 +189,15 @@ pub(crate) const OVERLAP_FROM: f32 = 0.85;
 pub(crate) const OVERLAPS_MAX: usize = 5;
 
 /// A question to a global store.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GlobalQuery {
-    /// The new input, in the user's words.
+    /// The new input, in the user's words; `query` is read too.
+    #[serde(alias = "query")]
     pub text: String,
-    /// Most results.
+    /// Most results; `limit` is read too.
+    #[serde(alias = "limit", default = "top_k_default")]
+    #[schemars(range(max = TOP_K_MAX))]
     pub top_k: usize,
     /// Only these types; empty for all.
     #[serde(default)]
@@ -198,6 +208,10 @@ pub struct GlobalQuery {
     /// Ask the store as it would be after the merge of this branch of the caller's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
+}
+
+fn top_k_default() -> usize {
+    TOP_K_DEFAULT
 }
 
 impl GlobalQuery {
@@ -224,7 +238,7 @@ impl GlobalQuery {
 }
 
 /// The answer to a question.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalAnswer {
     /// Best first, by `sona_score`.
     pub hits: Vec<GlobalHit>,
@@ -233,7 +247,7 @@ pub struct GlobalAnswer {
 }
 
 /// One published thing with its scores.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalHit {
     /// The thing, without its vector.
     pub record: GlobalRecord,
@@ -255,17 +269,20 @@ pub struct Unpublished {
 }
 
 /// What goes up from a user's runs: these three and nothing else (M57, M59).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageReport {
     pub id: RecordId,
     /// How the runs that used it went on average, 0..1.
+    #[schemars(range(min = 0, max = 1))]
     pub score: f32,
+    /// How many runs those were.
+    #[schemars(range(min = 1))]
     pub count: u32,
 }
 
 /// What became of one report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     Counted,
@@ -421,7 +438,10 @@ pub(crate) fn name_is_taken(what: &str, name: &str) -> GlobalError {
 
 /// A name for a snapshot or a branch: as a user is named.
 pub fn check_name(name: &str) -> Result<(), GlobalError> {
-    name.parse::<crate::org::OrgId>()
-        .map(drop)
-        .map_err(|_| GlobalError::invalid("the name is none; use letters, digits and . _ - @ +"))
+    name.parse::<crate::org::OrgId>().map(drop).map_err(|_| {
+        let what = "letters, digits and . _ - @ +, the first of them no dot";
+        GlobalError::invalid(format!(
+            "a name has 1 to {USER_ID_BYTES_MAX} of these: {what}"
+        ))
+    })
 }

@@ -1,6 +1,7 @@
 //! The service of published knowledge (ADR 0021): a store behind HTTP and tokens. It keeps nothing
 //! itself, so that any number of it may stand before one database.
 
+mod bodies;
 mod openapi;
 mod routes;
 mod table;

@@ -37,6 +37,7 @@ pub(crate) use door::{NewDoor, PageDoor};
 pub(crate) use extract::{Caller, user_of};
 pub(crate) use guard::{Door, bearer};
 pub(crate) use metrics::{Metrics, watch};
+pub(crate) use openapi::generators;
 pub(crate) use rate::Rates;
 
 /// Every route, guarded for this door.

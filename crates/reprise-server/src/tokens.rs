@@ -70,7 +70,7 @@ pub enum Right {
     Read,
     /// Publish and take back, rate, report.
     Write,
-    /// Make snapshots, read metrics.
+    /// Make snapshots, read the audit log and metrics.
     Operate,
 }
 
@@ -100,7 +100,7 @@ pub enum TokenError {
         /// The parser's words.
         message: String,
     },
-    #[error("there is a token `{name}` already; rotate it, or choose another name")]
+    #[error("there is a token `{name}` already; revoke it first, or choose another name")]
     Taken { name: String },
     /// No token has this name.
     #[error("there is no token `{name}`; `reprise token list` names them")]
@@ -176,16 +176,23 @@ impl TokenFile {
         Ok(file.sync_data()?)
     }
 
-    /// What was written down, newest first, at most `limit` lines.
-    pub fn audited(&self, limit: usize) -> Result<Vec<AuditLine>, TokenError> {
+    /// What a store tells and what was written down here, newest first, at most `limit` lines.
+    pub fn audited(
+        &self,
+        mut told: Vec<AuditLine>,
+        limit: usize,
+    ) -> Result<Vec<AuditLine>, TokenError> {
         let path = self.path.with_extension(AUDIT_EXTENSION);
         let text = match fs_err::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read?,
         };
         let lines = text.rsplit(|byte| *byte == b'\n');
-        let lines = lines.filter_map(|line| serde_json::from_slice(line).ok());
-        Ok(lines.take(limit).collect())
+        let lines = lines.filter_map(|line| serde_json::from_slice::<AuditLine>(line).ok());
+        told.extend(lines.take(limit));
+        told.sort_by_key(|line| std::cmp::Reverse(line.at));
+        told.truncate(limit);
+        Ok(told)
     }
 
     /// Makes a token and answers it: the only time that it is shown.

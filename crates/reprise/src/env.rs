@@ -30,6 +30,16 @@ pub(crate) fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
 
+/// Who works at this machine, as the system calls him; empty where it does not say.
+pub(crate) fn person() -> String {
+    let names = ["SUDO_USER", "LOGNAME", "USER"].into_iter();
+    let named = names.filter_map(|name| std::env::var(name).ok());
+    named
+        .into_iter()
+        .find(|name| !name.is_empty())
+        .unwrap_or_default()
+}
+
 /// Where the state of the Sunwell project stands that is worked on, as Sunwell itself is told.
 pub(crate) fn sunwell_state() -> Option<PathBuf> {
     let named = std::env::var_os("SUNWELL_STATE_DIR").filter(|name| !name.is_empty());

@@ -3,6 +3,7 @@
 //!
 //! No text of a record or a question is an attribute of a span.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -43,7 +44,9 @@ impl Drop for Tracing {
 pub(crate) fn start(serves: bool, collector: Option<&str>) -> anyhow::Result<Tracing> {
     let unsaid = if serves { LOG_DEFAULT } else { LOG_OF_COMMAND };
     let filter = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new(unsaid));
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
     let registry = Registry::default().with(lines.with_filter(filter));
     let Some(collector) = collector else {
         registry.init();

@@ -88,6 +88,7 @@ impl Line {
                 id,
                 version,
                 name,
+                about: None,
             })
         };
         match self {

@@ -142,6 +142,7 @@ pub(super) async fn audit(node: &Node, limit: usize) -> Result<Vec<AuditLine>, F
             id: id.map(record_id),
             version: version.and_then(|version| version.try_into().ok()),
             name: row.get(5),
+            about: None,
         }
     };
     Ok(rows.iter().map(line).collect())

@@ -2,29 +2,48 @@
 
 use reprise_global::AUDIT_MAX;
 use reprise_operations::ProblemKind;
+use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
+use super::bodies::LINES_DEFAULT;
 use super::table::{ROUTES, Route};
+use crate::http::generators;
 use crate::tokens::Right;
 
 /// `OpenAPI` 3.1.
 pub(super) fn description() -> Value {
+    let (mut taken, mut given) = generators();
     let mut paths: Map<String, Value> = Map::new();
     for route in &ROUTES {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
-        if let Some(methods) = path.as_object_mut() {
-            methods.insert(route.method.as_str().to_ascii_lowercase(), operation(route));
-        }
+        path[route.method.as_str().to_ascii_lowercase()] = operation(route, &mut taken, &mut given);
     }
-    for (path, summary) in [
-        ("/health/live", "The process answers"),
-        ("/health/ready", "The store answers"),
-        ("/openapi.json", "This description"),
+    let text = json!({ "text/plain": { "schema": { "type": "string" } } });
+    let object = json!({ "application/json": { "schema": { "type": "object" } } });
+    for (path, name, summary, content) in [
+        (
+            "/health/live",
+            "get_health_live",
+            "The process answers",
+            &text,
+        ),
+        (
+            "/health/ready",
+            "get_health_ready",
+            "The store answers",
+            &text,
+        ),
+        ("/openapi.json", "get_openapi", "This description", &object),
     ] {
-        let open = json!({ "get": { "summary": summary, "security": [],
-            "responses": { "200": { "description": "Done" } } } });
+        let answers = json!({ "200": { "description": "Done", "content": content },
+            "default": problem() });
+        let open = json!({ "get": { "operationId": name, "summary": summary, "security": [],
+            "responses": answers } });
         paths.insert(path.to_owned(), open);
     }
+    let mut schemas = taken.take_definitions(true);
+    schemas.extend(given.take_definitions(true));
+    schemas.insert("Problem".to_owned(), problem_schema());
     json!({
         "openapi": "3.1.0",
         "info": { "title": "Reprise: published knowledge", "version": env!("CARGO_PKG_VERSION"),
@@ -34,25 +53,34 @@ pub(super) fn description() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-            "schemas": schemas(),
+            "schemas": schemas,
         },
     })
 }
 
-fn operation(route: &Route) -> Value {
+fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGenerator) -> Value {
     let right = match route.right {
         Right::Read => "read",
         Right::Write => "write",
         Right::Operate => "operate",
     };
+    let kind = match route.path {
+        "/metrics" => "text/plain",
+        _ => "application/json",
+    };
+    let mut words = vec![route.method.as_str().to_ascii_lowercase()];
+    let parts = route.path.trim_start_matches("/v1").split('/');
+    let parts = parts.filter(|part| !part.is_empty());
+    words.extend(parts.map(|part| part.trim_matches(['{', '}']).to_owned()));
     let mut operation = json!({
+        "operationId": words.join("_"),
         "summary": route.summary,
         "description": format!("For tokens that may `{right}`."),
         "responses": {
-            "200": { "description": "Done" },
-            "default": { "description": "A problem (RFC 9457); `error` is for programs",
-                "content": { "application/problem+json":
-                    { "schema": { "$ref": "#/components/schemas/Problem" } } } },
+            "200": { "description": "Done",
+                "content": { kind: { "schema": (route.answer)(given) } } },
+            "4XX": problem(),
+            "5XX": problem(),
         },
     });
     let mut parameters = Vec::new();
@@ -62,62 +90,37 @@ fn operation(route: &Route) -> Value {
                 "schema": { "type": "string" } }));
         }
     }
-    if route.path.ends_with("{id}") && route.method == "GET" {
-        parameters.push(json!({ "name": "version", "in": "query",
-            "schema": { "type": "string", "pattern": "^[1-9][0-9]*$" } }));
+    if let Some(name) = route.takes {
+        let schema = match name {
+            "limit" => json!({ "type": "integer", "minimum": 0, "maximum": AUDIT_MAX,
+                "default": LINES_DEFAULT }),
+            _ => json!({ "type": "string", "pattern": "^[1-9][0-9]*$" }),
+        };
+        parameters.push(json!({ "name": name, "in": "query", "schema": schema }));
     }
-    if route.path == "/v1/audit" {
-        parameters.push(json!({ "name": "limit", "in": "query",
-            "schema": { "type": "integer", "minimum": 0, "maximum": AUDIT_MAX } }));
+    if !parameters.is_empty() {
+        operation["parameters"] = json!(parameters);
     }
-    let body = match (route.method.as_str(), route.path) {
-        ("POST", "/v1/publications" | "/v1/branches/{name}/publications") => Some("Publication"),
-        ("POST", "/v1/query") => Some("Query"),
-        ("POST", "/v1/outcomes") => Some("Outcomes"),
-        ("PUT", "/v1/publications/{id}/rating") => Some("Rating"),
-        _ => None,
-    };
-    if let Some(members) = operation.as_object_mut() {
-        if !parameters.is_empty() {
-            members.insert("parameters".to_owned(), json!(parameters));
-        }
-        if let Some(schema) = body {
-            let schema = json!({ "$ref": format!("#/components/schemas/{schema}") });
-            let content = json!({ "application/json": { "schema": schema } });
-            let body = json!({ "required": true, "content": content });
-            members.insert("requestBody".to_owned(), body);
-        }
+    if let Some(body) = route.body {
+        let content = json!({ "application/json": { "schema": body(taken) } });
+        operation["requestBody"] = json!({ "required": true, "content": content });
     }
     operation
 }
 
-fn schemas() -> Value {
+fn problem() -> Value {
+    json!({ "description": "A problem (RFC 9457); `error` is for programs",
+        "content": { "application/problem+json":
+            { "schema": { "$ref": "#/components/schemas/Problem" } } } })
+}
+
+fn problem_schema() -> Value {
     let text = json!({ "type": "string" });
-    let share = json!({ "type": "number", "minimum": 0, "maximum": 1 });
-    let types = json!({ "enum": ["document", "agent", "app", "pattern"] });
-    json!({
-        "Publication": { "type": "object", "additionalProperties": false,
-            "required": ["origin", "content_type", "title", "summary", "content", "access_policy"],
-            "properties": { "origin": text, "content_type": types, "title": text, "summary": text,
-                "content": text, "tags": { "type": "array", "items": text },
-                "access_policy": { "enum": ["public", "org", "paid"] }, "licence": text } },
-        "Query": { "type": "object", "additionalProperties": false, "required": ["text", "top_k"],
-            "properties": { "text": text, "top_k": { "type": "integer", "minimum": 0 },
-                "content_types": { "type": "array", "items": types },
-                "snapshot": { "type": ["string", "null"] },
-                "branch": { "type": ["string", "null"] } } },
-        "Outcomes": { "type": "object", "additionalProperties": false, "required": ["reports"],
-            "properties": { "reports": { "type": "array", "items": { "type": "object",
-                "required": ["id", "score", "count"], "properties": { "id": text, "score": share,
-                    "count": { "type": "integer", "minimum": 1 } } } } } },
-        "Rating": { "type": "object", "additionalProperties": false, "required": ["rating"],
-            "properties": { "rating": share } },
-        "Problem": { "type": "object", "required": ["type", "title", "status", "detail"],
-            "properties": {
-                "type": { "enum": ProblemKind::ALL.iter()
-                    .map(|kind| format!("urn:reprise:problem:{}", kind.slug()))
-                    .collect::<Vec<_>>() },
-                "title": text, "status": { "type": "integer" }, "detail": text,
-                "error": { "type": "object" } } },
-    })
+    let kinds = ProblemKind::ALL.iter();
+    let kinds = kinds.map(|kind| format!("urn:reprise:problem:{}", kind.slug()));
+    json!({ "type": "object", "required": ["type", "title", "status", "detail"],
+        "properties": {
+            "type": { "enum": kinds.collect::<Vec<_>>() },
+            "title": text, "status": { "type": "integer" }, "detail": text,
+            "error": { "type": "object" } } })
 }

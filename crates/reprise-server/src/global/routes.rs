@@ -14,17 +14,18 @@ use axum::routing::{get, post, put};
 use axum::{Json, Router};
 use http_body_util::BodyExt;
 use reprise_global::{
-    AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, Publication, UsageReport, Version,
+    AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, Publication, Version,
 };
 use reprise_operations::{Problem, ProblemKind, from_json};
 use reprise_types::RecordId;
 use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::bodies::{Fates, LINES_DEFAULT, Moment, Nothing, Outcomes, Rating};
 use super::openapi;
 use super::table::{ROUTES, Route};
 use crate::http::{Metrics, Rates, Refusal, bearer, watch};
@@ -122,17 +123,22 @@ fn admitted(desk: &Desk, request: &Request) -> Result<Caller, Problem> {
     let matched = request.extensions().get::<MatchedPath>();
     let matched = matched.map(MatchedPath::as_str);
     let is_it = |route: &&Route| route.method == *request.method() && Some(route.path) == matched;
-    let right = ROUTES.iter().find(is_it).map(|route| route.right);
-    if matched.is_some() && right.is_none() {
+    let route = ROUTES.iter().find(is_it);
+    if matched.is_some() && route.is_none() {
         // Not even where somebody has written a handler for it and no row.
         return Err(no_method());
     }
     let may = entry.grant.as_ref().map(|grant| grant.may.as_slice());
-    if right.is_some_and(|right| !may.unwrap_or_default().contains(&right)) {
+    if route.is_some_and(|route| !may.unwrap_or_default().contains(&route.right)) {
         return Err(Problem::new(
             ProblemKind::Forbidden,
             "this token does not open this operation; `reprise global token list` says what it may",
         ));
+    }
+    let asks = request.uri().query().is_some_and(|query| !query.is_empty());
+    if asks && route.is_some_and(|route| route.takes.is_none()) {
+        let said = "the route takes no parameters in its address; see /openapi.json";
+        return Err(Problem::invalid(said));
     }
     caller(entry)
 }
@@ -242,6 +248,7 @@ async fn published(State(desk): State<Desk>, Extension(caller): Extension<Caller
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Which {
     version: Option<Version>,
 }
@@ -273,12 +280,6 @@ async fn unpublish(
     Ok(answer(desk.store.unpublish(&caller, id(&named)?).await).into_response())
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rating {
-    rating: f32,
-}
-
 async fn rate(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,
@@ -287,7 +288,7 @@ async fn rate(
 ) -> Result<Response, Refusal> {
     let Rating { rating } = body(request).await?;
     let done = desk.store.rate(&caller, id(&named)?, rating).await;
-    Ok(answer(done.map(|()| json!({}))).into_response())
+    Ok(answer(done.map(|()| Nothing {})).into_response())
 }
 
 async fn query(
@@ -306,12 +307,6 @@ async fn query(
     Ok(answer(desk.store.query(&caller, &query).await).into_response())
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Outcomes {
-    reports: Vec<UsageReport>,
-}
-
 async fn outcomes(
     State(desk): State<Desk>,
     Extension(caller): Extension<Caller>,
@@ -319,7 +314,7 @@ async fn outcomes(
 ) -> Result<Response, Refusal> {
     let Outcomes { reports } = body(request).await?;
     let fates = desk.store.report(&caller, &reports).await;
-    Ok(answer(fates.map(|fates| json!({ "fates": fates }))).into_response())
+    Ok(answer(fates.map(|fates| Fates { fates })).into_response())
 }
 
 async fn snapshot(
@@ -328,8 +323,7 @@ async fn snapshot(
     Path(name): Path<String>,
 ) -> Response {
     let made = desk.store.snapshot(&caller, &name).await;
-    let made = made.map(|at| -> Value { json!({ "name": name, "at": at }) });
-    answer(made).into_response()
+    answer(made.map(|at| Moment { name, at })).into_response()
 }
 
 async fn branches(State(desk): State<Desk>, Extension(caller): Extension<Caller>) -> Response {
@@ -379,7 +373,7 @@ struct Lines {
 }
 
 fn lines_by_default() -> usize {
-    100
+    LINES_DEFAULT
 }
 
 /// What the store says of authors, and the token file of who may come in.
@@ -394,15 +388,11 @@ async fn audit(
         return Err(Problem::invalid(said).into());
     }
     let told = desk.store.audit(&caller, limit).await;
-    let mut told = told.map_err(|error| refusal(&error))?;
+    let told = told.map_err(|error| refusal(&error))?;
     let tokens = Arc::clone(&desk.tokens);
-    let granted = tokio::task::spawn_blocking(move || tokens.audited(limit)).await;
-    match granted {
-        Ok(Ok(granted)) => told.extend(granted),
-        Ok(Err(error)) => return Err(Problem::failed(ProblemKind::Internal, &error).into()),
-        Err(error) => return Err(Problem::failed(ProblemKind::Internal, &error).into()),
+    match tokio::task::spawn_blocking(move || tokens.audited(told, limit)).await {
+        Ok(Ok(told)) => Ok(Json(told).into_response()),
+        Ok(Err(error)) => Err(Problem::failed(ProblemKind::Internal, &error).into()),
+        Err(error) => Err(Problem::failed(ProblemKind::Internal, &error).into()),
     }
-    told.sort_by_key(|line| std::cmp::Reverse(line.at));
-    told.truncate(limit);
-    Ok(Json(told).into_response())
 }

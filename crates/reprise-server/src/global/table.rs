@@ -1,8 +1,17 @@
 //! The routes that take a token, each with the right that it needs.
 
 use axum::http::Method;
+use reprise_global::{
+    AuditLine, Branch, GlobalAnswer, GlobalQuery, GlobalRecord, Merged, Publication, Published,
+    Unpublished,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 
+use super::bodies::{Fates, Moment, Nothing, Outcomes, Rating};
 use crate::tokens::Right;
+
+/// Describes a type.
+type Describe = fn(&mut SchemaGenerator) -> Schema;
 
 /// A route that takes a token.
 pub(super) struct Route {
@@ -10,110 +19,141 @@ pub(super) struct Route {
     pub(super) path: &'static str,
     pub(super) right: Right,
     pub(super) summary: &'static str,
+    /// The one parameter that its query may have.
+    pub(super) takes: Option<&'static str>,
+    pub(super) body: Option<Describe>,
+    pub(super) answer: Describe,
 }
 
-const fn route(method: Method, path: &'static str, right: Right, summary: &'static str) -> Route {
+impl Route {
+    const fn taking(mut self, parameter: &'static str) -> Self {
+        self.takes = Some(parameter);
+        self
+    }
+
+    const fn reading<Body: JsonSchema>(mut self) -> Self {
+        self.body = Some(SchemaGenerator::subschema_for::<Body>);
+        self
+    }
+}
+
+const fn route<Answer: JsonSchema>(
+    method: Method,
+    path: &'static str,
+    right: Right,
+    summary: &'static str,
+) -> Route {
     Route {
         method,
         path,
         right,
         summary,
+        takes: None,
+        body: None,
+        answer: SchemaGenerator::subschema_for::<Answer>,
     }
 }
 
 /// Every route that takes a token; one that is not here is refused.
-pub(super) const ROUTES: [Route; 16] = [
-    route(
+pub(super) static ROUTES: [Route; 16] = [
+    route::<Published>(
         Method::POST,
         "/v1/publications",
         Right::Write,
         "Publish a thing, or its next version",
-    ),
-    route(
+    )
+    .reading::<Publication>(),
+    route::<Vec<GlobalRecord>>(
         Method::GET,
         "/v1/publications",
         Right::Read,
         "What the caller has published",
     ),
-    route(
+    route::<GlobalRecord>(
         Method::GET,
         "/v1/publications/{id}",
         Right::Read,
         "A thing, in its newest version or `?version=`",
-    ),
-    route(
+    )
+    .taking("version"),
+    route::<Unpublished>(
         Method::DELETE,
         "/v1/publications/{id}",
         Right::Write,
         "Take a thing back, from every answer",
     ),
-    route(
+    route::<Vec<GlobalRecord>>(
         Method::GET,
         "/v1/publications/{id}/versions",
         Right::Read,
         "All versions of a thing, newest first",
     ),
-    route(
+    route::<Nothing>(
         Method::PUT,
         "/v1/publications/{id}/rating",
         Right::Write,
         "What a reader gives it, 0..1",
-    ),
-    route(
+    )
+    .reading::<Rating>(),
+    route::<GlobalAnswer>(
         Method::POST,
         "/v1/query",
         Right::Read,
         "What resonates with a question, best first",
-    ),
-    route(
+    )
+    .reading::<GlobalQuery>(),
+    route::<Fates>(
         Method::POST,
         "/v1/outcomes",
         Right::Write,
         "How runs went that used published things",
-    ),
-    route(
+    )
+    .reading::<Outcomes>(),
+    route::<Moment>(
         Method::PUT,
         "/v1/snapshots/{name}",
         Right::Operate,
         "Name this moment, to be asked of later",
     ),
-    route(
+    route::<Vec<Branch>>(
         Method::GET,
         "/v1/branches",
         Right::Read,
         "The caller's branches of the catalogue",
     ),
-    route(
+    route::<Branch>(
         Method::PUT,
         "/v1/branches/{name}",
         Right::Write,
         "Open a branch, on which the caller alone finds what is published there",
     ),
-    route(
+    route::<Branch>(
         Method::DELETE,
         "/v1/branches/{name}",
         Right::Write,
         "Drop a branch with all that stands on it",
     ),
-    route(
+    route::<Published>(
         Method::POST,
         "/v1/branches/{name}/publications",
         Right::Write,
         "Publish a thing on a branch",
-    ),
-    route(
+    )
+    .reading::<Publication>(),
+    route::<Vec<Merged>>(
         Method::POST,
         "/v1/branches/{name}/merge",
         Right::Write,
         "Publish all that stands on a branch, or nothing",
     ),
-    route(
+    route::<Vec<AuditLine>>(
         Method::GET,
         "/v1/audit",
         Right::Operate,
         "Every publish, withdrawal, snapshot and branch, grant and revocation, newest first",
-    ),
-    route(
+    )
+    .taking("limit"),
+    route::<String>(
         Method::GET,
         "/metrics",
         Right::Operate,

@@ -20,14 +20,19 @@ pub(super) async fn serve(State(app): State<App>) -> Json<Value> {
     Json(document(&app.catalogue))
 }
 
-/// The document of a catalogue.
-pub(super) fn document(catalogue: &Catalogue) -> Value {
+/// What describes the types of bodies that are taken, and of answers that are given.
+pub(crate) fn generators() -> (SchemaGenerator, SchemaGenerator) {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
     });
-    let mut taken = settings.clone().for_deserialize().into_generator();
-    let mut given = settings.for_serialize().into_generator();
+    let taken = settings.clone().for_deserialize().into_generator();
+    (taken, settings.for_serialize().into_generator())
+}
+
+/// The document of a catalogue.
+pub(super) fn document(catalogue: &Catalogue) -> Value {
+    let (mut taken, mut given) = generators();
     let mut paths: BTreeMap<String, Map<String, Value>> = others::paths();
     for entry in catalogue.entries() {
         for (place, (method, path)) in entry.spec.paths().into_iter().enumerate() {

@@ -23,11 +23,9 @@ impl Rates {
             return Ok(());
         };
         buckets.check_key(&token.to_owned()).map_err(|_| {
-            let most = "this token asks faster than it may; wait a second, or raise the daemon's";
-            Problem::new(
-                ProblemKind::Overloaded,
-                format!("{most} --requests-per-second"),
-            )
+            let said = "this token asks faster than it may; wait a second, or serve with a higher \
+                 --requests-per-second";
+            Problem::new(ProblemKind::Overloaded, said)
         })
     }
 }

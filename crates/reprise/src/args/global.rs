@@ -125,7 +125,7 @@ pub(crate) enum GlobalCommand {
     /// Try out what others are not to see yet: branches of the catalogue
     #[command(subcommand)]
     Branch(GlobalBranchCommand),
-    /// Say who published, took back and named what, newest first
+    /// Say who published, took back and named what, and who got and lost tokens, newest first
     Audit {
         /// Most lines
         #[arg(long, default_value_t = 100)]
@@ -133,6 +133,8 @@ pub(crate) enum GlobalCommand {
         /// Who asks
         #[arg(long, env = crate::env::USER, default_value = "default")]
         user: UserId,
+        #[command(flatten)]
+        which: WhichStore,
     },
     /// Publish many things of one author at once, for the operator of a store
     Import(GlobalImportArguments),
@@ -184,6 +186,9 @@ pub(crate) struct GlobalImportArguments {
     /// Whose member that user is
     #[arg(long)]
     pub(crate) org: Option<OrgId>,
+    /// Make the store where there is none at --store yet
+    #[arg(long, requires = "store")]
+    pub(crate) create: bool,
     #[command(flatten)]
     pub(crate) which: WhichStore,
 }
@@ -254,6 +259,6 @@ pub(crate) enum May {
     Read,
     /// Publish and take back, rate, report
     Write,
-    /// Make snapshots, read metrics
+    /// Make snapshots, read the audit log and metrics
     Operate,
 }

@@ -1,6 +1,7 @@
 //! `reprise publish`, `unpublish`, `published`: what of a memory others may find, shown byte by
 //! byte before it leaves; `rate`: what a reader says of others'.
 
+mod audit;
 mod branch;
 mod done;
 mod import;
@@ -38,25 +39,7 @@ pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<
         GlobalCommand::Token(command) => token::run(context, command),
         GlobalCommand::Import(arguments) => import::run(context, arguments),
         GlobalCommand::Branch(command) => branch::run(context, command),
-        GlobalCommand::Audit { limit, user } => {
-            let (global, caller) = store::open(context, user)?;
-            let lines = store::wait(global.audit(&caller, *limit))??;
-            let mut out = anstream::stdout().lock();
-            for line in lines {
-                if context.json {
-                    writeln!(out, "{}", serde_json::to_string(&line)?)?;
-                    continue;
-                }
-                let (at, who, what) = (line.at.format("%Y-%m-%d %H:%M:%S"), line.who, line.what);
-                let id = line.id.map_or_else(String::new, |id| format!("  {id}"));
-                let version = line.version.map_or_else(String::new, |n| format!("  {n}"));
-                let name = line
-                    .name
-                    .map_or_else(String::new, |name| format!("  {name}"));
-                writeln!(out, "{at}  {who}  {what}{id}{version}{name}")?;
-            }
-            Ok(Exit::Success)
-        }
+        GlobalCommand::Audit { limit, user, which } => audit::run(context, which, user, *limit),
         GlobalCommand::Snapshot { name, user } => {
             let (global, caller) = store::open(context, user)?;
             let at = store::wait(global.snapshot(&caller, name))??;

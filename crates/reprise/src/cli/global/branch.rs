@@ -4,6 +4,8 @@ use std::io::Write;
 
 use reprise_global::{Branch, GlobalQuery};
 use reprise_operations::operations::shared::merge::{self, PublishBranch};
+use reprise_operations::operations::shared::published::PublishedList;
+use reprise_operations::operations::stats;
 use reprise_operations::{Effect, counted};
 use reprise_types::UserId;
 
@@ -34,8 +36,13 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             let session = Session::open(context, &which.user, Effect::Adds)?;
             let branch = which.name.clone();
             let done = session.call::<PublishBranch>(merge::Arguments { branch });
+            let listed = session.call::<PublishedList>(stats::Arguments {});
             session.close();
-            print(context, &[], &done?)?;
+            let (done, listed) = (done?, listed?.published);
+            let title = |id| listed.iter().find(|row| row.id == id);
+            let titles = done.published.iter().map(|one| title(one.id));
+            let titles = titles.map(|row| row.map_or("", |row| row.title.as_str()));
+            print(context, &titles.collect::<Vec<_>>(), &done)?;
         }
         GlobalBranchCommand::Ask { which, text, limit } => {
             let query = GlobalQuery {

@@ -3,6 +3,7 @@
 
 use std::io::{BufReader, Write};
 
+use anyhow::anyhow;
 use reprise_global::{AccessPolicy, Caller, Publication, check_publication};
 use reprise_operations::from_json;
 use serde_json::json;
@@ -22,6 +23,10 @@ pub(super) fn run(context: &Context, arguments: &GlobalImportArguments) -> anyho
         org: arguments.org.clone(),
         paid: false,
     };
+    if !arguments.create {
+        serve::is_there(&arguments.which)
+            .map_err(|none| anyhow!("{none}; look at --store, or make it with --create"))?;
+    }
     let (mut groups, mut refused) = (vec![Vec::new()], 0_u64);
     for line in Lines::new(BufReader::new(input::open(&arguments.file)?)) {
         let (number, line) = line?;
@@ -57,7 +62,9 @@ pub(super) fn run(context: &Context, arguments: &GlobalImportArguments) -> anyho
 }
 
 fn read(line: &str, caller: &Caller) -> Result<Publication, String> {
-    let publication: Publication = from_json(line.as_bytes())?;
+    // It is the file's line that is meant, and the message has it.
+    let publication: Publication = from_json(line.as_bytes())
+        .map_err(|said| said.replace(" at line 1 column ", " at column "))?;
     check_publication(&publication).map_err(|error| error.to_string())?;
     if publication.access_policy == AccessPolicy::Org && caller.org.is_none() {
         return Err("it is for an organisation; name that with --org".to_owned());

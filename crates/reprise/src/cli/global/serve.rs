@@ -25,6 +25,9 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             tokio::spawn(maintained(store.clone()));
             Arc::new(store)
         } else {
+            if let Err(none) = is_there(&arguments.which) {
+                crate::cli::note(&format!("{none}; the first publication makes it"));
+            }
             Arc::new(in_folder(context, &arguments.which))
         };
         tokio::spawn(asked_once(Arc::clone(&store)));
@@ -57,6 +60,16 @@ async fn asked_once(store: Arc<dyn GlobalStore>) {
     let query = GlobalQuery::new("is everything ready?", 1);
     if let Err(error) = store.query(&Caller::new(nobody), &query).await {
         tracing::debug!(%error, "the store could not be asked at the start");
+    }
+}
+
+/// Whether something stands where the embedded store is named to be; the error is a sentence.
+pub(super) fn is_there(which: &WhichStore) -> anyhow::Result<()> {
+    match &which.store {
+        Some(folder) if !EmbeddedStore::is_in(folder) => {
+            anyhow::bail!("there is no store at `{}` yet", folder.display())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -4,24 +4,32 @@
 use std::io::Write;
 use std::path::PathBuf;
 
+use anyhow::bail;
 use chrono::{DateTime, Utc};
 use reprise_global::AuditLine;
 use reprise_server::{Grant, Right, Scope, TokenFile};
-use reprise_types::{Clock, SystemClock};
+use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::json;
 
 use super::store;
 use crate::args::{GlobalTokenCommand, May};
 use crate::cli::Context;
+use crate::cli::store::make_folder;
+use crate::env;
 use crate::exit::Exit;
 
 const TOKENS_NAME: &str = "tokens.json";
 
 /// The tokens of the service of this data directory.
 pub(super) fn file(context: &Context) -> anyhow::Result<PathBuf> {
-    let folder = store::folder(context);
-    fs_err::create_dir_all(&folder)?;
-    Ok(folder.join(TOKENS_NAME))
+    let file = place(context);
+    make_folder(&file)?;
+    Ok(file)
+}
+
+/// Where they are, or will be.
+pub(super) fn place(context: &Context) -> PathBuf {
+    store::folder(context).join(TOKENS_NAME)
 }
 
 pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Result<Exit> {
@@ -43,7 +51,7 @@ pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Re
             };
             let granted = format!("{name} {}", json!(grant));
             let token = tokens.add_with(name, Scope::User(user.clone()), Some(grant), now)?;
-            tokens.audit(&line(now, "grant", &granted, user.as_str()))?;
+            tokens.audit(&line(now, "grant", granted, Some(user.clone())))?;
             if context.json {
                 writeln!(out, "{}", json!({ "token": token }))?;
             } else {
@@ -53,12 +61,20 @@ pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Re
         }
         GlobalTokenCommand::Revoke { name } => {
             let known = tokens.list()?.into_iter().find(|token| token.name == *name);
-            let who = known.map_or_else(String::new, |token| match token.scope {
-                Scope::User(user) => user.to_string(),
-                Scope::All => String::new(),
-            });
+            let Some(known) = known else {
+                bail!("there is no token `{name}`; `reprise global token list` names them");
+            };
+            let user = match known.scope {
+                Scope::User(user) => Some(user),
+                Scope::All => None,
+            };
             tokens.revoke(name)?;
-            tokens.audit(&line(now, "revoke", name, &who))?;
+            tokens.audit(&line(now, "revoke", name.clone(), user.clone()))?;
+            if context.json {
+                writeln!(out, "{}", json!({ "revoked": name, "user": user }))?;
+            } else {
+                writeln!(out, "{name} opens nothing any more")?;
+            }
         }
         GlobalTokenCommand::List => {
             for token in tokens.list()? {
@@ -90,13 +106,14 @@ impl From<May> for Right {
 }
 
 /// A line of the audit log.
-fn line(at: DateTime<Utc>, what: &str, token: &str, who: &str) -> AuditLine {
+fn line(at: DateTime<Utc>, what: &str, token: String, about: Option<UserId>) -> AuditLine {
     AuditLine {
         at,
-        who: who.to_owned(),
+        who: env::person(),
         what: what.to_owned(),
         id: None,
         version: None,
-        name: Some(token.to_owned()),
+        name: Some(token),
+        about,
     }
 }

@@ -334,6 +334,7 @@ async fn an_operator_reads_of_every_act_and_grant_and_nobody_else_does() {
         id: None,
         version: None,
         name: Some("laptop".to_owned()),
+        about: Some("bob".parse().unwrap()),
     };
     house.tokens.audit(&line).unwrap();
     let store = house.store();
@@ -375,4 +376,58 @@ async fn a_service_that_is_not_there_is_away_and_not_an_error_without_end() {
         matches!(asked, Err(GlobalError::Unavailable { .. })),
         "{asked:?}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_are_described_take_the_daemons_words_and_no_unknown_parameter() {
+    let house = House::open(None).await;
+    let all = [Right::Read, Right::Write, Right::Operate];
+    let token = house.token(&user("ann"), &all);
+    let (_, text) = house.raw("", Method::GET, "/openapi.json", "").await;
+    let described: Value = serde_json::from_str(&text).unwrap();
+    let schemas = described["components"]["schemas"].as_object().unwrap();
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let content = operation["responses"]["200"]["content"].as_object();
+            let schema = content.and_then(|content| content.values().next());
+            let schema = schema.map(|one| one["schema"].clone()).unwrap_or_default();
+            assert!(schema.is_object(), "{method} {path}: {operation}");
+        }
+    }
+    for name in text.split("#/components/schemas/").skip(1) {
+        let name = name.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "{name} is not described");
+    }
+    // A closed schema of an answer would refuse the fields that stand beside the publication's.
+    assert_ne!(
+        schemas["GlobalRecord"]["additionalProperties"],
+        json!(false)
+    );
+    assert_eq!(schemas["GlobalQuery"]["required"], json!(["text"]));
+
+    let plums = json!(document("Plums", "Plums are blue.")).to_string();
+    let bob = house.token(&user("bob"), &all);
+    let path = "/v1/publications";
+    assert_eq!(house.raw(&bob, Method::POST, path, &plums).await.0, 200);
+    for asked in [
+        r#"{"text": "plums"}"#,
+        r#"{"query": "plums", "limit": 3}"#,
+        r#"{"text": "plums", "top_k": 3}"#,
+    ] {
+        let (status, said) = house.raw(&token, Method::POST, "/v1/query", asked).await;
+        assert!(status == 200 && said.contains("Plums"), "{asked}: {said}");
+    }
+    let both = r#"{"text": "plums", "query": "pears"}"#;
+    assert_eq!(
+        house.raw(&token, Method::POST, "/v1/query", both).await.0,
+        400
+    );
+    for path in [
+        "/v1/publications?bogus=1",
+        "/v1/publications/01JQ8Z3V5N8M6T2R4W7X9YABCD?bogus=1",
+        "/v1/audit?bogus=1",
+    ] {
+        let (status, said) = house.raw(&token, Method::GET, path, "").await;
+        assert_eq!(status, 400, "{path}: {said}");
+    }
 }
