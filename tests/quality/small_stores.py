@@ -7,7 +7,8 @@ FOLDER holds a folder per store with records.jsonl, queries.jsonl and gold.jsonl
 forms). Windows of so many consecutive records become stores of their own, asked every question whose
 gold lies within; printed are the probability said of the first result and how often it was right, the
 same over the first twenty, and how often "nothing relevant" was said although there is an answer.
-The seed is fixed.
+Then how often the answer was said to be relevant: of those whose first result is right, and of
+questions of the other folders, which nothing in the window answers. The seed is fixed.
 """
 import json
 import pathlib
@@ -16,8 +17,10 @@ import subprocess
 import sys
 import tempfile
 
-WINDOWS = ((6, 30), (15, 30), (40, 20), (100, 8))
+WINDOWS = ((1, 30), (3, 20), (6, 30), (15, 30), (40, 20), (100, 8))
 QUESTIONS_MAX = 30
+# Questions of each other folder.
+FOREIGN = 4
 
 
 def read(path):
@@ -69,10 +72,12 @@ def mean(values):
 def main():
     binary, *folders = sys.argv[1:]
     random.seed(5)
-    for folder in map(pathlib.Path, folders):
-        stores = [load(f) for f in sorted(folder.iterdir()) if (f / "gold.jsonl").exists()]
+    all_stores = {folder: [load(f) for f in sorted(folder.iterdir()) if (f / "gold.jsonl").exists()]
+                  for folder in map(pathlib.Path, folders)}
+    for folder, stores in all_stores.items():
+        others = [store for other, stores in all_stores.items() if other != folder for store in stores]
         for size, count in WINDOWS:
-            first, all_twenty, nothing = [], [], []
+            first, all_twenty, nothing, right_first, foreign = [], [], [], [], []
             with tempfile.TemporaryDirectory() as data:
                 for number in range(count):
                     records, gold, queries = random.choice(stores)
@@ -81,17 +86,26 @@ def main():
                         continue
                     window, asked = found
                     wanted = [queries[query] for query in asked]
-                    for answer in ask(binary, data, f"w{number}", window, wanted):
+                    strange = [{**other[2][query], "query_id": ""} for other in others
+                               for query in random.sample(list(other[1]), FOREIGN)]
+                    for answer in ask(binary, data, f"w{number}", window, wanted + strange):
+                        relevant = answer["verdict"] == "relevant"
+                        if not answer["query_id"]:
+                            foreign.append(relevant)
+                            continue
                         right = gold[answer["query_id"]]
                         rows = [(r["score"], r["external_id"] in right) for r in answer["results"]]
                         first += rows[:1]
                         all_twenty += rows
                         nothing.append(answer["nothing_relevant"])
+                        if rows and rows[0][1]:
+                            right_first.append(relevant)
             said, true = (mean([row[part] for row in first]) for part in (0, 1))
             said_all, true_all = (mean([row[part] for row in all_twenty]) for part in (0, 1))
             print(f"{folder.name:12} {size:4} records, {len(first):4} questions: first said {said:.2f}"
                   f" true {true:.2f}; all said {said_all:.2f} true {true_all:.2f};"
-                  f" nothing said {mean(nothing):.2f}", flush=True)
+                  f" nothing said {mean(nothing):.2f}; relevant said of right {mean(right_first):.3f}"
+                  f" of foreign {mean(foreign):.3f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ use super::ablation::Ablation;
 use super::scene::{Candidate, Scene};
 use super::signals::{COUNT, SAME_TEXT, has_evidence, is_of_dialogue, values};
 use super::weights::{
-    EVIDENCE_CENTRE, EVIDENCE_RECORDS, EVIDENCE_SLOPE, INTERCEPT, RIVALRY, SHARPNESS, WEIGHTS,
+    EVIDENCE_CENTRE, EVIDENCE_FEW, EVIDENCE_RECORDS, EVIDENCE_SLOPE, INTERCEPT, RIVALRY, SHARPNESS,
+    WEIGHTS,
 };
 
 /// The best candidates, who are each other's rivals: the same number in a store of a thousand,
@@ -140,7 +141,7 @@ impl Fusion {
 /// The best of many unrelated records comes nearer by chance than the best of few: the largest of
 /// `n` normal draws grows as `sqrt(2 ln n)` (Fisher and Tippett 1928).
 fn evidence_centre(records: u32) -> f32 {
-    let growth = |records: f32| records.max(2.0).ln().sqrt();
+    let growth = |records: f32| (records + EVIDENCE_FEW).ln().sqrt();
     EVIDENCE_CENTRE * (growth(records as f32) / growth(EVIDENCE_RECORDS)).min(1.0)
 }
 

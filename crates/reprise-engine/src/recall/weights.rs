@@ -40,3 +40,5 @@ pub(super) const EVIDENCE_CENTRE: f32 = 0.44;
 pub(super) const EVIDENCE_SLOPE: f32 = 60.0;
 /// Records from which on the centre is what it was fitted as; all stores of the fit are larger.
 pub(super) const EVIDENCE_RECORDS: f32 = 200.0;
+/// Records that every store counts beside its own: also a single one is not near by being alone.
+pub(super) const EVIDENCE_FEW: f32 = 4.0;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::ForgetSelector;
-use reprise_types::{Degraded, Embedding, MemoryFilter, RejectReason};
+use reprise_types::{Degraded, Embedding, MemoryFilter, RejectReason, Verdict};
 
 #[test]
 fn what_resonates_comes_first_and_says_why() {
@@ -45,20 +45,11 @@ fn other_words_are_doubted_by_meaning_alone() {
     let mut records: Vec<NewRecord> = others.collect();
     records.push(record("fact", "The boiler loses pressure", 0, "home"));
     inserted(&bench.keep(records));
-    let mut ask = |cosine: f32| {
-        let mut query = vec![0.0; DIMENSIONS];
-        query[0] = cosine;
-        query[7] = -(1.0 - cosine * cosine).sqrt();
-        let request = RecallRequest::new("why is the heating off");
-        let (space, id) = (space(), RecallId::from_u128(1));
-        let snapshot = bench.engine().snapshot();
-        snapshot.recall(&request, Some((&space, &query)), id, &Unlearned)
-    };
-    let near = ask(0.7);
+    let near = in_other_words(&mut bench, 0.7);
     assert_eq!(near.results[0].record.external_id("batch"), Some("fact"));
     assert!(near.results[0].why.matched_words.is_empty());
     assert!(!near.nothing_relevant, "{}", near.results[0].score);
-    let far = ask(0.3);
+    let far = in_other_words(&mut bench, 0.3);
     assert!(far.nothing_relevant, "{}", far.results[0].score);
     let doubt = |recall: &Recall| {
         let mut signals = recall.results[0].why.signals.iter();
@@ -68,6 +59,27 @@ fn other_words_are_doubted_by_meaning_alone() {
             .contribution
     };
     assert!(doubt(&far) < -5.0 && doubt(&near) > -1.0);
+}
+
+#[test]
+fn the_only_record_is_an_answer_where_it_is_near_alone() {
+    let mut bench = Bench::new();
+    inserted(&bench.keep(vec![record("fact", "The boiler loses pressure", 0, "home")]));
+    let verdict = |bench: &mut Bench, cosine| in_other_words(bench, cosine).verdict;
+    assert_eq!(verdict(&mut bench, 0.45), Verdict::Relevant);
+    assert_ne!(verdict(&mut bench, 0.22), Verdict::Relevant);
+    assert_eq!(verdict(&mut bench, 0.05), Verdict::Nothing);
+}
+
+/// A question without a word of "The boiler loses pressure", so near to it.
+fn in_other_words(bench: &mut Bench, cosine: f32) -> Recall {
+    let mut query = vec![0.0; DIMENSIONS];
+    query[0] = cosine;
+    query[7] = -(1.0 - cosine * cosine).sqrt();
+    let request = RecallRequest::new("why is the heating off");
+    let (space, id) = (space(), RecallId::from_u128(1));
+    let snapshot = bench.engine().snapshot();
+    snapshot.recall(&request, Some((&space, &query)), id, &Unlearned)
 }
 
 #[test]
