@@ -196,6 +196,12 @@ impl<'a> Walk<'a> {
         let (status, done) = self.house.ask(Who::Owner, "POST", path, Some(&what));
         if status == 200 {
             self.published += 1;
+            let wire = self.house.to_service.passed();
+            let is_exact = |bytes: &[u8]| bytes == exact.as_bytes();
+            assert!(
+                wire.windows(exact.len()).any(is_exact),
+                "not what was shown"
+            );
             let id = answer(&done)["published"][0]["id"]
                 .as_str()
                 .map(str::to_owned);

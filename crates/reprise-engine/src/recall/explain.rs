@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use reprise_types::{
-    LearnedMove, LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Why,
+    LearnedMove, LearningEngine, MemoryRecord, RankSignal, RecordId, RetrievedMemory, Visibility,
+    Why,
 };
 
 use super::contrary::Contrary;
@@ -46,8 +47,11 @@ pub(super) fn run(
             break;
         }
         match snapshot.record(scored.ordinal, plan.as_of) {
-            // One event is often told several times: the best telling is enough.
-            Ok(record) if !seen.insert(record.content_hash) => {}
+            // One event is often told several times: the best telling is enough. Of what is published
+            // each has its author, and none hides another's.
+            Ok(record)
+                if record.visibility != Visibility::Published
+                    && !seen.insert(record.content_hash) => {}
             Ok(record) => {
                 let score = logistic(scored.logit);
                 let sona_score = (score + moved).clamp(0.0, 1.0);

@@ -157,7 +157,17 @@ pub async fn nothing_of_anothers_can_be_forged_or_doubled(store: &dyn GlobalStor
     let found = store.get(&ann, theirs.id, None).await.unwrap();
     assert_eq!(found.author_id, eve.user);
     let own = store.get(&eve, first.id, None).await.unwrap();
-    assert_eq!((own.author_id, own.publication), (ann.user.clone(), thing));
+    assert_eq!((&own.author_id, &own.publication), (&ann.user, &thing));
+    // A copy hides nothing, and what was there first comes first.
+    let copied = Publication {
+        origin: "a copy".to_owned(),
+        ..own.publication.clone()
+    };
+    let copy = store.publish(&eve, copied).await.unwrap();
+    let query = GlobalQuery::new("plums are blue", 2);
+    let hits = store.query(&user("bob"), &query).await.unwrap().hits;
+    let hits: Vec<RecordId> = hits.iter().map(|hit| hit.record.id).collect();
+    assert_eq!(hits, [first.id, copy.id]);
     // An id that another store made.
     let foreign = RecordId::from_parts(1_600_000_000_000, 42);
     assert!(is_not_found(&store.get(&ann, foreign, None).await));

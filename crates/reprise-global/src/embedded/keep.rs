@@ -22,7 +22,9 @@ use crate::coordination::Standings;
 use crate::error::GlobalError;
 use crate::hit::RESERVE;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, sha256_hex};
-use crate::store::{GlobalAnswer, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch};
+use crate::store::{
+    GlobalAnswer, GlobalHit, GlobalQuery, OVERLAP_FROM, OVERLAPS_MAX, Overlap, no_branch,
+};
 
 /// Begins every tag of our own.
 const OWN_TAG: &str = "reprise/";
@@ -409,9 +411,10 @@ impl Reader {
                 standing.hit(record, score, why, best)
             })
             .collect();
-        answer
-            .hits
-            .sort_by(|a, b| b.sona_score.total_cmp(&a.sona_score));
+        // Of copies the first that was published comes first.
+        let first = |a: &GlobalHit, b: &GlobalHit| a.record.id.cmp(&b.record.id);
+        let better = |a: &GlobalHit, b: &GlobalHit| b.sona_score.total_cmp(&a.sona_score);
+        answer.hits.sort_by(|a, b| better(a, b).then(first(a, b)));
         answer.hits.truncate(query.top_k);
         Ok(answer)
     }

@@ -181,9 +181,10 @@ pub(super) async fn query(
         })
         .collect();
     order.sort_by(|a, b| {
-        let newer = |place: usize| candidates.get(place).map(|one| one.key);
+        // Of copies the first that was published comes first.
+        let first = |place: usize| candidates.get(place).map(|one| one.key);
         b.1.total_cmp(&a.1)
-            .then_with(|| newer(b.0).cmp(&newer(a.0)))
+            .then_with(|| first(a.0).cmp(&first(b.0)))
     });
     order.truncate(top_k);
     let keys: Vec<Key> = order

@@ -53,13 +53,19 @@ impl RemoteStore {
         caller: &Caller,
         method: Method,
         path: String,
-        body: Option<Value>,
+        body: Option<Vec<u8>>,
         within: Duration,
     ) -> Result<T, GlobalError> {
         let token = (self.token_of)(caller).map_err(|message| GlobalError::Token { message })?;
         let store = self.clone();
         let asked = tokio::task::spawn_blocking(move || {
-            store.ask_here(token.as_deref(), &method, &path, body.as_ref(), within)
+            store.ask_here(
+                token.as_deref(),
+                &method,
+                &path,
+                body.unwrap_or_default(),
+                within,
+            )
         });
         asked.await.unwrap_or_else(|error| Err(away(&error)))
     }
@@ -69,7 +75,7 @@ impl RemoteStore {
         token: Option<&str>,
         method: &Method,
         path: &str,
-        body: Option<&Value>,
+        body: Vec<u8>,
         within: Duration,
     ) -> Result<T, GlobalError> {
         let request = ureq::http::Request::builder()
@@ -81,8 +87,7 @@ impl RemoteStore {
             Some(token) => request.header("authorization", format!("Bearer {token}")),
             None => request,
         };
-        let bytes = body.map(ToString::to_string).unwrap_or_default();
-        let request = request.body(bytes).map_err(|error| away(&error))?;
+        let request = request.body(body).map_err(|error| away(&error))?;
         let request = self
             .agent
             .configure_request(request)
@@ -160,7 +165,7 @@ impl GlobalStore for RemoteStore {
         // What no store keeps need not travel.
         check_publication(&publication)?;
         let path = "/v1/publications".to_owned();
-        let body = Some(json!(publication));
+        let body = Some(publication.bytes());
         self.ask(caller, Method::POST, path, body, CHANGE).await
     }
 
@@ -191,7 +196,10 @@ impl GlobalStore for RemoteStore {
         caller: &Caller,
         query: &GlobalQuery,
     ) -> Result<GlobalAnswer, GlobalError> {
-        let (path, body) = ("/v1/query".to_owned(), Some(json!(query)));
+        let (path, body) = (
+            "/v1/query".to_owned(),
+            Some(json!(query).to_string().into_bytes()),
+        );
         self.ask(caller, Method::POST, path, body, self.question)
             .await
     }
@@ -208,7 +216,7 @@ impl GlobalStore for RemoteStore {
 
     async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
         let path = format!("/v1/publications/{id}/rating");
-        let body = Some(json!({ "rating": rating }));
+        let body = Some(json!({ "rating": rating }).to_string().into_bytes());
         let done = self.ask::<Value>(caller, Method::PUT, path, body, CHANGE);
         done.await.map(drop)
     }
@@ -218,10 +226,9 @@ impl GlobalStore for RemoteStore {
         caller: &Caller,
         reports: &[UsageReport],
     ) -> Result<Vec<Fate>, GlobalError> {
-        let (path, body) = ("/v1/outcomes".to_owned(), json!({ "reports": reports }));
-        let fates: Fates = self
-            .ask(caller, Method::POST, path, Some(body), CHANGE)
-            .await?;
+        let path = "/v1/outcomes".to_owned();
+        let body = Some(json!({ "reports": reports }).to_string().into_bytes());
+        let fates: Fates = self.ask(caller, Method::POST, path, body, CHANGE).await?;
         Ok(fates.fates)
     }
 
@@ -253,7 +260,7 @@ impl GlobalStore for RemoteStore {
         check_publication(&publication)?;
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/publications");
-        let body = Some(json!(publication));
+        let body = Some(publication.bytes());
         self.ask(caller, Method::POST, path, body, CHANGE).await
     }
 
