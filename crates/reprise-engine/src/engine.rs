@@ -32,6 +32,8 @@ pub struct Engine {
     pub(crate) checkpointed: CommitSeq,
     /// The graph as it has grown since then, if it has.
     pub(crate) graph: GraphGrown,
+    /// Longer texts are cut.
+    pub(crate) text_bytes_max: usize,
 }
 
 /// Whether the graph holds more than the newest checkpoint does.

@@ -181,12 +181,12 @@ impl Engine {
 
     fn admit(
         &mut self,
-        new: NewRecord,
+        mut new: NewRecord,
         known_at: DateTime<Utc>,
         batch: &mut Batch,
         space: &mut Option<EmbeddingSpace>,
     ) -> WriteOutcome {
-        if let Err(why) = prepare::validate(&new) {
+        if let Err(why) = new.check() {
             return WriteOutcome::Rejected { why };
         }
         for external in &new.external_ids {
@@ -218,6 +218,9 @@ impl Engine {
             };
         }
         let id = self.ids.next(known_at);
+        if let Some(bytes) = new.truncate(self.text_bytes_max) {
+            tracing::warn!(%id, bytes, "a text was cut");
+        }
         let record = prepare::build(new, id, known_at, space.as_ref());
         if let Some(foreign) = record.metadata.get(prepare::FOREIGN_SPACE_KEY) {
             tracing::warn!(%id, %foreign, "a vector of another space was left out");

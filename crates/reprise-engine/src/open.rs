@@ -11,6 +11,7 @@ use reprise_index::{
 use reprise_learn::LearnSettings;
 use reprise_store::{CommitSeq, Disk, Log, OpenOptions, Opened, RecoveryReport, Verify};
 use reprise_types::EmbeddingSpace;
+use reprise_types::limits::TEXT_BYTES_MAX;
 
 use crate::engine::{Engine, GraphGrown};
 use crate::error::EngineError;
@@ -51,6 +52,8 @@ pub struct EngineOptions {
     pub graph_from: usize,
     /// How much the weaker kinds of runs teach.
     pub learn: LearnSettings,
+    /// Longest text that a record keeps, in bytes; a longer one is cut.
+    pub text_bytes_max: usize,
 }
 
 impl EngineOptions {
@@ -67,6 +70,7 @@ impl EngineOptions {
             verify: Verify::Tail,
             graph_from: GRAPH_DOCUMENTS,
             learn: LearnSettings::default(),
+            text_bytes_max: TEXT_BYTES_MAX,
         }
     }
 }
@@ -135,6 +139,7 @@ impl Engine {
             snapshot,
             checkpointed,
             graph: GraphGrown::Saved,
+            text_bytes_max: options.text_bytes_max,
         };
         Ok((
             engine,

@@ -24,7 +24,7 @@ use crate::store::{GlobalQuery, GlobalStore, TextVectors, UsageReport};
 
 pub use bad::{
     bad_input_is_refused_and_odd_input_is_data, nothing_of_anothers_can_be_forged_or_doubled,
-    vectors_that_cannot_be_kept_cost_meaning_alone,
+    the_longest_record_can_be_published, vectors_that_cannot_be_kept_cost_meaning_alone,
 };
 pub use branches::{
     a_branch_is_merged_whole_or_not_at_all, a_branch_that_was_dropped_leaves_nothing,
@@ -414,6 +414,7 @@ macro_rules! conformance_suite {
             what_helps_many_rises_for_everyone,
             bad_input_is_refused_and_odd_input_is_data,
             nothing_of_anothers_can_be_forged_or_doubled,
+            the_longest_record_can_be_published,
         );
     };
     (@ $make:path, $($check:ident,)*) => {

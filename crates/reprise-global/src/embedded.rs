@@ -25,7 +25,7 @@ use crate::caller::{Caller, Shelf};
 use crate::coordination::CoordinationSettings;
 use crate::error::GlobalError;
 use crate::record::{GlobalRecord, Publication, Version};
-use crate::store::{Published, TextVectors, Unpublished, check_publication};
+use crate::store::{Published, SEARCH_TEXT_BYTES_MAX, TextVectors, Unpublished, check_publication};
 use keep::Reader;
 use ledger::{Ledger, Line};
 
@@ -166,6 +166,7 @@ impl Shared {
         let mut options = EngineOptions::new(self.options.dimensions, entropy, self.now());
         options.space.clone_from(&self.options.space);
         options.read_only = read_only;
+        options.text_bytes_max = SEARCH_TEXT_BYTES_MAX;
         options.create = !read_only;
         Ok((self.options.open)(&self.file(), &options)?.0)
     }

@@ -18,8 +18,13 @@ use crate::caller::Caller;
 use crate::error::GlobalError;
 use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, cleaned};
 
+/// Longest content, in bytes: every record can be published, also where the marks of what is taken
+/// out of it are longer than that was.
+const CONTENT_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX;
 /// Longest title, in bytes.
-const TITLE_BYTES_MAX: usize = 300;
+pub(crate) const TITLE_BYTES_MAX: usize = 300;
+/// Longest text that a thing is found by, in bytes.
+pub(crate) const SEARCH_TEXT_BYTES_MAX: usize = TITLE_BYTES_MAX + "\n\n".len() + CONTENT_BYTES_MAX;
 /// Longest summary, in bytes.
 const SUMMARY_BYTES_MAX: usize = 2_000;
 /// Most ids in one report.
@@ -330,9 +335,7 @@ pub fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
             )));
         }
     }
-    // Both together are kept as one text.
-    let room = TEXT_BYTES_MAX - publication.title.len() - 2;
-    within("content", &publication.content, room)?;
+    within("content", &publication.content, CONTENT_BYTES_MAX)?;
     if publication.content.contains('\0') {
         return Err(GlobalError::invalid(
             "the content holds a zero byte; publish text",
@@ -350,7 +353,7 @@ pub fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
         )));
     }
     // Whoever publishes by another program than ours has the wall before him all the same.
-    let content = ("content", &publication.content, room);
+    let content = ("content", &publication.content, CONTENT_BYTES_MAX);
     for (field, text, _) in texts.into_iter().chain(tags()).chain([content]) {
         if cleaned(text).0 != *text {
             return Err(GlobalError::invalid(format!(

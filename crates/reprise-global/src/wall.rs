@@ -85,7 +85,8 @@ pub fn leave(
         .map_err(|why| WallError::Withheld { id, why })?;
     let mut redacted = 0;
     let mut clean = |text: &str| {
-        let (clean, count) = cleaned(text);
+        // A memory keeps zero bytes, which no database takes.
+        let (clean, count) = cleaned(&text.replace('\0', ""));
         redacted += count;
         clean
     };

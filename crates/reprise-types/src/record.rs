@@ -84,6 +84,22 @@ impl RecordBody {
         }
     }
 
+    /// Key of the mark that a cut text leaves in the metadata: how many bytes it had.
+    pub const TRUNCATED: &str = "truncated_from_bytes";
+
+    /// Cuts the text to `bytes_max` at a character boundary and marks that in the metadata; answers
+    /// how many bytes it had where it was longer.
+    pub fn truncate(&mut self, bytes_max: usize) -> Option<usize> {
+        let bytes = self.text.len();
+        if bytes <= bytes_max {
+            return None;
+        }
+        self.text.truncate(self.text.floor_char_boundary(bytes_max));
+        self.metadata
+            .insert(Self::TRUNCATED.to_owned(), Value::from(bytes));
+        Some(bytes)
+    }
+
     /// `confidence` as a level.
     #[must_use]
     pub fn confidence_level(&self) -> Option<ConfidenceLevel> {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
+use crate::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX};
+use crate::record::{NewRecord, json_bytes};
 
 /// The outcome for one record. `Inserted` means on disk and findable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,4 +57,141 @@ pub enum RejectReason {
     /// `supersedes` names a record that this store does not hold.
     #[error("it supersedes {id}, which this store does not hold")]
     UnknownSuperseded { id: RecordId },
+}
+
+impl NewRecord {
+    /// Checks everything that the sender can change, but for the length of the text, which is cut.
+    pub fn check(&self) -> Result<(), RejectReason> {
+        if self.text.trim().is_empty() {
+            return Err(RejectReason::EmptyText);
+        }
+        in_range("quality_score", self.quality_score)?;
+        in_range("confidence", self.confidence)?;
+        if let Some(embedding) = &self.embedding {
+            embedding.check().map_err(|error| RejectReason::Vector {
+                message: error.to_string(),
+            })?;
+        }
+        short("session_id", self.session_id.len(), IDENTIFIER_BYTES_MAX)?;
+        for external in &self.external_ids {
+            short("external_id", external.id.len(), IDENTIFIER_BYTES_MAX)?;
+            short(
+                "external id namespace",
+                external.namespace.len(),
+                IDENTIFIER_BYTES_MAX,
+            )?;
+        }
+        for tag in &self.tags {
+            short("tag", tag.len(), IDENTIFIER_BYTES_MAX)?;
+        }
+        let provenance = &self.provenance;
+        for (field, text) in [
+            ("run_id", &provenance.run_id),
+            ("actor_id", &provenance.actor_id),
+        ] {
+            short(
+                field,
+                text.as_ref().map_or(0, String::len),
+                IDENTIFIER_BYTES_MAX,
+            )?;
+        }
+        for reference in &provenance.source_refs {
+            short("source_ref", reference.len(), IDENTIFIER_BYTES_MAX)?;
+        }
+        few("external_ids", self.external_ids.len())?;
+        few("tags", self.tags.len())?;
+        few("source_refs", provenance.source_refs.len())?;
+        short("metadata", json_bytes(&self.metadata), METADATA_BYTES_MAX)?;
+        let details_bytes = self.details.as_ref().map_or(0, json_bytes);
+        short("details", details_bytes, METADATA_BYTES_MAX)
+    }
+}
+
+fn in_range(field: &str, value: Option<f32>) -> Result<(), RejectReason> {
+    match value {
+        Some(value) if !(0.0..=1.0).contains(&value) => Err(RejectReason::OutOfRange {
+            field: field.to_owned(),
+            value: value.to_string(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+fn short(field: &str, got: usize, limit: usize) -> Result<(), RejectReason> {
+    if got > limit {
+        return Err(RejectReason::TooLarge {
+            field: field.to_owned(),
+            got,
+            limit,
+        });
+    }
+    Ok(())
+}
+
+fn few(field: &str, got: usize) -> Result<(), RejectReason> {
+    if got > LIST_ITEMS_MAX {
+        let limit = LIST_ITEMS_MAX;
+        return Err(RejectReason::TooMany {
+            field: field.to_owned(),
+            got,
+            limit,
+        });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::embedding::{Embedding, EmbeddingSpace};
+    use crate::kind::{MemoryKind, MemorySource};
+    use crate::record::RecordBody;
+
+    fn new(text: &str) -> NewRecord {
+        NewRecord::new(text, MemorySource::UserInput, MemoryKind::Episode)
+    }
+
+    #[test]
+    fn long_text_is_cut_on_a_character_boundary_and_marked() {
+        // Three-byte characters, so that the limit falls inside one.
+        let mut record = new(&"\u{65e5}".repeat(1000));
+        assert_eq!(record.truncate(3000), None);
+        assert!(record.metadata.is_empty());
+        assert_eq!(record.truncate(2000), Some(3000));
+        assert_eq!(record.text.len(), 1998);
+        assert_eq!(record.metadata[RecordBody::TRUNCATED], Value::from(3000));
+    }
+
+    #[test]
+    fn what_the_sender_can_change_is_refused_with_a_reason() {
+        let refused = |change: &dyn Fn(&mut NewRecord)| {
+            let mut record = new("text");
+            change(&mut record);
+            record.check().unwrap_err().to_string()
+        };
+        assert_eq!(new("text").check(), Ok(()));
+        assert!(refused(&|r| r.text = " \n".into()).contains("empty"));
+        assert!(refused(&|r| r.quality_score = Some(f32::NAN)).contains("NaN"));
+        assert!(refused(&|r| r.confidence = Some(1.5)).contains("between 0 and 1"));
+        assert!(refused(&|r| r.session_id = "s".repeat(600)).contains("512"));
+        assert!(refused(&|r| r.tags = vec!["t".into(); 65]).contains("65 items"));
+        assert!(
+            refused(&|r| {
+                r.metadata
+                    .insert("k".into(), Value::from("v".repeat(METADATA_BYTES_MAX)));
+            })
+            .contains("metadata")
+        );
+        let space = EmbeddingSpace {
+            model: "m".into(),
+            version: "1".into(),
+            dimensions: 2,
+        };
+        for vector in [vec![f32::NAN, 0.0], vec![1.0], vec![1.0, 1.0]] {
+            let embedding = Some(Embedding::new(space.clone(), vector));
+            assert!(!refused(&|r| r.embedding = embedding.clone()).is_empty());
+        }
+    }
 }

@@ -1,11 +1,12 @@
 //! Input that is bad, odd, forged or said twice.
 
+use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Degraded, RecordId, hostile_text};
 
 use super::{document, ids, is_not_found, user};
 use crate::error::GlobalError;
 use crate::record::{Publication, Version};
-use crate::store::{Fate, GlobalQuery, GlobalStore, UsageReport};
+use crate::store::{Fate, GlobalQuery, GlobalStore, TITLE_BYTES_MAX, UsageReport};
 
 /// What no store could keep is refused with one sentence; what looks dangerous is kept as it is.
 pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore) {
@@ -187,6 +188,30 @@ pub async fn nothing_of_anothers_can_be_forged_or_doubled(store: &dyn GlobalStor
         [Fate::NotFound]
     );
     assert_eq!(store.published(&ann).await.unwrap().len(), 1);
+}
+
+/// What is as long as a record can be, under the longest title: kept whole, found by its title.
+pub async fn the_longest_record_can_be_published(store: &dyn GlobalStore) {
+    let (ann, bob) = (user("ann"), user("bob"));
+    let title = format!("Wombats {}", "x".repeat(TITLE_BYTES_MAX - 8));
+    let longest = Publication {
+        content: format!("{}burrows", "y ".repeat(TEXT_BYTES_MAX / 2))[7..].to_owned(),
+        ..document(&title, "")
+    };
+    assert_eq!(longest.content.len(), TEXT_BYTES_MAX);
+    let id = store.publish(&ann, longest.clone()).await.unwrap().id;
+    store.branch(&ann, "long").await.unwrap();
+    let origin = "another".to_owned();
+    let drafted = Publication {
+        origin,
+        ..longest.clone()
+    };
+    store.draft(&ann, "long", drafted).await.unwrap();
+    let kept = store.get(&bob, id, None).await.unwrap();
+    assert!(kept.publication == longest);
+    for word in ["wombats", "burrows"] {
+        assert_eq!(ids(store, &bob, word).await, [id]);
+    }
 }
 
 /// For a store whose model makes vectors of another space or length, or that are not finite: what
