@@ -200,23 +200,6 @@ fn a_vector_that_cannot_be_stored_is_refused_by_line() {
 }
 
 #[test]
-fn a_text_of_ten_megabytes_is_cut_on_a_character_and_marked() {
-    let place = Place::new();
-    let text = format!("x{}", "\u{e9}".repeat(5 * 1024 * 1024));
-    let finished = place.ingest(format!(r#"{{"external_id":"a","text":"{text}"}}"#).as_bytes());
-    assert_eq!(finished.code, DONE, "{}", finished.stderr);
-    let records = place.export();
-    let kept = records[0]["text"].as_str().expect("a text");
-    assert_eq!(
-        kept.len(),
-        64 * 1024 - 1,
-        "cut before the character that the limit falls into"
-    );
-    assert!(text.starts_with(kept));
-    assert_eq!(records[0]["metadata"]["truncated_from_bytes"], text.len());
-}
-
-#[test]
 fn ingest_takes_secrets_out_unless_told_not_to() {
     let place = Place::new();
     let secret = ["AKIA", "IOSFODNN7EXAMPLE"].concat();

@@ -21,6 +21,7 @@ mod home;
 mod import;
 mod knowledge;
 mod lessons;
+mod long_texts;
 mod moving_in;
 #[cfg(target_os = "linux")]
 mod offline;

@@ -37,11 +37,17 @@ impl<R: BufRead> Lines<R> {
     /// The next line, blank or not.
     fn raw(&mut self) -> Option<<Self as Iterator>::Item> {
         let mut bytes = Vec::new();
-        let mut limited = std::io::Read::take(&mut self.reader, LINE_BYTES_MAX);
+        let mut limited = std::io::Read::take(&mut self.reader, LINE_BYTES_MAX + 1);
         match limited.read_until(b'\n', &mut bytes) {
             Ok(0) => return None,
             Ok(_) => self.number += 1,
             Err(error) => return Some(Err(error)),
+        }
+        if bytes.len() as u64 > LINE_BYTES_MAX && bytes.last() != Some(&b'\n') {
+            return Some(self.reader.skip_until(b'\n').map(|_| {
+                let why = format!("it has more than {LINE_BYTES_MAX} bytes");
+                (self.number, Err(why))
+            }));
         }
         let line = String::from_utf8(bytes)
             .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1));
@@ -95,6 +101,8 @@ impl<R: BufRead> Iterator for Documents<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read as _;
+
     use super::*;
 
     #[test]
@@ -105,6 +113,16 @@ mod tests {
         assert_eq!(lines[1].0, 2);
         assert!(lines[1].1.as_ref().unwrap_err().contains("UTF-8"));
         assert_eq!(lines[2], (4, Ok("two".to_owned())));
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_one_bad_line() {
+        let long = std::io::repeat(b'x').take(3 * LINE_BYTES_MAX);
+        let lines = Lines::new(std::io::BufReader::new(long.chain(b"\ntwo".as_slice())));
+        let lines: Vec<_> = lines.map(Result::unwrap).collect();
+        assert_eq!(lines.len(), 2);
+        assert!(lines[0].1.as_ref().unwrap_err().contains("67108864 bytes"));
+        assert_eq!(lines[1], (2, Ok("two".to_owned())));
     }
 
     #[test]

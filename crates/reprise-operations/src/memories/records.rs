@@ -3,7 +3,8 @@
 use reprise_engine::Engine;
 use reprise_knowledge::Learning;
 use reprise_redact::Redactor;
-use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId, WriteOutcome};
+use reprise_types::limits::TEXT_BYTES_MAX;
+use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordBody, RecordId, WriteOutcome};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
@@ -57,7 +58,7 @@ impl Memory {
         records: Vec<Result<NewRecord, String>>,
     ) -> Result<WriteReport, Problem> {
         let mut good = Vec::with_capacity(records.len());
-        let mut fates: Vec<Option<Fate>> = Vec::with_capacity(records.len());
+        let mut fates: Vec<Result<Option<usize>, Fate>> = Vec::with_capacity(records.len());
         for (place, record) in records.into_iter().enumerate() {
             match record {
                 Ok(mut record) => {
@@ -69,7 +70,7 @@ impl Memory {
                         && let Err(refused) = refuse_receipts(&record.tags)
                     {
                         let why = refused.detail;
-                        fates.push(Some(Fate::Rejected { why }));
+                        fates.push(Err(Fate::Rejected { why }));
                         continue;
                     }
                     if let Some(key) = &self.options.key {
@@ -77,10 +78,10 @@ impl Memory {
                         let name = ExternalId::new(REQUEST_NAMESPACE, name);
                         record.external_ids.push(name);
                     }
+                    fates.push(Ok(record.truncate(TEXT_BYTES_MAX)));
                     good.push(record);
-                    fates.push(None);
                 }
-                Err(why) => fates.push(Some(Fate::Rejected { why })),
+                Err(why) => fates.push(Err(Fate::Rejected { why })),
             }
         }
         let teaches = good.iter().any(|record| Learning::is_in(record));
@@ -108,13 +109,18 @@ impl Memory {
         let mut outcomes = outcomes.into_iter();
         let mut report = WriteReport::default();
         for fate in fates {
-            let fate = fate.or_else(|| outcomes.next().map(Fate::from));
-            report.push(fate.unwrap_or(Fate::Rejected {
-                why: "memory gave no answer for it; send it again".to_owned(),
-            }));
+            report.push(fate.map_or_else(
+                |refused| refused,
+                |truncated| match outcomes.next() {
+                    Some(outcome) => Fate::new(outcome, truncated),
+                    None => Fate::Rejected {
+                        why: "memory gave no answer for it; send it again".to_owned(),
+                    },
+                },
+            ));
         }
         let inserted = report.outcomes.iter().filter_map(|fate| match fate {
-            Fate::Inserted { id } => Some(*id),
+            Fate::Inserted { id, .. } => Some(*id),
             _ => None,
         });
         let ids: Vec<RecordId> = inserted.collect();
@@ -201,12 +207,17 @@ impl Memory {
             line.remove(field);
         }
         let is_seen_anew = changes.contains_key("visibility");
-        for field in ["visibility", "evidence"] {
+        for (field, mark) in [
             // A word of its author's stands among the marks.
+            ("visibility", "visibility"),
+            ("evidence", "evidence"),
+            // That the old text was cut says nothing of the new one.
+            ("text", RecordBody::TRUNCATED),
+        ] {
             if changes.contains_key(field)
                 && let Some(Value::Object(marks)) = line.get_mut("metadata")
             {
-                marks.remove(field);
+                marks.remove(mark);
             }
         }
         line.extend(changes);
@@ -220,7 +231,7 @@ impl Memory {
         record.provenance = old.provenance.clone();
         let span = spans::memory("update_memory", &self.user);
         let id = match self.keep_one(record).instrument(span).await? {
-            Fate::Inserted { id } | Fate::Duplicate { of: id } => id,
+            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => id,
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         self.record(&id.to_string()).await

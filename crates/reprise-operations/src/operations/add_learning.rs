@@ -93,7 +93,7 @@ impl Operation for AddLearning {
         record.session_id = session.unwrap_or_default();
         record.tags = tags;
         let (id, is_new) = match memory.keep_one(record).await? {
-            Fate::Inserted { id } => (id, true),
+            Fate::Inserted { id, .. } => (id, true),
             Fate::Duplicate { of } => (of, false),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };

@@ -146,7 +146,7 @@ async fn carry_out(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, P
         let originals = one.originals.iter().take(LIST_ITEMS_MAX);
         record.provenance.source_refs = originals.map(RecordId::to_string).collect();
         let id = match memory.keep_one(record).await? {
-            Fate::Inserted { id } | Fate::Duplicate { of: id } => id,
+            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => id,
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         let (now, gone) = (memory.now(), one.originals.clone());

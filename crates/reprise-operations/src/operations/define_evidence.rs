@@ -85,7 +85,7 @@ pub(super) async fn keep(memory: &Memory, definition: &Definition) -> Result<Rec
         return Ok(memory.revise(&id.to_string(), changes).await?.id);
     }
     match memory.keep_one(record).await? {
-        Fate::Inserted { id } | Fate::Duplicate { of: id } => Ok(id),
+        Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => Ok(id),
         Fate::Rejected { why } => Err(Problem::invalid(why)),
     }
 }

@@ -53,7 +53,7 @@ impl Operation for Learn {
         let warnings = warnings.await?;
         let (fate, evidence) = memory.learn(lesson).await?;
         let (id, outcome) = match fate {
-            Fate::Inserted { id } => (id, Novelty::Inserted),
+            Fate::Inserted { id, .. } => (id, Novelty::Inserted),
             Fate::Duplicate { of } => (of, Novelty::Duplicate),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };

@@ -53,6 +53,9 @@ pub struct Recorded {
     pub importance: u8,
     /// Those of `related_ids` that are here, and are linked with it now.
     pub linked: Vec<RecordId>,
+    /// How many bytes its content had, of which the first 64 KiB are kept; absent where all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated_from_bytes: Option<usize>,
     /// It in the original's dictionary.
     pub observation: Value,
 }
@@ -84,8 +87,12 @@ impl Operation for Record {
             metadata: given.metadata,
         };
         let record = observation.record(&given.session.unwrap_or_default());
-        let id = match memory.keep_one(record).await? {
-            Fate::Inserted { id } | Fate::Duplicate { of: id } => id,
+        let (id, truncated_from_bytes) = match memory.keep_one(record).await? {
+            Fate::Inserted {
+                id,
+                truncated_from_bytes,
+            } => (id, truncated_from_bytes),
+            Fate::Duplicate { of } => (of, None),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         let (named, now) = (observation.related_ids.clone(), memory.now());
@@ -105,6 +112,7 @@ impl Operation for Record {
             id,
             importance: observation.importance(),
             linked,
+            truncated_from_bytes,
             observation: json!(observation.to_dict()),
         })
     }

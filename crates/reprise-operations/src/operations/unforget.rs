@@ -57,7 +57,7 @@ impl Operation for Unforget {
         new.supersedes = None;
         new.embedding = None;
         match memory.verbatim()?.keep_one(new).await? {
-            Fate::Inserted { id } | Fate::Duplicate { of: id } => Ok(Kept { id }),
+            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => Ok(Kept { id }),
             Fate::Rejected { why } => Err(Problem::invalid(why)),
         }
     }

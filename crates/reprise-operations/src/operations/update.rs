@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 
-use reprise_types::{RecordId, WayOut};
+use reprise_types::limits::TEXT_BYTES_MAX;
+use reprise_types::{RecordBody, RecordId, WayOut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Lesson, Memory, Standing};
@@ -31,6 +33,9 @@ pub struct Updated {
     pub supersedes: Option<RecordId>,
     /// Whether there is a new version.
     pub is_new: bool,
+    /// How many bytes the new text had, of which the first 64 KiB are kept; absent where all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub truncated_from_bytes: Option<u64>,
     /// What was published of it, which others still find although it may not leave any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Standing>,
@@ -49,13 +54,16 @@ impl Operation for Update {
     type Answer = Updated;
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Updated, Problem> {
+        let has_new_text = arguments.lesson.text.is_some();
         let new = memory.correct(&arguments.id, arguments.lesson).await?;
+        let truncated = new.metadata.get(RecordBody::TRUNCATED);
         let mut published = None;
         if new.may_leave(WayOut::Publication).is_err() {
             let standing = memory.standing(new.id).await?;
             published = standing.map(|(id, _)| Standing::new(id, memory.user()));
         }
         Ok(Updated {
+            truncated_from_bytes: truncated.filter(|_| has_new_text).and_then(Value::as_u64),
             published,
             is_new: new.id.to_string() != arguments.id,
             id: new.id,
@@ -65,8 +73,13 @@ impl Operation for Update {
 
     fn text(updated: &Updated) -> Cow<'_, str> {
         let standing = Standing::lines(updated.published.as_slice());
+        let cut = updated
+            .truncated_from_bytes
+            .map_or_else(String::new, |bytes| {
+                format!("; its text has {bytes} bytes, and the first {TEXT_BYTES_MAX} are kept")
+            });
         if updated.is_new {
-            format!("updated; its id is {} now{standing}", updated.id).into()
+            format!("updated; its id is {} now{cut}{standing}", updated.id).into()
         } else {
             format!("updated{standing}").into()
         }

@@ -17,7 +17,7 @@ use super::fields::{embedding_of, refuse_slips};
 pub struct IngestLine {
     /// Its sender's id; a second record with it is a duplicate.
     external_id: Option<Name>,
-    /// What a person reads.
+    /// What a person reads; of more than 64 KiB the rest is cut off.
     #[schemars(regex(pattern = r"\S"))]
     text: String,
     /// Who it came from; `user_input` by default.
@@ -258,6 +258,9 @@ pub struct WriteReport {
     pub duplicate: u64,
     /// Records that were refused.
     pub rejected: u64,
+    /// Of those inserted, the records whose text was cut.
+    #[serde(default)]
+    pub truncated: u64,
     /// One fate each.
     pub outcomes: Vec<Fate>,
 }
@@ -270,6 +273,9 @@ pub enum Fate {
     Inserted {
         /// The new record.
         id: RecordId,
+        /// How many bytes its text had, of which the first 64 KiB are kept; absent where all are.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        truncated_from_bytes: Option<usize>,
     },
     /// Known already; nothing changed.
     Duplicate {
@@ -287,7 +293,13 @@ impl WriteReport {
     /// Counts one more.
     pub(crate) fn push(&mut self, fate: Fate) {
         match fate {
-            Fate::Inserted { .. } => self.inserted += 1,
+            Fate::Inserted {
+                truncated_from_bytes,
+                ..
+            } => {
+                self.inserted += 1;
+                self.truncated += u64::from(truncated_from_bytes.is_some());
+            }
             Fate::Duplicate { .. } => self.duplicate += 1,
             Fate::Rejected { .. } => self.rejected += 1,
         }
@@ -295,10 +307,15 @@ impl WriteReport {
     }
 }
 
-impl From<WriteOutcome> for Fate {
-    fn from(outcome: WriteOutcome) -> Self {
+impl Fate {
+    /// What became of a record whose text was cut, or not, before it was kept.
+    #[must_use]
+    pub fn new(outcome: WriteOutcome, truncated_from_bytes: Option<usize>) -> Self {
         match outcome {
-            WriteOutcome::Inserted { id } => Self::Inserted { id },
+            WriteOutcome::Inserted { id } => Self::Inserted {
+                id,
+                truncated_from_bytes,
+            },
             WriteOutcome::Duplicate { of } => Self::Duplicate { of },
             WriteOutcome::Rejected { why } => Self::Rejected {
                 why: why.to_string(),

@@ -4,13 +4,14 @@
 use axum::extract::{Query, State};
 use axum::response::Redirect;
 use maud::{Markup, html};
+use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Calendar, MemoryRecord, RecordId};
 
 use super::timeline::Pairs;
 use super::{list, runs, standing, undo, versions};
 use crate::door::Visit;
 use crate::memory::{Runs, Story, Wording};
-use crate::page::{Answer, Named, Page, Posted};
+use crate::page::{Answer, Named, Page, Posted, Trouble};
 use crate::shell::{self, form};
 use crate::strings::{self as s, words};
 use crate::together::both;
@@ -237,6 +238,10 @@ pub(crate) async fn correct(
             .map(|_| posted.get("title").to_owned()),
         text: posted.get("text").replace("\r\n", "\n"),
     };
+    let bytes = wording.text.len();
+    if bytes > TEXT_BYTES_MAX {
+        return Err(Trouble::invalid(s::too_long(bytes, TEXT_BYTES_MAX)));
+    }
     let text = before.text.replace("\r\n", "\n");
     if wording == (Wording { text, ..before }) {
         return Ok(Redirect::to(&format!("/records/{id}?done=same")));

@@ -93,6 +93,10 @@ pub(crate) const OUTCOMES: &str = "How runs went with it";
 pub(crate) const NO_OUTCOMES: &str = "No finished run has used it.";
 pub(crate) const USED_BY_IT: &str = "Used";
 
+pub(crate) fn too_long(bytes: usize, limit: usize) -> String {
+    format!("The text has {bytes} bytes; a record keeps {limit}. Go back and shorten it.")
+}
+
 pub(crate) fn runs_of(shown: usize, all: usize) -> String {
     let all = words::of(all, "run", "runs");
     format!("The newest {shown} of {all}.")

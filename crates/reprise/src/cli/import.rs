@@ -16,6 +16,7 @@ use reprise_knowledge::{
 use reprise_operations::operations::link_many::NamedLink;
 use reprise_redact::Redactor;
 use reprise_store::Verify;
+use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{ExternalId, NewRecord, Zone};
 
 use super::keep::{GROUP, Keeper, Manner, PATIENCE};
@@ -51,6 +52,7 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         inserted: 0,
         duplicate: 0,
         rejected: 0,
+        truncated: 0,
         links: 0,
         dry_run: arguments.dry_run,
         lines: Vec::new(),
@@ -134,6 +136,9 @@ fn look(
                         report.duplicate += 1;
                     } else {
                         report.inserted += 1;
+                        if record.text.len() > TEXT_BYTES_MAX {
+                            report.truncate(place, record.text.len());
+                        }
                     }
                     seen.extend(record.body.external_ids);
                 }
@@ -277,6 +282,7 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             inserted,
             duplicate,
             rejected,
+            truncated,
             links,
             ..
         } = report;
@@ -289,7 +295,7 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
         writeln!(
             out,
             "{path} is {kind}: {inserted} records and {links} links {verb} kept, {duplicate} were \
-             known, {rejected} lines cannot be used"
+             known, {rejected} lines cannot be used, {truncated} texts are cut"
         )?;
         for line in report.lines.iter().take(SAID_MAX) {
             note(&format!("{}: {}", line.r#where, line.why));

@@ -87,7 +87,15 @@ fn keep(
     let mut out = std::io::stdout().lock();
     for ((number, name), fate) in numbers.into_iter().zip(names).zip(fates) {
         match fate {
-            Fate::Inserted { .. } => counts.inserted += 1,
+            Fate::Inserted {
+                truncated_from_bytes,
+                ..
+            } => {
+                counts.inserted += 1;
+                if let Some(bytes) = truncated_from_bytes {
+                    counts.truncate(number, name.as_deref(), bytes);
+                }
+            }
             Fate::Duplicate { .. } => counts.duplicate += 1,
             Fate::Rejected { why } => {
                 counts.refuse(number, &why);

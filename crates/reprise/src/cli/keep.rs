@@ -5,6 +5,7 @@
 use std::thread;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
@@ -13,6 +14,7 @@ use reprise_operations::operations::link_many::{
 };
 use reprise_operations::{Fate, WriteReport, bring_up_to_date, line_of};
 use reprise_server::Call;
+use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Clock, Embedding, ExternalId, NewRecord, SystemClock, UserId};
 
 use super::daemon::Daemon;
@@ -21,8 +23,16 @@ use super::{Context, model, note, store};
 /// Most records of one commit: `--ack` answers soon, and yet a sync is shared.
 pub(super) const GROUP: usize = 64;
 
+/// Longest request to the daemon, which takes twice as much.
+const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// How long another command may have a memory that is to be imported into.
 pub(super) const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What is said of a text that had so many bytes.
+pub(super) fn cut_off(bytes: usize) -> String {
+    format!("its text has {bytes} bytes; the first {TEXT_BYTES_MAX} are kept")
+}
 
 /// Records on their way into one memory.
 pub(super) struct Keeper<'a> {
@@ -109,14 +119,22 @@ impl<'a> Keeper<'a> {
         if group.is_empty() {
             return Ok(Vec::new());
         }
+        let truncated: Vec<Option<usize>> = group
+            .iter_mut()
+            .map(|record| record.truncate(TEXT_BYTES_MAX))
+            .collect();
         if let Way::Daemon(daemon) = &self.way {
-            let lines: Vec<String> = group.iter().map(|record| line_of(record) + "\n").collect();
-            let mut path = Call::path_of(self.user, &["records"]);
-            if self.manner.verbatim {
-                path.push_str("?verbatim=true");
+            let mut fates = self.send(daemon, &group)?;
+            for (fate, bytes) in fates.iter_mut().zip(truncated) {
+                if let Fate::Inserted {
+                    truncated_from_bytes,
+                    ..
+                } = fate
+                {
+                    *truncated_from_bytes = bytes;
+                }
             }
-            let kept: WriteReport = daemon.ask(&Call::post_lines(path, lines.concat()))?;
-            return Ok(kept.outcomes);
+            return Ok(fates);
         }
         let rules = self.context.config.tag_rules();
         for record in &mut group {
@@ -127,7 +145,44 @@ impl<'a> Keeper<'a> {
             pool.embed(engine, &mut group)?;
         }
         let outcomes = engine.observe(group, None, SystemClock.now())?;
-        Ok(outcomes.into_iter().map(Fate::from).collect())
+        let fates = outcomes.into_iter().zip(truncated);
+        Ok(fates.map(|(fate, bytes)| Fate::new(fate, bytes)).collect())
+    }
+
+    /// Hands a group to the daemon, in as many requests as it takes. What no memory keeps is
+    /// refused here, as the engine would: it may be larger than a request.
+    fn send(&self, daemon: &Daemon, group: &[NewRecord]) -> anyhow::Result<Vec<Fate>> {
+        let mut path = Call::path_of(self.user, &["records"]);
+        if self.manner.verbatim {
+            path.push_str("?verbatim=true");
+        }
+        let mut bodies = vec![String::new()];
+        let mut refused = Vec::with_capacity(group.len());
+        for record in group {
+            let unfit = record.check().err();
+            if unfit.is_none() {
+                let line = line_of(record) + "\n";
+                match bodies.last_mut() {
+                    Some(body) if body.len() + line.len() <= BODY_BYTES_MAX => body.push_str(&line),
+                    _ => bodies.push(line),
+                }
+            }
+            refused.push(unfit.map(|why| Fate::Rejected {
+                why: why.to_string(),
+            }));
+        }
+        let mut kept = Vec::with_capacity(group.len());
+        for body in bodies.into_iter().filter(|body| !body.is_empty()) {
+            let report: WriteReport = daemon.ask(&Call::post_lines(path.clone(), body))?;
+            kept.extend(report.outcomes);
+        }
+        let mut kept = kept.into_iter();
+        let fates = refused
+            .into_iter()
+            .map(|refused| refused.or_else(|| kept.next()));
+        fates
+            .collect::<Option<_>>()
+            .context("the daemon did not say what became of each record; run this again")
     }
 
     /// Makes links between what was kept; answers how many are new.

@@ -147,7 +147,7 @@ impl Memory {
         memory.options.verbatim = true;
         let record = record.map_err(Problem::invalid)?;
         match memory.keep_one(record).await? {
-            Fate::Inserted { id } | Fate::Duplicate { of: id } => Ok(id),
+            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => Ok(id),
             Fate::Rejected { why } => {
                 let said = format!("it is done, and its receipt was not kept: {why}");
                 Err(Problem::new(ProblemKind::Internal, said))

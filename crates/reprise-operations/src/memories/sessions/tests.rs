@@ -171,7 +171,7 @@ async fn a_prompt_is_kept_with_what_it_was_given_and_replayed_with_what_came_of_
         let line = serde_json::json!({"text": text, "session_id": session, "tags": [tag]});
         let kept = memory.observe(vec![line]).await.unwrap();
         match kept.outcomes[0] {
-            Fate::Inserted { id } => id,
+            Fate::Inserted { id, .. } => id,
             _ => panic!("{kept:?}"),
         }
     };

@@ -7,6 +7,7 @@ use reprise_engine::Said;
 use reprise_knowledge::{Archive, read_archive};
 use reprise_operations::Fate;
 use reprise_redact::Redactor;
+use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{Clock, ExternalId, MemoryRecord, RecordId, SystemClock};
 
 use super::report::Report;
@@ -39,6 +40,11 @@ pub(super) fn take_in(
     if is_empty {
         report.links = archive.joints().len() as u64;
         report.inserted = archive.present.len() as u64;
+        for record in &archive.present {
+            if record.text.len() > TEXT_BYTES_MAX {
+                report.truncate(format!("record {}", record.id), record.text.len());
+            }
+        }
         keeper.engine()?.retell(archive.told)?;
     } else {
         join(&mut keeper, archive, &mut report)?;
@@ -96,7 +102,7 @@ fn join(keeper: &mut Keeper<'_>, archive: Archive, report: &mut Report) -> anyho
         });
         let fates = keeper.keep(new.collect())?;
         for (name, fate) in ids.into_iter().zip(fates) {
-            if let Fate::Inserted { id } | Fate::Duplicate { of: id } = &fate {
+            if let Fate::Inserted { id, .. } | Fate::Duplicate { of: id } = &fate {
                 here.insert(name.clone(), *id);
             }
             report.count(format!("record {name}"), fate);

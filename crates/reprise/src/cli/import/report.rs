@@ -3,6 +3,8 @@
 use reprise_operations::Fate;
 use serde::Serialize;
 
+use crate::cli::keep::cut_off;
+
 /// What became of a source.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
@@ -10,13 +12,15 @@ pub(super) struct Report {
     pub(super) inserted: u64,
     pub(super) duplicate: u64,
     pub(super) rejected: u64,
+    pub(super) truncated: u64,
     pub(super) links: u64,
     pub(super) dry_run: bool,
-    pub(super) lines: Vec<Refused>,
+    pub(super) lines: Vec<Line>,
 }
 
+/// What cannot be used, or not the whole of it.
 #[derive(Debug, Serialize)]
-pub(super) struct Refused {
+pub(super) struct Line {
     pub(super) r#where: String,
     pub(super) why: String,
 }
@@ -24,15 +28,33 @@ pub(super) struct Refused {
 impl Report {
     pub(super) fn refuse(&mut self, place: String, why: String) {
         self.rejected += 1;
-        self.lines.push(Refused {
+        self.say(place, why);
+    }
+
+    fn say(&mut self, place: String, why: String) {
+        self.lines.push(Line {
             r#where: place,
             why,
         });
     }
 
+    /// A text that is longer than a record keeps.
+    pub(super) fn truncate(&mut self, place: String, bytes: usize) {
+        self.truncated += 1;
+        self.say(place, cut_off(bytes));
+    }
+
     pub(super) fn count(&mut self, place: String, fate: Fate) {
         match fate {
-            Fate::Inserted { .. } => self.inserted += 1,
+            Fate::Inserted {
+                truncated_from_bytes,
+                ..
+            } => {
+                self.inserted += 1;
+                if let Some(bytes) = truncated_from_bytes {
+                    self.truncate(place, bytes);
+                }
+            }
             Fate::Duplicate { .. } => self.duplicate += 1,
             Fate::Rejected { why } => self.refuse(place, why),
         }

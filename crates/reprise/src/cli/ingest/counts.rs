@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::guess;
 use crate::args::{IngestArguments, IngestInput};
+use crate::cli::keep::cut_off;
 use crate::cli::note;
 use crate::exit::Exit;
 
@@ -27,6 +28,8 @@ pub(super) struct Counts {
     pub(super) inserted: u64,
     pub(super) duplicate: u64,
     rejected: u64,
+    /// Records whose text was cut.
+    truncated: u64,
     /// Secrets that were taken out.
     redacted: u64,
     records: u64,
@@ -41,6 +44,7 @@ impl Counts {
             inserted: 0,
             duplicate: 0,
             rejected: 0,
+            truncated: 0,
             redacted: 0,
             records: 0,
             file: input.form().1.to_owned(),
@@ -97,6 +101,15 @@ impl Counts {
         note(&format!("line {number} was refused: {cut}{dots}"));
     }
 
+    /// A line whose text is too long to be kept whole.
+    pub(super) fn truncate(&mut self, number: u64, name: Option<&str>, bytes: usize) {
+        self.truncated += 1;
+        if self.truncated <= SAID_MAX {
+            let name = name.map_or(String::new(), |name| format!(" (`{name:.64}`)"));
+            note(&format!("line {number}{name}: {}", cut_off(bytes)));
+        }
+    }
+
     /// Whether not one line was a record.
     pub(super) fn is_wrong_file(&self) -> bool {
         self.records == 0 && self.rejected > 0
@@ -115,6 +128,7 @@ impl Counts {
             inserted,
             duplicate,
             rejected,
+            truncated,
             redacted,
             ..
         } = self;
@@ -126,10 +140,14 @@ impl Counts {
         if *rejected > SAID_MAX {
             note(&format!("and {} more lines", rejected - SAID_MAX));
         }
+        if *truncated > SAID_MAX {
+            note(&format!("and the texts of {} more", truncated - SAID_MAX));
+        }
         if self.is_wrong_file() {
             note(&self.guess());
         }
-        let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected });
+        let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected,
+            "truncated": truncated });
         writeln!(std::io::stdout().lock(), "{report}")?;
         Ok(if *rejected == 0 {
             Exit::Success
