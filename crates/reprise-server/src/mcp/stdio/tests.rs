@@ -1,0 +1,89 @@
+//! What is no message over stdio, and what follows it.
+
+use std::sync::Arc;
+
+use reprise_operations::{Catalogue, Profile};
+use rmcp::ServiceExt;
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
+
+use super::*;
+use crate::client::Client;
+use crate::mcp::McpFace;
+use crate::place::Place;
+
+struct Talk(BufReader<ReadHalf<DuplexStream>>, WriteHalf<DuplexStream>);
+
+impl Talk {
+    async fn say(&mut self, line: &[u8]) {
+        self.1.write_all(line).await.unwrap();
+        self.1.write_all(b"\n").await.unwrap();
+    }
+
+    async fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.0.read_line(&mut line).await.unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_and_what_follows_is_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(&folder.path().join("data"), Some(folder.path()));
+    let (client, user) = (Arc::new(Client::new(place)), "ada".parse().unwrap());
+    let face = McpFace::proxy(client, Catalogue::default(), user, Profile::Default);
+    let (near, far) = tokio::io::duplex(1 << 16);
+    let (read, write) = tokio::io::split(far);
+    let served = tokio::spawn(async move {
+        let running = face.serve(Lines::new(read, write)).await.unwrap();
+        running.waiting().await.unwrap();
+    });
+    let (read, write) = tokio::io::split(near);
+    let mut talk = Talk(BufReader::new(read), write);
+    // Before the handshake as well.
+    talk.say(b"{").await;
+    assert_eq!(talk.hear().await["error"]["code"], -32700);
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } } });
+    talk.say(hello.to_string().as_bytes()).await;
+    assert_eq!(talk.hear().await["id"], 0);
+    talk.say(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+        .await;
+    let long = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"x":"{}"}}"#,
+        "x".repeat(LINE_BYTES_MAX)
+    );
+    for (line, code, id) in [
+        (&br#"{"jsonrpc":"2.0","id":1,"#[..], -32700, Value::Null),
+        (b"\xff\xfe", -32700, Value::Null),
+        (b"[]", -32600, Value::Null),
+        (br#"{"id":7}"#, -32600, json!(7)),
+        (long.as_bytes(), -32600, Value::Null),
+    ] {
+        talk.say(line).await;
+        let answer = talk.hear().await;
+        assert_eq!(
+            (&answer["error"]["code"], &answer["id"]),
+            (&json!(code), &id)
+        );
+    }
+    // These have no answer: the next is that of the ping.
+    for silent in [
+        &b"\r"[..],
+        br#"{"jsonrpc":"2.0","method":"$/other","params":1}"#,
+        br#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"echoed"}}"#,
+        br#"{"jsonrpc":"2.0","id":3,"result":7}"#,
+    ] {
+        talk.say(silent).await;
+    }
+    talk.say(br#"{"jsonrpc":"2.0","id":9,"method":"ping"}"#)
+        .await;
+    assert_eq!(
+        talk.hear().await,
+        json!({ "jsonrpc": "2.0", "id": 9, "result": {} })
+    );
+    drop(talk);
+    served.await.unwrap();
+}
