@@ -1,6 +1,7 @@
 //! Published knowledge through the real binary: shown, refused, found by others, taken back.
 
 mod again;
+mod changed;
 mod finish;
 mod operator;
 mod rating;

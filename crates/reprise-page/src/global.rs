@@ -78,8 +78,15 @@ pub struct TakenBack {
     pub is_verified: bool,
 }
 
-/// What stands of a record with others: its id there and its version.
-pub type Abroad = Option<(RecordId, String)>;
+/// What stands of a record with others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Abroad {
+    /// Its id there.
+    pub id: RecordId,
+    pub version: String,
+    /// It says what the record said before it was corrected.
+    pub is_former: bool,
+}
 
 /// Published knowledge as a user reaches it.
 #[async_trait]
@@ -88,7 +95,11 @@ pub trait PageGlobal: Send + Sync {
     async fn receipts(&self, user: &UserId) -> Result<Vec<Receipt>, Refusal>;
     async fn thing(&self, user: &UserId, id: RecordId) -> Result<Thing, Refusal>;
     /// What of a record others can find.
-    async fn published_of(&self, user: &UserId, record: RecordId) -> Result<Abroad, Refusal>;
+    async fn published_of(
+        &self,
+        user: &UserId,
+        record: RecordId,
+    ) -> Result<Option<Abroad>, Refusal>;
     /// Shows what would leave; a refusal says why it may not.
     async fn leaving(
         &self,

@@ -82,7 +82,7 @@ async fn revised(memory: &Memory, id: RecordId, changes: Value) -> Result<Record
     };
     let id = id.to_string();
     let asked = revise::Arguments { id, changes };
-    Ok(run::<revise::Revise>(memory, asked).await?.id)
+    Ok(run::<revise::Revise>(memory, asked).await?.record.id)
 }
 
 /// What a user who has kept nothing yet has.

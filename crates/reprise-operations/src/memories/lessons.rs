@@ -167,12 +167,13 @@ impl Memory {
     }
 
     /// Changes a lesson, or a record's text and tags: a new version with the old one's links. Where
-    /// only the tags change the record stays as it is and says so in the log. Answers the record.
+    /// only the tags change the record stays as it is and says so in the log. Answers the record as
+    /// it was and as it is.
     pub(crate) async fn correct(
         &self,
         name: &str,
         lesson: Lesson,
-    ) -> Result<MemoryRecord, Problem> {
+    ) -> Result<(MemoryRecord, MemoryRecord), Problem> {
         if lesson == Lesson::default() {
             return Err(Problem::invalid(
                 "nothing is to be changed; give the parts that are new",
@@ -188,7 +189,7 @@ impl Memory {
         {
             refuse_receipt(&old)?;
             self.retag(old.id, tags).await?;
-            return self.record(name).await;
+            return Ok((old, self.record(name).await?));
         }
         let mut changes = Map::new();
         if let Some(tags) = &lesson.tags {

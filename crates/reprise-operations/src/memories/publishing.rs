@@ -285,6 +285,15 @@ impl Memory {
             .await
     }
 
+    /// The record that left last as this thing, as the log says.
+    pub(crate) async fn left_as(&self, thing: RecordId) -> Result<Option<MemoryRecord>, Problem> {
+        self.read(move |memory| {
+            let left = Receipts::read(memory).left_as(thing)?;
+            memory.version(left)?.ok()
+        })
+        .await
+    }
+
     /// A published thing, for whom it is for.
     pub(crate) async fn published_thing(
         &self,

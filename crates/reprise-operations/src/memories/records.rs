@@ -178,12 +178,12 @@ impl Memory {
     }
 
     /// Writes a corrected version, which supersedes the old one; `changes` names fields of the
-    /// ingest form. Answers the new record.
+    /// ingest form. Answers the record as it was and as it is.
     pub(crate) async fn revise(
         &self,
         name: &str,
         changes: Map<String, Value>,
-    ) -> Result<MemoryRecord, Problem> {
+    ) -> Result<(MemoryRecord, MemoryRecord), Problem> {
         if changes.is_empty() {
             return Err(Problem::invalid(
                 "nothing is to be changed; give the parts that are new",
@@ -234,7 +234,7 @@ impl Memory {
             Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => id,
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
-        self.record(&id.to_string()).await
+        Ok((old, self.record(&id.to_string()).await?))
     }
 
     pub(crate) async fn keep_one(&self, record: NewRecord) -> Result<Fate, Problem> {

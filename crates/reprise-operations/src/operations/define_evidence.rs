@@ -82,7 +82,7 @@ pub(super) async fn keep(memory: &Memory, definition: &Definition) -> Result<Rec
         let mut changes = Map::new();
         changes.insert("text".to_owned(), json!(record.text));
         changes.insert("details".to_owned(), definition.details());
-        return Ok(memory.revise(&id.to_string(), changes).await?.id);
+        return Ok(memory.revise(&id.to_string(), changes).await?.1.id);
     }
     match memory.keep_one(record).await? {
         Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => Ok(id),

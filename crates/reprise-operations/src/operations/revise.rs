@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::catalogue::{Operation, Spec, patch};
-use crate::memories::{MAY_CHANGE, Memory};
+use crate::memories::{MAY_CHANGE, Memory, Standing};
 use crate::problem::Problem;
 use crate::wire::IngestLine;
 
@@ -30,6 +30,16 @@ fn changes(generator: &mut SchemaGenerator) -> Schema {
     schema
 }
 
+/// The record as it is now.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Revised {
+    #[serde(flatten)]
+    pub record: MemoryRecord,
+    /// What was published of it, where that may not leave any more or is not what it says now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub published: Option<Standing>,
+}
+
 #[derive(Debug)]
 pub struct Revise;
 
@@ -37,10 +47,13 @@ impl Operation for Revise {
     const SPEC: Spec = Spec::adds("revise", "Correct a record: a new version replaces it.")
         .at(&[patch("/v1/users/{user}/records/{id}")]);
     type Arguments = Arguments;
-    type Answer = MemoryRecord;
+    type Answer = Revised;
 
-    async fn run(memory: &Memory, arguments: Arguments) -> Result<MemoryRecord, Problem> {
-        let revised = memory.revise(&arguments.id, arguments.changes).await?;
-        Ok(revised.without_vector())
+    async fn run(memory: &Memory, arguments: Arguments) -> Result<Revised, Problem> {
+        let (old, new) = memory.revise(&arguments.id, arguments.changes).await?;
+        Ok(Revised {
+            published: memory.standing_after(&old, &new).await?,
+            record: new.without_vector(),
+        })
     }
 }

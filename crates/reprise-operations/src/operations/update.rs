@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{RecordBody, RecordId, WayOut};
+use reprise_types::{RecordBody, RecordId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -36,7 +36,7 @@ pub struct Updated {
     /// How many bytes the new text had, of which the first 64 KiB are kept; absent where all are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub truncated_from_bytes: Option<u64>,
-    /// What was published of it, which others still find although it may not leave any more.
+    /// What was published of it, where that may not leave any more or is not what it says now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Standing>,
 }
@@ -55,13 +55,9 @@ impl Operation for Update {
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Updated, Problem> {
         let has_new_text = arguments.lesson.text.is_some();
-        let new = memory.correct(&arguments.id, arguments.lesson).await?;
+        let (old, new) = memory.correct(&arguments.id, arguments.lesson).await?;
         let truncated = new.metadata.get(RecordBody::TRUNCATED);
-        let mut published = None;
-        if new.may_leave(WayOut::Publication).is_err() {
-            let standing = memory.standing(new.id).await?;
-            published = standing.map(|(id, _)| Standing::new(id, memory.user()));
-        }
+        let published = memory.standing_after(&old, &new).await?;
         Ok(Updated {
             truncated_from_bytes: truncated.filter(|_| has_new_text).and_then(Value::as_u64),
             published,

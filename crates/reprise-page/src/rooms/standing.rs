@@ -7,6 +7,7 @@ use reprise_types::{MemoryRecord, RecordId, WayOut, Withheld};
 
 use super::undo;
 use crate::door::Visit;
+use crate::global::Abroad;
 use crate::memory::{Seen, Standing};
 use crate::page::{Answer, Named, Page, Posted, Trouble};
 use crate::shell::form;
@@ -34,7 +35,7 @@ pub(super) fn says(standing: Standing) -> (&'static str, &'static str) {
 pub(super) fn section(
     visit: &Visit,
     record: &MemoryRecord,
-    abroad: Option<&(RecordId, String)>,
+    abroad: Option<&Abroad>,
     path: &str,
 ) -> Markup {
     let standing = Standing::of(record);
@@ -43,13 +44,15 @@ pub(super) fn section(
         Some(_) if standing.seen == Seen::Owner => s::SEEN_PUBLISHED,
         _ => seen,
     };
-    let is_sensitive = record.may_leave(WayOut::Publication) == Err(Withheld::Sensitive);
+    let may_leave = record.may_leave(WayOut::Publication);
+    let is_sensitive = may_leave == Err(Withheld::Sensitive);
     html! {
         section {
             h2 { (s::WHO_SEES) }
             p { (if is_sensitive { s::SEEN_SENSITIVE } else { seen }) }
-            @if let Some((id, version)) = abroad {
+            @if let Some(Abroad { id, version, is_former }) = abroad {
                 p { a href=(format!("/global/{id}")) { (s::published_as(version)) } }
+                @if *is_former && may_leave.is_ok() { p { (s::PUBLISHED_BEFORE) } }
             }
             p { (stays) }
             @if !visit.read_only && !is_sensitive {

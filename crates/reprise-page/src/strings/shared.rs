@@ -16,6 +16,8 @@ pub(crate) const FOR_WHOM: &str = "For whom";
 pub(crate) const OTHERS: &str = "What others published";
 pub(crate) const ASK_OTHERS: &str = "What do you look for with others?";
 pub(crate) const THING: &str = "Published";
+pub(crate) const PUBLISHED_BEFORE: &str = "That is what it said before you corrected it. Publish it \
+    again, and they find what it says now.";
 pub(crate) const UNPUBLISH: &str = "Take it back";
 pub(crate) const PUBLISH: &str = "Publish...";
 pub(crate) const PUBLISH_TITLE: &str = "Publish this record?";

@@ -6,7 +6,7 @@ use reprise_operations::operations::shared::{
 };
 use reprise_operations::operations::{show, stats};
 use reprise_operations::{Operation, ReceiptLine};
-use reprise_page::{Leaving, PageGlobal, Receipt, Refusal, TakenBack, Terms, Thing};
+use reprise_page::{Abroad, Leaving, PageGlobal, Receipt, Refusal, TakenBack, Terms, Thing};
 use reprise_types::{RecordId, UserId};
 use serde_json::{Value, json};
 
@@ -112,10 +112,15 @@ impl PageGlobal for Paged {
         &self,
         user: &UserId,
         record: RecordId,
-    ) -> Result<reprise_page::Abroad, Refusal> {
+    ) -> Result<Option<Abroad>, Refusal> {
         let id = record.to_string();
         let seen = run::<visibility::Visibility>(&self.of(user), show::Arguments { id }).await?;
-        Ok(seen.published.zip(seen.version))
+        let standing = seen.published.zip(seen.version);
+        Ok(standing.map(|(id, version)| Abroad {
+            id,
+            version,
+            is_former: seen.is_former,
+        }))
     }
 
     async fn leaving(

@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 use reprise_engine::Snapshot;
 use reprise_global::{GlobalRecord, Merged, Published, Version};
 use reprise_types::{
-    ListRequest, MemoryFilter, MemoryRecord, RecordId, UserId, limits::PAGE_MAX, system_entropy,
+    ListRequest, MemoryFilter, MemoryRecord, RecordId, UserId, WayOut, limits::PAGE_MAX,
+    system_entropy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,25 +48,41 @@ pub struct ReceiptLine {
     pub branch: Option<String>,
 }
 
-/// A published copy that outlives its record.
+/// A published copy that outlives its record, or what the record said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Standing {
     /// The published thing.
     pub id: RecordId,
     /// The command that takes it back.
     pub take_back: String,
+    /// The command that publishes what the record says now; absent where it may not leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish_anew: Option<String>,
 }
 
 impl Standing {
     pub(crate) fn new(id: RecordId, user: &UserId) -> Self {
         let take_back = format!("reprise unpublish {id} --user {user}");
-        Self { id, take_back }
+        Self {
+            id,
+            take_back,
+            publish_anew: None,
+        }
     }
 
     /// A line for each, after what else is said.
     pub(crate) fn lines(standing: &[Self]) -> String {
-        let lines = standing.iter().map(|Self { id, take_back }| {
-            format!("\n{id} is still published: `{take_back}` takes it back")
+        let lines = standing.iter().map(|one| {
+            let (id, take_back) = (one.id, &one.take_back);
+            one.publish_anew.as_ref().map_or_else(
+                || format!("\n{id} is still published: `{take_back}` takes it back"),
+                |anew| {
+                    format!(
+                        "\n{id} is still published as it was before: `{anew}` publishes it as it \
+                         is now, `{take_back}` takes it back"
+                    )
+                },
+            )
         });
         lines.collect::<Vec<String>>().concat()
     }
@@ -130,6 +147,25 @@ impl Act {
 }
 
 impl Memory {
+    /// What others still find of a record that was changed: what may not leave any more, or is no
+    /// longer what it says.
+    pub(crate) async fn standing_after(
+        &self,
+        old: &MemoryRecord,
+        new: &MemoryRecord,
+    ) -> Result<Option<Standing>, Problem> {
+        let may_leave = new.may_leave(WayOut::Publication).is_ok();
+        if may_leave && (&old.text, &old.tags) == (&new.text, &new.tags) {
+            return Ok(None);
+        }
+        let publish_anew = format!("reprise publish {} --user {}", new.id, self.user);
+        let standing = self.standing(new.id).await?;
+        Ok(standing.map(|(id, _)| Standing {
+            publish_anew: Some(publish_anew).filter(|_| may_leave),
+            ..Standing::new(id, &self.user)
+        }))
+    }
+
     /// Writes one receipt of several acts into the user's log; answers its id.
     pub(super) async fn keep_receipt(&self, acts: &[Act]) -> Result<RecordId, Problem> {
         let lines: Vec<&ReceiptLine> = acts.iter().map(|Act(line, _)| line).collect();
@@ -229,6 +265,13 @@ impl Receipts {
         // What a merge published says of which branch.
         let is_there = last.branch == act.branch || act.branch.is_none();
         (is_same && is_there).then_some(*receipt)
+    }
+
+    /// The record that left last as this thing.
+    pub(super) fn left_as(&self, thing: RecordId) -> Option<RecordId> {
+        let mut lines = self.lines();
+        let left = lines.find(|line| line.act == "published" && line.global_id == thing);
+        left.and_then(|line| line.record)
     }
 
     /// What was published of these records and not taken back.

@@ -24,6 +24,9 @@ pub struct Answer {
     /// The newest version that was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// That version is what the record said before it was corrected.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_former: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +64,10 @@ impl Operation for Visibility {
             ("publication", WayOut::Publication),
         ];
         let (published, version) = memory.standing(record.id).await?.unzip();
+        let left = match published {
+            Some(thing) => memory.left_as(thing).await?,
+            None => None,
+        };
         Ok(Answer {
             id: record.id,
             visibility: match published {
@@ -70,6 +77,7 @@ impl Operation for Visibility {
             ways: ways.map(way).into(),
             published,
             version,
+            is_former: left.is_some_and(|left| left.text != record.text),
         })
     }
 }
