@@ -24,6 +24,8 @@ pub struct RelayProgress {
     pub duplicates: u64,
     /// Records that the store refused.
     pub rejected: u64,
+    /// Of those inserted, the records whose text was cut.
+    pub truncated: u64,
     /// Records stored without a vector for now.
     pub unembedded: u64,
     /// Retries of failed steps.

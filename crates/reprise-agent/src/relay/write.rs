@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reprise_engine::Engine;
+use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{MemoryError, RecordId, WriteOutcome};
 use tokio::sync::{oneshot, watch};
 
@@ -65,7 +66,7 @@ impl Writing {
                 Ok((outcomes, left)) => {
                     self.sent = batch.cursor.unwrap_or(self.sent);
                     embed_left(left, arguments).await;
-                    return count(arguments, &outcomes, batch.cursor);
+                    return count(arguments, &outcomes, &batch);
                 }
                 Err(error) => error,
             };
@@ -173,11 +174,14 @@ pub(super) async fn pause(
     (!over).then_some(())
 }
 
-fn count(arguments: &MemoryEventRelayArguments, outcomes: &[WriteOutcome], cursor: Option<u64>) {
+fn count(arguments: &MemoryEventRelayArguments, outcomes: &[WriteOutcome], batch: &Batch) {
     arguments.handle.change(|progress| {
-        for outcome in outcomes {
+        for (outcome, record) in outcomes.iter().zip(&batch.records) {
             match outcome {
-                WriteOutcome::Inserted { .. } => progress.inserted += 1,
+                WriteOutcome::Inserted { .. } => {
+                    progress.inserted += 1;
+                    progress.truncated += u64::from(record.text.len() > TEXT_BYTES_MAX);
+                }
                 WriteOutcome::Duplicate { .. } => progress.duplicates += 1,
                 WriteOutcome::Rejected { why } => {
                     tracing::warn!(%why, "a record was refused");
@@ -185,6 +189,6 @@ fn count(arguments: &MemoryEventRelayArguments, outcomes: &[WriteOutcome], curso
                 }
             }
         }
-        progress.durable_seq = progress.durable_seq.max(cursor.unwrap_or_default());
+        progress.durable_seq = progress.durable_seq.max(batch.cursor.unwrap_or_default());
     });
 }

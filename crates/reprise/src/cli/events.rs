@@ -45,6 +45,7 @@ fn print(context: &Context, counts: &ReplayCounts, progress: &RelayProgress) -> 
             "records_inserted": progress.inserted,
             "records_duplicate": progress.duplicates,
             "records_rejected": progress.rejected,
+            "records_truncated": progress.truncated,
             "unembedded": progress.unembedded,
             "topics": progress.topics,
         });
@@ -61,8 +62,8 @@ fn print(context: &Context, counts: &ReplayCounts, progress: &RelayProgress) -> 
     )?;
     writeln!(
         out,
-        "memory: {} records kept, {} duplicates, {} refused",
-        progress.inserted, progress.duplicates, progress.rejected
+        "memory: {} records kept, {} duplicates, {} refused, {} cut to 64 KiB",
+        progress.inserted, progress.duplicates, progress.rejected, progress.truncated
     )?;
     for (topic, count) in progress.topics.topics() {
         let fate = match (count.records, count.ignored, count.unknown, count.malformed) {
