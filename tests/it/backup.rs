@@ -8,20 +8,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use reprise_operations::WriteReport;
 use reprise_server::Call;
-use reprise_tests::{Finished, finish};
+use reprise_tests::Finished;
 use serde_json::{Value, json};
 
 use crate::home::Home;
-
-fn run(home: &Home, arguments: &[&str]) -> Finished {
-    finish(&mut home.command(arguments)).expect("reprise runs")
-}
-
-fn done(home: &Home, arguments: &[&str]) -> String {
-    let finished = run(home, arguments);
-    assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
-    finished.stdout
-}
 
 fn texts(export: &str) -> BTreeSet<String> {
     let lines = export
@@ -68,12 +58,12 @@ async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
         }
         let before = acknowledged.load(Ordering::SeqCst);
         let to = format!("{folder}-{copy}");
-        tokio::task::block_in_place(|| done(&home, &["backup", "--all", &to]));
+        tokio::task::block_in_place(|| home.done(&["backup", "--all", &to]));
         copies.push((before, to));
     }
     stop.store(true, Ordering::SeqCst);
     writer.await.expect("the writer ends");
-    tokio::task::block_in_place(|| done(&home, &["stop"]));
+    tokio::task::block_in_place(|| home.done(&["stop"]));
     for (number, (before, copy)) in copies.into_iter().enumerate() {
         let file = format!("{copy}/ada.rvf");
         let mode = fs::metadata(&file).expect("there").permissions().mode() & 0o777;
@@ -81,7 +71,7 @@ async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
         let user = format!("copy-{number}");
         let restored = run_blocking(&home, &["restore", &file, "--user", &user]);
         assert_eq!(restored.code, Some(0), "{}", restored.stderr);
-        let export = done(&home, &["--no-daemon", "export", "--user", &user]);
+        let export = home.done(&["--no-daemon", "export", "--user", &user]);
         let texts = texts(&export);
         assert!(texts.len() >= before, "{} of {before}", texts.len());
         assert!((0..before).all(|n| texts.contains(&format!("number {n}"))));
@@ -89,7 +79,7 @@ async fn a_backup_taken_while_many_write_is_whole_and_comes_back() {
 }
 
 fn run_blocking(home: &Home, arguments: &[&str]) -> Finished {
-    tokio::task::block_in_place(|| run(home, arguments))
+    tokio::task::block_in_place(|| home.run(arguments))
 }
 
 #[test]
@@ -98,14 +88,14 @@ fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
     let lines = home.folder().join("lines.jsonl");
     fs::write(&lines, "{\"text\":\"kept\"}\n").expect("written");
     let lines = lines.to_string_lossy().into_owned();
-    done(&home, &["ingest", "--user", "ada", "--jsonl", &lines]);
+    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
     let copy = home
         .folder()
         .join("copy.rvf")
         .to_string_lossy()
         .into_owned();
-    done(&home, &["backup", "--user", "ada", &copy]);
-    let refused = run(&home, &["restore", &copy, "--user", "ada"]);
+    home.done(&["backup", "--user", "ada", &copy]);
+    let refused = home.run(&["restore", &copy, "--user", "ada"]);
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("--replace"), "{}", refused.stderr);
 
@@ -114,7 +104,7 @@ fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
     bytes[middle] ^= 0xFF;
     let bad = home.folder().join("bad.rvf").to_string_lossy().into_owned();
     fs::write(&bad, &bytes).expect("written");
-    let refused = run(&home, &["restore", &bad, "--user", "eve"]);
+    let refused = home.run(&["restore", &bad, "--user", "eve"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
     assert!(
         refused.stderr.contains("nothing was restored"),
@@ -126,7 +116,7 @@ fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
         (&lines, "no backup"),
         (&"nowhere.rvf".to_owned(), "No such"),
     ] {
-        let refused = run(&home, &["restore", other, "--user", "eve"]);
+        let refused = home.run(&["restore", other, "--user", "eve"]);
         assert_eq!(refused.code, Some(2), "{}", refused.stdout);
         let said = refused.stderr;
         assert!(said.contains(expected) && said.contains(other), "{said}");
@@ -134,9 +124,9 @@ fn a_restore_harms_nothing_that_is_there_and_takes_nothing_damaged() {
     }
 
     fs::write(&lines, "{\"text\":\"later\"}\n").expect("written");
-    done(&home, &["ingest", "--user", "ada", "--jsonl", &lines]);
-    done(&home, &["restore", &copy, "--user", "ada", "--replace"]);
-    let export = done(&home, &["export", "--user", "ada"]);
+    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
+    home.done(&["restore", &copy, "--user", "ada", "--replace"]);
+    let export = home.done(&["export", "--user", "ada"]);
     assert_eq!(texts(&export), BTreeSet::from(["kept".to_owned()]));
     assert!(home.data().join("ada/memory.rvf.before-restore").exists());
 }
@@ -155,26 +145,23 @@ fn an_export_comes_back_from_json_and_from_yaml() {
     let text: Vec<String> = records.iter().map(Value::to_string).collect();
     fs::write(&lines, text.join("\n")).expect("written");
     let path = lines.to_string_lossy().into_owned();
-    done(&home, &["ingest", "--user", "ada", "--jsonl", &path]);
-    let without = run(&home, &["export", "--user", "ada"]);
+    home.done(&["ingest", "--user", "ada", "--jsonl", &path]);
+    let without = home.run(&["export", "--user", "ada"]);
     assert_eq!(without.stdout.lines().count(), 2);
     assert!(
         without.stderr.contains("1 record tagged `sensitive`"),
         "{}",
         without.stderr
     );
-    let json_list = done(&home, &["export", "--user", "ada", "--format", "json"]);
+    let json_list = home.done(&["export", "--user", "ada", "--format", "json"]);
     let json_list: Vec<Value> = serde_json::from_str(&json_list).expect("a JSON list");
     assert_eq!(json_list.len(), 2);
 
-    let yaml = done(
-        &home,
-        &["export", "--user", "ada", "--sensitive", "--format", "yaml"],
-    );
+    let yaml = home.done(&["export", "--user", "ada", "--sensitive", "--format", "yaml"]);
     fs::write(&lines, &yaml).expect("written");
-    done(&home, &["ingest", "--user", "eve", "--yaml", &path]);
+    home.done(&["ingest", "--user", "eve", "--yaml", &path]);
     let same = |user: &str| -> Vec<Value> {
-        let export = done(&home, &["export", "--sensitive", "--user", user]);
+        let export = home.done(&["export", "--sensitive", "--user", user]);
         let lines = export.lines().map(|line| {
             let mut line: Value = serde_json::from_str(line).expect("JSON");
             let line = line.as_object_mut().expect("an object");
@@ -198,7 +185,7 @@ fn a_memory_is_its_owners_alone() {
     let lines = home.folder().join("lines.jsonl");
     fs::write(&lines, "{\"text\":\"mine\"}\n").expect("written");
     let lines = lines.to_string_lossy().into_owned();
-    done(&home, &["ingest", "--user", "ada", "--jsonl", &lines]);
+    home.done(&["ingest", "--user", "ada", "--jsonl", &lines]);
     for _ in 0..2 {
         for name in ["ada", "ada/memory.rvf"] {
             let path = home.data().join(name);
@@ -206,10 +193,10 @@ fn a_memory_is_its_owners_alone() {
             assert_eq!(mode & 0o077, 0, "{name}");
         }
         // The file that a compaction writes is another one.
-        done(&home, &["compact", "--user", "ada"]);
+        home.done(&["compact", "--user", "ada"]);
     }
     // A slip in a user's name makes no memory.
-    let shown = run(&home, &["--no-daemon", "show", "x", "--user", "bob"]);
+    let shown = home.run(&["--no-daemon", "show", "x", "--user", "bob"]);
     assert_eq!(shown.code, Some(2));
     assert!(shown.stderr.contains("no memory yet"), "{}", shown.stderr);
     assert!(!home.data().join("bob").exists());

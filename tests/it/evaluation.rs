@@ -5,18 +5,13 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use reprise_tests::{Finished, finish, reprise};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::global::run;
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../reprise-eval/tests/data/jsonl")
-}
-
-fn run(data: &TempDir, arguments: &[&str]) -> Finished {
-    let mut command = reprise(data.path()).expect("reprise is built");
-    command.args(["--no-model", "--json"]).args(arguments);
-    finish(&mut command).expect("reprise runs")
 }
 
 fn lines(text: &str) -> Vec<Value> {
@@ -31,7 +26,7 @@ fn filled() -> (TempDir, PathBuf) {
     let records = folder.join("records.jsonl");
     let records = records.to_string_lossy();
     let finished = run(
-        &data,
+        data.path(),
         &[
             "ingest", "--user", "anna", "--jsonl", &records, "--group", "3",
         ],
@@ -44,7 +39,7 @@ fn filled() -> (TempDir, PathBuf) {
 fn eval_and_the_batch_contract_find_the_same() {
     let (data, folder) = filled();
     let path = folder.to_string_lossy().into_owned();
-    let finished = run(&data, &["eval", "jsonl", "--data", &path]);
+    let finished = run(data.path(), &["eval", "jsonl", "--data", &path]);
     assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     let report = lines(&finished.stdout).remove(0);
     assert_eq!(report["judged"], 5);
@@ -53,7 +48,7 @@ fn eval_and_the_batch_contract_find_the_same() {
     let queries = queries.to_string_lossy();
     let top = ["--top-k", "20"];
     let ask = ["recall", "--user", "anna", "--queries", &queries];
-    let finished = run(&data, &[&ask[..], &top[..]].concat());
+    let finished = run(data.path(), &[&ask[..], &top[..]].concat());
     let answers = lines(&finished.stdout);
     let gold = fs::read_to_string(folder.join("gold.jsonl")).expect("the gold is there");
     let mut shares = Vec::new();
@@ -97,7 +92,7 @@ fn what_eval_cannot_do_is_said() {
         ),
         (vec!["eval", "gossip", "--data", &path], "longmemeval"),
     ] {
-        let finished = run(&data, &arguments);
+        let finished = run(data.path(), &arguments);
         assert_eq!(finished.code, Some(2), "{arguments:?}");
         assert!(
             finished.stderr.contains(said),
@@ -120,7 +115,7 @@ fn a_prompt_gets_no_more_than_its_budget() {
             budget,
             "who fixed the boiler?",
         ];
-        let finished = run(&data, &ask);
+        let finished = run(data.path(), &ask);
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
         lines(&finished.stdout).remove(0)
     };
@@ -156,7 +151,10 @@ fn a_vector_handed_over_with_a_question_is_checked() {
         let path = data.path().join("queries.jsonl");
         fs::write(&path, line).expect("the file is written");
         let path = path.to_string_lossy().into_owned();
-        let finished = run(&data, &["recall", "--user", "anna", "--queries", &path]);
+        let finished = run(
+            data.path(),
+            &["recall", "--user", "anna", "--queries", &path],
+        );
         assert_eq!(finished.code, Some(1), "{}", finished.stderr);
         assert!(finished.stderr.contains(said), "{}", finished.stderr);
     }

@@ -166,7 +166,7 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     let stderr = daemon.stderr.as_mut().expect("piped");
     std::io::Read::read_exact(stderr, &mut said).expect("it says that it serves");
     let run = |arguments: &[&str]| {
-        let finished = finish(&mut home.command(arguments)).expect("reprise runs");
+        let finished = home.run(arguments);
         assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
         finished.stdout
     };
@@ -200,7 +200,7 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     fs::write(home.data().join("eve"), "no folder").expect("written");
     for past in [&["--no-daemon"][..], &[]] {
         let command = [past, &["stats", "--user", "eve"]].concat();
-        let refused = finish(&mut home.command(&command)).expect("reprise runs");
+        let refused = home.run(&command);
         assert_eq!(refused.code, Some(2), "{}", refused.stdout);
         let said = refused.stderr;
         assert!(
@@ -211,7 +211,7 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     // The file is the daemon's: who insists on it is told who has it.
     fs::write(&lines, "{\"text\":\"past the daemon\"}").expect("written");
     let past = ["--no-daemon", "ingest", "--user", "ada", "--jsonl", &path];
-    let refused = finish(&mut home.command(&past)).expect("reprise runs");
+    let refused = home.run(&past);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
     let gone = run(&[
         "--json",
@@ -225,7 +225,7 @@ fn the_command_line_asks_the_daemon_where_one_runs() {
     assert!(gone.contains("\"traces_in_file\":0"), "{gone}");
     run(&["stop"]);
     assert!(daemon.wait().expect("it ends").success());
-    let status = finish(&mut home.command(&["status"])).expect("reprise runs");
+    let status = home.run(&["status"]);
     assert_eq!(status.code, Some(1), "{}", status.stdout);
 }
 
@@ -275,7 +275,7 @@ fn who_has_stopped_a_daemon_finds_every_file_closed() {
         assert_eq!(kept.expect("it is kept").inserted, 1);
     }
     drop(client);
-    let stopped = finish(&mut home.command(&["stop"])).expect("reprise runs");
+    let stopped = home.run(&["stop"]);
     assert_eq!(stopped.code, Some(0), "{}", stopped.stderr);
     let lock = fs::File::open(home.place().life_lock()).expect("there");
     lock.try_lock().expect("nobody holds the data directory");
@@ -354,7 +354,7 @@ fn connect_writes_what_it_shows_and_disconnect_takes_it_back() {
     fs::write(&elsewhere, "{ \"theme\": 1,\n\"model\": \"opus\" }\n").expect("written");
     std::os::unix::fs::symlink(&elsewhere, &settings).expect("linked");
     let run = |arguments: &[&str]| {
-        let finished = finish(&mut home.command(arguments)).expect("reprise runs");
+        let finished = home.run(arguments);
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
         finished.stdout
     };
@@ -437,7 +437,7 @@ fn a_list_is_the_same_with_a_daemon_and_without() {
     assert_eq!(kept.expect("reprise runs").code, Some(0));
     let list = |more: &[&str]| {
         let arguments = [&["list", "--user", "ada", "--json"], more].concat();
-        let listed = finish(&mut home.command(&arguments)).expect("reprise runs");
+        let listed = home.run(&arguments);
         assert_eq!(listed.code, Some(0), "{}", listed.stderr);
         let lines = listed.stdout.lines();
         let records: Vec<Value> = lines

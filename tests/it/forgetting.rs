@@ -11,18 +11,6 @@ use crate::home::Home;
 
 const ALONE: [&str; 3] = ["--no-daemon", "--user", "ada"];
 
-fn run(home: &Home, arguments: &[&str]) -> String {
-    home.done(&[arguments, &ALONE].concat())
-}
-
-fn asked(home: &Home, arguments: &[&str]) -> Value {
-    home.asked(&[arguments, &ALONE].concat())
-}
-
-fn keep(home: &Home, lines: &[Value]) {
-    home.keep(lines, &ALONE);
-}
-
 /// Where each copy stands that a proof names, with its kind and how many records it holds.
 fn copies(proof: &Value) -> BTreeMap<PathBuf, (String, Option<u64>)> {
     let rows = proof["copies"].as_array().expect("a list").iter();
@@ -55,33 +43,30 @@ const FORMATS: [&str; 8] = [
 
 #[test]
 fn a_proof_looks_into_every_export_wherever_it_stands() {
-    let home = Home::new();
+    let home = Home::with(&ALONE);
     let (gone, stays) = (long("heron"), long("stork"));
-    keep(
-        &home,
+    home.keep(
         &[
             json!({ "external_id": "gone", "text": gone, "tags": ["birds"] }),
             json!({ "external_id": "short", "text": "the ibis flew off", "tags": ["birds"] }),
             json!({ "external_id": "stays", "text": stays }),
         ],
+        &[],
     );
     let place = |format: &str| home.folder().join(format!("out-{format}"));
     let export = |format: &str| {
         let out = place(format);
         let _was_there = fs::remove_file(&out).or_else(|_| fs::remove_dir_all(&out));
-        run(
-            &home,
-            &[
-                "export",
-                "--format",
-                format,
-                "--out",
-                &out.to_string_lossy(),
-            ],
-        );
+        home.done(&[
+            "export",
+            "--format",
+            format,
+            "--out",
+            &out.to_string_lossy(),
+        ]);
     };
     FORMATS.into_iter().for_each(export);
-    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(proof["traces_in_file"], 0);
     let named = copies(&proof);
     for format in FORMATS {
@@ -96,23 +81,23 @@ fn a_proof_looks_into_every_export_wherever_it_stands() {
         export(format);
     }
     fs::remove_file(place("frames")).expect("removed");
-    keep(
-        &home,
+    home.keep(
         &[json!({ "external_id": "again", "text": gone, "tags": ["birds"] })],
+        &[],
     );
-    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(proof["copies"], json!([]), "{proof}");
 }
 
 #[test]
 fn a_projection_is_written_anew_wherever_it_was_put() {
-    let home = Home::new();
-    keep(
-        &home,
+    let home = Home::with(&ALONE);
+    home.keep(
         &[
             json!({ "text": long("heron"), "tags": ["birds"] }),
             json!({ "text": "what stays is here to stay" }),
         ],
+        &[],
     );
     let config = home.folder().join("config.toml");
     let configured = home.folder().join("configured");
@@ -121,12 +106,9 @@ fn a_projection_is_written_anew_wherever_it_was_put() {
         configured.display().to_string()
     );
     fs::write(&config, projection).expect("written");
-    run(&home, &["--config", &config.to_string_lossy(), "rebuild"]);
+    home.done(&["--config", &config.to_string_lossy(), "rebuild"]);
     let elsewhere = home.folder().join("elsewhere");
-    run(
-        &home,
-        &["rebuild", "markdown", "--to", &elsewhere.to_string_lossy()],
-    );
+    home.done(&["rebuild", "markdown", "--to", &elsewhere.to_string_lossy()]);
     let notes = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("a folder").flatten();
         let paths = entries.map(|entry| entry.path());
@@ -139,7 +121,7 @@ fn a_projection_is_written_anew_wherever_it_was_put() {
     assert_eq!((notes(&configured).len(), notes(&elsewhere).len()), (2, 2));
     // The configuration no longer names it, and one note belongs to somebody else by now.
     fs::write(elsewhere.join("mine.md"), long("heron")).expect("written");
-    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(notes(&configured).len(), 1);
     assert_eq!(notes(&elsewhere).len(), 2);
     let expected = BTreeMap::from([(
@@ -151,38 +133,35 @@ fn a_projection_is_written_anew_wherever_it_was_put() {
 
 #[test]
 fn of_a_project_only_the_files_of_its_memory_are_looked_into() {
-    let home = Home::new();
+    let home = Home::with(&ALONE);
     let fact = "the heron nests by the weir";
     let learning = json!({ "fact": fact, "category": "pattern", "tags": ["birds"] });
-    run(&home, &["call", "add_learning", &learning.to_string()]);
+    home.done(&["call", "add_learning", &learning.to_string()]);
     let project = home.folder().join("project");
     fs::create_dir_all(project.join("src")).expect("a folder");
     fs::write(project.join("src/heron.txt"), fact).expect("written");
-    run(
-        &home,
-        &["rebuild", "sunwell", "--to", &project.to_string_lossy()],
-    );
+    home.done(&["rebuild", "sunwell", "--to", &project.to_string_lossy()]);
     let stray = project.join(".sunwell/memory/old.jsonl");
     fs::write(&stray, fact).expect("written");
-    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
     let named: Vec<PathBuf> = copies(&proof).into_keys().collect();
     assert_eq!(named, [stray], "{proof}");
 }
 
 #[test]
 fn a_proof_names_what_was_published_and_who_says_it_too() {
-    let home = Home::new();
-    keep(
-        &home,
+    let home = Home::with(&ALONE);
+    home.keep(
         &[
             json!({ "external_id": "a", "text": "the heron nests by the weir", "tags": ["birds"] }),
             json!({ "external_id": "b", "text": "I told them: the heron nests by the weir." }),
         ],
+        &[],
     );
-    let published = asked(&home, &["publish", "a", "--yes"]);
+    let published = home.asked(&["publish", "a", "--yes"]);
     let id = published["published"][0]["id"].clone();
     assert!(id.is_string(), "{published}");
-    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(
         (&proof["traces_in_file"], &proof["published"]),
         (&json!(0), &json!([id]))
@@ -200,23 +179,23 @@ fn a_proof_names_what_was_published_and_who_says_it_too() {
 
 #[test]
 fn a_proof_names_what_stands_on_a_branch() {
-    let home = Home::new();
-    keep(
-        &home,
+    let home = Home::with(&ALONE);
+    home.keep(
         &[
             json!({ "external_id": "a", "text": "the heron nests by the weir", "tags": ["birds"] }),
             json!({ "external_id": "b", "text": "the ibis nests by the mill", "tags": ["ibis"] }),
         ],
+        &[],
     );
     for branch in ["next", "later"] {
-        run(&home, &["global", "branch", "add", branch]);
+        home.done(&["global", "branch", "add", branch]);
     }
     let draft = |name: &str, branch: &str| {
-        let drafted = asked(&home, &["publish", name, "--yes", "--branch", branch]);
+        let drafted = home.asked(&["publish", name, "--yes", "--branch", branch]);
         drafted["published"][0]["id"].clone()
     };
     let id = draft("a", "next");
-    let said = run(&home, &["forget", "--tag", "birds", "--verify"]);
+    let said = home.done(&["forget", "--tag", "birds", "--verify"]);
     let id = id.as_str().expect("an id");
     let line = said.lines().find(|line| line.contains(id));
     let line = line.expect("it is named");
@@ -224,10 +203,10 @@ fn a_proof_names_what_stands_on_a_branch() {
     assert!(line.contains("reprise global branch drop next"), "{line}");
     // What was dropped or merged stands on it no more.
     draft("b", "next");
-    run(&home, &["global", "branch", "drop", "next"]);
+    home.done(&["global", "branch", "drop", "next"]);
     draft("b", "later");
-    let merged = asked(&home, &["global", "branch", "merge", "later"]);
-    let proof = asked(&home, &["forget", "--tag", "ibis", "--verify"]);
+    let merged = home.asked(&["global", "branch", "merge", "later"]);
+    let proof = home.asked(&["forget", "--tag", "ibis", "--verify"]);
     assert_eq!(
         proof["published"],
         json!([merged["published"][0]["id"]]),
@@ -238,24 +217,24 @@ fn a_proof_names_what_stands_on_a_branch() {
 
 #[test]
 fn a_copy_whose_folder_is_gone_can_be_struck_from_the_list() {
-    let home = Home::new();
-    keep(
-        &home,
+    let home = Home::with(&ALONE);
+    home.keep(
         &[
             json!({ "external_id": "a", "text": "the heron nests by the weir" }),
             json!({ "external_id": "b", "text": "the ibis nests by the mill" }),
         ],
+        &[],
     );
     let away = home.folder().join("away");
     fs::create_dir(&away).expect("a folder");
     let out = away.join("out.jsonl").to_string_lossy().into_owned();
-    run(&home, &["export", "--out", &out]);
+    home.done(&["export", "--out", &out]);
     fs::remove_dir_all(&away).expect("removed");
     for forget in [
         &["forget", "--external-id", "a"][..],
         &["forget", "--external-id", "b", "--verify"],
     ] {
-        let said = run(&home, forget);
+        let said = home.done(forget);
         let line = said.lines().find(|line| line.contains(&out));
         let line = line.unwrap_or_else(|| panic!("it is named: {said}"));
         assert!(line.contains(".reprise/backups.jsonl"), "{line}");
@@ -264,46 +243,40 @@ fn a_copy_whose_folder_is_gone_can_be_struck_from_the_list() {
 
 #[test]
 fn two_projections_of_one_place_are_both_looked_into() {
-    let home = Home::new();
+    let home = Home::with(&ALONE);
     let fact = "the heron nests by the weir";
     let learning = json!({ "fact": fact, "category": "pattern", "tags": ["birds"] });
-    run(&home, &["call", "add_learning", &learning.to_string()]);
+    home.done(&["call", "add_learning", &learning.to_string()]);
     let place = home.folder().join("place");
     let to = place.to_string_lossy().into_owned();
     for kind in ["sunwell", "markdown"] {
-        run(&home, &["rebuild", kind, "--to", &to, "--adopt"]);
+        home.done(&["rebuild", kind, "--to", &to, "--adopt"]);
     }
-    let proof = asked(&home, &["forget", "--tag", "birds", "--verify"]);
+    let proof = home.asked(&["forget", "--tag", "birds", "--verify"]);
     assert_eq!(copies(&proof), BTreeMap::new(), "{proof}");
 }
 
 #[test]
 fn forgetting_one_observation_forgets_the_summary_that_tells_of_it() {
-    let home = Home::new();
+    let home = Home::with(&ALONE);
     for number in 0..60 {
         let content = format!(
             "Step {number} of the import went on with table {}.",
             number % 5
         );
         let step = json!({ "type": "context", "content": content, "session": "long" });
-        run(&home, &["call", "record", &step.to_string()]);
+        home.done(&["call", "record", &step.to_string()]);
     }
-    let done = run(
-        &home,
-        &["call", "compact_observations", "{\"session\":\"long\"}"],
-    );
+    let done = home.done(&["call", "compact_observations", "{\"session\":\"long\"}"]);
     let done: Value = serde_json::from_str(&done).expect("JSON");
     assert_eq!(done["summaries_created"], 2);
     let summary = done["summaries"][0].as_str().expect("an id");
-    let shown = run(
-        &home,
-        &["call", "get", &json!({ "id": summary }).to_string()],
-    );
+    let shown = home.done(&["call", "get", &json!({ "id": summary }).to_string()]);
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
     let originals = &shown["records"][0]["details"]["metadata"]["original_ids"];
     let original = originals[0].as_str().expect("an id");
-    let would = asked(&home, &["forget", "--id", original, "--dry-run"]);
-    let proof = asked(&home, &["forget", "--id", original, "--verify"]);
+    let would = home.asked(&["forget", "--id", original, "--dry-run"]);
+    let proof = home.asked(&["forget", "--id", original, "--verify"]);
     assert_eq!(proof["forgotten"], json!([original, summary]));
     assert_eq!(would["forgotten"], proof["forgotten"]);
     assert_eq!(
@@ -312,7 +285,7 @@ fn forgetting_one_observation_forgets_the_summary_that_tells_of_it() {
     );
     // The others that it stood for answer again.
     let asked = json!({ "session": "long", "limit": 100 }).to_string();
-    let left = run(&home, &["call", "observations", &asked]);
+    let left = home.done(&["call", "observations", &asked]);
     let left: Value = serde_json::from_str(&left).expect("JSON");
     let count = originals.as_array().map(Vec::len);
     assert_eq!(

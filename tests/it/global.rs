@@ -13,13 +13,13 @@ use std::path::Path;
 use reprise_tests::{Finished, finish, reprise};
 use serde_json::Value;
 
-fn run(data: &Path, arguments: &[&str]) -> Finished {
+pub(crate) fn run(data: &Path, arguments: &[&str]) -> Finished {
     let mut command = reprise(data).expect("reprise is built");
     command.args(["--no-model", "--json"]).args(arguments);
     finish(&mut command).expect("reprise runs")
 }
 
-fn done(data: &Path, arguments: &[&str]) -> Value {
+pub(crate) fn done(data: &Path, arguments: &[&str]) -> Value {
     let finished = run(data, arguments);
     assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
     serde_json::from_str(finished.stdout.lines().next().unwrap_or("null")).expect("JSON")

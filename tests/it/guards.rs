@@ -5,21 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use reprise_tests::{Finished, finish};
+use reprise_tests::finish;
 use serde_json::{Value, json};
 
 use crate::home::Home;
 
-fn run(home: &Home, arguments: &[&str]) -> Finished {
-    home.run(&[&["--no-daemon"], arguments].concat())
-}
-
-fn done(home: &Home, arguments: &[&str]) -> String {
-    home.done(&[&["--no-daemon"], arguments].concat())
-}
-
 fn refused(home: &Home, arguments: &[&str], word: &str) {
-    let finished = run(home, arguments);
+    let finished = home.run(arguments);
     assert_eq!(finished.code, Some(2), "{arguments:?}: {}", finished.stdout);
     assert!(finished.stderr.contains(word), "{}", finished.stderr);
     assert_eq!(
@@ -30,16 +22,12 @@ fn refused(home: &Home, arguments: &[&str], word: &str) {
     );
 }
 
-fn keep(home: &Home, lines: &[Value]) {
-    home.keep(lines, &["--no-daemon"]);
-}
-
 fn path(home: &Home, name: &str) -> String {
     home.folder().join(name).to_string_lossy().into_owned()
 }
 
 fn texts(home: &Home, user: &str) -> Vec<String> {
-    let export = done(home, &["export", "--user", user]);
+    let export = home.done(&["export", "--user", user]);
     let lines = export.lines().map(|line| {
         let line: Value = serde_json::from_str(line).expect("JSON");
         line["text"].as_str().expect("a text").to_owned()
@@ -49,16 +37,16 @@ fn texts(home: &Home, user: &str) -> Vec<String> {
 
 #[test]
 fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
-    let home = Home::new();
+    let home = Home::with(&["--no-daemon"]);
     let copy = path(&home, "copy.rvf");
-    done(&home, &["learn", "one"]);
-    done(&home, &["backup", &copy, "--user", "default"]);
+    home.done(&["learn", "one"]);
+    home.done(&["backup", &copy, "--user", "default"]);
     for (later, aside) in [
         ("precious two", "memory.rvf.before-restore"),
         ("precious three", "memory.rvf.before-restore-2"),
     ] {
-        done(&home, &["learn", later]);
-        let said = run(&home, &["restore", &copy, "--user", "default", "--replace"]);
+        home.done(&["learn", later]);
+        let said = home.run(&["restore", &copy, "--user", "default", "--replace"]);
         assert_eq!(said.code, Some(0), "{}", said.stderr);
         assert!(said.stderr.contains(aside), "{}", said.stderr);
     }
@@ -72,20 +60,20 @@ fn each_restore_keeps_what_it_replaced_under_a_name_of_its_own() {
             file.to_string_lossy().into_owned(),
             format!("user-{number}"),
         );
-        done(&home, &["restore", &file, "--user", &user]);
+        home.done(&["restore", &file, "--user", &user]);
         assert_eq!(texts(&home, &user), ["one", expected]);
     }
 }
 
 #[test]
 fn short_commands_wait_for_their_turn() {
-    let home = Home::new();
-    keep(
-        &home,
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(
         &[
             json!({ "external_id": "a", "text": "the first" }),
             json!({ "external_id": "b", "text": "the second" }),
         ],
+        &[],
     );
     for command in [
         &["learn", "a third"][..],
@@ -99,7 +87,7 @@ fn short_commands_wait_for_their_turn() {
         let held = options.read(true).write(true).open(file);
         let held = held.expect("the store");
         held.lock().expect("nobody holds it");
-        let mut waiting = home.command(&[&["--no-daemon"], command].concat());
+        let mut waiting = home.command(command);
         waiting.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut waiting = waiting.spawn().expect("it starts");
         let mut said = BufReader::new(waiting.stderr.take().expect("piped"));
@@ -114,15 +102,15 @@ fn short_commands_wait_for_their_turn() {
 
 #[test]
 fn who_has_no_turn_is_not_told_to_end_anybody() {
-    let home = Home::new();
-    keep(&home, &[json!({ "text": "kept" })]);
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(&[json!({ "text": "kept" })], &[]);
     let mut options = fs::File::options();
     let file = home.data().join("default/memory.rvf");
     let held = options.read(true).write(true).open(file);
     let held = held.expect("the store");
     held.lock().expect("nobody holds it");
     let lines = path(&home, "lines.jsonl");
-    let said = run(&home, &["ingest", "--wait", "0", &lines]).stderr;
+    let said = home.run(&["ingest", "--wait", "0", &lines]).stderr;
     assert!(
         said.contains("in use by process") && said.contains("try again"),
         "{said}"
@@ -133,7 +121,7 @@ fn who_has_no_turn_is_not_told_to_end_anybody() {
 
 #[test]
 fn a_sentence_is_kept_whatever_word_it_begins_with() {
-    let home = Home::new();
+    let home = Home::with(&["--no-daemon"]);
     let sentences = [
         "reset the router by holding the button",
         "status 500 means that the proxy is down",
@@ -143,10 +131,10 @@ fn a_sentence_is_kept_whatever_word_it_begins_with() {
         "states are stored in redis",
     ];
     for sentence in sentences {
-        done(&home, &["learn", sentence]);
+        home.done(&["learn", sentence]);
         let words: Vec<&str> = sentence.split(' ').collect();
         let unquoted = [&["remember"], &words[..], &["again", "--tags", "typed"]].concat();
-        done(&home, &unquoted);
+        home.done(&unquoted);
     }
     let kept = texts(&home, "default");
     for sentence in sentences {
@@ -159,15 +147,15 @@ fn a_sentence_is_kept_whatever_word_it_begins_with() {
     }
     refused(&home, &["learn", "statsu"], "`learn status` is one");
     refused(&home, &["learn", "reset"], "--yes");
-    done(&home, &["learn", "reset", "--yes"]);
+    home.done(&["learn", "reset", "--yes"]);
     assert_eq!(texts(&home, "default").len(), kept.len());
 }
 
 #[test]
 fn a_file_of_somebody_elses_is_not_written_over() {
-    let home = Home::new();
-    done(&home, &["learn", "one"]);
-    done(&home, &["learn", "two", "--user", "eve"]);
+    let home = Home::with(&["--no-daemon"]);
+    home.done(&["learn", "one"]);
+    home.done(&["learn", "two", "--user", "eve"]);
     let thesis = path(&home, "thesis.txt");
     fs::write(&thesis, "years of work").expect("written");
     let fresh = |name: &str| path(&home, name);
@@ -189,17 +177,17 @@ fn a_file_of_somebody_elses_is_not_written_over() {
         for _ in 0..2 {
             let words = to(own);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            done(&home, &words);
+            home.done(&words);
         }
         words.push("--force");
-        done(&home, &words);
+        home.done(&words);
         assert_ne!(fs::read(&thesis).expect("there"), b"years of work");
         fs::write(&thesis, "years of work").expect("written");
     }
     // A place is not a file: what somebody put there since is somebody's.
     let late = fresh("late/lines.jsonl");
     let export = ["export", "--out", &late];
-    assert_ne!(run(&home, &export).code, Some(0), "there is no folder");
+    assert_ne!(home.run(&export).code, Some(0), "there is no folder");
     fs::create_dir(home.folder().join("late")).expect("a folder");
     for (command, own) in [
         (&export[..], &late),
@@ -210,7 +198,7 @@ fn a_file_of_somebody_elses_is_not_written_over() {
         refused(&home, command, "--force");
         assert_eq!(fs::read_to_string(own).expect("there"), "years of work");
         fs::remove_file(own).expect("removed");
-        done(&home, command);
+        home.done(command);
     }
     refused(&home, &["backup", &copy, "--user", "eve"], "--force");
     refused(
@@ -219,11 +207,11 @@ fn a_file_of_somebody_elses_is_not_written_over() {
         "--force",
     );
     let markdown = ["export", "--format", "markdown", "--out", &notes];
-    done(&home, &markdown);
+    home.done(&markdown);
     refused(&home, &markdown, "name another place");
     let both = path(&home, "both");
     for _ in 0..2 {
-        done(&home, &["backup", "--all", &both]);
+        home.done(&["backup", "--all", &both]);
     }
 }
 
@@ -241,35 +229,35 @@ fn doubtful() -> Vec<Value> {
 
 #[test]
 fn an_answer_to_a_pair_compares_no_others() {
-    let home = Home::new();
-    keep(&home, &doubtful());
-    let listed = done(&home, &["review"]);
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(&doubtful(), &[]);
+    let listed = home.done(&["review"]);
     assert!(
         listed.starts_with("1 pair in doubt, 1 contradiction\n"),
         "{listed}"
     );
-    let said = done(&home, &["review", "p-260", "p-480", "--answer", "d"]);
+    let said = home.done(&["review", "p-260", "p-480", "--answer", "d"]);
     assert_eq!(said, "both stay, and are not asked about again\n");
-    assert!(!done(&home, &["review"]).contains("PR 260"));
-    let told = done(&home, &["diary"]);
+    assert!(!home.done(&["review"]).contains("PR 260"));
+    let told = home.done(&["diary"]);
     assert!(told.starts_with("0 actions"), "{told}");
 }
 
 #[test]
 fn one_of_a_thing_is_told_as_one() {
-    let home = Home::new();
+    let home = Home::with(&["--no-daemon"]);
     let mut lines = doubtful()[2..].to_vec();
     lines.push(
         json!({ "external_id": "s", "text": "the door opens by 4711", "tags": ["sensitive"] }),
     );
-    keep(&home, &lines);
-    let mut said = vec![run(&home, &["export"]).stderr];
-    said.push(done(&home, &["consolidate"]));
-    said.push(done(&home, &["diary"]));
-    let rows = done(&home, &["--json", "diary"]);
+    home.keep(&lines, &[]);
+    let mut said = vec![home.run(&["export"]).stderr];
+    said.push(home.done(&["consolidate"]));
+    said.push(home.done(&["diary"]));
+    let rows = home.done(&["--json", "diary"]);
     let rows: Value = serde_json::from_str(&rows).expect("JSON");
     let action = rows["actions"][0]["action"].as_str().expect("an action");
-    said.push(done(&home, &["undo", action]));
+    said.push(home.done(&["undo", action]));
     for said in said {
         let odd = |line: &&str| {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -284,20 +272,20 @@ fn one_of_a_thing_is_told_as_one() {
 
 #[test]
 fn what_tending_and_forgetting_take_is_shown() {
-    let home = Home::new();
-    keep(&home, &doubtful());
-    let would = done(&home, &["consolidate", "--dry-run"]);
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(&doubtful(), &[]);
+    let would = home.done(&["consolidate", "--dry-run"]);
     let (kept, gone) = (
         "The deploy script fails without the VPN.",
         "the deploy script fails without the VPN",
     );
-    let did = done(&home, &["consolidate"]);
-    let diary = done(&home, &["diary"]);
+    let did = home.done(&["consolidate"]);
+    let diary = home.done(&["diary"]);
     for said in [would, did, diary] {
         assert!(said.contains(kept) && said.contains(gone), "{said}");
         assert!(!said.contains("1 records"), "{said}");
     }
-    let would = done(&home, &["forget", "--external-id", "t-30", "--dry-run"]);
+    let would = home.done(&["forget", "--external-id", "t-30", "--dry-run"]);
     assert!(
         would.contains("The timeout of the login page is 30"),
         "{would}"
@@ -317,14 +305,13 @@ fn repository(folder: &Path, remote: &str) {
 
 #[test]
 fn a_project_is_the_same_to_every_command() {
-    let home = Home::new();
+    let home = Home::with(&["--no-daemon"]);
     let of = |name: &str, project: &str| json!({ "external_id": name, "text": "the shared words", "tags": [format!("project:{project}")] });
     let mut told = json!({ "external_id": "d", "text": "the shared words" });
     told["metadata"] = json!({ "project": "shop" });
     let here = home.folder().join("here");
     repository(&here.join("api"), "https://github.com/acme/api.git");
-    keep(
-        &home,
+    home.keep(
         &[
             of("a", "web-0e047eaf"),
             of("b", "twin-00000001"),
@@ -332,9 +319,10 @@ fn a_project_is_the_same_to_every_command() {
             of("e", "github.com/acme/api"),
             told,
         ],
+        &[],
     );
     let within = |arguments: &[&str]| {
-        let all = [&["--no-daemon", "--json"], arguments].concat();
+        let all = [&["--json"], arguments].concat();
         finish(home.command(&all).current_dir(&here)).expect("reprise runs")
     };
     // By its short name, its whole one, or a folder with a slash in it; a bare word is no folder.
@@ -388,7 +376,7 @@ fn a_project_is_the_same_to_every_command() {
 
 #[test]
 fn a_whole_name_comes_before_a_short_one_and_forgetting_asks_for_it() {
-    let home = Home::new();
+    let home = Home::with(&["--no-daemon"]);
     let named = |name: &str, project: &str| {
         let metadata = json!({ "project": project });
         json!({ "external_id": name, "text": name, "metadata": metadata })
@@ -400,37 +388,37 @@ fn a_whole_name_comes_before_a_short_one_and_forgetting_asks_for_it() {
         named("own", "api"),
         named("other", "github.com/acme/Billing"),
     );
-    keep(&home, &[tagged, own, other]);
-    let listed = |project: &str| done(&home, &["--json", "list", "--project", project]);
+    home.keep(&[tagged, own, other], &[]);
+    let listed = |project: &str| home.done(&["--json", "list", "--project", project]);
     assert!(listed("api").contains("own"), "{}", listed("api"));
-    done(&home, &["forget", "--project", "api"]);
+    home.done(&["forget", "--project", "api"]);
     assert_eq!(texts(&home, "default"), ["tagged", "other"]);
     for (short, whole, text) in [
         ("api", "github.com/acme/api", "tagged"),
         ("billing", "github.com/acme/billing", "other"),
     ] {
         assert!(listed(short).contains(text), "{}", listed(short));
-        let would = done(&home, &["forget", "--dry-run", "--project", short]);
+        let would = home.done(&["forget", "--dry-run", "--project", short]);
         assert!(would.contains(text), "{would}");
         refused(&home, &["forget", "--project", short], whole);
         assert!(texts(&home, "default").contains(&text.to_owned()));
-        done(&home, &["forget", "--project", whole]);
+        home.done(&["forget", "--project", whole]);
     }
     assert!(texts(&home, "default").is_empty());
 }
 
 #[test]
 fn what_is_sensitive_is_in_no_answer_to_an_agent() {
-    let home = Home::new();
-    keep(
-        &home,
+    let home = Home::with(&["--no-daemon"]);
+    home.keep(
         &[
             json!({ "text": "the vault key of the shop is under the mat", "tags": ["sensitive"] }),
             json!({ "text": "a shop sells bread" }),
         ],
+        &[],
     );
     let asked = json!({ "query": "the vault key of the shop" }).to_string();
-    let said = done(&home, &["--json", "call", "brief", &asked]);
+    let said = home.done(&["--json", "call", "brief", &asked]);
     let said: Value = serde_json::from_str(&said).expect("JSON");
     assert!(!said.to_string().contains("the mat"), "{said}");
     assert_ne!(said["verdict"], "relevant", "{said}");
@@ -439,6 +427,6 @@ fn what_is_sensitive_is_in_no_answer_to_an_agent() {
         notes.contains("1 sensitive record") && notes.contains("reprise recall"),
         "{said}"
     );
-    let plain = done(&home, &["recall", "the vault key of the shop"]);
+    let plain = home.done(&["recall", "the vault key of the shop"]);
     assert!(plain.contains("the mat"), "{plain}");
 }

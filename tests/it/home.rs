@@ -12,12 +12,20 @@ use tempfile::TempDir;
 /// A data directory whose daemon ends with the test.
 pub(crate) struct Home {
     folder: TempDir,
+    /// What every command ends with.
+    flags: &'static [&'static str],
 }
 
 impl Home {
     pub(crate) fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// One in which every command ends with these.
+    pub(crate) fn with(flags: &'static [&'static str]) -> Self {
         Self {
             folder: tempfile::tempdir().expect("a temporary directory"),
+            flags,
         }
     }
 
@@ -52,7 +60,8 @@ impl Home {
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("HOME", self.folder.path())
             .arg("--no-model")
-            .args(arguments);
+            .args(arguments)
+            .args(self.flags);
         command
     }
 

@@ -14,10 +14,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn run(home: &Home, arguments: &[&str]) -> Value {
-    let arguments = [arguments, &["--user", "ada", "--json"]].concat();
-    let done = finish(&mut home.command(&arguments)).expect("reprise runs");
-    assert_eq!(done.code, Some(0), "{arguments:?}: {}", done.stderr);
-    serde_json::from_str(&done.stdout).expect("an answer is JSON")
+    home.asked(&[arguments, &["--user", "ada"]].concat())
 }
 
 fn counts(report: &Value) -> [u64; 3] {
@@ -117,7 +114,7 @@ fn a_repository_and_its_notes_move_in_once_and_are_found_by_the_same_recall() {
     }
     let path = folder.path().to_string_lossy().into_owned();
     let command = ["import", &path, "--dry-run", "--user", "ada"];
-    let plan = finish(&mut home.command(&command)).expect("reprise runs");
+    let plan = home.run(&command);
     assert!(
         plan.stderr
             .contains("--from takes what it holds besides: instructions"),
@@ -175,7 +172,7 @@ fn lived(home: &Home) {
         &["forget", "--external-id", "d"],
     ] {
         let arguments = [arguments, &["--user", "ada"]].concat();
-        let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+        let done = home.run(&arguments);
         assert_eq!(done.code, Some(0), "{arguments:?}: {}", done.stderr);
     }
 }
@@ -189,13 +186,13 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
         let file = file.to_str().unwrap();
         let export = |user: &str, out: &str| {
             let arguments = ["export", "--user", user, "--format", format, "--out", out];
-            let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+            let done = home.run(&arguments);
             assert_eq!(done.code, Some(0), "{}", done.stderr);
             std::fs::read_to_string(out).expect("the export is there")
         };
         let import = |user: &str, more: &[&str]| {
             let arguments = [&["import", file, "--user", user, "--json"], more].concat();
-            finish(&mut home.command(&arguments)).expect("reprise runs")
+            home.run(&arguments)
         };
         let first = export("ada", file);
         assert!(
@@ -233,10 +230,7 @@ fn a_whole_memory_moves_in_each_of_our_forms_and_a_cut_one_is_refused() {
             "--user",
             &beside,
         ];
-        assert_eq!(
-            finish(&mut home.command(&arguments)).expect("runs").code,
-            Some(0)
-        );
+        assert_eq!(home.run(&arguments).code, Some(0));
         let report: Value = serde_json::from_str(&import(&beside, &[]).stdout).expect("JSON");
         assert_eq!((counts(&report), &report["links"]), ([3, 0, 0], &json!(1)));
         // Cut anywhere: one sentence, and nothing is kept.
@@ -262,13 +256,13 @@ fn a_stock_file_brings_the_whole_memory_back() {
     let out = home.folder().join("ada.rvf").to_string_lossy().into_owned();
     let export = |user: &str, more: &[&str]| {
         let arguments = [&["export", "--user", user], more].concat();
-        let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+        let done = home.run(&arguments);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         done.stdout
     };
     export("ada", &["--format", "rvf", "--out", &out]);
     let import = ["import", &out, "--user", "eve"];
-    let moved = finish(&mut home.command(&import)).expect("reprise runs");
+    let moved = home.run(&import);
     assert_eq!(moved.code, Some(0), "{}", moved.stderr);
     let json = ["--format", "json"];
     assert_eq!(export("eve", &json), export("ada", &json));
@@ -306,7 +300,7 @@ fn a_memory_moves_out_in_other_systems_forms_and_in_again() {
     ] {
         let out = home.folder().join(format).to_string_lossy().into_owned();
         let export = ["export", "--user", "ada", "--format", format, "--out", &out];
-        let without = finish(&mut home.command(&export[..5])).expect("reprise runs");
+        let without = home.run(&export[..5]);
         assert!(without.stderr.contains("--out PATH"), "{}", without.stderr);
         let again = match format {
             "markdown" | "sunwell" => (Some(2), "is there already"),
@@ -314,13 +308,13 @@ fn a_memory_moves_out_in_other_systems_forms_and_in_again() {
             _ => (Some(0), ""),
         };
         for (code, word) in [(Some(0), ""), again] {
-            let done = finish(&mut home.command(&export)).expect("reprise runs");
+            let done = home.run(&export);
             assert_eq!(done.code, code, "{format}: {}", done.stderr);
             assert!(done.stderr.contains(word), "{format}: {}", done.stderr);
         }
         for expected in [[records, 0, 0], [0, records, 0]] {
             let import = ["import", &out, "--user", format, "--json"];
-            let done = finish(&mut home.command(&import)).expect("reprise runs");
+            let done = home.run(&import);
             let report: Value = serde_json::from_str(&done.stdout).expect("JSON");
             assert_eq!(
                 (counts(&report), &report["kind"]),
@@ -329,7 +323,7 @@ fn a_memory_moves_out_in_other_systems_forms_and_in_again() {
             );
         }
         let found = ["recall", "deploy on thursdays", "--user", format, "--json"];
-        let found = finish(&mut home.command(&found)).expect("reprise runs");
+        let found = home.run(&found);
         assert!(
             found.stdout.contains("Deploy on Thursdays"),
             "{format}: {}",
@@ -351,14 +345,9 @@ fn stock_rvf_runtime_finds_the_same_neighbours_in_a_closed_file() {
     );
     let out = home.folder().join("ada.rvf").to_string_lossy().into_owned();
     let export = ["export", "--user", "ada", "--format", "rvf", "--out", &out];
-    assert_eq!(
-        finish(&mut home.command(&export))
-            .expect("reprise runs")
-            .code,
-        Some(0)
-    );
+    assert_eq!(home.run(&export).code, Some(0));
     let import = ["import", &out, "--user", "eve", "--json"];
-    let moved = finish(&mut home.command(&import)).expect("reprise runs");
+    let moved = home.run(&import);
     let report: Value = serde_json::from_str(&moved.stdout).expect("JSON");
     assert_eq!(counts(&report), [40, 0, 0]);
 }
@@ -392,12 +381,12 @@ fn secrets_are_taken_out_of_whatever_moves_in() {
             "export", "--user", "eve", "--format", "json", "--out", &archive,
         ],
     ] {
-        let done = finish(&mut home.command(&arguments)).expect("reprise runs");
+        let done = home.run(&arguments);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
     }
     assert!(std::fs::read_to_string(&archive).unwrap().contains(&secret));
     run(&home, &["import", &archive, "--from", "reprise"]);
-    let export = finish(&mut home.command(&["export", "--user", "ada"])).expect("reprise runs");
+    let export = home.run(&["export", "--user", "ada"]);
     assert_eq!(export.stdout.lines().count(), 3, "{}", export.stdout);
     let kept = export.stdout.to_lowercase();
     assert!(!kept.contains(&secret.to_lowercase()), "{kept}");

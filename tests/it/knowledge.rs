@@ -8,35 +8,26 @@ use crate::home::Home;
 
 fn call(home: &Home, operation: &str, arguments: &Value) -> Value {
     let arguments = arguments.to_string();
-    let words = [
+    home.asked(&[
         "--no-daemon",
         "call",
         operation,
         &arguments,
         "--user",
         "ada",
-    ];
-    let finished = finish(&mut home.command(&words)).expect("reprise runs");
-    assert_eq!(
-        finished.code,
-        Some(0),
-        "{operation} {arguments}: {}",
-        finished.stderr
-    );
-    serde_json::from_str(&finished.stdout).expect("JSON")
+    ])
 }
 
 fn refused(home: &Home, operation: &str, arguments: &Value) -> String {
     let arguments = arguments.to_string();
-    let words = [
+    let finished = home.run(&[
         "--no-daemon",
         "call",
         operation,
         &arguments,
         "--user",
         "ada",
-    ];
-    let finished = finish(&mut home.command(&words)).expect("reprise runs");
+    ]);
     assert_ne!(finished.code, Some(0), "{operation} {arguments}");
     finished.stderr
 }
@@ -250,7 +241,7 @@ fn a_day_belongs_to_its_range_whole_and_so_do_both_ends() {
         "/../../crates/reprise-knowledge/tests/fixtures/ralph_memory.jsonl"
     );
     let import = ["--no-daemon", "import", frames, "--user", "ada"];
-    let done = finish(&mut home.command(&import)).expect("reprise runs");
+    let done = home.run(&import);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let count = |since: &str, until: &str| {
         let range = json!({ "since": since, "until": until, "limit": 100 });

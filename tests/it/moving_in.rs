@@ -22,14 +22,11 @@ fn lines(lines: &[Value]) -> String {
 }
 
 fn command(home: &Home, arguments: &[&str]) -> Finished {
-    let arguments = [arguments, &["--user", "ada", "--json"]].concat();
-    finish(&mut home.command(&arguments)).expect("reprise runs")
+    home.run(&[arguments, &["--user", "ada", "--json"]].concat())
 }
 
 fn run(home: &Home, arguments: &[&str]) -> Value {
-    let done = command(home, arguments);
-    assert_eq!(done.code, Some(0), "{arguments:?}: {}", done.stderr);
-    serde_json::from_str(&done.stdout).expect("an answer is JSON")
+    home.asked(&[arguments, &["--user", "ada"]].concat())
 }
 
 /// What is said where nothing could be kept: a sentence on stderr, or one in the report.
@@ -358,7 +355,7 @@ fn the_state_of_a_sunwell_project_may_stand_where_the_environment_says() {
         let done = finish(import.current_dir(&project)).expect("reprise runs");
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         let export = ["--no-daemon", "export", "--user", user];
-        let told = finish(&mut home.command(&export)).expect("reprise runs");
+        let told = home.run(&export);
         told.stdout
     };
     // The variable is of the project that is worked in.

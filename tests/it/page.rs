@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use reprise_server::Call;
-use reprise_tests::finish;
 use serde_json::{Value, json};
 
 use crate::home::Home;
@@ -81,7 +80,7 @@ fn a_forgetting_that_is_undone_brings_every_link_back() {
     let home = Home::new();
     let run = |arguments: &[&str]| -> Value {
         let arguments = [&["--json"], arguments, &["--user", "ada"]].concat();
-        let finished = finish(&mut home.command(&arguments)).expect("reprise runs");
+        let finished = home.run(&arguments);
         assert_eq!(finished.code, Some(0), "{arguments:?}: {}", finished.stderr);
         serde_json::from_str(&finished.stdout).unwrap_or_default()
     };

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use reprise_operations::WriteReport;
 use reprise_server::{Call, Client};
-use reprise_tests::finish;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -151,7 +150,7 @@ async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read(
             &["--user", "ada"],
         ]
         .concat();
-        finish(&mut home.command(&all)).expect("reprise runs")
+        home.run(&all)
     };
     // The database may be a moment behind the lines.
     let both = ["rebuild", "sunwell", "ai-lessons"];
@@ -184,7 +183,7 @@ fn a_command_without_a_daemon_leaves_projections_as_memory_is() {
     let run = |arguments: &[&str]| {
         let begin = ["--config", &*config, "--no-daemon"];
         let all = [&begin, arguments, &["--user", "ada"]].concat();
-        let done = finish(&mut home.command(&all)).expect("reprise runs");
+        let done = home.run(&all);
         assert_eq!(done.code, Some(0), "{arguments:?}: {}", done.stderr);
     };
     let learning = r#"{"fact": "User has email", "category": "type"}"#;

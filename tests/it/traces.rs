@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 
-use reprise_tests::finish;
 use serde_json::Value;
 
 use crate::home::Home;
@@ -63,7 +62,7 @@ fn what_memory_does_is_traced_and_what_it_holds_is_not() {
         &["stop"],
     ];
     for command in commands {
-        let finished = finish(&mut home.command(command)).expect("reprise runs");
+        let finished = home.run(command);
         assert_eq!(finished.code, Some(0), "{}", finished.stderr);
     }
     let mut spans: Vec<Value> = Vec::new();

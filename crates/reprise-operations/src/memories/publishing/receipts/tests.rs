@@ -41,6 +41,11 @@ async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
     let memories = memories(folder.path()).await;
     let memory = memories.of(&"ada".parse().unwrap()).on_machine();
     let call = async |name, arguments| call(&memory, name, arguments).await;
+    let refuse = async |name, arguments, word: &str| {
+        let Problem { kind, detail, .. } = call(name, arguments).await.unwrap_err();
+        assert_eq!(kind, ProblemKind::Invalid, "{name}");
+        assert!(detail.contains(word), "{detail}");
+    };
     let act = Act::unpublished(RecordId::from_u128(5));
     let receipt = memory.keep_receipt(&[act]).await.unwrap().to_string();
     let own = json!({ "external_id": "own", "text": "the build is slow", "tags": ["ci"] });
@@ -72,13 +77,7 @@ async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
             json!({ "from": "ci", "into": "receipt:global" }),
         ),
     ] {
-        let refused = call(name, arguments).await.unwrap_err();
-        assert_eq!(refused.kind, ProblemKind::Invalid, "{name}");
-        assert!(
-            refused.detail.contains("`receipt:global`"),
-            "{}",
-            refused.detail
-        );
+        refuse(name, arguments, "`receipt:global`").await;
     }
     // What is said of the past is not corrected.
     for (name, arguments) in [
@@ -86,13 +85,7 @@ async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
         ("update", json!({ "id": receipt, "text": "Nothing left." })),
         ("revise", json!({ "id": receipt, "tags": [] })),
     ] {
-        let refused = call(name, arguments).await.unwrap_err();
-        assert_eq!(refused.kind, ProblemKind::Invalid, "{name}");
-        assert!(
-            refused.detail.contains("is a receipt"),
-            "{}",
-            refused.detail
-        );
+        refuse(name, arguments, "is a receipt").await;
     }
     // Of several the others are kept.
     let several = call(
