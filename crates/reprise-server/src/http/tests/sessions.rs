@@ -69,8 +69,8 @@ async fn a_session_is_kept_and_the_next_one_knows_of_it() {
     running.end().await;
 }
 
-#[tokio::test]
-async fn the_end_of_a_tool_becomes_an_outcome() {
+/// A session that was reminded of the frozen clock.
+async fn reminded() -> Running {
     let running = run_with_words().await;
     let known = json!({"text": "the login test needs a frozen clock"});
     let _kept: Value = running
@@ -81,6 +81,12 @@ async fn the_end_of_a_tool_becomes_an_outcome() {
     let prompt = json!({"session": "s1", "text": "fix the login test with the frozen clock"});
     let context = hook(&running, "user-prompt", prompt).await;
     assert!(context.contains("frozen clock"), "{context}");
+    running
+}
+
+#[tokio::test]
+async fn the_end_of_a_tool_becomes_an_outcome() {
+    let running = reminded().await;
     let ran = json!({"session": "s1", "command": "cargo test login", "succeeded": true});
     assert_eq!(hook(&running, "post-tool", ran).await, "");
     let looked = json!({"session": "s1", "command": "ls -la /tmp/x", "succeeded": true});
@@ -143,16 +149,7 @@ async fn what_failed_what_was_edited_and_what_was_committed_is_kept() {
 
 #[tokio::test]
 async fn an_answer_that_was_broken_off_teaches_nothing() {
-    let running = run_with_words().await;
-    let known = json!({"text": "the login test needs a frozen clock"});
-    let _kept: Value = running
-        .client
-        .ask(&Call::post(at(&["records"]), &known))
-        .await
-        .unwrap();
-    let prompt = json!({"session": "s1", "text": "fix the login test with the frozen clock"});
-    let context = hook(&running, "user-prompt", prompt).await;
-    assert!(context.contains("frozen clock"), "{context}");
+    let running = reminded().await;
     let said = json!({"session": "s1", "text": "I am looking into the clock."});
     assert_eq!(hook(&running, "answer", said).await, "");
     hook(
