@@ -47,8 +47,8 @@ pub(super) fn run(
             break;
         }
         match snapshot.record(scored.ordinal, plan.as_of) {
-            // One event is often told several times: the best telling is enough. Of what is published
-            // each has its author, and none hides another's.
+            // One event is often told several times: the best telling is enough. Of what is
+            // published each has its author, and none hides another's.
             Ok(record)
                 if record.visibility != Visibility::Published
                     && !seen.insert(record.content_hash) => {}
