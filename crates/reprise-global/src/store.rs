@@ -305,11 +305,6 @@ pub fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
             "the title is empty; name what is published in a line",
         ));
     }
-    if title.chars().any(char::is_control) {
-        return Err(GlobalError::invalid(
-            "the title holds control characters; write it as one plain line",
-        ));
-    }
     if publication.content.trim().is_empty() {
         return Err(GlobalError::invalid(
             "the content is empty; publish what others can use",
@@ -329,9 +324,10 @@ pub fn check_publication(publication: &Publication) -> Result<(), GlobalError> {
     };
     for (field, text, limit) in texts.into_iter().chain(tags()) {
         within(field, text, limit)?;
-        if text.contains('\0') {
+        let is_line = field != "summary";
+        if text.contains('\0') || is_line && text.chars().any(char::is_control) {
             return Err(GlobalError::invalid(format!(
-                "the {field} holds a zero byte; take it out"
+                "the {field} holds control characters; write it as one plain line"
             )));
         }
     }

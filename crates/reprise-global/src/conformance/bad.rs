@@ -54,6 +54,14 @@ pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore)
             ..good.clone()
         },
         Publication {
+            tags: vec!["a\u{1b}[31mb".to_owned()],
+            ..good.clone()
+        },
+        Publication {
+            licence: "MIT\nor not".to_owned(),
+            ..good.clone()
+        },
+        Publication {
             licence: "<private>MIT</private>".to_owned(),
             ..good.clone()
         },

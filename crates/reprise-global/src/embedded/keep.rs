@@ -436,7 +436,7 @@ impl Reader {
             .hits
             .into_iter()
             .filter_map(|hit| {
-                let similarity = 1.0 - hit.why.raw_distance?;
+                let similarity = (1.0 - hit.why.raw_distance?).min(1.0);
                 let record = hit.record;
                 let is_near = similarity >= OVERLAP_FROM && Some(record.id) != own;
                 is_near.then_some(Overlap {

@@ -20,6 +20,8 @@ const TABLES: [&str; 10] = [
     "thing", "search", "posting", "authored", "voice", "rating", "snapshot", "audit", "branch",
     "draft",
 ];
+/// Of these, whose rows are for some callers alone.
+const WALLED: [&str; 6] = ["thing", "search", "posting", "authored", "branch", "draft"];
 /// The oldest server that its makers still mend.
 const SERVER_MIN: i32 = 140_000;
 /// The oldest pgvector without a known fault in its index (0.8.2 to 0.8.4 mended three).
@@ -162,10 +164,13 @@ async fn migrate(client: &mut Object, dimensions: u16) -> Result<(), GlobalError
              {statements} \
              INSERT INTO reprise_global.schema_version (version) VALUES ({number});"
         );
-        transaction
-            .batch_execute(&statements)
-            .await
-            .map_err(rights)?;
+        let made = transaction.batch_execute(&statements).await;
+        made.map_err(|error| match (error.code(), error.as_db_error()) {
+            (Some(&SqlState::DUPLICATE_TABLE | &SqlState::DUPLICATE_OBJECT), Some(said)) => {
+                half(&format!("migration {number}: {}", said.message()))
+            }
+            _ => rights(error),
+        })?;
         transaction.commit().await.map_err(Failure::Commit)?;
         tracing::info!(number, "brought the tables forward");
     }
@@ -177,13 +182,32 @@ async fn migrate(client: &mut Object, dimensions: u16) -> Result<(), GlobalError
         )
         .await
         .map_err(rights)?;
-    match missing.first() {
-        None => Ok(()),
-        Some(row) => Err(half(&format!(
-            "table `{}` is missing",
-            row.get::<_, String>(0)
-        ))),
+    if let Some(row) = missing.first() {
+        let table: String = row.get(0);
+        return Err(half(&format!("table `{table}` is missing")));
     }
+    walled(client).await
+}
+
+/// The policies hold, also against the role that owns the tables.
+async fn walled(client: &Object) -> Result<(), GlobalError> {
+    let open = client
+        .query(
+            "SELECT relname::text FROM pg_class \
+             WHERE relnamespace = to_regnamespace('reprise_global') AND relname = ANY($1::text[]) \
+             AND NOT (relrowsecurity AND relforcerowsecurity)",
+            &[&WALLED.as_slice()],
+        )
+        .await
+        .map_err(rights)?;
+    let Some(row) = open.first() else {
+        return Ok(());
+    };
+    let table: String = row.get(0);
+    Err(cannot(format!(
+        "table `{table}` is open to every statement; run ALTER TABLE reprise_global.{table} ENABLE \
+         ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
+    )))
 }
 
 fn half(what: &str) -> GlobalError {

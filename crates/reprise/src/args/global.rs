@@ -206,7 +206,7 @@ pub(crate) struct WhichStore {
     #[arg(long, value_name = "FILE", requires = "database_url")]
     pub(crate) database_authority: Option<PathBuf>,
     /// Connections to the database
-    #[arg(long, value_name = "N", default_value_t = 16)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), default_value_t = 16)]
     pub(crate) connections: u16,
 }
 
@@ -221,7 +221,7 @@ pub(crate) struct GlobalServeArguments {
     #[arg(long, value_name = "N", default_value = "100")]
     pub(crate) requests_per_second: NonZeroU32,
     /// Requests answered at once; one more is refused
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), default_value_t = 64)]
     pub(crate) requests_max: u16,
 }
 
