@@ -34,6 +34,7 @@ pub struct Engine {
     pub(crate) graph: GraphGrown,
     /// Longer texts are cut.
     pub(crate) text_bytes_max: usize,
+    pub(crate) first_told: bool,
 }
 
 /// Whether the graph holds more than the newest checkpoint does.
@@ -180,6 +181,10 @@ impl Engine {
 
     /// Makes what was applied visible to readers.
     pub(crate) fn publish(&mut self) {
-        self.snapshot = Arc::new(Snapshot::of(&mut self.state, self.log.reader()));
+        self.snapshot = Arc::new(Snapshot::of(
+            &mut self.state,
+            self.log.reader(),
+            self.first_told,
+        ));
     }
 }

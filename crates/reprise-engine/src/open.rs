@@ -54,6 +54,8 @@ pub struct EngineOptions {
     pub learn: LearnSettings,
     /// Longest text that a record keeps, in bytes; a longer one is cut.
     pub text_bytes_max: usize,
+    /// Of records that answer alike the first that was told comes first, else the last.
+    pub first_told: bool,
 }
 
 impl EngineOptions {
@@ -71,6 +73,7 @@ impl EngineOptions {
             graph_from: GRAPH_DOCUMENTS,
             learn: LearnSettings::default(),
             text_bytes_max: TEXT_BYTES_MAX,
+            first_told: false,
         }
     }
 }
@@ -129,7 +132,7 @@ impl Engine {
             (state, CommitSeq(0), IndexOrigin::Rebuilt)
         };
         state.index.set_graph_from(options.graph_from);
-        let snapshot = Arc::new(Snapshot::of(&mut state, log.reader()));
+        let snapshot = Arc::new(Snapshot::of(&mut state, log.reader(), options.first_told));
         let (low, high) = (options.entropy as u64, (options.entropy >> 64) as u64);
         let ids = IdSource::new(low ^ high, state.index.last().map(|last| last.0));
         let engine = Self {
@@ -140,6 +143,7 @@ impl Engine {
             checkpointed,
             graph: GraphGrown::Saved,
             text_bytes_max: options.text_bytes_max,
+            first_told: options.first_told,
         };
         Ok((
             engine,

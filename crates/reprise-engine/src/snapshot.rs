@@ -25,12 +25,14 @@ pub struct Snapshot {
     pub(crate) others: Others,
     pub(crate) learner: Arc<Learner>,
     pub(crate) marks: Marks,
+    /// Of records that answer alike the first that was told comes first, else the last.
+    pub(crate) first_told: bool,
     /// By tag, the live records that have it: a tag on most records is asked for again and again.
     views: Mutex<HashMap<String, Arc<View>>>,
 }
 
 impl Snapshot {
-    pub(crate) fn of(state: &mut State, reader: LogReader) -> Self {
+    pub(crate) fn of(state: &mut State, reader: LogReader, first_told: bool) -> Self {
         Self {
             index: state.index.publish(),
             reader,
@@ -38,6 +40,7 @@ impl Snapshot {
             others: state.others.clone(),
             learner: state.learning.learner(),
             marks: state.marks.clone(),
+            first_told,
             views: Mutex::default(),
         }
     }

@@ -167,6 +167,7 @@ impl Shared {
         options.space.clone_from(&self.options.space);
         options.read_only = read_only;
         options.text_bytes_max = SEARCH_TEXT_BYTES_MAX;
+        options.first_told = true;
         options.create = !read_only;
         Ok((self.options.open)(&self.file(), &options)?.0)
     }

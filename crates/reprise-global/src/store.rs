@@ -22,7 +22,7 @@ use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, clean
 /// out of it are longer than that was.
 const CONTENT_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX;
 /// Longest title, in bytes.
-pub(crate) const TITLE_BYTES_MAX: usize = 300;
+pub(crate) const TITLE_BYTES_MAX: usize = 320;
 /// Longest text that a thing is found by, in bytes.
 pub(crate) const SEARCH_TEXT_BYTES_MAX: usize = TITLE_BYTES_MAX + "\n\n".len() + CONTENT_BYTES_MAX;
 /// Longest summary, in bytes.

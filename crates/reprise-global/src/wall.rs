@@ -98,7 +98,8 @@ pub fn leave(
     let title = said(&proposal.title).unwrap_or_else(|| title_of(&content));
     let summary = said(&proposal.summary).unwrap_or_else(|| summary_of(&content));
     let licence = said(&proposal.licence).unwrap_or_default();
-    let tags = record.tags.iter().map(|tag| clean(tag)).collect();
+    let line = |tag: &String| tag.replace(char::is_control, " ");
+    let tags = record.tags.iter().map(|tag| clean(&line(tag))).collect();
     let publication = Publication {
         origin: origin_name(user, origin),
         content_type: proposal.content_type.unwrap_or_default(),

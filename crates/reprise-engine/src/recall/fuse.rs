@@ -33,6 +33,8 @@ pub(super) struct Scored {
     pub(super) values: [f32; COUNT],
     /// Logit of the probability that it answers.
     pub(super) logit: f32,
+    /// Of two with the same logit the higher one comes first.
+    pub(super) before: u32,
     /// How far it is a turn of a dialogue, 0..1.
     pub(super) dialogue: f32,
 }
@@ -151,7 +153,7 @@ fn softplus(x: f32) -> f32 {
 }
 
 /// Fills `out` with the `most` best candidates and with those of `kept` (ascending) that are not
-/// among them, best first, ties by newer.
+/// among them, best first.
 pub(super) fn run(
     scene: &Scene<'_>,
     candidates: &[Candidate],
@@ -173,6 +175,11 @@ pub(super) fn run(
             ordinal: candidate.ordinal,
             values,
             logit: fusion.sum(&values),
+            before: if scene.snapshot.first_told {
+                u32::MAX - candidate.ordinal
+            } else {
+                candidate.ordinal
+            },
             dialogue: candidate.dialogue,
         }
     }));
@@ -207,7 +214,7 @@ pub(super) fn run(
     out.sort_unstable_by(order);
 }
 
-/// Best first, ties by newer.
+/// Best first, ties by [`Scored::before`].
 pub(super) fn order(a: &Scored, b: &Scored) -> Ordering {
-    b.logit.total_cmp(&a.logit).then(b.ordinal.cmp(&a.ordinal))
+    b.logit.total_cmp(&a.logit).then(b.before.cmp(&a.before))
 }

@@ -167,7 +167,11 @@ async fn migrate(client: &mut Object, dimensions: u16) -> Result<(), GlobalError
         let made = transaction.batch_execute(&statements).await;
         made.map_err(|error| match (error.code(), error.as_db_error()) {
             (Some(&SqlState::DUPLICATE_TABLE | &SqlState::DUPLICATE_OBJECT), Some(said)) => {
-                half(&format!("migration {number}: {}", said.message()))
+                cannot(format!(
+                    "schema `reprise_global` is half migrated, or holds what is not Reprise's \
+                     (migration {number}: {}); rename that, or restore the tables from a backup",
+                    said.message()
+                ))
             }
             _ => rights(error),
         })?;

@@ -237,8 +237,12 @@ impl Memory {
     async fn published_id(&self, name: &str) -> Result<RecordId, Problem> {
         let found = match self.record(name).await {
             Ok(record) => self.standing(record.id).await?.map(|(id, _)| id),
-            Err(problem) if problem.kind == ProblemKind::NotFound => name.parse().ok(),
-            Err(problem) => return Err(problem),
+            // Taking back needs no memory that answers.
+            Err(problem) => match name.parse() {
+                Ok(id) => Some(id),
+                Err(_) if problem.kind == ProblemKind::NotFound => None,
+                Err(_) => return Err(problem),
+            },
         };
         found.ok_or_else(|| {
             let name: String = name.chars().take(64).collect();

@@ -39,28 +39,34 @@ pub(crate) async fn ask(
     // What may not leave says so here, in place of what would.
     let leaving = memory.leaving(user, record.id, &terms).await;
     let path = list::path(&record);
-    let (title, policy, licence) = match &leaving {
-        Ok(leaving) => (&*leaving.title, &*leaving.policy, &*leaving.licence),
-        Err(_) => (
-            pairs.text("title"),
+    let given = || {
+        Some((
+            pairs.given("title")?,
             pairs.text("policy"),
             pairs.text("licence"),
-        ),
+        ))
+    };
+    // Where neither says what stands, empty fields would take it away.
+    let fields = match &leaving {
+        Ok(leaving) => Some((&*leaving.title, &*leaving.policy, &*leaving.licence)),
+        Err(_) => given(),
     };
     let body = html! {
         p { (s::PUBLISH_SAYS) }
-        form class="filters" action=(format!("{path}/publish")) {
-            (timeline::field(s::NEW_TITLE, "title", "text", title))
-            label {
-                span { (s::FOR_WHOM) }
-                select name="policy" {
-                    @for one in POLICIES {
-                        option value=(one) selected[policy == one] { (s::policy(one)) }
+        @if let Some((title, policy, licence)) = fields {
+            form class="filters" action=(format!("{path}/publish")) {
+                (timeline::field(s::NEW_TITLE, "title", "text", title))
+                label {
+                    span { (s::FOR_WHOM) }
+                    select name="policy" {
+                        @for one in POLICIES {
+                            option value=(one) selected[policy == one] { (s::policy(one)) }
+                        }
                     }
                 }
+                (timeline::field(s::LICENCE, "licence", "text", licence))
+                div class="actions" { button { (s::SHOW_LEAVING) } }
             }
-            (timeline::field(s::LICENCE, "licence", "text", licence))
-            div class="actions" { button { (s::SHOW_LEAVING) } }
         }
         section {
             h2 { (s::LEAVES) }

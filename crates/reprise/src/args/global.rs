@@ -1,7 +1,7 @@
 //! What may be typed to share knowledge, and to take it back.
 
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -206,8 +206,8 @@ pub(crate) struct WhichStore {
     #[arg(long, value_name = "FILE", requires = "database_url")]
     pub(crate) database_authority: Option<PathBuf>,
     /// Connections to the database
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), default_value_t = 16)]
-    pub(crate) connections: u16,
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub(crate) connections: NonZeroU16,
 }
 
 #[derive(Debug, Args)]
@@ -221,8 +221,8 @@ pub(crate) struct GlobalServeArguments {
     #[arg(long, value_name = "N", default_value = "100")]
     pub(crate) requests_per_second: NonZeroU32,
     /// Requests answered at once; one more is refused
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), default_value_t = 64)]
-    pub(crate) requests_max: u16,
+    #[arg(long, value_name = "N", default_value = "64")]
+    pub(crate) requests_max: NonZeroU16,
 }
 
 #[derive(Debug, Subcommand)]

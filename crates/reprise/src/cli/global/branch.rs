@@ -38,7 +38,8 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             let done = session.call::<PublishBranch>(merge::Arguments { branch });
             let listed = session.call::<PublishedList>(stats::Arguments {});
             session.close();
-            let (done, listed) = (done?, listed?.published);
+            // It is merged by now: titles that cannot be read are left out.
+            let (done, listed) = (done?, listed.map(|all| all.published).unwrap_or_default());
             let title = |id| listed.iter().find(|row| row.id == id);
             let titles = done.published.iter().map(|one| title(one.id));
             let titles = titles.map(|row| row.map_or("", |row| row.title.as_str()));

@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalServeArguments) -> anyhow
             tokens,
             http: arguments.http,
             requests_per_second: Some(arguments.requests_per_second),
-            requests_max: usize::from(arguments.requests_max),
+            requests_max: usize::from(arguments.requests_max.get()),
         })
         .await?;
         let address = service.address()?;
@@ -90,7 +90,7 @@ pub(super) async fn database(
     let vectors = store::vectors(context);
     let mut options = PostgresOptions::new(url, DIMENSIONS, space, vectors, Arc::new(SystemClock));
     options.authority.clone_from(&which.database_authority);
-    options.connections = usize::from(which.connections.max(1));
+    options.connections = usize::from(which.connections.get());
     Ok(PostgresStore::open(options).await?)
 }
 
