@@ -13,8 +13,8 @@ mod serving;
 use std::fmt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use fs_err::os::unix::fs::OpenOptionsExt;
@@ -33,6 +33,8 @@ const FILE_NAME: &str = "memory.rvf";
 const LOCK_NAME: &str = "writer.lock";
 /// Between two looks at whether the store is free.
 const LOOK: Duration = Duration::from_millis(20);
+/// After so long without a write the file is given back.
+const IDLE: Duration = Duration::from_secs(1);
 
 /// How a file is opened: the composition root knows the disk.
 pub type OpenEngine =
@@ -43,8 +45,8 @@ pub type OpenEngine =
 pub enum Hold {
     /// For each write: several processes share the store.
     EachWrite,
-    /// From the first write on: a service has it for itself.
-    Always,
+    /// Until no write came for a second: a service writes much, and others get their turn.
+    UntilIdle,
 }
 
 /// Where the store is, and what it is lent.
@@ -85,14 +87,23 @@ pub struct EmbeddedStore(Arc<Shared>);
 struct Shared {
     options: EmbeddedOptions,
     state: Mutex<State>,
+    itself: Weak<Self>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    engine: Option<Engine>,
+    held: Option<Held>,
     /// What is read from, as of the stamp of its file.
     seen: Option<(Stamp, Arc<Snapshot>)>,
     ledger: Ledger,
+}
+
+/// The file, held between writes with the lock of all who write.
+#[derive(Debug)]
+struct Held {
+    engine: Engine,
+    alone: std::fs::File,
+    written: Instant,
 }
 
 /// Tells a changed file: its length, the moment of its last change, its identity.
@@ -106,9 +117,10 @@ impl EmbeddedStore {
             ledger: Ledger::new(&options.folder, options.coordination),
             ..State::default()
         };
-        Self(Arc::new(Shared {
+        Self(Arc::new_cyclic(|itself| Shared {
             options,
             state: Mutex::new(state),
+            itself: Weak::clone(itself),
         }))
     }
 
@@ -120,8 +132,7 @@ impl EmbeddedStore {
 
     /// Gives the file back, checkpointed.
     pub fn close(&self) -> Result<(), GlobalError> {
-        let engine = self.0.lock().engine.take();
-        engine.map_or(Ok(()), Engine::close).map_err(storage)
+        self.0.release(&mut self.0.lock())
     }
 
     /// Runs work off the async threads.
@@ -149,7 +160,7 @@ fn storage(error: EngineError) -> GlobalError {
 }
 
 impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,8 +196,8 @@ impl Shared {
             snapshots,
             branches,
         };
-        if let Some(engine) = &state.engine {
-            return Ok(Some(reader(engine.snapshot())));
+        if let Some(held) = &state.held {
+            return Ok(Some(reader(held.engine.snapshot())));
         }
         let Some(stamp) = stamp(&self.file())? else {
             return Ok(None);
@@ -217,7 +228,6 @@ impl Shared {
         &self,
         work: impl FnOnce(&mut Engine, &mut Ledger) -> Result<T, GlobalError>,
     ) -> Result<T, GlobalError> {
-        let mut state = self.lock();
         let mut builder = std::fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700);
         let made = made.create(&self.options.folder);
@@ -225,31 +235,79 @@ impl Shared {
             let folder = self.options.folder.display();
             GlobalError::storage(&format!("the folder `{folder}` cannot be made: {error}"))
         })?;
-        let _alone = self.alone()?;
+        let (mut state, alone) = self.turn()?;
         state.ledger.refresh(self.now())?;
-        let mut engine = match state.engine.take() {
-            Some(engine) => engine,
-            None => self.engine(false).map_err(storage)?,
+        let is_new = alone.is_some();
+        let mut held = match (state.held.take(), alone) {
+            (Some(held), _) => held,
+            (None, Some(alone)) => Held {
+                engine: self.engine(false).map_err(storage)?,
+                alone,
+                written: Instant::now(),
+            },
+            (None, None) => return Err(GlobalError::storage(&"the file was given back too soon")),
         };
-        let done = work(&mut engine, &mut state.ledger);
+        let done = work(&mut held.engine, &mut state.ledger);
+        held.written = Instant::now();
+        state.held = Some(held);
         match self.options.hold {
-            Hold::Always => state.engine = Some(engine),
-            Hold::EachWrite => engine.close().map_err(storage)?,
+            Hold::EachWrite => self.release(&mut state)?,
+            Hold::UntilIdle if is_new => {
+                let itself = Weak::clone(&self.itself);
+                std::thread::spawn(move || Self::release_when_idle(&itself));
+            }
+            Hold::UntilIdle => {}
         }
         done
     }
 
-    /// The lock of all who write here; it goes with its descriptor.
-    fn alone(&self) -> Result<std::fs::File, GlobalError> {
+    fn release_when_idle(itself: &Weak<Self>) {
+        loop {
+            std::thread::sleep(IDLE);
+            let Some(shared) = itself.upgrade() else {
+                return;
+            };
+            let mut state = shared.lock();
+            match &state.held {
+                Some(held) if held.written.elapsed() < IDLE => {}
+                _ => {
+                    if let Err(error) = shared.release(&mut state) {
+                        tracing::warn!(%error, "the global store was not checkpointed");
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Gives the file back, checkpointed; what was read from it stays in sight.
+    fn release(&self, state: &mut State) -> Result<(), GlobalError> {
+        let Some(Held { engine, alone, .. }) = state.held.take() else {
+            return Ok(());
+        };
+        let snapshot = engine.snapshot();
+        engine.close().map_err(storage)?;
+        state.seen = stamp(&self.file())?.map(|stamp| (stamp, snapshot));
+        drop(alone);
+        Ok(())
+    }
+
+    /// The state, and the lock of all who write here where it is not held already; it goes with
+    /// its descriptor. Whoever reads is not kept waiting meanwhile.
+    fn turn(&self) -> Result<(MutexGuard<'_, State>, Option<std::fs::File>), GlobalError> {
         let path = self.options.folder.join(LOCK_NAME);
         let mut options = fs_err::OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let opened = options.open(path).map_err(|e| GlobalError::storage(&e))?;
         let lock = opened.into_parts().0;
-        let since = std::time::Instant::now();
+        let since = Instant::now();
         loop {
+            let state = self.lock();
+            if state.held.is_some() {
+                return Ok((state, None));
+            }
             match lock.try_lock() {
-                Ok(()) => return Ok(lock),
+                Ok(()) => return Ok((state, Some(lock))),
                 Err(std::fs::TryLockError::Error(error)) => {
                     return Err(GlobalError::storage(&error));
                 }
@@ -260,7 +318,10 @@ impl Shared {
                         message: "another process writes".to_owned(),
                     });
                 }
-                Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+                Err(std::fs::TryLockError::WouldBlock) => {
+                    drop(state);
+                    std::thread::sleep(LOOK);
+                }
             }
         }
     }
@@ -367,8 +428,7 @@ impl Shared {
             message: "nothing was ever published here".to_owned(),
         };
         let reader = self.reader()?.ok_or_else(empty)?;
-        let mut state = self.lock();
-        let _alone = self.alone()?;
+        let (mut state, _alone) = self.turn()?;
         work(&reader, &mut state.ledger)
     }
 }

@@ -89,7 +89,7 @@ impl World {
             open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
             vectors: word_vectors(),
             clock: Arc::new(Fixed),
-            hold: Hold::Always,
+            hold: Hold::UntilIdle,
             patience: Duration::from_mins(1),
             coordination: CoordinationSettings::default(),
         });

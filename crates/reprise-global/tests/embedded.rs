@@ -63,7 +63,10 @@ mod held {
 
     fn store() -> Ready<(EmbeddedStore, TempDir)> {
         let folder = tempfile::tempdir().unwrap();
-        ready((EmbeddedStore::new(options(&folder, Hold::Always)), folder))
+        ready((
+            EmbeddedStore::new(options(&folder, Hold::UntilIdle)),
+            folder,
+        ))
     }
 
     reprise_global::conformance_suite!(store);
@@ -96,6 +99,26 @@ async fn another_process_sees_what_was_published_and_taken_back_at_once() {
     assert_eq!(titles(&one, "otters").await.len(), 2);
     one.unpublish(&user("ann"), published.id).await.unwrap();
     assert_eq!(titles(&two, "otters").await, ["More otters"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn beside_a_service_others_write_in_their_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = EmbeddedStore::new(options(&folder, Hold::UntilIdle));
+    let command = EmbeddedStore::new(options(&folder, Hold::EachWrite));
+    let (ann, bob) = (user("ann"), user("bob"));
+    for turn in 0..2 {
+        let own = document(&format!("Otters {turn}"), "Otters hold hands.");
+        let made = service.publish(&ann, own).await.unwrap();
+        let more = document(&format!("More otters {turn}"), "Otters sleep afloat.");
+        let other = command.publish(&bob, more);
+        // Whoever asks does not wait for whoever waits for his turn.
+        let (other, asked) = tokio::join!(other, service.get(&bob, made.id, None));
+        assert_eq!(asked.unwrap().author_id, ann.user);
+        other.unwrap();
+        assert_eq!(titles(&service, "otters").await.len(), 2 * (turn + 1));
+    }
+    service.close().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -232,7 +232,7 @@ async fn a_first_run_is_helped_by_what_others_published_and_says_so_to_all() {
         open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
         vectors: Arc::new(|_| None),
         clock: Arc::new(SystemClock),
-        hold: Hold::Always,
+        hold: Hold::UntilIdle,
         patience: Duration::from_mins(1),
         coordination: CoordinationSettings::default(),
     });

@@ -108,7 +108,7 @@ async fn beside_own(context: &Context, records: usize, questions: &[String]) -> 
     own.load()?;
     let own = own.snapshot();
     let path = folder.path().join("global");
-    let store = embedded(context, path, Hold::Always, vectors());
+    let store = embedded(context, path, Hold::UntilIdle, vectors());
     let began = Instant::now();
     let ann = caller("ann", None)?;
     let all = things("public", records, AccessPolicy::Public);

@@ -77,7 +77,7 @@ pub(super) fn is_there(which: &WhichStore) -> anyhow::Result<()> {
 pub(super) fn in_folder(context: &Context, which: &WhichStore) -> EmbeddedStore {
     let folder = which.store.clone();
     let folder = folder.unwrap_or_else(|| store::folder(context));
-    store::embedded(context, folder, Hold::Always, store::vectors(context))
+    store::embedded(context, folder, Hold::UntilIdle, store::vectors(context))
 }
 
 /// The database that is meant, its tables at this version.

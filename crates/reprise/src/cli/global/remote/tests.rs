@@ -33,7 +33,7 @@ impl House {
             open: Arc::new(|path, options| Engine::open(Arc::new(RealDisk), path, options)),
             vectors: word_vectors(),
             clock: Arc::new(SystemClock),
-            hold: Hold::Always,
+            hold: Hold::UntilIdle,
             patience,
             coordination: CoordinationSettings::default(),
         });
