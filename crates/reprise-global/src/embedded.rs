@@ -86,13 +86,16 @@ pub struct EmbeddedStore(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     options: EmbeddedOptions,
+    /// Never waited for with `state` locked: whoever reads does not wait for whoever writes.
+    writing: Mutex<Option<Held>>,
     state: Mutex<State>,
     itself: Weak<Self>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    held: Option<Held>,
+    /// What is read from while this process holds the file.
+    current: Option<Arc<Snapshot>>,
     /// What is read from, as of the stamp of its file.
     seen: Option<(Stamp, Arc<Snapshot>)>,
     ledger: Ledger,
@@ -119,6 +122,7 @@ impl EmbeddedStore {
         };
         Self(Arc::new_cyclic(|itself| Shared {
             options,
+            writing: Mutex::default(),
             state: Mutex::new(state),
             itself: Weak::clone(itself),
         }))
@@ -132,7 +136,7 @@ impl EmbeddedStore {
 
     /// Gives the file back, checkpointed.
     pub fn close(&self) -> Result<(), GlobalError> {
-        self.0.release(&mut self.0.lock())
+        self.0.release(&mut self.0.writing())
     }
 
     /// Runs work off the async threads.
@@ -160,6 +164,10 @@ fn storage(error: EngineError) -> GlobalError {
 }
 
 impl Shared {
+    fn writing(&self) -> MutexGuard<'_, Option<Held>> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -196,8 +204,8 @@ impl Shared {
             snapshots,
             branches,
         };
-        if let Some(held) = &state.held {
-            return Ok(Some(reader(held.engine.snapshot())));
+        if let Some(current) = &state.current {
+            return Ok(Some(reader(Arc::clone(current))));
         }
         let Some(stamp) = stamp(&self.file())? else {
             return Ok(None);
@@ -235,10 +243,10 @@ impl Shared {
             let folder = self.options.folder.display();
             GlobalError::storage(&format!("the folder `{folder}` cannot be made: {error}"))
         })?;
-        let (mut state, alone) = self.turn()?;
-        state.ledger.refresh(self.now())?;
+        let (mut writing, alone) = self.turn()?;
+        self.lock().ledger.refresh(self.now())?;
         let is_new = alone.is_some();
-        let mut held = match (state.held.take(), alone) {
+        let mut held = match (writing.take(), alone) {
             (Some(held), _) => held,
             (None, Some(alone)) => Held {
                 engine: self.engine(false).map_err(storage)?,
@@ -247,11 +255,15 @@ impl Shared {
             },
             (None, None) => return Err(GlobalError::storage(&"the file was given back too soon")),
         };
+        let mut state = self.lock();
+        state.current = None;
         let done = work(&mut held.engine, &mut state.ledger);
+        state.current = Some(held.engine.snapshot());
+        drop(state);
         held.written = Instant::now();
-        state.held = Some(held);
+        *writing = Some(held);
         match self.options.hold {
-            Hold::EachWrite => self.release(&mut state)?,
+            Hold::EachWrite => self.release(&mut writing)?,
             Hold::UntilIdle if is_new => {
                 let itself = Weak::clone(&self.itself);
                 std::thread::spawn(move || Self::release_when_idle(&itself));
@@ -267,11 +279,11 @@ impl Shared {
             let Some(shared) = itself.upgrade() else {
                 return;
             };
-            let mut state = shared.lock();
-            match &state.held {
+            let mut writing = shared.writing();
+            match &*writing {
                 Some(held) if held.written.elapsed() < IDLE => {}
                 _ => {
-                    if let Err(error) = shared.release(&mut state) {
+                    if let Err(error) = shared.release(&mut writing) {
                         tracing::warn!(%error, "the global store was not checkpointed");
                     }
                     return;
@@ -281,20 +293,23 @@ impl Shared {
     }
 
     /// Gives the file back, checkpointed; what was read from it stays in sight.
-    fn release(&self, state: &mut State) -> Result<(), GlobalError> {
-        let Some(Held { engine, alone, .. }) = state.held.take() else {
+    fn release(&self, writing: &mut Option<Held>) -> Result<(), GlobalError> {
+        let Some(Held { engine, alone, .. }) = writing.take() else {
             return Ok(());
         };
         let snapshot = engine.snapshot();
-        engine.close().map_err(storage)?;
+        let closed = engine.close();
+        let mut state = self.lock();
+        state.current = None;
+        closed.map_err(storage)?;
         state.seen = stamp(&self.file())?.map(|stamp| (stamp, snapshot));
         drop(alone);
         Ok(())
     }
 
-    /// The state, and the lock of all who write here where it is not held already; it goes with
-    /// its descriptor. Whoever reads is not kept waiting meanwhile.
-    fn turn(&self) -> Result<(MutexGuard<'_, State>, Option<std::fs::File>), GlobalError> {
+    /// The turn to write in this process, and the lock of all who write here where it is not held
+    /// already; it goes with its descriptor.
+    fn turn(&self) -> Result<(MutexGuard<'_, Option<Held>>, Option<std::fs::File>), GlobalError> {
         let path = self.options.folder.join(LOCK_NAME);
         let mut options = fs_err::OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
@@ -302,12 +317,12 @@ impl Shared {
         let lock = opened.into_parts().0;
         let since = Instant::now();
         loop {
-            let state = self.lock();
-            if state.held.is_some() {
-                return Ok((state, None));
+            let writing = self.writing();
+            if writing.is_some() {
+                return Ok((writing, None));
             }
             match lock.try_lock() {
-                Ok(()) => return Ok((state, Some(lock))),
+                Ok(()) => return Ok((writing, Some(lock))),
                 Err(std::fs::TryLockError::Error(error)) => {
                     return Err(GlobalError::storage(&error));
                 }
@@ -319,7 +334,7 @@ impl Shared {
                     });
                 }
                 Err(std::fs::TryLockError::WouldBlock) => {
-                    drop(state);
+                    drop(writing);
                     std::thread::sleep(LOOK);
                 }
             }
@@ -428,8 +443,8 @@ impl Shared {
             message: "nothing was ever published here".to_owned(),
         };
         let reader = self.reader()?.ok_or_else(empty)?;
-        let (mut state, _alone) = self.turn()?;
-        work(&reader, &mut state.ledger)
+        let _turn = self.turn()?;
+        work(&reader, &mut self.lock().ledger)
     }
 }
 
