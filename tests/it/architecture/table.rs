@@ -38,6 +38,10 @@ pub(super) const ROOMS: &[Room] = &[
         may_name: &[],
     },
     Room {
+        package: "reprise-files",
+        may_name: &[],
+    },
+    Room {
         package: "reprise-redact",
         may_name: &["reprise-types"],
     },

@@ -1,0 +1,109 @@
+//! What was wrong with a file, and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+use crate::found::Kind;
+
+/// A file or folder that cannot be used. Each message names it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FileError {
+    #[error("cannot {what} `{}`: {source}", path.display())]
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
+    #[error(
+        "`{}` is a symbolic link, or one stands on the way to it; put what it names in its place",
+        path.display()
+    )]
+    Link { path: PathBuf },
+    #[error("`{}` is {found}, not {expected}; move it away", path.display())]
+    Kind {
+        path: PathBuf,
+        found: Kind,
+        expected: Kind,
+    },
+    #[error("`{}` has {got} bytes and may have {max}; move it away", path.display())]
+    TooLarge { path: PathBuf, got: u64, max: u64 },
+    /// A folder of which only some names would be seen.
+    #[error("`{}` has more than {max} entries; move some away", path.display())]
+    TooMany { path: PathBuf, max: usize },
+    /// Absolute, empty, or with `..` in it.
+    #[error("`{}` is no plain name below its folder; name a file within it", path.display())]
+    Name { path: PathBuf },
+    /// Every name that an unfinished file may have is taken.
+    #[error("`{}` is being written by others for long; end them, or remove `{}`",
+            path.display(), beside.display())]
+    Busy { path: PathBuf, beside: PathBuf },
+}
+
+impl FileError {
+    /// Whether nothing stands there, or a file where a folder on the way should be.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if is_missing(source))
+    }
+
+    /// Whether something stands at a name that was to be free.
+    #[must_use]
+    pub fn is_taken(&self) -> bool {
+        match self {
+            Self::Io { source, .. } => source.kind() == io::ErrorKind::AlreadyExists,
+            Self::Link { .. } | Self::Kind { .. } => true,
+            _ => false,
+        }
+    }
+
+    pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// What the system says when it opens a file.
+    pub(crate) fn open(what: &'static str, path: &Path) -> impl FnOnce(Errno) -> Self {
+        move |errno| match errno {
+            Errno::LOOP => Self::Link {
+                path: path.to_owned(),
+            },
+            // A pipe without a reader, or a socket.
+            Errno::NXIO => Self::Kind {
+                path: path.to_owned(),
+                found: Kind::Other,
+                expected: Kind::File,
+            },
+            Errno::ISDIR => Self::Kind {
+                path: path.to_owned(),
+                found: Kind::Folder,
+                expected: Kind::File,
+            },
+            errno => Self::io(what, path)(errno.into()),
+        }
+    }
+}
+
+pub(crate) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        let kind = match &error {
+            FileError::Io { source, .. } => source.kind(),
+            FileError::TooLarge { .. } | FileError::TooMany { .. } => io::ErrorKind::FileTooLarge,
+            FileError::Busy { .. } => io::ErrorKind::ResourceBusy,
+            _ => io::ErrorKind::InvalidInput,
+        };
+        Self::new(kind, error)
+    }
+}

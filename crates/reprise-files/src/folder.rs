@@ -1,0 +1,416 @@
+//! A folder by its handle, and what can be done with the names below it.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+use crate::beneath::{self, FOLDER};
+use crate::error::FileError;
+use crate::found::{Entry, Found, Kind};
+
+/// A folder, held by its handle: what its path names later makes no difference. Names are plain
+/// ones below it; of links none is followed.
+#[derive(Debug)]
+pub struct Folder {
+    pub(crate) handle: OwnedFd,
+    path: PathBuf,
+    is_shared: bool,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// It must be there.
+    Read,
+    /// For reading and writing; it must be there.
+    Write,
+    /// For reading and writing; it is made where it is missing.
+    Make,
+    /// For reading and writing; the name must be free.
+    New,
+    /// For reading, and writing at its end; it is made where it is missing.
+    Append,
+}
+
+impl Access {
+    fn flags(self) -> OFlags {
+        match self {
+            Self::Read => OFlags::RDONLY,
+            Self::Write => OFlags::RDWR,
+            Self::Make => OFlags::RDWR | OFlags::CREATE,
+            Self::New => OFlags::RDWR | OFlags::CREATE | OFlags::EXCL,
+            Self::Append => OFlags::RDWR | OFlags::CREATE | OFlags::APPEND,
+        }
+    }
+}
+
+impl Folder {
+    /// A folder that the user has chosen: links on the way to it are followed.
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let here = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let handle = openat(CWD, here, FOLDER, Mode::empty());
+        Ok(Self {
+            handle: handle.map_err(|error| FileError::io("open the folder", path)(error.into()))?,
+            path: path.to_owned(),
+            is_shared: false,
+        })
+    }
+
+    /// The same, `None` where there is none.
+    pub fn find(path: &Path) -> Result<Option<Self>, FileError> {
+        found(Self::open(path))
+    }
+
+    /// The same, made where it is missing, closed to everybody else.
+    pub fn make(path: &Path) -> Result<Self, FileError> {
+        match Self::open(path) {
+            Err(error) if error.is_missing() => {}
+            opened => return opened,
+        }
+        let mut builder = std::fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(path);
+        made.map_err(FileError::io("make the folder", path))?;
+        Self::open(path)
+    }
+
+    /// The folder that the user has chosen for a file, and the file's name in it.
+    pub fn of_file(path: &Path) -> Result<(Self, &Path), FileError> {
+        let (folder, name) = split(path)?;
+        Ok((Self::open(folder)?, name))
+    }
+
+    /// The same, the folder made where it is missing.
+    pub fn make_of_file(path: &Path) -> Result<(Self, &Path), FileError> {
+        let (folder, name) = split(path)?;
+        Ok((Self::make(folder)?, name))
+    }
+
+    /// New files and folders in it are for whom the process's umask lets in, not for their owner
+    /// alone.
+    #[must_use]
+    pub fn shared(self) -> Self {
+        Self {
+            is_shared: true,
+            ..self
+        }
+    }
+
+    /// As it was named.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where a name in it is, for messages.
+    #[must_use]
+    pub fn path_of(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// A folder below.
+    pub fn folder(&self, name: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = self.plain(name.as_ref())?;
+        let handle = beneath::open(self.handle.as_fd(), name.as_ref(), FOLDER, Mode::empty());
+        Ok(Self {
+            handle: handle.map_err(FileError::open("open the folder", &path))?,
+            path,
+            is_shared: self.is_shared,
+        })
+    }
+
+    /// The same, `None` where there is none.
+    pub fn find_folder(&self, name: impl AsRef<Path>) -> Result<Option<Self>, FileError> {
+        found(self.folder(name))
+    }
+
+    /// The same, made with those above it where they are missing.
+    pub fn make_folder(&self, name: impl AsRef<Path>) -> Result<Self, FileError> {
+        let name = name.as_ref();
+        match self.folder(name) {
+            Err(error) if error.is_missing() => {}
+            opened => return opened,
+        }
+        let mode = self.mode(0o777, 0o700);
+        let mut at: Option<Self> = None;
+        for part in name {
+            let above = at.as_ref().unwrap_or(self);
+            match mkdirat(&above.handle, part, mode) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => {
+                    let path = above.path.join(part);
+                    return Err(FileError::io("make the folder", &path)(error.into()));
+                }
+            }
+            at = Some(above.folder(part)?);
+        }
+        at.ok_or_else(|| FileError::Name {
+            path: name.to_owned(),
+        })
+    }
+
+    /// A regular file.
+    pub fn file(&self, name: impl AsRef<Path>, access: Access) -> Result<File, FileError> {
+        let path = self.plain(name.as_ref())?;
+        let mode = if access.flags().contains(OFlags::CREATE) {
+            self.mode(0o666, 0o600)
+        } else {
+            Mode::empty()
+        };
+        let handle = self.handle.as_fd();
+        let opened = beneath::open(handle, name.as_ref(), access.flags(), mode);
+        regular(opened.map_err(FileError::open("open", &path))?, &path)
+    }
+
+    /// The same for reading, `None` where there is none.
+    pub fn find_file(&self, name: impl AsRef<Path>) -> Result<Option<File>, FileError> {
+        found(self.file(name, Access::Read))
+    }
+
+    /// All bytes of a file, `None` where there is none; longer ones are refused.
+    pub fn read(
+        &self,
+        name: impl AsRef<Path>,
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, FileError> {
+        let Some(file) = self.find_file(name.as_ref())? else {
+            return Ok(None);
+        };
+        read_whole(file, &self.path_of(name), bytes_max).map(Some)
+    }
+
+    /// The same as text.
+    pub fn read_text(
+        &self,
+        name: impl AsRef<Path>,
+        bytes_max: u64,
+    ) -> Result<Option<String>, FileError> {
+        let Some(bytes) = self.read(name.as_ref(), bytes_max)? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let error = io::Error::new(io::ErrorKind::InvalidData, error.utf8_error());
+            FileError::io("read as text", &self.path_of(name))(error)
+        });
+        text.map(Some)
+    }
+
+    /// Appends a line in one write and syncs it. One that was never finished is ended first, and
+    /// what a failed write left is cut off.
+    pub fn append_line(&self, name: impl AsRef<Path>, line: &[u8]) -> Result<(), FileError> {
+        let mut file = self.file(name.as_ref(), Access::Append)?;
+        let path = self.path_of(name);
+        let io = || FileError::io("append to", &path);
+        let end = file.seek(SeekFrom::End(0)).map_err(io())?;
+        let mut bytes = Vec::with_capacity(line.len() + 2);
+        if end > 0 {
+            let mut last = [0];
+            file.seek(SeekFrom::Start(end - 1)).map_err(io())?;
+            file.read_exact(&mut last).map_err(io())?;
+            if last != *b"\n" {
+                bytes.push(b'\n');
+            }
+        }
+        bytes.extend_from_slice(line);
+        bytes.push(b'\n');
+        let written = file.write_all(&bytes).and_then(|()| file.sync_data());
+        written.map_err(io())
+    }
+
+    /// What stands at a name, which is not followed; `None` where nothing does.
+    pub fn look(&self, name: impl AsRef<Path>) -> Result<Option<Found>, FileError> {
+        let name = name.as_ref();
+        let Some((folder, last)) = found(self.parent(name))? else {
+            return Ok(None);
+        };
+        match statat(folder.handle(self), last, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(Found::from(&stat))),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+            Err(error) => Err(FileError::io("look at", &self.path_of(name))(error.into())),
+        }
+    }
+
+    /// The names in it, sorted.
+    pub fn list(&self, entries_max: usize) -> Result<Vec<Entry>, FileError> {
+        let io = |error: Errno| FileError::io("list", &self.path)(error.into());
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&self.handle).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                rustix::fs::FileType::Unknown => match self.look(name)? {
+                    Some(found) => found.kind,
+                    None => continue,
+                },
+                known => known.into(),
+            };
+            if entries.len() == entries_max {
+                return Err(FileError::TooMany {
+                    path: self.path.clone(),
+                    max: entries_max,
+                });
+            }
+            let name = name.to_owned();
+            entries.push(Entry { name, kind });
+        }
+        entries.sort_unstable();
+        Ok(entries)
+    }
+
+    /// Removes a file, or a link itself. Answers whether there was one.
+    pub fn remove(&self, name: impl AsRef<Path>) -> Result<bool, FileError> {
+        self.unlink(name.as_ref(), AtFlags::empty())
+    }
+
+    /// Removes an empty folder. Answers whether there was one.
+    pub fn remove_folder(&self, name: impl AsRef<Path>) -> Result<bool, FileError> {
+        self.unlink(name.as_ref(), AtFlags::REMOVEDIR)
+    }
+
+    /// Removes a folder with all that is in it. Answers whether there was one.
+    pub fn remove_tree(&self, name: impl AsRef<Path>) -> Result<bool, FileError> {
+        let name = name.as_ref();
+        let Some(folder) = self.find_folder(name)? else {
+            return Ok(false);
+        };
+        for entry in folder.list(usize::MAX)? {
+            if entry.kind == Kind::Folder {
+                folder.remove_tree(&entry.name)?;
+            } else {
+                folder.remove(&entry.name)?;
+            }
+        }
+        self.remove_folder(name)
+    }
+
+    fn unlink(&self, name: &Path, flags: AtFlags) -> Result<bool, FileError> {
+        let Some((folder, last)) = found(self.parent(name))? else {
+            return Ok(false);
+        };
+        match unlinkat(folder.handle(self), last, flags) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOENT | Errno::NOTDIR) if flags.is_empty() => Ok(false),
+            Err(Errno::NOENT) => Ok(false),
+            Err(error) => Err(FileError::io("remove", &self.path_of(name))(error.into())),
+        }
+    }
+
+    /// Makes the names in it durable.
+    pub fn sync(&self) -> Result<(), FileError> {
+        let synced = rustix::fs::fsync(&self.handle);
+        synced.map_err(|error| FileError::io("sync", &self.path)(error.into()))
+    }
+
+    /// The folder that a name is in, and the name there.
+    pub(crate) fn parent<'a>(&self, name: &'a Path) -> Result<(Above, &'a Path), FileError> {
+        self.plain(name)?;
+        let last = name.file_name().unwrap_or_default();
+        let above = match name.parent() {
+            Some(above) if !above.as_os_str().is_empty() => Above::Below(self.folder(above)?),
+            _ => Above::Same,
+        };
+        Ok((above, Path::new(last)))
+    }
+
+    pub(crate) fn mode(&self, shared: u32, own: u32) -> Mode {
+        Mode::from_raw_mode(if self.is_shared { shared } else { own } as _)
+    }
+
+    /// The whole path of a name that is a plain one.
+    fn plain(&self, name: &Path) -> Result<PathBuf, FileError> {
+        if beneath::is_plain(name) {
+            Ok(self.path.join(name))
+        } else {
+            Err(FileError::Name {
+                path: name.to_owned(),
+            })
+        }
+    }
+}
+
+/// Where a name is: in the folder that was asked, or in one below it.
+pub(crate) enum Above {
+    Same,
+    Below(Folder),
+}
+
+impl Above {
+    pub(crate) fn folder<'a>(&'a self, same: &'a Folder) -> &'a Folder {
+        match self {
+            Self::Same => same,
+            Self::Below(folder) => folder,
+        }
+    }
+
+    pub(crate) fn handle<'a>(&'a self, same: &'a Folder) -> &'a OwnedFd {
+        &self.folder(same).handle
+    }
+}
+
+/// Refuses what is no regular file.
+pub(crate) fn regular(opened: OwnedFd, path: &Path) -> Result<File, FileError> {
+    let stat = fstat(&opened).map_err(|error| FileError::io("look at", path)(error.into()))?;
+    match Found::from(&stat).kind {
+        Kind::File => Ok(File::from(opened)),
+        found => Err(FileError::Kind {
+            path: path.to_owned(),
+            found,
+            expected: Kind::File,
+        }),
+    }
+}
+
+/// All of a file that is no longer than `bytes_max`, though it grow meanwhile.
+pub(crate) fn read_whole(file: File, path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
+    let io = || FileError::io("read", path);
+    let too_large = |got| FileError::TooLarge {
+        path: path.to_owned(),
+        got,
+        max: bytes_max,
+    };
+    let size = file.metadata().map_err(io())?.len();
+    if size > bytes_max {
+        return Err(too_large(size));
+    }
+    let mut bytes = Vec::with_capacity(size as usize);
+    let mut within = file.take(bytes_max.saturating_add(1));
+    within.read_to_end(&mut bytes).map_err(io())?;
+    let got = bytes.len() as u64;
+    if got > bytes_max {
+        return Err(too_large(got));
+    }
+    Ok(bytes)
+}
+
+fn found<T>(looked: Result<T, FileError>) -> Result<Option<T>, FileError> {
+    match looked {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.is_missing() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn split(path: &Path) -> Result<(&Path, &Path), FileError> {
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => Ok((folder, Path::new(name))),
+        _ => Err(FileError::Name {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;
