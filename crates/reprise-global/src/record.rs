@@ -90,7 +90,10 @@ impl Publication {
 pub(crate) fn cleaned(text: &str) -> (String, u32) {
     let kept = without_elements(text, &["private"]);
     let clean = Redactor::new().redact_text(&kept);
-    (clean.text, clean.count + u32::from(kept != text))
+    (
+        clean.text,
+        clean.removed.len() as u32 + u32::from(kept != text),
+    )
 }
 
 /// The SHA-256 of `bytes` as 64 lower-case hex digits.

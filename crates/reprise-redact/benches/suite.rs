@@ -99,10 +99,11 @@ fn share(part: usize, all: usize) -> f64 {
 fn touched(rules: &Rules, lines: &[&str], misses: bool) -> usize {
     let touched = lines.iter().filter(|line| {
         let redacted = rules.redact(line);
-        if redacted.count > 0 && misses {
+        let is_touched = !redacted.removed.is_empty();
+        if is_touched && misses {
             println!("touched: {line}\n    -> {}", redacted.text);
         }
-        redacted.count > 0
+        is_touched
     });
     touched.count()
 }

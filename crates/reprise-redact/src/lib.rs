@@ -13,6 +13,6 @@ mod scan;
 pub mod testing;
 
 pub use element::{Unclosed, elements, without_elements};
-pub use redactor::Redactor;
+pub use redactor::{Redaction, Redactor};
 pub use rules::{Rules, RulesError};
-pub use scan::Redacted;
+pub use scan::{Redacted, Removed};

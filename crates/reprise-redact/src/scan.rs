@@ -12,10 +12,21 @@ const BEFORE: usize = 64;
 /// Bytes of a URL in which user and password are looked for.
 const ADDRESS: usize = 512;
 
+/// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted {
     pub text: String,
-    pub count: u32,
+    /// What was taken out, in the order it was found.
+    pub removed: Vec<Removed>,
+}
+
+/// A secret that was taken out, without its value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removed {
+    /// The rule that found it; the text has `[redacted:rule]` in its place.
+    pub rule: String,
+    /// The line of the text on which it began, from 1.
+    pub line: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,23 +43,19 @@ impl Rules {
     pub fn redact(&self, text: &str) -> Redacted {
         let mut redacted = Redacted {
             text: text.to_owned(),
-            count: 0,
+            removed: Vec::new(),
         };
+        // Where each line of the text stood before anything was taken out.
+        let mut lines: Vec<u32> = Vec::new();
         for _ in 0..PASSES_MAX {
             let found = self.found(&redacted.text);
             if found.is_empty() {
                 break;
             }
-            let mut text = String::with_capacity(redacted.text.len());
-            let mut at = 0;
-            for secret in found {
-                text.push_str(&redacted.text[at..secret.range.start]);
-                text.push_str(&["[redacted:", secret.kind, "]"].concat());
-                at = secret.range.end;
-                redacted.count += 1;
+            if lines.is_empty() {
+                lines.extend((1..).take(breaks(text) + 1));
             }
-            text.push_str(&redacted.text[at..]);
-            redacted.text = text;
+            redacted = replaced(redacted, &found, &mut lines);
         }
         redacted
     }
@@ -200,6 +207,40 @@ impl Rules {
             known: 0,
         })
     }
+}
+
+/// `from` without what was found in it; `lines` are those of its text, and become those of the result.
+fn replaced(from: Redacted, found: &[Found<'_>], lines: &mut Vec<u32>) -> Redacted {
+    let Redacted { text, mut removed } = from;
+    let mut kept = String::with_capacity(text.len());
+    let mut kept_lines = Vec::with_capacity(lines.len());
+    let (mut at, mut line) = (0, 0);
+    for secret in found {
+        let before = &text[at..secret.range.start];
+        kept.push_str(before);
+        kept.push_str(&["[redacted:", secret.kind, "]"].concat());
+        let until = line + breaks(before);
+        kept_lines.extend_from_slice(&lines[line..until]);
+        removed.push(Removed {
+            rule: secret.kind.to_owned(),
+            line: lines[until],
+        });
+        line = until + breaks(&text[secret.range.clone()]);
+        lines[line] = lines[until];
+        at = secret.range.end;
+    }
+    kept.push_str(&text[at..]);
+    kept_lines.extend_from_slice(&lines[line..]);
+    *lines = kept_lines;
+    Redacted {
+        text: kept,
+        removed,
+    }
+}
+
+/// The line breaks of a text.
+fn breaks(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 /// Whether the user part of a URL is a token.

@@ -87,7 +87,7 @@ impl Mapper {
         }
         let redacted = records
             .iter_mut()
-            .map(|record| self.redactor.redact_record(record))
+            .map(|record| self.redactor.redact_record(record).len() as u32)
             .sum();
         MapOutcome::Mapped(MappedEvent {
             topic,

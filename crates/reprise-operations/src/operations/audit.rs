@@ -137,7 +137,7 @@ fn audited(memory: &Snapshot, plan: &Plan) -> Audited {
         if corrects == Some(false) || (is_made && memory.sources(record.id).is_empty()) {
             audited.orphans.push(names.of(record.id));
         }
-        if redactor.redact_text(&record.text).count > 0 {
+        if !redactor.redact_text(&record.text).removed.is_empty() {
             audited.possible_secrets.push(names.of(record.id));
         }
     }

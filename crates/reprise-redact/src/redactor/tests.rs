@@ -74,7 +74,7 @@ fn each_shape_of_secret_is_replaced_by_its_kind() {
             "{text} -> {}",
             redacted.text
         );
-        assert_eq!(redacted.count, 1, "{text} -> {}", redacted.text);
+        assert_eq!(redacted.removed.len(), 1, "{text} -> {}", redacted.text);
     }
 }
 
@@ -119,7 +119,7 @@ fn secret_keys_hide_their_values_at_any_depth_and_spelling() {
         "password": "",
         "x_credentials": ["a"],
     });
-    assert_eq!(Redactor::new().redact_value(&mut value), 5);
+    assert_eq!(Redactor::new().redact_value("", &mut value).len(), 5);
     assert_eq!(
         value,
         json!({
@@ -133,7 +133,7 @@ fn secret_keys_hide_their_values_at_any_depth_and_spelling() {
             "x_credentials": "[redacted:credentials]",
         })
     );
-    assert_eq!(Redactor::new().redact_value(&mut value), 0);
+    assert_eq!(Redactor::new().redact_value("", &mut value), []);
 }
 
 #[test]
@@ -148,8 +148,52 @@ fn a_record_is_clean_in_every_text_it_carries() {
     record.provenance.run_id = Some(secret.to_owned());
     record.provenance.source_refs = vec![secret.to_owned()];
     record.details = Some(json!({"text": secret}));
-    assert_eq!(Redactor::new().redact_record(&mut record), 8);
+    record.text = format!(
+        "one\n{secret}\nand -----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n\n{secret}"
+    );
+    let told = Redactor::new().redact_record(&mut record);
+    let told: Vec<(&str, &str, u32)> = told
+        .iter()
+        .map(|one| (one.field.as_str(), one.rule.as_str(), one.line))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("text", "github_token", 2),
+            ("text", "private_key", 3),
+            ("text", "github_token", 7),
+            ("session_id", "github_token", 1),
+            ("tags.0", "github_token", 1),
+            ("provenance.source_refs.0", "github_token", 1),
+            ("provenance.run_id", "github_token", 1),
+            ("metadata.[redacted:github_token].0.deep", "github_token", 1),
+            ("metadata", "github_token", 1),
+            ("details.text", "github_token", 1),
+        ]
+    );
     assert!(!format!("{record:?}").contains("ghp_"));
+}
+
+#[test]
+fn two_keys_that_redact_alike_keep_both_their_values() {
+    let mut value = json!({
+        "ghp_abcdefghijklmnopqrstuvwxyz0123456789": "first",
+        "ghp_bbcdefghijklmnopqrstuvwxyz0123456789": "second",
+        "[redacted:github_token]": "third",
+    });
+    assert_eq!(Redactor::new().redact_value("", &mut value).len(), 2);
+    assert_eq!(value.as_object().unwrap().len(), 3);
+    let mut kept: Vec<&str> = value
+        .as_object()
+        .unwrap()
+        .values()
+        .filter_map(|v| v.as_str())
+        .collect();
+    kept.sort_unstable();
+    assert_eq!(kept, ["first", "second", "third"]);
+    let once = value.clone();
+    assert_eq!(Redactor::new().redact_value("", &mut value), []);
+    assert_eq!(value, once);
 }
 
 fn secret() -> impl Strategy<Value = String> {
@@ -178,7 +222,7 @@ proptest! {
         let redacted = Redactor::new().redact_text(&format!("{before} {secret} {after}"));
         let core = secret.trim_start_matches("Bearer ").trim_start_matches("password=");
         prop_assert!(!redacted.text.contains(core), "{}", redacted.text);
-        prop_assert!(redacted.count >= 1);
+        prop_assert!(!redacted.removed.is_empty());
     }
 
     #[test]

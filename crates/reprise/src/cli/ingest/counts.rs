@@ -86,7 +86,7 @@ impl Counts {
     /// Takes the secrets out of a record, unless its texts are to be kept as they stand.
     pub(super) fn redact(&mut self, record: &mut NewRecord, arguments: &IngestArguments) {
         if !arguments.verbatim {
-            self.redacted += u64::from(Redactor::new().redact_record(record));
+            self.redacted += Redactor::new().redact_record(record).len() as u64;
         }
     }
 
