@@ -1,7 +1,7 @@
 //! `reprise backup` and `restore`: a memory is one file, so a backup is a copy of it, taken while
 //! it is in use and proven before anybody relies on it.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -62,8 +62,12 @@ fn one_or_rest(
     is_forced: bool,
 ) -> anyhow::Result<Exit> {
     copies::may_write(context, user, to, &Form::Backup, is_forced)?;
-    let Err(error) = one(context, user, to) else {
-        return Ok(Exit::Success);
+    let error = match one(context, user, to) {
+        Ok(made) => {
+            say(context, user, &made, to)?;
+            return Ok(Exit::Success);
+        }
+        Err(error) => error,
     };
     let rest = to.with_extension(SALVAGED);
     if let Err(taken) = copies::may_write(context, user, &rest, &Form::Backup, is_forced) {
@@ -114,7 +118,7 @@ fn users(context: &Context) -> anyhow::Result<Vec<UserId>> {
     Ok(users)
 }
 
-fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
+fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<Proven> {
     let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
     let beside = with_ending(to, UNPROVEN);
     let named = || copies::note_file(context, user, to, Form::Backup, &beside);
@@ -122,7 +126,7 @@ fn one(context: &Context, user: &UserId, to: &Path) -> anyhow::Result<()> {
     if copied.is_err() && beside.exists() {
         fs_err::remove_file(&beside)?;
     }
-    say(context, user, &copied?, to)
+    copied
 }
 
 fn copy(engine: &Engine, beside: &Path, to: &Path, named: impl FnOnce()) -> anyhow::Result<Proven> {
@@ -140,17 +144,17 @@ fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Re
     let Proven { records, bytes } = made;
     let mut out = anstream::stdout().lock();
     let path = to.display().to_string();
-    if context.json {
-        let row = json!({ "user": user, "records": records, "bytes": bytes, "file": path });
-        writeln!(out, "{row}")?;
+    let said = if context.json {
+        json!({ "user": user, "records": records, "bytes": bytes, "file": path }).to_string()
     } else {
         let size = terminal::bytes(*bytes);
-        writeln!(
-            out,
-            "{user}: {records} records, {size}, every hash verified: {path}"
-        )?;
+        format!("{user}: {records} records, {size}, every hash verified: {path}")
+    };
+    match writeln!(out, "{said}") {
+        // The copy is made, whether anybody reads of it or not.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        told => Ok(told?),
     }
-    Ok(())
 }
 
 pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow::Result<Exit> {
