@@ -1,7 +1,7 @@
 //! Times as other systems wrote them: with a zone, without one, or as a number.
 
-use chrono::{DateTime, Local, NaiveDateTime, Utc};
-use reprise_types::{NewRecord, Zone, parse_timestamp};
+use chrono::{DateTime, Utc};
+use reprise_types::{NewRecord, Zone};
 use serde_json::{Value, json};
 
 /// An instant, and whether its zone had to be assumed.
@@ -11,45 +11,13 @@ pub(crate) struct Stamp {
     pub(crate) assumed: bool,
 }
 
-/// Reads a time; one without a zone is taken as of `zone`. Numbers are seconds since the Unix
-/// epoch, or milliseconds where they are that large.
+/// Reads a time; one without a zone is taken as of `zone`.
 pub(crate) fn stamp(value: &Value, zone: Zone) -> Option<Stamp> {
-    if let Some(number) = value.as_f64() {
-        const LARGE: f64 = 1e11;
-        let seconds = if number.abs() >= LARGE {
-            number / 1e3
-        } else {
-            number
-        };
-        let at = DateTime::from_timestamp_micros((seconds * 1e6) as i64)?;
-        return Some(Stamp { at, assumed: false });
-    }
-    let text = value.as_str()?.trim();
-    let at = parse_timestamp(text).ok()?;
-    let assumed = DateTime::parse_from_rfc3339(text).is_err();
-    if !assumed || zone == Zone::Utc {
-        return Some(Stamp { at, assumed });
-    }
+    let named = |text: &str| DateTime::parse_from_rfc3339(text.trim()).is_ok();
     Some(Stamp {
-        at: in_zone(at.naive_utc(), zone),
-        assumed,
+        at: zone.moment(value)?,
+        assumed: value.as_str().is_some_and(|text| !named(text)),
     })
-}
-
-fn in_zone(naive: NaiveDateTime, zone: Zone) -> DateTime<Utc> {
-    let found = match zone {
-        Zone::Utc => None,
-        Zone::Fixed(offset) => naive
-            .and_local_timezone(offset)
-            .earliest()
-            .map(|at| at.to_utc()),
-        // An hour that summer time leaves out is read as of Greenwich.
-        Zone::Machine => naive
-            .and_local_timezone(Local)
-            .earliest()
-            .map(|at| at.to_utc()),
-    };
-    found.unwrap_or_else(|| naive.and_utc())
 }
 
 /// Gives a record the time that its source names, and says in the metadata what had to be assumed.

@@ -110,20 +110,27 @@ impl Calendar {
         Some(self.days(first, NaiveDate::from_ymd_opt(year, 12, 31)?))
     }
 
+    /// The instant of a local time.
+    pub(crate) fn instant(&self, naive: NaiveDateTime) -> DateTime<Utc> {
+        self.zone.instant(naive)
+    }
+}
+
+impl Zone {
     /// The instant of a local time: the first of two where clocks are set back, an hour later where
     /// they are set forward over it.
-    pub(crate) fn instant(&self, naive: NaiveDateTime) -> DateTime<Utc> {
-        let found = match self.zone {
-            Zone::Utc => return naive.and_utc(),
-            Zone::Fixed(offset) => offset.from_local_datetime(&naive).map(|at| at.to_utc()),
-            Zone::Machine => Local.from_local_datetime(&naive).map(|at| at.to_utc()),
+    pub(crate) fn instant(self, naive: NaiveDateTime) -> DateTime<Utc> {
+        let found = match self {
+            Self::Utc => return naive.and_utc(),
+            Self::Fixed(offset) => offset.from_local_datetime(&naive).map(|at| at.to_utc()),
+            Self::Machine => Local.from_local_datetime(&naive).map(|at| at.to_utc()),
         };
         match found {
             LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => at,
             LocalResult::None => {
-                let later = Local.from_local_datetime(&(naive + TimeDelta::hours(1)));
-                let later = later.earliest().map(|at| at.to_utc());
-                later.unwrap_or_else(|| naive.and_utc())
+                let later = naive.checked_add_signed(TimeDelta::hours(1));
+                let later = later.and_then(|later| Local.from_local_datetime(&later).earliest());
+                later.map_or_else(|| naive.and_utc(), |at| at.to_utc())
             }
         }
     }

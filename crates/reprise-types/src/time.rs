@@ -4,40 +4,64 @@
 //! an offset or with fractional seconds is one value.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use serde_json::Value;
 
+use crate::calendar::Zone;
 use crate::ports::Clock;
 
 /// A text that is not a timestamp in any known format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is not a timestamp; write RFC 3339 (2026-02-16T09:46:08Z), `YYYY-MM-DD HH:MM:SS` (UTC) or a date"
+    "`{text}` is not a timestamp; write RFC 3339 (2026-02-16T09:46:08Z), `YYYY-MM-DD HH:MM:SS` or \
+     a date"
 )]
 pub struct TimestampError {
     text: String,
 }
 
-/// Reads RFC 3339 with any offset, naive ISO with `T` or a space (taken as UTC, with or without
-/// fractional seconds), or a bare date (its first instant).
+/// [`Zone::read`] for what programs write, in UTC; what people write is read in their zone.
 pub fn parse_timestamp(text: &str) -> Result<DateTime<Utc>, TimestampError> {
-    let trimmed = text.trim();
-    if let Ok(instant) = DateTime::parse_from_rfc3339(trimmed) {
-        return Ok(instant.with_timezone(&Utc));
-    }
-    for format in [
-        "%Y-%m-%dT%H:%M:%S%.f",
-        "%Y-%m-%d %H:%M:%S%.f",
-        "%Y-%m-%dT%H:%M",
-    ] {
-        if let Ok(naive) = NaiveDateTime::parse_from_str(trimmed, format) {
-            return Ok(naive.and_utc());
+    Zone::Utc.read(text)
+}
+
+impl Zone {
+    /// Reads RFC 3339 with any offset; and as of this zone naive ISO with `T` or a space, with or
+    /// without seconds and fractions, or a bare date (its first instant).
+    pub fn read(self, text: &str) -> Result<DateTime<Utc>, TimestampError> {
+        let trimmed = text.trim();
+        if let Ok(instant) = DateTime::parse_from_rfc3339(trimmed) {
+            return Ok(instant.with_timezone(&Utc));
         }
+        for format in [
+            "%Y-%m-%dT%H:%M:%S%.f",
+            "%Y-%m-%d %H:%M:%S%.f",
+            "%Y-%m-%dT%H:%M",
+            "%Y-%m-%d %H:%M",
+        ] {
+            if let Ok(naive) = NaiveDateTime::parse_from_str(trimmed, format) {
+                return Ok(self.instant(naive));
+            }
+        }
+        if let Ok(date) = NaiveDate::parse_from_str(trimmed, "%Y-%m-%d") {
+            return Ok(self.instant(date.and_time(chrono::NaiveTime::MIN)));
+        }
+        Err(TimestampError {
+            text: trimmed.chars().take(64).collect(),
+        })
     }
-    if let Ok(date) = NaiveDate::parse_from_str(trimmed, "%Y-%m-%d") {
-        return Ok(date.and_time(chrono::NaiveTime::MIN).and_utc());
+
+    /// The same of a JSON value: a number is seconds since the Unix epoch, or milliseconds where it
+    /// is that large.
+    #[must_use]
+    pub fn moment(self, value: &Value) -> Option<DateTime<Utc>> {
+        const MILLIS_MIN: f64 = 1e11;
+        let Some(number) = value.as_f64() else {
+            return self.read(value.as_str()?).ok();
+        };
+        let is_millis = number.abs() >= MILLIS_MIN;
+        let seconds = if is_millis { number / 1e3 } else { number };
+        DateTime::from_timestamp_micros((seconds * 1e6) as i64)
     }
-    Err(TimestampError {
-        text: trimmed.chars().take(64).collect(),
-    })
 }
 
 /// The machine's clock, read here only.
@@ -70,6 +94,31 @@ mod tests {
         ] {
             assert_eq!(parse_timestamp(text).unwrap(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn what_names_no_zone_is_of_the_zone_that_reads_it() {
+        let west = Zone::Fixed(chrono::FixedOffset::west_opt(8 * 3600).unwrap());
+        let noon = parse_timestamp("2026-11-20T20:00:00Z").unwrap();
+        for text in [
+            "2026-11-20 12:00",
+            "2026-11-20T12:00:00",
+            "2026-11-20T20:00:00Z",
+        ] {
+            assert_eq!(west.read(text).unwrap(), noon, "{text}");
+        }
+        let day = west.read("2026-11-20").unwrap();
+        assert_eq!(day, parse_timestamp("2026-11-20T08:00:00Z").unwrap());
+        let seconds = noon.timestamp();
+        for value in [
+            Value::from(seconds),
+            Value::from(seconds * 1000),
+            Value::from("2026-11-20 12:00"),
+        ] {
+            assert_eq!(west.moment(&value), Some(noon), "{value}");
+        }
+        assert_eq!(west.moment(&Value::from("soon")), None);
+        assert_eq!(west.moment(&Value::Null), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub(crate) enum BranchCommand {
         #[command(flatten)]
         target: BranchTarget,
         /// Begin with what was known at this instant
-        #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+        #[arg(long, value_name = "TIME", value_parser = super::until)]
         as_of: Option<DateTime<Utc>>,
     },
     /// List a user's branches

@@ -236,7 +236,7 @@ pub(crate) struct AuditArguments {
     #[arg(long)]
     pub(crate) action: Option<String>,
     /// Only from this instant on
-    #[arg(long, value_name = "TIME", value_parser = reprise_types::parse_timestamp)]
+    #[arg(long, value_name = "TIME", value_parser = super::since)]
     pub(crate) since: Option<DateTime<Utc>>,
     /// At most so many, the newest
     #[arg(long)]

@@ -1,6 +1,5 @@
 //! Who changed what in a workspace.
 
-use reprise_types::parse_timestamp;
 use reprise_workspace::{Action, AuditLine, AuditQuery, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +62,7 @@ impl Operation for Audit {
         };
         let since = arguments
             .since
-            .map(|since| parse_timestamp(&since))
+            .map(|since| memory.calendar().since(&since))
             .transpose();
         let query = AuditQuery {
             actor: arguments.actor,
