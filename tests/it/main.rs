@@ -28,6 +28,7 @@ mod offline;
 mod page;
 mod people;
 mod projections;
+mod records;
 mod reembedding;
 mod requirements;
 mod tending;

@@ -49,13 +49,10 @@ pub(crate) async fn collect(vectors: Vectors, records: &mut [NewRecord]) -> u64 
 pub(crate) fn copies(
     records: &[NewRecord],
 ) -> Option<impl FnOnce(&mut Engine) -> Vec<bool> + Send + 'static> {
-    let ids: Vec<_> = records
-        .iter()
-        .map(|record| record.external_ids.clone())
-        .collect();
-    let any = ids.iter().any(|ids| !ids.is_empty());
-    any.then_some(move |engine: &mut Engine| {
-        let copy = |ids: &Vec<_>| ids.iter().any(|id| engine.duplicate_of(id).is_some());
-        ids.iter().map(copy).collect()
+    let any = records.iter().any(|record| !record.external_ids.is_empty());
+    let records = any.then(|| records.to_vec())?;
+    Some(move |engine: &mut Engine| {
+        let known = records.iter().map(|record| engine.is_known(record));
+        known.collect()
     })
 }

@@ -7,6 +7,7 @@ mod context_snapshot;
 mod embedder;
 mod handle;
 mod ingest;
+mod intake;
 mod job;
 mod others;
 mod protocol;
@@ -30,6 +31,7 @@ pub use config::{
 pub use context_snapshot::{CitationRef, ContextItem, ContextSnapshot, context_snapshot};
 pub use embedder::{EmbedPool, OpenEmbedder, Pending, PoolError, PoolOptions, PoolStats};
 pub use handle::AgentHandle;
+pub use intake::{Intake, Taken};
 pub use job::Reply;
 pub use others::OtherModels;
 pub use protocol::{EngineWork, MemoryAgentMsg, Own};

@@ -223,6 +223,11 @@ impl MemoryService {
         Some(Arc::unwrap_or_clone(embedding))
     }
 
+    /// The vector of a text that is stored; `None` without a model.
+    pub async fn document_vector(&self, text: &str) -> Option<Embedding> {
+        self.0.pool.document(text).await.vector().await.ok()
+    }
+
     /// Runs work on a user's engine, between commits: checks, links, tags and whatever has no
     /// message of its own.
     pub async fn with_engine<T: Send + 'static>(

@@ -74,6 +74,16 @@ impl Snapshot {
         self.index.lexical(&query, &view, most, lexical).best
     }
 
+    /// A live record with exactly this text, among those whose words are most like it.
+    #[must_use]
+    pub fn saying(&self, text: &str) -> Option<MemoryRecord> {
+        const LOOKED_AT: usize = 8;
+        let mut scratch = AlikeScratch::default();
+        let like = self.alike(text, LOOKED_AT, &mut scratch).iter();
+        let mut found = like.filter_map(|(place, _)| self.at(*place)?.ok());
+        found.find(|record| record.text == text)
+    }
+
     /// The cosine of two live records, within about 0.005; `None` where no space has both.
     #[must_use]
     pub fn cosine_of(&self, one: RecordId, other: RecordId) -> Option<f32> {

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use chrono::{DateTime, Utc};
 use reprise_store::{CommitSeq, Entry};
 use reprise_types::{
-    Annotation, ExternalId, MemoryRecord, NewRecord, RecordId, RejectReason, WriteOutcome,
-    normal_tags,
+    Annotation, Embedding, ExternalId, MemoryRecord, NewRecord, RecordId, RejectReason,
+    WriteOutcome, normal_tags,
 };
 
 use crate::engine::Engine;
@@ -19,8 +19,6 @@ use crate::snapshot::Snapshot;
 
 /// Entries of one commit of a branch in the making.
 const FORK_ENTRIES: usize = 1024;
-/// Namespace of the id that a merged record had in its branch.
-const MERGED: &str = "branch-record";
 
 /// How two memories differ; ids ascend.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -111,17 +109,18 @@ impl Engine {
     pub fn merge(&mut self, branch: &Snapshot, now: DateTime<Utc>) -> Result<Merged, EngineError> {
         let diff = self.snapshot.diff(branch);
         let mut merged = Merged::default();
+        let (mut ids, mut brought) = (Vec::new(), Vec::new());
         for id in diff.added {
-            let Some(record) = branch.get(id).transpose()? else {
-                continue;
-            };
-            let new = self.brought(branch, record);
-            for outcome in self.observe(vec![new], None, now)? {
-                match outcome {
-                    WriteOutcome::Inserted { .. } => merged.added += 1,
-                    WriteOutcome::Duplicate { .. } => merged.known += 1,
-                    WriteOutcome::Rejected { why } => merged.rejected.push((id, why)),
-                }
+            if let Some(record) = branch.get(id).transpose()? {
+                ids.push(id);
+                brought.push(self.brought(branch, record));
+            }
+        }
+        for (id, outcome) in ids.into_iter().zip(self.observe(brought, None, now)?) {
+            match outcome {
+                WriteOutcome::Inserted { .. } => merged.added += 1,
+                WriteOutcome::Duplicate { .. } => merged.known += 1,
+                WriteOutcome::Rejected { why } => merged.rejected.push((id, why)),
             }
         }
         for id in diff.retagged {
@@ -139,18 +138,24 @@ impl Engine {
         let mut forerunner = record.supersedes;
         let mut corrects = None;
         while let (Some(id), None) = (forerunner, corrects) {
-            let merged = || self.duplicate_of(&merged_id(id));
-            corrects = self.snapshot.ordinal(id).map(|_| id).or_else(merged);
+            let merged = || self.snapshot.current(self.duplicate_of(&merged_id(id))?);
+            corrects = self.snapshot.current(id).or_else(merged);
             let older = branch
                 .index
                 .find(id)
                 .map(|ordinal| branch.reader.record(ordinal));
             forerunner = older.and_then(|record| record.ok()?.supersedes);
         }
-        let merged = merged_id(record.id);
+        let (id, merged) = (record.id, merged_id(record.id));
         let mut new = record.into_new();
         new.external_ids.push(merged);
         new.supersedes = corrects;
+        // A vector of another model's is made anew.
+        let space = branch
+            .space()
+            .filter(|space| self.snapshot.space().is_none_or(|own| own == *space));
+        let vector = space.cloned().zip(branch.vector(id));
+        new.embedding = vector.map(|(space, vector)| Embedding { space, vector });
         new
     }
 }
@@ -189,7 +194,7 @@ impl Snapshot {
 }
 
 fn merged_id(id: RecordId) -> ExternalId {
-    ExternalId::new(MERGED, id.to_string())
+    ExternalId::new(ExternalId::MERGED, id.to_string())
 }
 
 /// When an entry was written, where it says. (What is forgotten is left out whenever it was.)

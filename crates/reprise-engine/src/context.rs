@@ -187,6 +187,9 @@ fn render(chosen: &[Chosen<'_>], nonce: u128) -> String {
         for one in list {
             let record = &one.memory.record;
             let date = record.timestamp.format("%Y-%m-%d %H:%M");
+            let corrected = record.corrected_at().map_or_else(String::new, |at| {
+                format!("; corrected {}", at.format("%Y-%m-%d"))
+            });
             let reason = match one.memory.why.reason.as_str() {
                 "" | NOTHING_SPEAKS => String::new(),
                 reason => format!("; {reason}"),
@@ -195,7 +198,8 @@ fn render(chosen: &[Chosen<'_>], nonce: u128) -> String {
             let by = published.map_or_else(String::new, |by| {
                 format!("; published by {}, version {}", by.author, by.version)
             });
-            memory.line(&format!("- {date} [{}{by}{reason}] ", record.id), &one.text);
+            let label = format!("- {date} [{}{corrected}{by}{reason}] ", record.id);
+            memory.line(&label, &one.text);
         }
     }
     memory.into_text()

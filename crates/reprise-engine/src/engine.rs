@@ -61,7 +61,7 @@ impl Engine {
         self.log.cursor(stream)
     }
 
-    /// The record that already has this external id, so that its copy need not be embedded.
+    /// The record that has this external id: of one that was corrected its newest version.
     #[must_use]
     pub fn duplicate_of(&self, external: &ExternalId) -> Option<RecordId> {
         let ordinal = self.state.keys.get(key_of(external))?;

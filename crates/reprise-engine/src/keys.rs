@@ -3,6 +3,7 @@
 //! A derived part of the file (tag 0x47). A hit is a hint: the caller compares the ids themselves,
 //! because the hash is not a security boundary.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -64,14 +65,14 @@ pub(crate) fn key_of(id: &ExternalId) -> u128 {
 }
 
 impl Keys {
-    /// The first record that had this key. Where the rows are damaged it is not known; whoever is
-    /// about to write asks [`Self::is_sound`] first.
+    /// The newest record that has this key: of a record that was corrected its newest version.
+    /// Where the rows are damaged it is not known; whoever is about to write asks
+    /// [`Self::is_sound`] first.
     pub(crate) fn get(&self, key: u128) -> Option<u32> {
         let rows = self.rows();
-        match rows.binary_search_by_key(&key, |row| row_of(row).0) {
-            Ok(at) => rows.get(at).map(|row| row_of(row).1),
-            Err(_) => self.recent.get(&key).copied(),
-        }
+        let at = rows.binary_search_by_key(&key, |row| row_of(row).0).ok();
+        let saved = at.and_then(|at| rows.get(at)).map(|row| row_of(row).1);
+        saved.max(self.recent.get(&key).copied())
     }
 
     /// Whether the rows in the file are whole. Reads them the first time.
@@ -84,9 +85,10 @@ impl Keys {
         rows.unwrap_or_default()
     }
 
-    /// Remembers a key; the first record keeps it.
+    /// Remembers a key; the newest record keeps it.
     pub(crate) fn insert(&mut self, key: u128, ordinal: u32) {
-        self.recent.entry(key).or_insert(ordinal);
+        let newest = self.recent.entry(key).or_insert(ordinal);
+        *newest = ordinal.max(*newest);
     }
 
     /// How many there are; reads those in the file only where others have come since.
@@ -111,8 +113,8 @@ impl Keys {
     fn sorted(&self) -> Vec<(u128, u32)> {
         let mut rows: Vec<(u128, u32)> = self.rows().iter().map(row_of).collect();
         rows.extend(self.recent.iter().map(|(key, ordinal)| (*key, *ordinal)));
-        // Of two rows of one key the older comes first, and stays.
-        rows.sort_unstable();
+        // Of two rows of one key the newer comes first, and stays.
+        rows.sort_unstable_by_key(|(key, ordinal)| (*key, Reverse(*ordinal)));
         rows.dedup_by_key(|row| row.0);
         rows
     }
@@ -180,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_record_keeps_its_key_through_the_part() {
+    fn the_newest_record_keeps_its_key_through_the_part() {
         let mut keys = Keys::default();
         for (ordinal, id) in ["a", "b", "a"].iter().enumerate() {
             keys.insert(
@@ -195,7 +197,7 @@ mod tests {
         let (read, found) = Keys::from_part(keys.to_part(&head).into()).unwrap();
         assert_eq!(found, head);
         for keys in [&keys, &read] {
-            assert_eq!(keys.get(key_of(&ExternalId::new("batch", "a"))), Some(0));
+            assert_eq!(keys.get(key_of(&ExternalId::new("batch", "a"))), Some(2));
             assert_eq!(keys.get(key_of(&ExternalId::new("batch", "b"))), Some(1));
             assert_eq!(keys.get(key_of(&ExternalId::new("event", "a"))), None);
             assert_eq!(keys.len(), 2);
@@ -205,6 +207,12 @@ mod tests {
             grown.insert(key_of(&ExternalId::new("batch", id)), ordinal);
         }
         assert_eq!(grown.len(), 3, "a key that is known is no new one");
+        let held = |keys: &Keys, id| keys.get(key_of(&ExternalId::new("batch", id)));
+        assert_eq!(held(&grown, "a"), Some(9));
+        grown.insert(key_of(&ExternalId::new("batch", "b")), 0);
+        assert_eq!(held(&grown, "b"), Some(1), "an older record takes no key");
+        let (read, _) = Keys::from_part(grown.to_part(&head).into()).unwrap();
+        assert_eq!((held(&read, "a"), held(&read, "b")), (Some(9), Some(1)));
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod learning;
 mod list;
 mod marks;
 mod names;
+mod naming;
 mod narrow;
 mod observe;
 mod open;

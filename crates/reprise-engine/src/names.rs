@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use reprise_types::MemoryRecord;
+use reprise_types::{ExternalId, MemoryRecord};
 use serde_json::{Map, Value};
 
 use crate::identifiers::{each, plain};
@@ -18,8 +18,6 @@ const IDENTIFIERS_MAX: usize = 2048;
 pub(crate) const ID: char = '!';
 /// Deepest metadata that is read.
 const DEEPEST: usize = 4;
-/// Namespace of the names that the server gives to requests: no caller knows them.
-const REQUEST: &str = "request";
 /// Keys of the metadata that name who a record is from.
 pub(crate) const AUTHOR_KEYS: [&str; 4] = ["author", "speaker", "sender", "user"];
 
@@ -27,7 +25,7 @@ pub(crate) const AUTHOR_KEYS: [&str; 4] = ["author", "speaker", "sender", "user"
 pub(crate) fn names_of(record: &MemoryRecord) -> Vec<String> {
     let mut names = BTreeSet::new();
     for external in &record.external_ids {
-        if external.namespace != REQUEST {
+        if external.namespace != ExternalId::REQUEST {
             names.extend(plain(&external.id).map(|name| id(&name)));
         }
     }

@@ -1,28 +1,18 @@
 //! Keeping: one call is one group commit, or a few where it is large. On disk first, then in the
 //! index, then visible.
 
-use std::collections::{HashMap, HashSet};
-
 use chrono::{DateTime, Utc};
 use reprise_store::{Commit, Entry};
 use reprise_types::{
-    Annotation, Embedding, EmbeddingSpace, ExternalId, MemoryRecord, NewRecord, RecordId,
-    RejectReason, WriteOutcome, check_unit_vector,
+    Annotation, Embedding, EmbeddingSpace, MemoryRecord, NewRecord, RecordId, RejectReason,
+    WriteOutcome, check_unit_vector,
 };
 
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::marks::CONTRARY;
+use crate::naming::Batch;
 use crate::prepare::{self, name_of};
-
-/// What one call is about to keep.
-#[derive(Default)]
-struct Batch {
-    kept: Vec<MemoryRecord>,
-    ids: HashSet<RecordId>,
-    /// The records of this batch by external id.
-    named: HashMap<ExternalId, RecordId>,
-}
 
 impl Engine {
     /// Keeps `records` and moves the stream's cursor, both or neither, with one write and one sync
@@ -189,15 +179,13 @@ impl Engine {
         if let Err(why) = new.check() {
             return WriteOutcome::Rejected { why };
         }
-        for external in &new.external_ids {
-            let staged = batch.named.get(external).copied();
-            if let Some(of) = staged.or_else(|| self.duplicate_of(external)) {
-                return WriteOutcome::Duplicate { of };
-            }
+        let truncated = new.truncate(self.text_bytes_max);
+        if let Some(outcome) = self.name(&mut new, batch) {
+            return outcome;
         }
         if let Some(id) = new.supersedes
             && self.state.index.find(id).is_none()
-            && !batch.ids.contains(&id)
+            && batch.get(id).is_none()
         {
             return WriteOutcome::Rejected {
                 why: RejectReason::UnknownSuperseded { id },
@@ -218,7 +206,7 @@ impl Engine {
             };
         }
         let id = self.ids.next(known_at);
-        if let Some(bytes) = new.truncate(self.text_bytes_max) {
+        if let Some(bytes) = truncated {
             tracing::warn!(%id, bytes, "a text was cut");
         }
         let record = prepare::build(new, id, known_at, space.as_ref());
@@ -228,10 +216,7 @@ impl Engine {
         if record.embedding_space.is_some() {
             space.clone_from(&record.embedding_space);
         }
-        let names = record.external_ids.iter().cloned();
-        batch.named.extend(names.map(|name| (name, id)));
-        batch.ids.insert(id);
-        batch.kept.push(record);
+        batch.push(record);
         WriteOutcome::Inserted { id }
     }
 

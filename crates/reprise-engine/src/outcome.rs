@@ -19,7 +19,6 @@ const LOOKED_AT: usize = 1_024;
 const STEPS: usize = 12;
 const STEP_CHARS: usize = 200;
 const QUESTION_CHARS: usize = 600;
-const NAMESPACE: &str = "request";
 /// The word in `details` by which it is known.
 const TYPE: &str = "outcome";
 
@@ -96,7 +95,7 @@ impl Engine {
 
 /// The name by which what a run left is known.
 fn name_of(run_id: &str) -> ExternalId {
-    ExternalId::new(NAMESPACE, format!("{TYPE} of {run_id}"))
+    ExternalId::new(ExternalId::REQUEST, format!("{TYPE} of {run_id}"))
 }
 
 fn told(run_id: &str, asked: &str, steps: &[String], run: &RunWent<'_>) -> NewRecord {

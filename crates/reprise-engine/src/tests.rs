@@ -5,6 +5,7 @@ mod annotating;
 mod archives;
 mod branches;
 mod contradicting;
+mod correcting;
 mod full;
 mod keeping;
 mod learning;

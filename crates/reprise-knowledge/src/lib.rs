@@ -22,6 +22,7 @@ mod projection;
 mod record_for_tests;
 mod referee;
 mod reference;
+mod restate;
 mod stamp;
 mod sunwell;
 mod yaml;
@@ -50,6 +51,7 @@ pub use reference::{
     Definition, EVIDENCE_FIELD, evidence_of, meaning_of_confidence, meaning_of_evidence, meant_by,
     normal_evidence,
 };
+pub use restate::restate;
 pub use sunwell::{
     Category, Decision, Failure, Intelligence, Learning, LearningQuery, MemoryStats,
     ProjectLearnings, SCHEMAS, SCOPES, SOURCE_TYPES, SunwellMemory, SunwellStats,

@@ -26,5 +26,5 @@ pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
     Answer, ExportLine, Fate, Filter, Hit, IngestLine, LessonCard, OutcomeLine, OutcomeReport,
     QueryLine, WriteReport, external_id_of, fresh_run_id, from_json, hinted, is_sensitive, line_of,
-    record_of, record_of_value,
+    read_line, record_of_value,
 };

@@ -17,7 +17,7 @@ pub(crate) use filter::{time, whole};
 pub use lesson::LessonCard;
 pub use outcome::{OutcomeLine, OutcomeReport, fresh_run_id};
 pub use record::{
-    ExportLine, Fate, IngestLine, WriteReport, external_id_of, is_sensitive, line_of, record_of,
+    ExportLine, Fate, IngestLine, WriteReport, external_id_of, is_sensitive, line_of, read_line,
     record_of_value,
 };
-pub(crate) use record::{REQUEST_NAMESPACE, instant};
+pub(crate) use record::{corrected, instant, read_value};

@@ -143,6 +143,12 @@ impl MemoryRecord {
     /// is read by its id or its tag, and is no knowledge.
     pub const RECEIPT: &str = "receipt:global";
 
+    /// When this version was made, where it corrects an earlier one.
+    #[must_use]
+    pub fn corrected_at(&self) -> Option<DateTime<Utc>> {
+        self.supersedes.map(|_| self.known_at)
+    }
+
     #[must_use]
     pub fn is_receipt(&self) -> bool {
         self.tags.iter().any(|tag| tag == Self::RECEIPT)
@@ -157,6 +163,7 @@ impl MemoryRecord {
             body: self.body,
             timestamp: Some(self.timestamp),
             embedding: space.map(|space| Embedding { space, vector }),
+            updates: false,
         }
     }
 
@@ -192,6 +199,9 @@ pub struct NewRecord {
     pub timestamp: Option<DateTime<Utc>>,
     /// The vector of `text`; `None` stores the record as not yet embedded.
     pub embedding: Option<Embedding>,
+    /// Where one of its external ids is known and the text is another one, it is stored as a new
+    /// version of that record.
+    pub updates: bool,
 }
 
 impl Deref for NewRecord {
@@ -216,6 +226,7 @@ impl NewRecord {
             body: RecordBody::new(text, source, kind),
             timestamp: None,
             embedding: None,
+            updates: false,
         }
     }
 
@@ -298,6 +309,13 @@ impl ExternalId {
     pub const RVF: &'static str = "rvf";
     /// Namespace of the ids that records had in another memory.
     pub const REPRISE: &'static str = "reprise";
+    /// Namespace of the names that Reprise itself gives to a request, so that a repeated one is
+    /// stored once. No caller knows them.
+    pub const REQUEST: &'static str = "request";
+    /// How the name that a lesson has as a request begins.
+    pub const LESSON: &'static str = "lesson ";
+    /// Namespace of the id that a merged record had in its branch.
+    pub const MERGED: &'static str = "branch-record";
     /// Namespaces in which a caller's id is looked up, in this order.
     pub const NAMED: [&'static str; 12] = [
         Self::BATCH,
@@ -319,6 +337,13 @@ impl ExternalId {
             namespace: namespace.into(),
             id: id.into(),
         }
+    }
+
+    /// Whether it names the thing, and so its newest version; the names of a request and of a
+    /// merged record name one version.
+    #[must_use]
+    pub fn is_handed_on(&self) -> bool {
+        ![Self::REQUEST, Self::MERGED].contains(&self.namespace.as_str())
     }
 }
 

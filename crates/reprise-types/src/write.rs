@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::RecordId;
 use crate::limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, METADATA_BYTES_MAX};
-use crate::record::{NewRecord, json_bytes};
+use crate::record::{MemoryRecord, NewRecord, json_bytes};
 
 /// The outcome for one record. `Inserted` means on disk and findable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -15,7 +15,11 @@ pub enum WriteOutcome {
     },
     /// An earlier record has the same external id; nothing changed.
     Duplicate {
+        /// Its newest version.
         of: RecordId,
+        /// Whether no version of it has this text.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        differs: bool,
     },
     /// Refused; nothing changed.
     Rejected {
@@ -54,6 +58,12 @@ pub enum RejectReason {
         got: usize,
         limit: usize,
     },
+    /// The tag of receipts, which Reprise alone writes.
+    #[error(
+        "`{}` marks what Reprise itself says of what left this memory; use another tag",
+        MemoryRecord::RECEIPT
+    )]
+    Receipt,
     /// `supersedes` names a record that this store does not hold.
     #[error("it supersedes {id}, which this store does not hold")]
     UnknownSuperseded { id: RecordId },

@@ -2,20 +2,19 @@
 //!
 //! Text, run, session, metadata and provenance of a record.
 
-use reprise_redact::Redactor;
 use reprise_types::limits::{LIST_ITEMS_MAX, METADATA_BYTES_MAX};
-use reprise_types::{ExternalId, NewRecord, Provenance};
+use reprise_types::{ExternalId, NewRecord, Provenance, normal_tags};
 use serde_json::{Map, Value};
 
 use super::decode::Event;
 use super::report;
 use super::table::{Documented, Rule, Split, TopicTable, TopicTableError, Verdict};
 use super::template::{fits, shorten, texts_at, value_at};
+use crate::intake::Intake;
 
 #[derive(Debug, Clone)]
 pub struct Mapper {
     table: TopicTable,
-    redactor: Redactor,
 }
 
 /// The outcome of mapping one event. Every outcome is counted.
@@ -51,13 +50,10 @@ pub struct MappedEvent {
 }
 
 impl Mapper {
-    /// A mapper with the given table and the built-in redaction.
+    /// A mapper with the given table.
     #[must_use]
     pub fn new(table: TopicTable) -> Self {
-        Self {
-            table,
-            redactor: Redactor::new(),
-        }
+        Self { table }
     }
 
     /// A mapper with the built-in table.
@@ -85,10 +81,23 @@ impl Mapper {
             );
             return MapOutcome::Malformed { topic, why };
         }
-        let redacted = records
-            .iter_mut()
-            .map(|record| self.redactor.redact_record(record).len() as u32)
-            .sum();
+        let (mut redacted, mut refused) = (0, String::new());
+        records.retain_mut(|record| match Intake::default().take(record, normal_tags) {
+            Ok(taken) => {
+                redacted += taken.redacted.len() as u32;
+                true
+            }
+            Err(why) => {
+                refused = format!("event {} of `{topic}`: {why}", event.event_id);
+                false
+            }
+        });
+        if records.is_empty() {
+            return MapOutcome::Malformed {
+                topic,
+                why: refused,
+            };
+        }
         MapOutcome::Mapped(MappedEvent {
             topic,
             documented: name.to_owned(),

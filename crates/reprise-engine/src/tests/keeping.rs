@@ -164,14 +164,17 @@ fn a_second_copy_is_a_duplicate_and_changes_nothing() {
     let again = bench.keep(week());
     let expected: Vec<_> = ids
         .iter()
-        .map(|id| WriteOutcome::Duplicate { of: *id })
+        .map(|id| WriteOutcome::Duplicate {
+            of: *id,
+            differs: false,
+        })
         .collect();
     assert_eq!(again, expected);
     assert_eq!(std::fs::metadata(bench.path()).unwrap().len(), bytes);
     let twice = vec![record("x", "one", 1, "s"), record("x", "two", 1, "s")];
     assert!(matches!(
         bench.keep(twice).as_slice(),
-        [WriteOutcome::Inserted { id }, WriteOutcome::Duplicate { of }] if id == of
+        [WriteOutcome::Inserted { id }, WriteOutcome::Duplicate { of, differs: true }] if id == of
     ));
 }
 

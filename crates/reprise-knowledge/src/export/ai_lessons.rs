@@ -220,8 +220,9 @@ impl Row {
 
 fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite::Error> {
     let row = Row::of(&one.record);
+    let updated = one.record.corrected_at().unwrap_or(one.record.timestamp);
     database.execute(
-        "INSERT INTO lessons VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, ?8)",
+        "INSERT INTO lessons VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?9, ?8)",
         params![
             id,
             row.title,
@@ -231,6 +232,7 @@ fn lesson(database: &Connection, one: &Telling, id: &str) -> Result<(), rusqlite
             row.source_notes,
             row.created_at,
             row.derived_from_experiment,
+            updated.format(TIME).to_string(),
         ],
     )?;
     for tag in &row.tags {

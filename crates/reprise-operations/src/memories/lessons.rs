@@ -2,8 +2,9 @@
 //!
 //! Keeping and correcting them.
 
-use reprise_engine::Engine;
+use reprise_engine::{Engine, Snapshot};
 use reprise_knowledge::{EVIDENCE_FIELD, Lesson as Kept, normal_contexts};
+use reprise_redact::Redactor;
 use reprise_types::{
     ConfidenceLevel, ExternalId, MemoryKind, MemoryRecord, MemorySource, NewRecord, RecordId,
 };
@@ -13,7 +14,7 @@ use serde_json::{Map, json};
 
 use super::{Memory, refuse_receipt, refuse_receipts};
 use crate::problem::Problem;
-use crate::wire::{Fate, REQUEST_NAMESPACE};
+use crate::wire::Fate;
 
 /// A lesson, or what is to change in one: what is not given stays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -127,11 +128,63 @@ impl Memory {
         }
         record.text = kept.text();
         record.details = Some(kept.details());
-        match self.name_of(&record).await? {
-            Ok(name) => record.external_ids.push(name),
-            Err(of) => return Ok((Fate::Duplicate { of }, doubt)),
+        let known = match self.name_of(&record).await? {
+            Ok(name) => {
+                record.external_ids.push(name);
+                self.held(&mut record, &kept).await?
+            }
+            Err(of) => Some(of),
+        };
+        if let Some(of) = known {
+            let differs = false;
+            return Ok((Fate::Duplicate { of, differs }, doubt));
         }
         Ok((self.keep_one(record).await?, doubt))
+    }
+
+    /// The record, learned or not, that says all that this lesson does; else it is given the name
+    /// by which its bare text is known.
+    async fn held(&self, lesson: &mut NewRecord, kept: &Kept) -> Result<Option<RecordId>, Problem> {
+        let is_plain = Kept {
+            content: String::new(),
+            ..kept.clone()
+        } == Kept::default();
+        if !is_plain {
+            return Ok(None);
+        }
+        let text = Redactor::new().redact_text(&lesson.text).text;
+        let tags = self.all.tag_rules.resolve(&lesson.tags);
+        let (known, name) = if self.exists() {
+            let wanted = text.clone();
+            let learned = self
+                .with_engine(move |engine| engine.learned(&wanted))
+                .await?;
+            let find = move |memory: &Snapshot| {
+                let known = learned.as_ref().ok().and_then(|id| memory.get(*id)?.ok());
+                (known.or_else(|| memory.saying(&text)), learned.err())
+            };
+            self.read(find).await?
+        } else {
+            (None, Some(Engine::learned_name(&text, 0)))
+        };
+        let adds_nothing = |known: &MemoryRecord| {
+            let mut metadata = lesson.metadata.iter();
+            let session = &lesson.session_id;
+            tags.iter().all(|tag| known.tags.contains(tag))
+                && lesson
+                    .confidence
+                    .is_none_or(|new| known.confidence == Some(new))
+                && lesson
+                    .evidence
+                    .is_none_or(|new| known.evidence == Some(new))
+                && metadata.all(|(key, new)| known.metadata.get(key) == Some(new))
+                && (session.is_empty() || *session == known.session_id)
+        };
+        if let Some(known) = known.filter(adds_nothing) {
+            return Ok(Some(known.id));
+        }
+        lesson.external_ids.extend(name);
+        Ok(None)
     }
 
     /// A name made of all that a lesson says; or the record that says just that. A lesson that was
@@ -145,8 +198,8 @@ impl Memory {
         }
         let digest = reprise_global::sha256_hex(said.to_string().as_bytes());
         let name = move |time: u32| {
-            let name = format!("lesson {digest}/{time}");
-            ExternalId::new(REQUEST_NAMESPACE, name)
+            let name = format!("{}{digest}/{time}", ExternalId::LESSON);
+            ExternalId::new(ExternalId::REQUEST, name)
         };
         if !self.exists() {
             return Ok(Ok(name(0)));
@@ -208,8 +261,22 @@ impl Memory {
             lesson.change(&mut kept);
             changes.insert("text".to_owned(), json!(kept.text()));
             changes.insert("details".to_owned(), kept.details());
-        } else if let Some(content) = lesson.text {
-            changes.insert("text".to_owned(), json!(content));
+        } else {
+            let plain = Lesson {
+                text: lesson.text.clone(),
+                confidence: lesson.confidence,
+                evidence: lesson.evidence.clone(),
+                strict: lesson.strict,
+                ..only_tags
+            };
+            if lesson != plain {
+                return Err(Problem::invalid(format!(
+                    "`{}` is no lesson: its text, tags, confidence and evidence can be changed, \
+                     and nothing else",
+                    old.id
+                )));
+            }
+            changes.extend(lesson.text.map(|text| ("text".to_owned(), json!(text))));
         }
         self.revise(name, changes).await
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use chrono::{DateTime, Utc};
+use reprise_agent::Intake;
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
 use reprise_types::{Calendar, Embedding, Recall, RecallRequest, RecallScope, RecordId, UserId};
 
@@ -16,8 +17,10 @@ use crate::problem::{Problem, ProblemKind};
 pub(super) struct WriteOptions {
     /// The request's own name: sent again with the same name, it changes nothing more.
     pub(super) key: Option<String>,
-    /// Keep texts as they are, secrets and all: for a caller that has redacted them itself.
-    pub(super) verbatim: bool,
+    /// How its records are taken in.
+    pub(super) intake: Intake,
+    /// Whether a record that is known by its external ids and says something else is replaced.
+    pub(super) updates: bool,
 }
 
 /// What operations run over. Cheap to clone.
@@ -117,8 +120,14 @@ impl Memory {
             ));
         }
         let mut memory = self.clone();
-        memory.options.verbatim = true;
+        memory.options.intake.verbatim = true;
         Ok(memory)
+    }
+
+    /// The same; what is known by its external ids and says something else is replaced.
+    pub(crate) fn updating(mut self) -> Self {
+        self.options.updates = true;
+        self
     }
 
     /// Refuses requests from another machine.

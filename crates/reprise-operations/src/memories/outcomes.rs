@@ -1,12 +1,15 @@
 //! How runs went: what memory learns from.
 
-use reprise_engine::Engine;
+use reprise_engine::{Engine, Snapshot};
 use reprise_redact::Redactor;
 use reprise_types::{Credit, Embedding, FailKind, RecordId, RunBeginning, RunEnding, RunOutcome};
 
 use super::{Memories, Memory, resolve};
 use crate::problem::Problem;
 use crate::wire::{OutcomeLine, OutcomeReport, fresh_run_id};
+
+/// The report, the records that a run used, and the one that it left.
+type Learned = (OutcomeReport, Vec<RecordId>, Option<RecordId>);
 
 impl Memory {
     /// Takes how a run went. A run without a name is named by the request, so that
@@ -32,15 +35,17 @@ impl Memory {
         let is_named = line.run_id.is_some();
         let asked = line.query.as_ref();
         let asked = asked.map(|asked| Redactor::new().redact_text(asked).text);
-        let learn = move |engine: &mut Engine| -> Result<(OutcomeReport, Vec<RecordId>), Problem> {
+        let learn = move |engine: &mut Engine| -> Result<Learned, Problem> {
             let said = run_outcome(engine, line, query, || fallback)?;
             let known = match engine.outcome(&said, now) {
                 Err(error) if error.is_repetition() => 1,
                 done => done.map(|()| 0)?,
             };
-            if is_named && known == 0 {
-                engine.leave_outcome(&said.end.run_id, asked.as_deref(), now)?;
-            }
+            let left = if is_named && known == 0 {
+                engine.leave_outcome(&said.end.run_id, asked.as_deref(), now)?
+            } else {
+                None
+            };
             let status = engine.learning().status();
             let report = OutcomeReport {
                 learned: 1 - known,
@@ -51,9 +56,12 @@ impl Memory {
                 adapter_gate: status.adapter_gate,
                 cap: status.cap,
             };
-            Ok((report, said.end.used))
+            Ok((report, said.end.used, left))
         };
-        let (report, ids) = self.with_engine(learn).await??;
+        let (report, ids, left) = self.with_engine(learn).await??;
+        if let Some(left) = left {
+            self.embed(left).await?;
+        }
         if report.learned > 0 {
             self.tell("learned", ids);
             // An end that lies outside the run says nothing of what it used.
@@ -63,6 +71,21 @@ impl Memory {
             }
         }
         Ok(report)
+    }
+}
+
+impl Memory {
+    /// Gives a record that the engine wrote its vector, where there is a model.
+    async fn embed(&self, id: RecordId) -> Result<(), Problem> {
+        let text = move |memory: &Snapshot| Some(memory.get(id)?.ok()?.body.text);
+        let Some(text) = self.read(text).await? else {
+            return Ok(());
+        };
+        if let Some(Embedding { space, vector }) = self.all.service.document_vector(&text).await {
+            let embed = move |engine: &mut Engine| engine.embed_late(vec![(id, space, vector)]);
+            self.with_engine(embed).await??;
+        }
+        Ok(())
     }
 }
 

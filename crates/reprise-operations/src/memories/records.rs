@@ -1,16 +1,16 @@
 //! Keeping, showing, correcting and forgetting records.
 
+use std::collections::BTreeSet;
+
 use reprise_engine::Engine;
-use reprise_knowledge::Learning;
-use reprise_redact::Redactor;
-use reprise_types::limits::TEXT_BYTES_MAX;
+use reprise_knowledge::{Learning, restate};
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordBody, RecordId, WriteOutcome};
 use serde_json::{Map, Value};
 use tracing::Instrument;
 
-use super::{Memory, current, refuse_receipt, refuse_receipts, spans};
+use super::{Memory, current, refuse_receipt, spans};
 use crate::problem::{Problem, ProblemKind};
-use crate::wire::{Fate, REQUEST_NAMESPACE, WriteReport, record_of_value};
+use crate::wire::{Fate, WriteReport, read_value, record_of_value};
 
 /// Fields of the ingest form that a correction may change.
 pub(crate) const MAY_CHANGE: [&str; 12] = [
@@ -33,7 +33,7 @@ type Named = (ExternalId, String);
 
 fn named(record: &NewRecord) -> Option<Named> {
     let mut names = record.external_ids.iter();
-    let name = names.find(|name| name.namespace == REQUEST_NAMESPACE)?;
+    let name = names.find(|name| name.namespace == ExternalId::REQUEST)?;
     Some((name.clone(), record.text.clone()))
 }
 
@@ -49,8 +49,16 @@ impl Memory {
                 records.len()
             )));
         }
-        let read = records.into_iter().map(record_of_value).collect();
-        self.observe_read(read).await
+        let mut unknown = BTreeSet::new();
+        let read = records.into_iter().map(|value| {
+            let (record, fields) = read_value(value)?;
+            unknown.extend(fields);
+            Ok(record)
+        });
+        let read = read.collect();
+        let mut report = self.observe_read(read).await?;
+        report.unknown_fields = unknown.into_iter().collect();
+        Ok(report)
     }
 
     pub(super) async fn observe_read(
@@ -62,23 +70,22 @@ impl Memory {
         for (place, record) in records.into_iter().enumerate() {
             match record {
                 Ok(mut record) => {
-                    if !self.options.verbatim {
-                        Redactor::new().redact_record(&mut record);
-                    }
-                    record.tags = self.all.tag_rules.resolve(&record.tags);
-                    if !self.options.verbatim
-                        && let Err(refused) = refuse_receipts(&record.tags)
-                    {
-                        let why = refused.detail;
-                        fates.push(Err(Fate::Rejected { why }));
-                        continue;
-                    }
+                    let resolve = |tags: &[String]| self.all.tag_rules.resolve(tags);
+                    let taken = match self.options.intake.take(&mut record, resolve) {
+                        Ok(taken) => taken,
+                        Err(why) => {
+                            let why = why.to_string();
+                            fates.push(Err(Fate::Rejected { why }));
+                            continue;
+                        }
+                    };
+                    record.updates |= self.options.updates;
                     if let Some(key) = &self.options.key {
                         let name = format!("{key}/{place}");
-                        let name = ExternalId::new(REQUEST_NAMESPACE, name);
+                        let name = ExternalId::new(ExternalId::REQUEST, name);
                         record.external_ids.push(name);
                     }
-                    fates.push(Ok(record.truncate(TEXT_BYTES_MAX)));
+                    fates.push(Ok(taken.truncated_from_bytes));
                     good.push(record);
                 }
                 Err(why) => fates.push(Err(Fate::Rejected { why })),
@@ -202,9 +209,22 @@ impl Memory {
             Ok(Value::Object(line)) => line,
             _ => Map::new(),
         };
-        // The old version keeps its names: the new one answers to its own id.
-        for field in ["id", "external_id", "known_at", "supersedes", "visibility"] {
+        // Its names are handed on to the new version by the engine.
+        for field in [
+            "id",
+            "external_id",
+            "external_ids",
+            "known_at",
+            "supersedes",
+            "visibility",
+        ] {
             line.remove(field);
+        }
+        if let (Some(Value::String(text)), false) =
+            (changes.get("text"), changes.contains_key("details"))
+            && let Some(details) = line.get_mut("details")
+        {
+            restate(details, text);
         }
         let is_seen_anew = changes.contains_key("visibility");
         for (field, mark) in [
@@ -230,11 +250,29 @@ impl Memory {
         }
         record.provenance = old.provenance.clone();
         let span = spans::memory("update_memory", &self.user);
-        let id = match self.keep_one(record).instrument(span).await? {
-            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => id,
+        let id = self.keep_new(record).instrument(span).await?;
+        Ok((old, self.record(&id.to_string()).await?))
+    }
+
+    /// Keeps a record that is to be a new one; answers its id, also where this request was sent
+    /// before. That another record is known by its name is an error: nothing was done.
+    pub(crate) async fn keep_new(&self, record: NewRecord) -> Result<RecordId, Problem> {
+        let of = match self.keep_one(record).await? {
+            Fate::Inserted { id, .. } => return Ok(id),
+            Fate::Duplicate { of, .. } => of,
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
-        Ok((old, self.record(&id.to_string()).await?))
+        if let Some(key) = self.key() {
+            let name = ExternalId::new(ExternalId::REQUEST, format!("{key}/0"));
+            let kept = self.with_engine(move |engine| engine.duplicate_of(&name));
+            if kept.await? == Some(of) {
+                return Ok(of);
+            }
+        }
+        Err(Problem::new(
+            ProblemKind::Conflict,
+            format!("nothing was changed: `{of}` is known by the same name; correct that one"),
+        ))
     }
 
     pub(crate) async fn keep_one(&self, record: NewRecord) -> Result<Fate, Problem> {

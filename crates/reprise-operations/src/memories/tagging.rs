@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use reprise_engine::Snapshot;
 use reprise_knowledge::Definition;
-use reprise_types::{MemoryRecord, RecordId, normal_tag, normal_tags};
+use reprise_types::{MemoryRecord, RecordId, RejectReason, normal_tag, normal_tags};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -121,12 +121,11 @@ impl TagRules {
 /// Refuses the tag of receipts among a caller's: what Reprise itself said of what left is read by
 /// it.
 pub(crate) fn refuse_receipts(tags: &[String]) -> Result<(), Problem> {
-    let mut normal = tags.iter().filter_map(|tag| normal_tag(tag));
-    if normal.any(|tag| tag == MemoryRecord::RECEIPT) {
-        return Err(Problem::invalid(format!(
-            "`{}` marks what Reprise itself says of what left this memory; use another tag",
-            MemoryRecord::RECEIPT
-        )));
+    if normal_tags(tags)
+        .iter()
+        .any(|tag| tag == MemoryRecord::RECEIPT)
+    {
+        return Err(Problem::invalid(RejectReason::Receipt));
     }
     Ok(())
 }

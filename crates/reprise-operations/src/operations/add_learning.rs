@@ -94,7 +94,7 @@ impl Operation for AddLearning {
         record.tags = tags;
         let (id, is_new) = match memory.keep_one(record).await? {
             Fate::Inserted { id, .. } => (id, true),
-            Fate::Duplicate { of } => (of, false),
+            Fate::Duplicate { of, .. } => (of, false),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         Ok(Added {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{Fate, whole};
+use crate::wire::whole;
 
 /// How far; the defaults are the original's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -145,10 +145,9 @@ async fn carry_out(memory: &Memory, plan: &FramePlan) -> Result<Vec<RecordId>, P
         // The whole list stands in its metadata.
         let originals = one.originals.iter().take(LIST_ITEMS_MAX);
         record.provenance.source_refs = originals.map(RecordId::to_string).collect();
-        let id = match memory.keep_one(record).await? {
-            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => id,
-            Fate::Rejected { why } => return Err(Problem::invalid(why)),
-        };
+        // Each by a name of its own, where the request has one.
+        let key = memory.key().map(|key| format!("{key} {}", summaries.len()));
+        let id = memory.clone().keyed(key).keep_new(record).await?;
         let (now, gone) = (memory.now(), one.originals.clone());
         let put_away = move |engine: &mut Engine| engine.stand_for(id, &gone, now).map(|()| gone);
         let gone = memory.with_engine(put_away).await??;

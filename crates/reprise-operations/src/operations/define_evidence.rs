@@ -11,7 +11,6 @@ use serde_json::{Map, json};
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::Fate;
 
 /// Which kind, and its meaning.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -84,8 +83,5 @@ pub(super) async fn keep(memory: &Memory, definition: &Definition) -> Result<Rec
         changes.insert("details".to_owned(), definition.details());
         return Ok(memory.revise(&id.to_string(), changes).await?.1.id);
     }
-    match memory.keep_one(record).await? {
-        Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => Ok(id),
-        Fate::Rejected { why } => Err(Problem::invalid(why)),
-    }
+    memory.keep_new(record).await
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Memory, own_title, title_of};
 use crate::problem::{Problem, ProblemKind};
-use crate::wire::ExportLine;
+use crate::wire::{ExportLine, corrected};
 
 /// Records of one request.
 const RECORDS_MAX: usize = 50;
@@ -83,7 +83,7 @@ impl Operation for Get {
             };
             for (number, line) in part("text").lines().enumerate() {
                 let label = match number {
-                    0 => format!("{by}[{}] ", part("id")),
+                    0 => format!("{by}[{}{}] ", part("id"), corrected(record)),
                     _ => "  ".to_owned(),
                 };
                 memory.line(&label, line);

@@ -54,7 +54,7 @@ impl Operation for Learn {
         let (fate, evidence) = memory.learn(lesson).await?;
         let (id, outcome) = match fate {
             Fate::Inserted { id, .. } => (id, Novelty::Inserted),
-            Fate::Duplicate { of } => (of, Novelty::Duplicate),
+            Fate::Duplicate { of, .. } => (of, Novelty::Duplicate),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         let known = match outcome {

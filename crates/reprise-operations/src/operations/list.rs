@@ -13,7 +13,7 @@ use crate::catalogue::{Operation, Profile, Spec, get};
 use crate::excerpt::short;
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{ExportLine, Filter, whole};
+use crate::wire::{ExportLine, Filter, corrected, whole};
 
 /// What is to be listed.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,7 +89,15 @@ impl Operation for List {
         let mut quoted = QuotedMemory::new(reprise_types::system_entropy());
         for record in &page.records {
             let part = |name: &str| record[name].as_str().unwrap_or_default();
-            let label = ["- ", part("timestamp"), " [", part("id"), "] "].concat();
+            let label = [
+                "- ",
+                part("timestamp"),
+                " [",
+                part("id"),
+                &corrected(record),
+                "] ",
+            ];
+            let label = label.concat();
             quoted.line(&label, part("text"));
         }
         text.push_str(&["\n", &quoted.into_text()].concat());

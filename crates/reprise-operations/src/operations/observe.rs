@@ -15,10 +15,14 @@ use crate::wire::{Fate, IngestLine, WriteReport};
 pub struct Arguments {
     /// The records; a bad one spoils only itself.
     pub records: Records,
-    /// Keep texts as they are, secrets and all, and receipts as what they are; for programs of
-    /// this machine that have redacted them.
+    /// Keep texts as they are, secrets and all; for programs of this machine that have redacted
+    /// them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verbatim: bool,
+    /// Where a record is known by an external id and its text is another one, keep it as a new
+    /// version of that record.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub update: bool,
 }
 
 /// One record, or a list of them.
@@ -54,11 +58,14 @@ impl Operation for Observe {
     type Answer = WriteReport;
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<WriteReport, Problem> {
-        let memory = if arguments.verbatim {
+        let mut memory = if arguments.verbatim {
             memory.verbatim()?
         } else {
             memory.clone()
         };
+        if arguments.update {
+            memory = memory.updating();
+        }
         match arguments.records {
             Records::Many(records) => memory.observe(records).await,
             Records::One(record) => {

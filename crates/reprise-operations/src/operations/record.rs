@@ -92,7 +92,7 @@ impl Operation for Record {
                 id,
                 truncated_from_bytes,
             } => (id, truncated_from_bytes),
-            Fate::Duplicate { of } => (of, None),
+            Fate::Duplicate { of, .. } => (of, None),
             Fate::Rejected { why } => return Err(Problem::invalid(why)),
         };
         let (named, now) = (observation.related_ids.clone(), memory.now());

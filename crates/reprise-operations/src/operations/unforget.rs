@@ -9,7 +9,6 @@ use serde_json::Value;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::Fate;
 
 /// What was forgotten.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -56,10 +55,8 @@ impl Operation for Unforget {
         new.external_ids.clear();
         new.supersedes = None;
         new.embedding = None;
-        match memory.verbatim()?.keep_one(new).await? {
-            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => Ok(Kept { id }),
-            Fate::Rejected { why } => Err(Problem::invalid(why)),
-        }
+        let id = memory.verbatim()?.keep_new(new).await?;
+        Ok(Kept { id })
     }
 }
 

@@ -98,6 +98,9 @@ pub struct Hit {
     pub source: MemorySource,
     /// When it happened.
     pub timestamp: DateTime<Utc>,
+    /// When this version was made, where it corrects an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrected_at: Option<DateTime<Utc>>,
     /// Free words.
     #[serde(default)]
     pub tags: Vec<String>,
@@ -128,6 +131,7 @@ impl From<RetrievedMemory> for Hit {
         let external_id = external_id_of(&found.record);
         let lesson = LessonCard::of(&found.record);
         let (id, timestamp) = (found.record.id, found.record.timestamp);
+        let corrected_at = found.record.corrected_at();
         let record = found.record.body;
         let published = found.published.as_ref();
         Self {
@@ -149,6 +153,7 @@ impl From<RetrievedMemory> for Hit {
             kind: record.kind,
             source: record.source,
             timestamp,
+            corrected_at,
             tags: record.tags,
             reason: reason(published, &mut found.why),
             why: found.why,

@@ -4,7 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use reprise_types::{
     ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
     NewRecord, Provenance, RecordId, RejectReason, Retention, Visibility, WayOut, WriteOutcome,
-    parse_timestamp,
+    Zone,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ pub struct IngestLine {
     #[serde(default)]
     #[schemars(length(max = 512))]
     session_id: String,
-    /// When it happened, as RFC 3339; now by default.
+    /// When it happened, as RFC 3339, a local time or a day; now by default.
     timestamp: Option<String>,
     /// Whatever else is to be kept.
     metadata: Option<Map<String, Value>>,
@@ -64,6 +64,9 @@ pub struct IngestLine {
     #[serde(rename = "known_at")]
     #[schemars(skip)]
     _known_at: Option<String>,
+    #[serde(rename = "supersedes")]
+    #[schemars(skip)]
+    _supersedes: Option<String>,
     /// What an export says besides, which `import` reads.
     #[serde(rename = "archive")]
     #[schemars(skip)]
@@ -123,15 +126,39 @@ const OPTIONAL: [&str; 17] = [
     "visibility",
 ];
 
-/// Reads one ingest line; the error is a sentence about it.
-pub fn record_of(line: &str) -> Result<NewRecord, String> {
-    taken(serde_json::from_str(line).map_err(|error| error.to_string())?)
+/// Fields in which others write when something happened, where they do not say `timestamp`.
+const TIMES: [&str; 4] = ["created_at", "date", "time", "ts"];
+/// The least number in them that is a time, in seconds since the Unix epoch: less is how long
+/// something took.
+const EPOCH_SECONDS_MIN: f64 = 1e8;
+
+fn moment(zone: Zone, value: &Value) -> Option<DateTime<Utc>> {
+    let is_count = value
+        .as_f64()
+        .is_some_and(|number| number < EPOCH_SECONDS_MIN);
+    (!is_count).then(|| zone.moment(value))?
+}
+
+/// Reads one ingest line, its times as of a zone where they name none, and names its fields that
+/// nobody reads; the error is a sentence about it.
+pub fn read_line(line: &str, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
+    let line = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    taken(line, zone)
+}
+
+/// The same of one record of a request.
+pub(crate) fn read_value(value: Value) -> Result<(NewRecord, Vec<String>), String> {
+    let line = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    taken(line, Zone::Machine)
 }
 
 /// Reads one record of a request; the error is a sentence about it.
 pub fn record_of_value(value: Value) -> Result<NewRecord, String> {
-    taken(serde_json::from_value(value).map_err(|error| error.to_string())?)
+    read_value(value).map(|(record, _)| record)
 }
+
+/// Names in the metadata that memory reads.
+const NAMES_READ: [&str; 5] = ["author", "project", "sender", "speaker", "user"];
 
 /// Deepest nesting of `details` and `metadata`: far less than a reader of JSON takes, because each
 /// answer puts them into something more.
@@ -146,7 +173,7 @@ fn depth(value: &Value) -> usize {
     1 + inside.unwrap_or_default()
 }
 
-fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
+fn taken(mut line: IngestLine, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
     refuse_slips(&line.other, &OPTIONAL)?;
     if line.text.trim().is_empty() {
         // As the engine says, which need not be opened for it.
@@ -155,11 +182,17 @@ fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     let unknown = |error: reprise_types::UnknownName| error.to_string();
     let source = line.source.parse().map_err(unknown)?;
     let kind = line.kind.parse().map_err(unknown)?;
-    let timestamp = line.timestamp.as_deref().map(parse_timestamp).transpose();
+    let timestamp = line.timestamp.as_deref();
+    let timestamp = timestamp.map(|text| zone.read(text)).transpose();
     let embedding = embedding_of(line.embedding_space, line.embedding)?;
     let mut record = NewRecord::new(line.text, source, kind);
     record.session_id = line.session_id;
     record.timestamp = timestamp.map_err(|error| error.to_string())?;
+    for name in TIMES {
+        if record.timestamp.is_none() {
+            record.timestamp = known(&mut line.other, name, |value| moment(zone, value));
+        }
+    }
     record.confidence = known(&mut line.other, "confidence", confidence);
     record.evidence = known(&mut line.other, "evidence", |value| {
         value.as_str()?.parse::<Evidence>().ok()
@@ -169,6 +202,9 @@ fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     if let Some(visibility) = known(&mut line.other, "visibility", is_workspace) {
         record.visibility = visibility;
     }
+    let unknown = line.other.keys();
+    let unknown = unknown.filter(|name| !NAMES_READ.contains(&name.as_str()));
+    let unknown = unknown.cloned().collect();
     record.metadata = line.other;
     record.metadata.extend(line.metadata.unwrap_or_default());
     let nested = record.metadata.values().chain(&line.details).map(depth);
@@ -189,10 +225,10 @@ fn taken(mut line: IngestLine) -> Result<NewRecord, String> {
     record.external_ids = external.into_iter().chain(line.external_ids).collect();
     record.provenance = line.provenance;
     record.retention = line.retention;
-    Ok(record)
+    Ok((record, unknown))
 }
 
-/// The ingest line of a record that is to be kept: the inverse of [`record_of`].
+/// The ingest line of a record that is to be kept: the inverse of [`read_line`].
 #[must_use]
 pub fn line_of(record: &NewRecord) -> String {
     let mut line = json!({
@@ -263,6 +299,9 @@ pub struct WriteReport {
     pub truncated: u64,
     /// One fate each.
     pub outcomes: Vec<Fate>,
+    /// Fields that nobody reads; they are kept in the metadata.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unknown_fields: Vec<String>,
 }
 
 /// The fate of one record: `outcome` is `inserted`, `duplicate` or `rejected`.
@@ -281,6 +320,9 @@ pub enum Fate {
     Duplicate {
         /// The record that is the same.
         of: RecordId,
+        /// Whether it never said this: its text has changed where it came from.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        differs: bool,
     },
     /// Refused; nothing changed.
     Rejected {
@@ -308,6 +350,18 @@ impl WriteReport {
 }
 
 impl Fate {
+    /// The same of a record whose text was cut, or not, on its way.
+    #[must_use]
+    pub fn truncated(self, from_bytes: Option<usize>) -> Self {
+        match self {
+            Self::Inserted { id, .. } => Self::Inserted {
+                id,
+                truncated_from_bytes: from_bytes,
+            },
+            fate => fate,
+        }
+    }
+
     /// What became of a record whose text was cut, or not, before it was kept.
     #[must_use]
     pub fn new(outcome: WriteOutcome, truncated_from_bytes: Option<usize>) -> Self {
@@ -316,7 +370,7 @@ impl Fate {
                 id,
                 truncated_from_bytes,
             },
-            WriteOutcome::Duplicate { of } => Self::Duplicate { of },
+            WriteOutcome::Duplicate { of, differs } => Self::Duplicate { of, differs },
             WriteOutcome::Rejected { why } => Self::Rejected {
                 why: why.to_string(),
             },
@@ -324,15 +378,11 @@ impl Fate {
     }
 }
 
-/// Namespace of the names that this house itself gives to a request, so that a repeated one is
-/// kept once. No caller knows them.
-pub(crate) const REQUEST_NAMESPACE: &str = "request";
-
 /// The batch contract's id, else the first of another system.
 #[must_use]
 pub fn external_id_of(record: &MemoryRecord) -> Option<String> {
     let others = record.external_ids.iter();
-    let mut others = others.filter(|other| other.namespace != REQUEST_NAMESPACE);
+    let mut others = others.filter(|other| other.namespace != ExternalId::REQUEST);
     let batch = record.external_id(ExternalId::BATCH);
     batch
         .or_else(|| others.next().map(|other| other.id.as_str()))
@@ -382,7 +432,7 @@ impl<'a> ExportLine<'a> {
     pub fn new(record: &'a MemoryRecord) -> Self {
         // The batch contract's one has a field of its own.
         let others = record.external_ids.iter();
-        let own = [ExternalId::BATCH, REQUEST_NAMESPACE];
+        let own = [ExternalId::BATCH, ExternalId::REQUEST];
         let others = others
             .filter(|other| !own.contains(&&*other.namespace))
             .collect();
@@ -410,6 +460,14 @@ impl<'a> ExportLine<'a> {
     }
 }
 
+/// What a reader is told of the line of a correction: the day on which it was made.
+pub(crate) fn corrected(line: &Value) -> String {
+    match (line["supersedes"].as_str(), line["known_at"].as_str()) {
+        (Some(_), Some(made)) => format!("; corrected {}", made.get(..10).unwrap_or(made)),
+        _ => String::new(),
+    }
+}
+
 /// The one visibility that a line can say; others come by acts of their own.
 fn workspace(visibility: Visibility) -> Option<Visibility> {
     (visibility == Visibility::Workspace).then_some(visibility)
@@ -428,6 +486,10 @@ pub fn is_sensitive(record: &MemoryRecord) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn record_of(line: &str) -> Result<NewRecord, String> {
+        read_line(line, Zone::Utc).map(|(record, _)| record)
+    }
 
     #[test]
     fn nothing_that_was_sent_is_dropped() {

@@ -23,6 +23,9 @@ pub(crate) struct ImportArguments {
     /// Take times that name no zone as of Greenwich, not of this machine
     #[arg(long)]
     pub(crate) utc: bool,
+    /// Replace what is known by its name and says something else
+    #[arg(long)]
+    pub(crate) update: bool,
     /// Keep texts as they stand, keys and passwords included
     #[arg(long)]
     pub(crate) verbatim: bool,

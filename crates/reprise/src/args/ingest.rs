@@ -19,6 +19,9 @@ pub(crate) struct IngestArguments {
     /// Records of one commit; 1 makes each durable before the next is read
     #[arg(long, default_value_t = 64, value_name = "N", value_parser = group_sizes())]
     pub(crate) group: u8,
+    /// Replace what is known by its external_id and says something else
+    #[arg(long)]
+    pub(crate) update: bool,
     /// Keep texts as they stand, keys and passwords included
     #[arg(long)]
     pub(crate) verbatim: bool,

@@ -24,7 +24,7 @@ pub(crate) struct TagsArguments {
 pub(crate) struct LearnArguments {
     #[command(subcommand)]
     pub(crate) command: Option<LearnCommand>,
-    /// What was learned, in a sentence
+    /// What was learned, in a sentence; `-` reads stdin
     #[arg(conflicts_with = "lesson_text")]
     pub(crate) text: Vec<String>,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub(crate) struct LessonArguments {
     /// One line that names it
     #[arg(long)]
     title: Option<String>,
-    /// What was learned: one thing
+    /// What was learned: one thing; `-` reads stdin
     #[arg(id = "lesson_text", long = "text", visible_alias = "content")]
     content: Option<String>,
     /// A free word (may be repeated, or several with commas)

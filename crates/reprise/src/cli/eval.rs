@@ -8,13 +8,14 @@ use anyhow::{bail, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
 use reprise_engine::{Engine, EngineOptions};
 use reprise_eval::{EvalError, Format, Options, Stage, Tools};
+use reprise_operations::read_line;
 use reprise_store::RealDisk;
+use reprise_types::{NewRecord, Zone};
 
 use super::store::DIMENSIONS;
 use super::{Context, model};
 use crate::args::{EvalArguments, EvalTarget};
 use crate::exit::Exit;
-use reprise_operations::record_of;
 
 pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Result<Exit> {
     let form = match arguments.set {
@@ -47,6 +48,11 @@ pub(super) fn run(context: &Context, arguments: &EvalArguments) -> anyhow::Resul
         Format::Git => reprise_eval::print_brief(&report, out),
         _ => reprise_eval::print(&report, out),
     })
+}
+
+/// A line of a set: the same record on every machine.
+fn record_of(line: &str) -> Result<NewRecord, String> {
+    read_line(line, Zone::Utc).map(|(record, _)| record)
 }
 
 /// `reprise eval offtopic`: every folder's questions put to the stores of every other.

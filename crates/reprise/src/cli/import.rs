@@ -9,12 +9,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use indicatif::{ProgressBar, ProgressStyle};
+use reprise_agent::Intake;
 use reprise_engine::Engine;
 use reprise_knowledge::{
     Found, ImportError, ImportKind, Item, Joint, Reading, read, recognise, recognise_all,
 };
 use reprise_operations::operations::link_many::NamedLink;
-use reprise_redact::Redactor;
 use reprise_store::Verify;
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{ExternalId, NewRecord, Zone};
@@ -115,10 +115,10 @@ fn look(
         .then(|| store::open(context, user, Access::Read, Verify::Tail))
         .transpose()?
         .map(|(engine, _)| engine);
-    let known = |engine: &Engine, name: &ExternalId| {
+    let own = |engine: &Engine, name: &ExternalId| {
         let own = (name.namespace == ExternalId::REPRISE).then(|| name.id.parse().ok());
         let is_here = |id| engine.snapshot().version(id).is_some();
-        engine.duplicate_of(name).is_some() || own.flatten().is_some_and(is_here)
+        own.flatten().is_some_and(is_here)
     };
     let mut seen: HashSet<ExternalId> = HashSet::new();
     read(
@@ -127,11 +127,13 @@ fn look(
         &reading,
         &mut |Item { place, found }| {
             match found {
-                Found::Record(record) => {
+                Found::Record(mut record) => {
+                    record.updates = arguments.update;
                     let names = &record.external_ids;
-                    let held = engine
-                        .as_ref()
-                        .is_some_and(|engine| names.iter().any(|name| known(engine, name)));
+                    let is_held = |engine: &Engine| {
+                        engine.is_known(&record) || names.iter().any(|name| own(engine, name))
+                    };
+                    let held = engine.as_ref().is_some_and(is_held);
                     if held || names.iter().any(|name| seen.contains(name)) {
                         report.duplicate += 1;
                     } else {
@@ -160,15 +162,17 @@ fn take_in(
     report: Report,
 ) -> anyhow::Result<Report> {
     let manner = Manner {
-        // Redacted here, so that one count is told, whoever keeps them.
-        verbatim: arguments.verbatim,
+        intake: Intake {
+            verbatim: arguments.verbatim,
+            receipts: false,
+        },
+        update: arguments.update,
         later: arguments.later,
         patience: PATIENCE,
     };
     let bar = progress(arguments, kind, reading)?;
-    let mut intake = Intake {
+    let mut arrivals = Arrivals {
         keeper: Keeper::new(context, &arguments.user, manner)?,
-        verbatim: arguments.verbatim,
         group: Vec::with_capacity(GROUP),
         links: Vec::new(),
         report,
@@ -176,29 +180,29 @@ fn take_in(
     };
     let done = read(&arguments.path, kind, &reading, &mut |item| {
         bar.inc(1);
-        intake
+        arrivals
             .take(item)
-            .map_err(|error| intake.failed = Some(error))
+            .map_err(|error| arrivals.failed = Some(error))
             .is_ok()
     });
-    if let Some(error) = intake.failed.take() {
+    if let Some(error) = arrivals.failed.take() {
         return Err(error);
     }
     match done {
         Err(error @ ImportError::Stopped) => return Err(error.into()),
         // What came before the damage is kept all the same.
-        Err(error) => intake
+        Err(error) => arrivals
             .report
             .refuse(arguments.path.display().to_string(), error.to_string()),
         Ok(()) => {}
     }
-    intake.flush()?;
-    let Intake {
+    arrivals.flush()?;
+    let Arrivals {
         mut keeper,
         links,
         mut report,
         ..
-    } = intake;
+    } = arrivals;
     for links in links.chunks(LINKS_MAX) {
         let named = links.iter().map(|Joint { from, to, relation }| NamedLink {
             from: from.clone(),
@@ -232,22 +236,18 @@ fn progress(
     Ok(bar)
 }
 
-struct Intake<'a> {
+struct Arrivals<'a> {
     keeper: Keeper<'a>,
-    verbatim: bool,
     group: Vec<(String, NewRecord)>,
     links: Vec<Joint>,
     report: Report,
     failed: Option<anyhow::Error>,
 }
 
-impl Intake<'_> {
+impl Arrivals<'_> {
     fn take(&mut self, Item { place, found }: Item) -> anyhow::Result<()> {
         match found {
-            Found::Record(mut record) => {
-                if !self.verbatim {
-                    Redactor::new().redact_record(&mut record);
-                }
+            Found::Record(record) => {
                 self.group.push((place, *record));
                 if self.group.len() == GROUP {
                     self.flush()?;
@@ -263,9 +263,9 @@ impl Intake<'_> {
     fn flush(&mut self) -> anyhow::Result<()> {
         let group = std::mem::replace(&mut self.group, Vec::with_capacity(GROUP));
         let (places, records): (Vec<String>, Vec<NewRecord>) = group.into_iter().unzip();
-        let fates = self.keeper.keep(records)?;
-        for (place, fate) in places.into_iter().zip(fates) {
-            self.report.count(place, fate);
+        let kept = self.keeper.keep(records)?;
+        for (place, kept) in places.into_iter().zip(kept) {
+            self.report.count(place, kept.fate);
         }
         Ok(())
     }

@@ -8,10 +8,11 @@ use std::io::{BufReader, Write};
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use reprise_agent::Intake;
 use reprise_operations::Fate;
 use reprise_types::NewRecord;
 
-use super::keep::{GROUP, Keeper, Manner};
+use super::keep::{GROUP, Keeper, Kept, Manner};
 use super::{Context, input};
 use crate::args::{IngestArguments, IngestForm, IngestInput};
 use crate::exit::Exit;
@@ -25,7 +26,11 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     let lines = lines(&arguments.input)?;
     let mut counts = Counts::of(&arguments.input);
     let manner = Manner {
-        verbatim: arguments.verbatim,
+        intake: Intake {
+            verbatim: arguments.verbatim,
+            receipts: false,
+        },
+        update: arguments.update,
         later: arguments.later,
         patience: Duration::from_secs(arguments.wait),
     };
@@ -34,8 +39,7 @@ pub(super) fn run(context: &Context, arguments: &IngestArguments) -> anyhow::Res
     let mut group: Vec<Numbered> = Vec::with_capacity(GROUP);
     for line in lines {
         let (number, line) = line?;
-        if let Some(mut record) = counts.read(number, line)? {
-            counts.redact(&mut record, arguments);
+        if let Some(record) = counts.read(number, line)? {
             group.push((number, record));
         }
         if group.len() >= usize::from(arguments.group) {
@@ -83,9 +87,10 @@ fn keep(
             external.map(|external| external.id.clone())
         })
         .collect();
-    let fates = keeper.keep(records)?;
+    let kept = keeper.keep(records)?;
     let mut out = std::io::stdout().lock();
-    for ((number, name), fate) in numbers.into_iter().zip(names).zip(fates) {
+    for ((number, name), Kept { fate, redacted }) in numbers.into_iter().zip(names).zip(kept) {
+        counts.redacted += redacted.len() as u64;
         match fate {
             Fate::Inserted {
                 truncated_from_bytes,
@@ -96,7 +101,12 @@ fn keep(
                     counts.truncate(number, name.as_deref(), bytes);
                 }
             }
-            Fate::Duplicate { .. } => counts.duplicate += 1,
+            Fate::Duplicate { differs, .. } => {
+                counts.duplicate += 1;
+                if differs {
+                    counts.differ(number, name.as_deref());
+                }
+            }
             Fate::Rejected { why } => {
                 counts.refuse(number, &why);
                 continue;

@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use crossbeam_channel::{Receiver, Sender, bounded};
+use reprise_agent::Intake;
 use reprise_embed::EmbedderFactory;
 use reprise_engine::Engine;
 use reprise_operations::operations::link_many::{
     Arguments as Links, LinkedMany, NamedLink, named_ends,
 };
 use reprise_operations::{Fate, WriteReport, bring_up_to_date, line_of};
+use reprise_redact::Redaction;
 use reprise_server::Call;
 use reprise_types::limits::TEXT_BYTES_MAX;
-use reprise_types::{Clock, Embedding, ExternalId, NewRecord, SystemClock, UserId};
+use reprise_types::{Clock, Embedding, NewRecord, SystemClock, UserId};
 
 use super::daemon::Daemon;
 use super::{Context, model, note, store};
@@ -28,6 +30,9 @@ const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How long another command may have a memory that is to be imported into.
 pub(super) const PATIENCE: Duration = Duration::from_mins(10);
+
+/// What is said of a record that is known and came with another text.
+pub(super) const DIFFERS: &str = "changed, kept as it was; `edit` or `--update` replaces it";
 
 /// What is said of a text that had so many bytes.
 pub(super) fn cut_off(bytes: usize) -> String {
@@ -45,12 +50,21 @@ pub(super) struct Keeper<'a> {
 /// How they are to be kept.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
-    /// As they stand; who says so has redacted them or wants the secrets.
-    pub(super) verbatim: bool,
+    /// What they pass, whoever keeps them.
+    pub(super) intake: Intake,
+    /// Whether a record that is known and says something else is replaced.
+    pub(super) update: bool,
     /// Without vectors for now.
     pub(super) later: bool,
     /// How long another command may have the memory.
     pub(super) patience: Duration,
+}
+
+/// What became of a record.
+pub(super) struct Kept {
+    pub(super) fate: Fate,
+    /// The secrets that were taken out of it.
+    pub(super) redacted: Vec<Redaction>,
 }
 
 enum Way {
@@ -114,75 +128,72 @@ impl<'a> Keeper<'a> {
         Ok(&mut self.open()?.engine)
     }
 
-    /// Keeps a group; answers the fate of each, in order.
-    pub(super) fn keep(&mut self, mut group: Vec<NewRecord>) -> anyhow::Result<Vec<Fate>> {
+    /// Keeps a group; answers what became of each, in order.
+    pub(super) fn keep(&mut self, group: Vec<NewRecord>) -> anyhow::Result<Vec<Kept>> {
         if group.is_empty() {
             return Ok(Vec::new());
         }
-        let truncated: Vec<Option<usize>> = group
-            .iter_mut()
-            .map(|record| record.truncate(TEXT_BYTES_MAX))
-            .collect();
-        if let Way::Daemon(daemon) = &self.way {
-            let mut fates = self.send(daemon, &group)?;
-            for (fate, bytes) in fates.iter_mut().zip(truncated) {
-                if let Fate::Inserted {
-                    truncated_from_bytes,
-                    ..
-                } = fate
-                {
-                    *truncated_from_bytes = bytes;
-                }
-            }
-            return Ok(fates);
-        }
         let rules = self.context.config.tag_rules();
-        for record in &mut group {
-            record.tags = rules.resolve(&record.tags);
+        let (mut good, mut taken) = (Vec::with_capacity(group.len()), Vec::new());
+        for mut record in group {
+            record.updates = self.manner.update;
+            let resolve = |tags: &[String]| rules.resolve(tags);
+            let done = self.manner.intake.take(&mut record, resolve);
+            if done.is_ok() {
+                good.push(record);
+            }
+            taken.push(done);
+        }
+        let mut fates = self.write(good)?.into_iter();
+        let kept = taken.into_iter().map(|done| {
+            let (fate, redacted) = match done {
+                Err(why) => {
+                    let why = why.to_string();
+                    (Fate::Rejected { why }, Vec::new())
+                }
+                Ok(done) => {
+                    let fate = fates.next();
+                    let fate = fate.context("not every record has a fate; run this again")?;
+                    (fate.truncated(done.truncated_from_bytes), done.redacted)
+                }
+            };
+            Ok(Kept { fate, redacted })
+        });
+        kept.collect()
+    }
+
+    fn write(&mut self, mut group: Vec<NewRecord>) -> anyhow::Result<Vec<Fate>> {
+        if let Way::Daemon(daemon) = &self.way {
+            return self.send(daemon, &group);
         }
         let Open { engine, pool } = self.open()?;
         if let Some(pool) = pool {
             pool.embed(engine, &mut group)?;
         }
         let outcomes = engine.observe(group, None, SystemClock.now())?;
-        let fates = outcomes.into_iter().zip(truncated);
-        Ok(fates.map(|(fate, bytes)| Fate::new(fate, bytes)).collect())
+        let fates = outcomes.into_iter().map(|fate| Fate::new(fate, None));
+        Ok(fates.collect())
     }
 
-    /// Hands a group to the daemon, in as many requests as it takes. What no memory keeps is
-    /// refused here, as the engine would: it may be larger than a request.
+    /// Hands a group to the daemon, in as many requests as it takes.
     fn send(&self, daemon: &Daemon, group: &[NewRecord]) -> anyhow::Result<Vec<Fate>> {
-        let mut path = Call::path_of(self.user, &["records"]);
-        if self.manner.verbatim {
-            path.push_str("?verbatim=true");
-        }
+        let (verbatim, update) = (self.manner.intake.verbatim, self.manner.update);
+        let path = Call::path_of(self.user, &["records"]);
+        let path = format!("{path}?verbatim={verbatim}&update={update}");
         let mut bodies = vec![String::new()];
-        let mut refused = Vec::with_capacity(group.len());
         for record in group {
-            let unfit = record.check().err();
-            if unfit.is_none() {
-                let line = line_of(record) + "\n";
-                match bodies.last_mut() {
-                    Some(body) if body.len() + line.len() <= BODY_BYTES_MAX => body.push_str(&line),
-                    _ => bodies.push(line),
-                }
+            let line = line_of(record) + "\n";
+            match bodies.last_mut() {
+                Some(body) if body.len() + line.len() <= BODY_BYTES_MAX => body.push_str(&line),
+                _ => bodies.push(line),
             }
-            refused.push(unfit.map(|why| Fate::Rejected {
-                why: why.to_string(),
-            }));
         }
         let mut kept = Vec::with_capacity(group.len());
         for body in bodies.into_iter().filter(|body| !body.is_empty()) {
             let report: WriteReport = daemon.ask(&Call::post_lines(path.clone(), body))?;
             kept.extend(report.outcomes);
         }
-        let mut kept = kept.into_iter();
-        let fates = refused
-            .into_iter()
-            .map(|refused| refused.or_else(|| kept.next()));
-        fates
-            .collect::<Option<_>>()
-            .context("the daemon did not say what became of each record; run this again")
+        Ok(kept)
     }
 
     /// Makes links between what was kept; answers how many are new.
@@ -276,11 +287,10 @@ impl Embedders {
 
     /// Gives every record of the group that is new its vector. At most [`GROUP`] of them.
     fn embed(&self, engine: &Engine, group: &mut [NewRecord]) -> anyhow::Result<()> {
-        let known = |external: &ExternalId| engine.duplicate_of(external).is_some();
         let mut wanted: Vec<&mut NewRecord> = group
             .iter_mut()
             .filter(|record| record.embedding.is_none() && !record.text.trim().is_empty())
-            .filter(|record| !record.external_ids.iter().any(known))
+            .filter(|record| !engine.is_known(record))
             .collect();
         let texts = wanted.iter().map(|record| record.text.clone()).collect();
         for (record, vector) in wanted.iter_mut().zip(self.vectors(texts)?) {

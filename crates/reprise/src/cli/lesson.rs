@@ -1,16 +1,23 @@
 //! `reprise learn`, `related`, `link`, `show`, `edit`, `delete`, `tags`: the tools of an agent,
 //! typed.
 
-use anyhow::bail;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{bail, ensure};
+use reprise_operations::Lesson;
 use reprise_operations::operations::{delete, get, learn, link, merge_tags, related, tags, update};
 
 use super::said::run;
-use super::{Context, sources};
+use super::{Context, input, sources};
 use crate::args::{
     self, Direction, EditArguments, LearnArguments, LinkArguments, NamedArguments,
     RelatedArguments, TagsArguments,
 };
 use crate::exit::Exit;
+
+/// Most bytes of a lesson that are read; a record keeps fewer, and says so.
+const READ_MAX: u64 = 16 * 1024 * 1024;
 
 pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Result<Exit> {
     if let [word] = arguments.text.as_slice()
@@ -21,8 +28,25 @@ pub(super) fn learn(context: &Context, arguments: &LearnArguments) -> anyhow::Re
              keeps the word itself"
         );
     }
-    let lesson = sources::asked(context, &arguments.whose, arguments.lesson())?;
+    let lesson = typed(arguments.lesson())?;
+    let lesson = sources::asked(context, &arguments.whose, lesson)?;
     run::<learn::Learn>(context, &arguments.whose, lesson)
+}
+
+/// The lesson with its text: `-` is what stands on standard input.
+fn typed(mut lesson: Lesson) -> anyhow::Result<Lesson> {
+    if lesson.text.as_deref() == Some("-") {
+        let mut input = input::open(Path::new("-"))?.take(READ_MAX);
+        let mut text = String::new();
+        input.read_to_string(&mut text)?;
+        let text = text.trim();
+        ensure!(
+            !text.is_empty(),
+            "standard input is empty; write what was learned there"
+        );
+        lesson.text = Some(text.to_owned());
+    }
+    Ok(lesson)
 }
 
 pub(super) fn related(context: &Context, arguments: &RelatedArguments) -> anyhow::Result<Exit> {
@@ -60,7 +84,7 @@ pub(super) fn show(context: &Context, arguments: &NamedArguments) -> anyhow::Res
 pub(super) fn edit(context: &Context, arguments: &EditArguments) -> anyhow::Result<Exit> {
     let what = update::Arguments {
         id: arguments.named.id.clone(),
-        lesson: arguments.lesson.lesson(),
+        lesson: typed(arguments.lesson.lesson())?,
     };
     run::<update::Update>(context, &arguments.named.whose, what)
 }

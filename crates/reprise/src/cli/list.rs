@@ -93,6 +93,10 @@ fn print(
         terminal::one_line(part("text"), COLUMNS)
     )?;
     let mut facts = vec![part("kind").to_owned()];
+    if !record["supersedes"].is_null() {
+        let made = calendar.day_of(parse_timestamp(part("known_at"))?);
+        facts.push(format!("corrected {made}"));
+    }
     if !part("session_id").is_empty() {
         facts.push(format!("session {}", part("session_id")));
     }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use reprise_agent::Intake;
 use reprise_engine::Snapshot;
 use reprise_global::{GlobalRecord, Merged, Published, Version};
 use reprise_types::{
@@ -20,7 +21,7 @@ use serde_json::json;
 use crate::memories::Memory;
 use crate::memories::sharing::Wanted;
 use crate::problem::{Problem, ProblemKind};
-use crate::wire::{Fate, record_of_value};
+use crate::wire::record_of_value;
 
 /// A line of a receipt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -180,15 +181,15 @@ impl Memory {
         }));
         // As it stands: hashes are no secrets.
         let mut memory = self.clone().keyed(None);
-        memory.options.verbatim = true;
+        memory.options.intake = Intake {
+            verbatim: true,
+            receipts: true,
+        };
         let record = record.map_err(Problem::invalid)?;
-        match memory.keep_one(record).await? {
-            Fate::Inserted { id, .. } | Fate::Duplicate { of: id } => Ok(id),
-            Fate::Rejected { why } => {
-                let said = format!("it is done, and its receipt was not kept: {why}");
-                Err(Problem::new(ProblemKind::Internal, said))
-            }
-        }
+        memory.keep_new(record).await.map_err(|why| {
+            let said = format!("it is done, and its receipt was not kept: {}", why.detail);
+            Problem::new(ProblemKind::Internal, said)
+        })
     }
 }
 

@@ -152,6 +152,9 @@ fn light(found: &RetrievedMemory, place: &Place<'_>, full: bool) -> Value {
         "when": instant(record.timestamp),
         "tags": record.tags,
     });
+    if let Some(at) = record.corrected_at() {
+        light["corrected_at"] = json!(instant(at));
+    }
     if let Some(by) = &found.published {
         light["scope"] = json!(RecallScope::Global);
         light["author"] = json!(by.author);

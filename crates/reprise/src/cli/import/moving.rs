@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use reprise_agent::Intake;
 use reprise_engine::Said;
 use reprise_knowledge::{Archive, read_archive};
 use reprise_operations::Fate;
@@ -12,7 +13,7 @@ use reprise_types::{Clock, ExternalId, MemoryRecord, RecordId, SystemClock};
 
 use super::report::Report;
 use crate::args::ImportArguments;
-use crate::cli::keep::{GROUP, Keeper, Manner, PATIENCE};
+use crate::cli::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
 use crate::cli::{Context, store};
 
 pub(super) fn take_in(
@@ -31,7 +32,12 @@ pub(super) fn take_in(
         store::open_in_turn(context, user, PATIENCE)?
     };
     let manner = Manner {
-        verbatim: true,
+        // Redacted above; the receipts of a memory move with it.
+        intake: Intake {
+            verbatim: true,
+            receipts: true,
+        },
+        update: arguments.update,
         later: arguments.later,
         patience: PATIENCE,
     };
@@ -100,9 +106,9 @@ fn join(keeper: &mut Keeper<'_>, archive: Archive, report: &mut Report) -> anyho
             record.external_ids.push(own);
             record
         });
-        let fates = keeper.keep(new.collect())?;
-        for (name, fate) in ids.into_iter().zip(fates) {
-            if let Fate::Inserted { id, .. } | Fate::Duplicate { of: id } = &fate {
+        let kept = keeper.keep(new.collect())?;
+        for (name, Kept { fate, .. }) in ids.into_iter().zip(kept) {
+            if let Fate::Inserted { id, .. } | Fate::Duplicate { of: id, .. } = &fate {
                 here.insert(name.clone(), *id);
             }
             report.count(format!("record {name}"), fate);

@@ -3,7 +3,7 @@
 use reprise_operations::Fate;
 use serde::Serialize;
 
-use crate::cli::keep::cut_off;
+use crate::cli::keep::{DIFFERS, cut_off};
 
 /// What became of a source.
 #[derive(Debug, Serialize)]
@@ -18,7 +18,7 @@ pub(super) struct Report {
     pub(super) lines: Vec<Line>,
 }
 
-/// What cannot be used, or not the whole of it.
+/// What cannot be used, not the whole of it, or not what is there.
 #[derive(Debug, Serialize)]
 pub(super) struct Line {
     pub(super) r#where: String,
@@ -55,7 +55,12 @@ impl Report {
                     self.truncate(place, bytes);
                 }
             }
-            Fate::Duplicate { .. } => self.duplicate += 1,
+            Fate::Duplicate { differs, .. } => {
+                self.duplicate += 1;
+                if differs {
+                    self.say(place, DIFFERS.to_owned());
+                }
+            }
             Fate::Rejected { why } => self.refuse(place, why),
         }
     }

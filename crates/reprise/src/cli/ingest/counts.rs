@@ -2,24 +2,26 @@
 //!
 //! Counting, and what is said of refused lines.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use reprise_operations::record_of;
-use reprise_redact::Redactor;
-use reprise_types::NewRecord;
+use reprise_operations::read_line;
+use reprise_types::{NewRecord, Zone};
 use serde_json::json;
 
 use super::guess;
-use crate::args::{IngestArguments, IngestInput};
-use crate::cli::keep::cut_off;
+use crate::args::IngestInput;
+use crate::cli::keep::{DIFFERS, cut_off};
 use crate::cli::note;
 use crate::exit::Exit;
 
 /// Refused lines that are said one by one; where the first so many of a file are all refused, it is
 /// another kind of file.
 const SAID_MAX: u64 = 10;
+/// Unknown fields that are named.
+const UNKNOWN_MAX: usize = 10;
 /// Characters of a reason that are said.
 const WHY_CHARS_MAX: usize = 200;
 
@@ -31,7 +33,11 @@ pub(super) struct Counts {
     /// Records whose text was cut.
     truncated: u64,
     /// Secrets that were taken out.
-    redacted: u64,
+    pub(super) redacted: u64,
+    /// Known records that came with another text.
+    differ: u64,
+    /// Fields that nobody reads.
+    unknown: BTreeSet<String>,
     records: u64,
     file: PathBuf,
     /// The first lines that were none.
@@ -46,6 +52,8 @@ impl Counts {
             rejected: 0,
             truncated: 0,
             redacted: 0,
+            differ: 0,
+            unknown: BTreeSet::new(),
             records: 0,
             file: input.form().1.to_owned(),
             strange: Vec::new(),
@@ -61,14 +69,15 @@ impl Counts {
     ) -> anyhow::Result<Option<NewRecord>> {
         let (line, read) = match line {
             Ok(line) => {
-                let read = record_of(&line);
+                let read = read_line(&line, Zone::Machine);
                 (line, read)
             }
             Err(why) => (String::new(), Err(why)),
         };
         let why = match read {
-            Ok(record) => {
+            Ok((record, unknown)) => {
                 self.records += 1;
+                self.unknown.extend(unknown);
                 return Ok(Some(record));
             }
             Err(why) => why,
@@ -81,13 +90,6 @@ impl Counts {
             }
         }
         Ok(None)
-    }
-
-    /// Takes the secrets out of a record, unless its texts are to be kept as they stand.
-    pub(super) fn redact(&mut self, record: &mut NewRecord, arguments: &IngestArguments) {
-        if !arguments.verbatim {
-            self.redacted += Redactor::new().redact_record(record).len() as u64;
-        }
     }
 
     /// A line that is not kept.
@@ -107,6 +109,15 @@ impl Counts {
         if self.truncated <= SAID_MAX {
             let name = name.map_or(String::new(), |name| format!(" (`{name:.64}`)"));
             note(&format!("line {number}{name}: {}", cut_off(bytes)));
+        }
+    }
+
+    /// A line that says something else than the record of its name.
+    pub(super) fn differ(&mut self, number: u64, name: Option<&str>) {
+        self.differ += 1;
+        if self.differ <= SAID_MAX {
+            let name = name.map_or(String::new(), |name| format!(" (`{name:.64}`)"));
+            note(&format!("line {number}{name}: {DIFFERS}"));
         }
     }
 
@@ -135,6 +146,29 @@ impl Counts {
         if *redacted > 0 {
             note(&format!(
                 "{redacted} secrets were taken out; `--verbatim` keeps texts as they stand"
+            ));
+        }
+        if !self.unknown.is_empty() {
+            let names: Vec<&str> = self.unknown.iter().map(String::as_str).collect();
+            let shown = names
+                .iter()
+                .take(UNKNOWN_MAX)
+                .map(|name| format!("`{name:.64}`"));
+            let shown: Vec<String> = shown.collect();
+            let dots = if names.len() > UNKNOWN_MAX {
+                ", ..."
+            } else {
+                ""
+            };
+            note(&format!(
+                "nobody reads the fields {}{dots}; they are kept in the metadata",
+                shown.join(", ")
+            ));
+        }
+        if self.differ > SAID_MAX {
+            note(&format!(
+                "and {} more lines have changed",
+                self.differ - SAID_MAX
             ));
         }
         if *rejected > SAID_MAX {

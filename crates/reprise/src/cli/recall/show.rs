@@ -149,6 +149,12 @@ fn facts(found: &Hit, now: DateTime<Utc>) -> Vec<String> {
         format!("{} ({at})", terminal::ago(found.timestamp, now)),
         found.kind.to_string(),
     ];
+    if let Some(at) = found.corrected_at {
+        facts.push(format!(
+            "corrected {}",
+            at.with_timezone(&Local).format("%Y-%m-%d")
+        ));
+    }
     if let Some(lesson) = &found.lesson {
         let word = |word: &str| word.replace('_', "-");
         facts.extend(

@@ -99,9 +99,9 @@ async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
         read.lines().count()
     };
     assert_eq!(lines().await, 1);
-    // An import brings them along.
+    // Nor does one who keeps texts as they stand.
     let carried = json!({ "records": forged, "verbatim": true });
-    call("observe", carried).await.unwrap();
-    assert_eq!(lines().await, 2);
+    refuse("observe", carried, "`receipt:global`").await;
+    assert_eq!(lines().await, 1);
     memories.shut_down().await;
 }
