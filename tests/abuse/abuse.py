@@ -124,11 +124,26 @@ class Home:
 
     def shim(self):
         """The library of `shim.c`."""
-        made = self.folder / "shim.so"
+        return self.compiled("shim.c", "-shared", "-fPIC", "-ldl")
+
+    def compiled(self, source, *flags):
+        made = self.folder / f"{source}.made"
         if not made.exists():
-            source = Path(__file__).with_name("shim.c")
-            subprocess.run(["cc", "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+            source = Path(__file__).with_name(source)
+            subprocess.run(["cc", "-O1", "-o", made, source, *flags], check=True)
         return str(made)
+
+    def killed(self, number, *arguments, **more):
+        """Runs a command that dies where its Nth call would change a file (0: it does not); how it
+        ended, and the calls that it came to."""
+        trace = self.folder / "trace"
+        killer = [self.compiled("killer.c"), str(number), str(trace)]
+        ended = subprocess.run(
+            [*killer, *self.command(*arguments)],
+            env=self.env, capture_output=True, text=True, timeout=60, **more,
+        )
+        assert ended.returncode != 125, f"the killer does not work here: {ended.stderr}"
+        return ended, trace.read_text().split()
 
     def token(self, name, *more):
         made = self.run("token", "add", name, *more)
