@@ -296,3 +296,31 @@ fn a_repository_in_no_state_for_a_commit_is_named() {
     let pair = format!("{note}=../file");
     done(&shallow, &["write", "--actor", "prm", &pair]);
 }
+
+#[test]
+fn a_trail_that_has_lost_lines_says_so_until_it_is_on_record() {
+    let folder = workspace();
+    let root = folder.path();
+    assert_eq!(write(root, "prm", PRD, b"{\"v\":1}").code, Some(0));
+    let kept = must(root, &["rev-parse", "HEAD"]);
+    let written = write(root, "prm", PRD, b"{\"v\":2}");
+    let receipt: Value = serde_json::from_str(&written.stdout).expect("JSON");
+    assert_eq!(run(root, &["audit"]).code, Some(0));
+    must(root, &["reset", "-q", "--hard", kept.trim()]);
+    let said = run(root, &["audit"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let tx = receipt["tx"].as_str().expect("a transaction");
+    assert!(
+        said.stderr.contains(tx) && said.stderr.contains("refs/reprise/trail"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(
+        done(root, &["status"])["trail_missing"],
+        serde_json::json!([tx])
+    );
+    assert_eq!(write(root, "prm", PRD, b"{\"v\":3}").code, Some(0));
+    assert_eq!(run(root, &["audit"]).code, Some(0));
+    let line = done(root, &["audit", "--action", "rewritten"]);
+    assert_eq!(line["details"]["missing"], serde_json::json!([tx]));
+}

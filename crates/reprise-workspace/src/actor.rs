@@ -61,6 +61,11 @@ impl Actor {
         self.role() == "human"
     }
 
+    /// Whether it is a person, the Governor or the Orchestrator.
+    pub(crate) fn may_govern(&self) -> bool {
+        matches!(self.role().as_str(), "human" | "governor" | "orchestrator")
+    }
+
     /// The role that ADR-008 speaks of: `TSM-001`, `tsm` and `tsd_manager` are all `tsm`.
     pub fn role(&self) -> String {
         if self.0.starts_with("human:") {

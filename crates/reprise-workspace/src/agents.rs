@@ -2,7 +2,7 @@
 //!
 //! What is abandoned is put aside, never lost.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use git2::{BranchType, WorktreeAddOptions, WorktreePruneOptions};
 use schemars::JsonSchema;
@@ -12,6 +12,7 @@ use crate::actor::Actor;
 use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::git::Git;
+use crate::kept;
 use crate::main_branch::main_of;
 use crate::merge::resolve;
 use crate::path::RepoPath;
@@ -39,6 +40,22 @@ impl Workspace {
         self.root().join(STAGES).join("agents").join(name)
     }
 
+    /// Whether an agent's tree was checked out to its end: git writes the index last.
+    fn is_whole(&self, git: &Git, directory: &Path, git_name: &str) -> Result<bool> {
+        let below = format!("{STAGES}/agents");
+        files::refuse_detours_to(self.root(), &below, &below)?;
+        let index = git
+            .repo
+            .commondir()
+            .join("worktrees")
+            .join(git_name)
+            .join("index");
+        let is_folder = files::look(directory)?.is_some_and(|found| found.is_dir());
+        Ok(is_folder
+            && files::look(&index)?.is_some()
+            && files::look(&directory.join(".git"))?.is_some())
+    }
+
     /// Begins a branch at the shared one, or opens it again where it was.
     pub fn propose(&self, name: &str) -> Result<Proposal> {
         let name = checked(name)?;
@@ -52,7 +69,18 @@ impl Workspace {
             git.repo.branch(&branch, &tip, false).map_err(failed())?;
         }
         let directory = self.place_of(&name);
-        if files::look(&directory)?.is_none() {
+        let git_name = format!("agent-{name}");
+        if !self.is_whole(&git, &directory, &git_name)? {
+            // git's own folder of it goes too, or it would say that the branch is checked out.
+            for left in [
+                git.repo.commondir().join("worktrees").join(&git_name),
+                directory.clone(),
+            ] {
+                if files::look(&left)?.is_some() {
+                    std::fs::remove_dir_all(&left)
+                        .map_err(WorkspaceError::io("cannot remove", &left))?;
+                }
+            }
             if let Some(above) = directory.parent() {
                 files::make_folder(above)?;
             }
@@ -63,11 +91,6 @@ impl Workspace {
             let reference = found.into_reference();
             let mut options = WorktreeAddOptions::new();
             options.reference(Some(&reference));
-            let git_name = format!("agent-{name}");
-            if let Ok(stale) = git.repo.find_worktree(&git_name) {
-                // Its folder is gone; git still remembers it.
-                stale.prune(None).map_err(failed())?;
-            }
             git.repo
                 .worktree(&git_name, &directory, Some(&options))
                 .map_err(failed())?;
@@ -132,6 +155,7 @@ impl Workspace {
             .find_branch(&branch, BranchType::Local)
             .map_err(failed())?;
         found.delete().map_err(failed())?;
+        kept::forget(&git, &branch);
         Ok(aside)
     }
 }

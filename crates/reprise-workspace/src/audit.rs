@@ -2,6 +2,7 @@
 //! in the same commit.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
@@ -21,6 +22,9 @@ pub(crate) const ARCHIVE: &str = "memory/long_term/audit";
 /// the present part again.
 pub(crate) const AUDIT_BYTES_MAX: usize = 1024 * 1024;
 
+/// Longest part of the trail that is read: what is longer was written by nobody here.
+pub(crate) const PART_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
@@ -39,6 +43,8 @@ pub enum Action {
     Snapshot,
     /// Snapshots or old events were put away by policy.
     Prune,
+    /// Lines of the trail had gone, outside of any transaction.
+    Rewritten,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -162,21 +168,24 @@ pub(crate) fn words(git: &Git, tree: Option<Oid>) -> Result<Words> {
 }
 
 /// The trail, its archived parts first.
-pub(crate) fn read_all(root: &std::path::Path) -> Result<Vec<u8>> {
-    let mut parts = Vec::new();
+pub(crate) fn read_all(root: &Path) -> Result<Vec<u8>> {
+    files::refuse_detours_to(root, ARCHIVE, ARCHIVE)?;
     let archive = root.join(ARCHIVE);
+    let mut parts = Vec::new();
     match std::fs::read_dir(&archive) {
         Ok(entries) => parts.extend(entries.flatten().map(|entry| entry.path())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(WorkspaceError::io("cannot list", &archive)(error)),
     }
     parts.retain(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    let name = |path: PathBuf| Some(format!("{ARCHIVE}/{}", path.file_name()?.to_str()?));
+    let mut parts: Vec<String> = parts.into_iter().filter_map(name).collect();
     // Their names are the ids of their first lines, which are in the order of time.
     parts.sort_unstable();
-    parts.push(root.join(AUDIT));
+    parts.push(AUDIT.to_owned());
     let mut bytes = Vec::new();
     for part in parts {
-        bytes.extend(files::read(&part)?.unwrap_or_default());
+        bytes.extend(files::read_in(root, &part, PART_BYTES_MAX)?.unwrap_or_default());
     }
     Ok(bytes)
 }

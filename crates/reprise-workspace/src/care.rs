@@ -19,6 +19,10 @@ use crate::stage::Stage;
 use crate::transaction::{Changes, Draft};
 use crate::workspace::Workspace;
 
+/// Largest file of scratch that is looked into for entries to keep.
+const SCRATCH_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Longest log of events that is read whole.
+const EVENTS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
 const EPISODIC: &str = "memory/episodic";
 /// Where scratch goes that says `"promote": true`.
 const PROMOTED: &str = "memory/long_term/episodic_promoted.jsonl";
@@ -47,16 +51,16 @@ pub struct Pruned {
 impl Workspace {
     /// Puts away what a policy does not keep.
     pub fn prune(&self, actor: &Actor, policy: CarePolicy) -> Result<Pruned> {
-        if !actor.is_human() && !matches!(actor.role().as_str(), "governor" | "orchestrator") {
-            return Err(WorkspaceError::Refused {
+        self.make_folders()?;
+        if !actor.may_govern() {
+            return self.refuse(actor, &|| WorkspaceError::Refused {
                 rule: "care".to_owned(),
                 actor: actor.to_string(),
                 act: "prune",
-                path: self.root().display().to_string(),
+                path: ".".to_owned(),
                 why: "care is the Orchestrator's, the Governor's and people's".to_owned(),
             });
         }
-        self.make_folders()?;
         let mut pruned = Pruned::default();
         let before = self.now() - TimeDelta::days(i64::from(policy.episodic_days));
         let (old, promoted) = self.old_scratch(before)?;
@@ -92,6 +96,7 @@ impl Workspace {
 
     /// Files of scratch from before an instant, and the entries in them that are to be kept.
     fn old_scratch(&self, before: DateTime<Utc>) -> Result<(Vec<PathBuf>, Vec<Value>)> {
+        files::refuse_detours_to(self.root(), EPISODIC, EPISODIC)?;
         let (mut old, mut promoted) = (Vec::new(), Vec::new());
         let mut folders = vec![(self.root().join(EPISODIC), 0)];
         while let Some((folder, depth)) = folders.pop() {
@@ -119,14 +124,15 @@ impl Workspace {
     }
 
     fn promotable(&self, path: &Path) -> Result<Vec<Value>> {
-        let bytes = files::read(path)?.unwrap_or_default();
+        let below = self.below_root(path);
+        let bytes = files::read_in(self.root(), &below, SCRATCH_BYTES_MAX)?.unwrap_or_default();
         let Ok(entries) = schema::lines(&String::from_utf8_lossy(&bytes)) else {
             return Ok(Vec::new());
         };
         let wanted = entries
             .into_iter()
             .filter(|entry| entry.get("promote") == Some(&json!(true)));
-        let from = self.below_root(path);
+        let from = below;
         Ok(wanted
             .map(|mut entry| {
                 if let Some(fields) = entry.as_object_mut() {
@@ -142,7 +148,7 @@ impl Workspace {
         let tx = self.new_id();
         let mut stage = Stage::new(self.root(), &tx)?;
         let new: Vec<u8> = promoted.iter().flat_map(crate::wal::line).collect();
-        self.transact(&mut stage, &tx, &mut |view| {
+        self.transact(&mut stage, &tx, actor, &mut |view| {
             let mut changes = Changes::new();
             if !new.is_empty() {
                 let path = RepoPath::known(PROMOTED);
@@ -170,14 +176,14 @@ impl Workspace {
     }
 
     fn count_events(&self) -> Result<usize> {
-        let bytes = files::read(&self.root().join(EVENTS))?.unwrap_or_default();
+        let bytes = files::read_in(self.root(), EVENTS, EVENTS_BYTES_MAX)?.unwrap_or_default();
         Ok(bytes.split(|byte| *byte == b'\n').count() - 1)
     }
 
     fn trim_events(&self, keep: usize) -> Result<()> {
         let _guard = self.lock()?;
         let path = self.root().join(EVENTS);
-        let bytes = files::read(&path)?.unwrap_or_default();
+        let bytes = files::read_in(self.root(), EVENTS, EVENTS_BYTES_MAX)?.unwrap_or_default();
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
         let kept = lines[lines.len().saturating_sub(keep)..].concat();
         let stage = Stage::new(self.root(), &self.new_id())?;

@@ -49,15 +49,14 @@ impl Workspace {
         let tree = |id: Oid| git.repo.find_commit(id).and_then(|commit| commit.tree());
         let from = from.map(tree).transpose().map_err(compare())?;
         let mut options = options();
-        let diff = match to {
-            Some(name) => {
-                let to = tree(named(&git, name)?).map_err(compare())?;
-                git.repo
-                    .diff_tree_to_tree(from.as_ref(), Some(&to), Some(&mut options))
-            }
-            None => git
-                .repo
-                .diff_tree_to_workdir_with_index(from.as_ref(), Some(&mut options)),
+        let diff = if let Some(name) = to {
+            let to = tree(named(&git, name)?).map_err(compare())?;
+            git.repo
+                .diff_tree_to_tree(from.as_ref(), Some(&to), Some(&mut options))
+        } else {
+            git.refuse_pipes()?;
+            git.repo
+                .diff_tree_to_workdir_with_index(from.as_ref(), Some(&mut options))
         };
         changes(&diff.map_err(compare())?)
     }

@@ -1,12 +1,13 @@
 //! Making files and names durable together: one wait of the disk for many of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, WorkspaceError};
+use crate::files::{self, Opened};
 
 /// Most files that are synced at a time, each from a thread of its own.
 const THREADS_MAX: usize = 16;
@@ -17,11 +18,16 @@ const FOREIGN_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Files and folders that the disk has to hold, contents and names, before the next step.
 #[derive(Debug, Default)]
-pub(crate) struct Unsynced(BTreeSet<PathBuf>);
+pub(crate) struct Unsynced(BTreeMap<PathBuf, Option<File>>);
 
 impl Unsynced {
     pub(crate) fn add(&mut self, path: impl Into<PathBuf>) {
-        self.0.insert(path.into());
+        self.0.entry(path.into()).or_default();
+    }
+
+    /// Adds one that is open already.
+    pub(crate) fn add_file(&mut self, opened: Opened) {
+        self.0.insert(opened.path, Some(opened.file));
     }
 
     /// Adds a folder and those above it, up to one that is there already.
@@ -35,14 +41,15 @@ impl Unsynced {
                 break;
             }
         }
-        crate::files::make_folder(folder)
+        files::make_folder(folder)
     }
 
     /// Waits until the disk holds them all.
     pub(crate) fn sync(&mut self) -> Result<()> {
         let mut disks: BTreeMap<u64, Vec<(PathBuf, File)>> = BTreeMap::new();
-        for path in std::mem::take(&mut self.0) {
-            let opened = File::open(&path).and_then(|file| Ok((file.metadata()?.dev(), file)));
+        for (path, file) in std::mem::take(&mut self.0) {
+            let opened = file.map_or_else(|| files::open_itself(&path), Ok);
+            let opened = opened.and_then(|file| Ok((file.metadata()?.dev(), file)));
             let (disk, file) = opened.map_err(WorkspaceError::io("cannot sync", &path))?;
             disks.entry(disk).or_default().push((path, file));
         }
@@ -136,7 +143,7 @@ mod tests {
             unsynced.add(path);
         }
         let opened = |path: &PathBuf| (path.clone(), File::open(path).unwrap());
-        each(&unsynced.0.iter().map(opened).collect::<Vec<_>>()).unwrap();
+        each(&unsynced.0.keys().map(opened).collect::<Vec<_>>()).unwrap();
         unsynced.sync().unwrap();
         assert!(unsynced.0.is_empty());
         unsynced.add(folder.path().join("gone"));

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use reprise_files::FileError;
+
 use crate::actor::ActorError;
 use crate::path::{PathError, RepoPath};
 
@@ -84,6 +86,9 @@ pub enum WorkspaceError {
              missing and run `reprise workspace recover`"
     )]
     Unfinished { commit: String, why: String },
+    /// What stands there is not what may.
+    #[error(transparent)]
+    File(FileError),
     /// The file system says no.
     #[error("{doing} `{}`: {cause}", path.display())]
     Io {
@@ -101,6 +106,28 @@ pub enum WorkspaceError {
     },
 }
 
+impl From<FileError> for WorkspaceError {
+    fn from(error: FileError) -> Self {
+        let (FileError::Link { path } | FileError::Kind { path, .. }) = &error else {
+            return Self::File(error);
+        };
+        Self::Invalid {
+            rule: "no-links",
+            path: path.display().to_string(),
+            why: error.to_string(),
+        }
+    }
+}
+
+/// A refusal as the trail tells it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refusal<'a> {
+    pub(crate) rule: &'a str,
+    pub(crate) act: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) why: &'a str,
+}
+
 /// The room's result.
 pub type Result<T> = std::result::Result<T, WorkspaceError>;
 
@@ -115,6 +142,61 @@ impl WorkspaceError {
             Self::Edited { .. } => Some("uncommitted-edit"),
             Self::Conflict { .. } => Some("merge-conflict"),
             _ => None,
+        }
+    }
+
+    /// What a rule, a schema or the graph said no to, for the audit trail (W22).
+    pub(crate) fn refusal(&self) -> Option<Refusal<'_>> {
+        match self {
+            Self::Refused {
+                rule,
+                act,
+                path,
+                why,
+                ..
+            } => Some(Refusal {
+                rule,
+                act,
+                path,
+                why,
+            }),
+            Self::Invalid { rule, path, why } => Some(Refusal {
+                rule,
+                act: "change",
+                path,
+                why,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether the same may go through later, because the machine had no room or the disk failed.
+    pub(crate) fn is_passing(&self) -> bool {
+        use std::io::ErrorKind as Kind;
+        let lasting = [
+            Kind::NotFound,
+            Kind::PermissionDenied,
+            Kind::AlreadyExists,
+            Kind::NotADirectory,
+            Kind::IsADirectory,
+            Kind::DirectoryNotEmpty,
+            Kind::InvalidInput,
+            Kind::InvalidFilename,
+            Kind::CrossesDevices,
+            Kind::TooManyLinks,
+            Kind::InvalidData,
+            Kind::NotSeekable,
+        ];
+        match self {
+            // A loop of links has no kind of its own in stable Rust.
+            Self::Io { cause, .. } => {
+                let is_loop = cause.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+                !is_loop && !lasting.contains(&cause.kind())
+            }
+            Self::File(FileError::Io { source, .. }) => !lasting.contains(&source.kind()),
+            Self::File(FileError::Busy { .. }) => true,
+            Self::File(_) | Self::Invalid { .. } | Self::Path(_) => false,
+            _ => true,
         }
     }
 

@@ -3,21 +3,23 @@
 //! Events stand in `.sdlc_ide/logs/events.jsonl` before anybody is told; a reader keeps the id of
 //! the last one it took.
 
-use std::fs::File;
 use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
+use reprise_files::Access;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
-use crate::files;
+use crate::files::{self, Opened};
 use crate::path::{Class, RepoPath};
 
 pub(crate) const EVENTS: &str = ".sdlc_ide/logs/events.jsonl";
+
+/// Events that are read at a time.
+const BATCH: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkspaceEvent {
@@ -69,12 +71,11 @@ impl EventCursor {
     /// What came since, oldest first, at most `limit`. Where the file was begun anew it is read
     /// from its beginning, so that events may come again; their ids tell.
     pub(crate) fn read(&mut self, root: &Path, limit: usize) -> Result<Vec<WorkspaceEvent>> {
-        let path = root.join(EVENTS);
-        let io = || WorkspaceError::io("cannot read", &path);
-        let mut file = match File::open(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            opened => BufReader::new(opened.map_err(io())?),
+        let Some(Opened { file, path }) = files::open_in(root, EVENTS, Access::Read)? else {
+            return Ok(Vec::new());
         };
+        let io = || WorkspaceError::io("cannot read", &path);
+        let mut file = BufReader::new(file);
         let found = file.get_ref().metadata().map_err(io())?;
         if found.ino() != self.inode || found.len() < self.offset {
             (self.inode, self.offset) = (found.ino(), 0);
@@ -115,37 +116,22 @@ pub(crate) fn topic_of<'a>(mut paths: impl Iterator<Item = &'a RepoPath>) -> &'s
     }
 }
 
-pub(crate) fn record(root: &Path, event: &WorkspaceEvent, unsynced: &mut Unsynced) -> Result<()> {
-    let path = root.join(EVENTS);
-    files::append_unsynced(&path, &crate::wal::line(event))?;
-    unsynced.add(path);
-    Ok(())
-}
-
-/// Whether an event is among the last that were written down.
-pub(crate) fn is_recorded(root: &Path, id: &str) -> Result<bool> {
-    let bytes = files::read(&root.join(EVENTS))?.unwrap_or_default();
-    let word = format!("\"event_id\":\"{id}\"");
-    let lines = bytes.rsplit(|b| *b == b'\n').take(64);
-    Ok(lines
-        .into_iter()
-        .any(|line| String::from_utf8_lossy(line).contains(&word)))
-}
-
 /// Every event after `after` (`None`: from the first on), at most `limit`.
 pub(crate) fn since(root: &Path, after: Option<&str>, limit: usize) -> Result<Vec<WorkspaceEvent>> {
-    let bytes = files::read(&root.join(EVENTS))?.unwrap_or_default();
-    let events = bytes
-        .split(|b| *b == b'\n')
-        .filter_map(|line| serde_json::from_slice::<WorkspaceEvent>(line).ok());
-    let Some(after) = after else {
-        return Ok(events.take(limit).collect());
-    };
-    let mut is_after = false;
-    let kept = events.filter(|event| {
-        let keep = is_after;
-        is_after |= event.event_id == after;
-        keep
-    });
-    Ok(kept.take(limit).collect())
+    let (mut cursor, mut found) = (EventCursor::default(), Vec::new());
+    let mut is_after = after.is_none();
+    while found.len() < limit {
+        let events = cursor.read(root, BATCH)?;
+        if events.is_empty() {
+            break;
+        }
+        for event in events {
+            let is_it = after == Some(event.event_id.as_str());
+            if is_after && found.len() < limit {
+                found.push(event);
+            }
+            is_after |= is_it;
+        }
+    }
+    Ok(found)
 }

@@ -2,11 +2,12 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 use data_encoding::HEXLOWER;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use reprise_files::{Access, Folder, Placed, Stamp};
+use rustix::fs::{Mode, OFlags};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Result, WorkspaceError};
@@ -27,35 +28,110 @@ pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<File> {
     Ok(file)
 }
 
-/// Appends bytes in one write and syncs them; the file is made if it is missing.
-pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<()> {
-    append_then(path, bytes, File::sync_data)
+/// A file that is open, by its name.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    pub(crate) path: PathBuf,
 }
 
-/// Appends bytes in one write; it is for the caller to see them synced.
-pub(crate) fn append_unsynced(path: &Path, bytes: &[u8]) -> Result<()> {
-    append_then(path, bytes, |_| Ok(()))
-}
-
-fn append_then(
-    path: &Path,
-    bytes: &[u8],
-    then: impl FnOnce(&File) -> io::Result<()>,
-) -> Result<()> {
-    let io = || WorkspaceError::io("cannot append to", path);
-    let mut file = File::options()
-        .create(true)
-        .append(true)
-        .open(path)
-        .map_err(io())?;
-    let before = file.metadata().map_err(io())?.len();
-    let written = file.write_all(bytes).and_then(|()| then(&file));
-    if let Err(source) = written {
-        // Half a line must not stand before the next one.
-        file.set_len(before).map_err(io())?;
-        return Err(io()(source));
+impl Opened {
+    /// Waits until the disk holds it.
+    pub(crate) fn sync(self) -> Result<()> {
+        let synced = self.file.sync_data();
+        synced.map_err(WorkspaceError::io("cannot sync", &self.path))
     }
-    Ok(())
+}
+
+/// The tree by its handle: names below it are opened by no link.
+fn tree(root: &Path) -> Result<Folder> {
+    Ok(Folder::open(root)?.shared())
+}
+
+/// Opens whatever stands at a path of ours, to lock or to sync it.
+pub(crate) fn open_itself(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Opens a folder of ours, to lock it.
+pub(crate) fn open_folder(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
+}
+
+/// Opens a file of our own to append to it; it is made if it is missing.
+pub(crate) fn open_to_append(path: &Path) -> Result<File> {
+    let (folder, name) = Folder::of_file(path)?;
+    Ok(folder.shared().file(name, Access::Append)?)
+}
+
+/// Opens a file below `root`, which a repository can have brought. `None` where there is none.
+pub(crate) fn open_in(root: &Path, below: &str, access: Access) -> Result<Option<Opened>> {
+    match tree(root)?.file(below, access) {
+        Ok(file) => Ok(Some(Opened {
+            file,
+            path: root.join(below),
+        })),
+        Err(error) if error.is_missing() && access != Access::Append => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads a file below `root` whole, if it has `bytes_max` bytes at most.
+pub(crate) fn read_in(root: &Path, below: &str, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    Ok(tree(root)?.read(below, bytes_max)?)
+}
+
+/// Appends whole lines to a log below `root` in one write; it is for the caller to see them synced.
+/// After a line that was cut short they begin a new one.
+pub(crate) fn append_lines(root: &Path, below: &str, lines: &[u8]) -> Result<Opened> {
+    let absent =
+        || WorkspaceError::io("cannot open", &root.join(below))(io::ErrorKind::NotFound.into());
+    let opened = open_in(root, below, Access::Append)?.ok_or_else(absent)?;
+    append_to(&opened.file, lines).map_err(WorkspaceError::io("cannot append to", &opened.path))?;
+    Ok(opened)
+}
+
+/// Appends lines to a file that is ours alone (git's logs and attributes).
+pub(crate) fn append(path: &Path, lines: &[u8]) -> Result<()> {
+    let file = open_to_append(path)?;
+    append_to(&file, lines).map_err(WorkspaceError::io("cannot append to", path))
+}
+
+fn append_to(mut file: &File, lines: &[u8]) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if before > 0 {
+        file.read_exact_at(&mut last, before - 1)?;
+    }
+    let gap: &[u8] = if last == [b'\n'] || lines.is_empty() {
+        b""
+    } else {
+        b"\n"
+    };
+    let written = file.write_all(&[gap, lines].concat());
+    if written.is_err() {
+        // Half a line must not stand before the next one.
+        file.set_len(before)?;
+    }
+    written
+}
+
+/// Whether a log below `root` ends with these lines.
+pub(crate) fn ends_with(root: &Path, below: &str, lines: &[u8]) -> Result<bool> {
+    let Some(Opened { file, path }) = open_in(root, below, Access::Read)? else {
+        return Ok(false);
+    };
+    let mut end = vec![0; lines.len()];
+    let read = file.metadata().and_then(|found| {
+        let Some(from) = found.len().checked_sub(lines.len() as u64) else {
+            return Ok(false);
+        };
+        file.read_exact_at(&mut end, from)?;
+        Ok(end == lines)
+    });
+    read.map_err(WorkspaceError::io("cannot read", &path))
 }
 
 /// Makes a folder and those above it.
@@ -94,24 +170,6 @@ pub(crate) fn sha256(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
-/// What identifies one state of a file: any write by anybody changes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-}
-
-impl Mark {
-    pub(crate) fn of(metadata: &fs::Metadata) -> Self {
-        Self {
-            inode: metadata.ino(),
-            size: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        }
-    }
-}
-
 /// A file's metadata without following a link, or `None` where there is none.
 pub(crate) fn look(path: &Path) -> Result<Option<fs::Metadata>> {
     match fs::symlink_metadata(path) {
@@ -135,123 +193,71 @@ fn is_absent(error: &io::Error) -> bool {
 
 /// Refuses a path that a symbolic link or a file leads elsewhere, on the way or at its end.
 pub(crate) fn refuse_detours(root: &Path, path: &RepoPath) -> Result<()> {
-    let refuse = |why: &str| {
-        Err(WorkspaceError::Invalid {
-            rule: "no-links",
-            path: path.to_string(),
-            why: why.to_owned(),
-        })
+    let text = path.as_str();
+    let folder = text.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let is_there = refuse_detours_to(root, folder, text)?;
+    let found = if is_there {
+        look(&root.join(text))?
+    } else {
+        None
     };
+    match found {
+        Some(found) if found.is_symlink() => Err(detour(text, LINK)),
+        Some(found) if !found.is_file() => Err(detour(text, "it is a folder or no regular file")),
+        _ => Ok(()),
+    }
+}
+
+/// The same of the way to a folder, asked for `path`; whether the folder is there.
+pub(crate) fn refuse_detours_to(root: &Path, folder: &str, path: &str) -> Result<bool> {
     let mut at = root.to_owned();
-    let parts: Vec<&str> = path.as_str().split('/').collect();
-    for (index, part) in parts.iter().enumerate() {
+    for part in folder.split('/').filter(|part| !part.is_empty()) {
         at.push(part);
-        let is_last = index + 1 == parts.len();
         match look(&at)? {
-            None => return Ok(()),
-            Some(found) if found.is_symlink() => {
-                return refuse("a symbolic link stands in its way; name the real place");
-            }
-            Some(found) if !is_last && !found.is_dir() => {
-                return refuse("a file stands where a folder of it should be");
-            }
-            Some(found) if is_last && !found.is_file() => {
-                return refuse("it is a folder or no regular file");
+            None => return Ok(false),
+            Some(found) if found.is_symlink() => return Err(detour(path, LINK)),
+            Some(found) if !found.is_dir() => {
+                return Err(detour(path, "a file stands where a folder of it should be"));
             }
             Some(_) => {}
         }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// What became of putting a file in its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Placed {
-    Done,
-    /// Somebody changed the place since it was looked at; theirs stays.
-    Theirs,
-}
+const LINK: &str = "a symbolic link stands in its way; name the real place";
 
-/// Puts `from` where `to` is, if `to` is still as `expected` (`None`: absent). The exchange is one
-/// step of the file system, so an editor that saves meanwhile loses nothing: its file comes back.
-pub(crate) fn place(from: &Path, to: &Path, expected: Option<Mark>) -> Result<Placed> {
-    let io = || WorkspaceError::io("cannot put in its place", to);
-    let Some(expected) = expected else {
-        return match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-            Ok(()) => Ok(Placed::Done),
-            Err(rustix::io::Errno::EXIST) => Ok(Placed::Theirs),
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-                if look(to)?.is_some() {
-                    return Ok(Placed::Theirs);
-                }
-                fs::rename(from, to).map_err(io())?;
-                Ok(Placed::Done)
-            }
-            Err(error) => Err(io()(error.into())),
-        };
-    };
-    let is_expected = |path: &Path| {
-        look(path).map(|found| found.is_some_and(|found| Mark::of(&found) == expected))
-    };
-    match renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE) {
-        Ok(()) if is_expected(from)? => Ok(Placed::Done),
-        Ok(()) => {
-            renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE)
-                .map_err(|error| io()(error.into()))?;
-            Ok(Placed::Theirs)
-        }
-        Err(rustix::io::Errno::NOENT) => Ok(Placed::Theirs),
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            if !is_expected(to)? {
-                return Ok(Placed::Theirs);
-            }
-            fs::rename(from, to).map_err(io())?;
-            Ok(Placed::Done)
-        }
-        Err(error) => Err(io()(error.into())),
+fn detour(path: &str, why: &str) -> WorkspaceError {
+    WorkspaceError::Invalid {
+        rule: "no-links",
+        path: path.to_owned(),
+        why: why.to_owned(),
     }
 }
 
-/// Takes a file away, if it is still as `expected`. It goes to `aside` first, so that what somebody
-/// wrote meanwhile can come back.
-pub(crate) fn take_away(path: &Path, aside: &Path, expected: Mark) -> Result<Placed> {
-    let io = || WorkspaceError::io("cannot remove", path);
-    match fs::rename(path, aside) {
-        Err(error) if is_absent(&error) => return Ok(Placed::Done),
-        moved => moved.map_err(io())?,
-    }
-    if look(aside)?.is_some_and(|found| Mark::of(&found) == expected) {
-        return Ok(Placed::Done);
-    }
-    place(aside, path, None)?;
-    Ok(Placed::Theirs)
+/// A path of the tree as a name below its root.
+fn below<'a>(root: &Path, path: &'a Path) -> &'a Path {
+    path.strip_prefix(root).unwrap_or(path)
+}
+
+/// Puts `from` where `to` is, both in the tree, if `to` is still as `expected`.
+pub(crate) fn place(
+    root: &Path,
+    from: &Path,
+    to: &Path,
+    expected: Option<Stamp>,
+) -> Result<Placed> {
+    Ok(tree(root)?.place(below(root, from), below(root, to), expected)?)
+}
+
+/// Takes a file of the tree away to `aside`, if it is still as `expected`.
+pub(crate) fn take_away(root: &Path, path: &Path, aside: &Path, expected: Stamp) -> Result<Placed> {
+    Ok(tree(root)?.take_away(below(root, path), below(root, aside), expected)?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_somebody_saved_meanwhile_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let (ours, theirs) = (folder.path().join("ours"), folder.path().join("theirs"));
-        fs::write(&theirs, "before").unwrap();
-        let before = Mark::of(&fs::metadata(&theirs).unwrap());
-        fs::write(&ours, "new").unwrap();
-        // An editor saves by renaming its own file over.
-        fs::write(folder.path().join("edit"), "edited").unwrap();
-        fs::rename(folder.path().join("edit"), &theirs).unwrap();
-        assert_eq!(place(&ours, &theirs, Some(before)).unwrap(), Placed::Theirs);
-        assert_eq!(fs::read_to_string(&theirs).unwrap(), "edited");
-        assert_eq!(place(&ours, &theirs, None).unwrap(), Placed::Theirs);
-        let gone = folder.path().join("gone");
-        assert_eq!(take_away(&theirs, &gone, before).unwrap(), Placed::Theirs);
-        assert_eq!(fs::read_to_string(&theirs).unwrap(), "edited");
-
-        let now = Mark::of(&fs::metadata(&theirs).unwrap());
-        assert_eq!(place(&ours, &theirs, Some(now)).unwrap(), Placed::Done);
-        assert_eq!(fs::read_to_string(&theirs).unwrap(), "new");
-    }
 
     #[test]
     fn links_on_the_way_are_refused() {

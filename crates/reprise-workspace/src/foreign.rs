@@ -16,7 +16,7 @@ use crate::git::Git;
 use crate::governor::{Act, Ask};
 use crate::graph::Upstream;
 use crate::lines::Lines;
-use crate::path::{Class, MergeRule, RepoPath};
+use crate::path::{MergeRule, RepoPath};
 use crate::transaction::{TRAILER, View};
 
 /// Most commits that are looked at: who brings a long history tells it in one line.
@@ -124,8 +124,11 @@ pub(crate) fn changed(git: &Git, commit: &Commit<'_>) -> Result<Vec<RepoPath>> {
         .diff_tree_to_tree(parent.as_ref(), Some(&tree), None)
         .map_err(read())?;
     let paths = diff.deltas().filter_map(|delta| {
-        let path = delta.new_file().path().or(delta.old_file().path())?;
-        RepoPath::new(path.to_str()?).ok()
+        let bytes = delta
+            .new_file()
+            .path_bytes()
+            .or(delta.old_file().path_bytes())?;
+        RepoPath::in_git(bytes).ok()
     });
     Ok(paths.take(PATHS_MAX).collect())
 }
@@ -196,7 +199,7 @@ fn violations(view: &View<'_>, name: &str, paths: &[RepoPath]) -> Result<Vec<Str
             upstream: &upstream,
         };
         let verdict = governor.judge(&ask)?;
-        let waits = view.on_main && view.in_force.is_pending && path.class() == Class::Rules;
+        let waits = view.on_main && view.in_force.is_pending && path.is_policy();
         if waits || verdict.refusal.is_some() {
             rules.insert(verdict.rule);
         }

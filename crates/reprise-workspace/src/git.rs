@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 use git2::{ObjectType, Oid, Repository, RepositoryState, Signature, Time, Tree};
+use serde::{Deserialize, Serialize};
 
 use crate::actor::Actor;
 use crate::durable::Unsynced;
@@ -21,6 +22,8 @@ use crate::path::RepoPath;
 pub(crate) const FILE: i32 = 0o100_644;
 /// An executable file's mode in a tree.
 pub(crate) const EXECUTABLE: i32 = 0o100_755;
+/// A symbolic link's mode in a tree.
+pub(crate) const LINK: i32 = 0o120_000;
 /// A folder's mode in a tree.
 const FOLDER: i32 = 0o040_000;
 
@@ -173,6 +176,18 @@ impl Git {
             why: "in git it is a link, a submodule or a folder; only regular files are written"
                 .to_owned(),
         })
+    }
+
+    /// Whether `path` is a file in a tree (anything but a folder), a folder, or nothing.
+    pub(crate) fn is_file_at(&self, tree: Option<Oid>, path: &str) -> Result<Option<bool>> {
+        let Some(tree) = tree else {
+            return Ok(None);
+        };
+        match self.tree(tree)?.get_path(Path::new(path)) {
+            Ok(entry) => Ok(Some(entry.filemode() != FOLDER)),
+            Err(error) if error.code() == git2::ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(WorkspaceError::git("read a tree")(error)),
+        }
     }
 
     /// The bytes of a blob.
@@ -370,6 +385,36 @@ impl Git {
                 unsynced.add(&objects);
             }
         }
+    }
+}
+
+/// A tag of git's, to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Tag {
+    pub(crate) name: String,
+    pub(crate) commit: String,
+    pub(crate) actor: String,
+    pub(crate) ts: DateTime<Utc>,
+}
+
+impl Git {
+    /// Makes a tag, if there is none of its name.
+    pub(crate) fn tag(&self, tag: &Tag, stage: &Path, unsynced: &mut Unsynced) -> Result<()> {
+        let name = format!("refs/tags/{}", tag.name);
+        if self.repo.find_reference(&name).is_ok() {
+            return Ok(());
+        }
+        let tagged = || WorkspaceError::git("tag the snapshot");
+        let commit = Oid::from_str(&tag.commit).map_err(tagged())?;
+        let target = self.repo.find_object(commit, None).map_err(tagged())?;
+        let by = signature(&Actor::new(&tag.actor)?, tag.ts)?;
+        let why = format!("Snapshot {}", tag.name.trim_start_matches("snapshot/"));
+        let made = self
+            .repo
+            .tag_annotation_create(&tag.name, &target, &by, &why);
+        let made = made.map_err(tagged())?;
+        self.to_sync(&Written(BTreeSet::from([made])), unsynced);
+        self.set_own(&name, made, stage, unsynced)
     }
 }
 

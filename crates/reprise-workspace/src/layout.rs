@@ -1,7 +1,7 @@
 //! The tree of ADR-008 (W2 to W4, C29): its folders, its `.gitignore`, and making it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use git2::{Repository, RepositoryInitOptions};
 use serde::Serialize;
@@ -11,37 +11,20 @@ use crate::audit::{self, AUDIT};
 use crate::error::{Result, WorkspaceError};
 use crate::event::EVENTS;
 use crate::files;
-use crate::git::Git;
+use crate::folders::{CONFLICTS, FOLDERS, SDLC, is_made, refuse_detours};
+use crate::git::reference::{LockFile, make_token};
+use crate::git::{Git, Head};
 use crate::main_branch::MAIN_KEY;
 use crate::path::RepoPath;
-use crate::stage::Stage;
+use crate::stage::{STAGES, Stage};
 use crate::transaction::{Changes, Draft, Receipt};
 use crate::wal::WAL;
 use crate::workspace::Workspace;
 
-/// Where conflicts of merges are kept.
-pub(crate) const CONFLICTS: &str = ".sdlc_ide/logs/merge_conflicts.jsonl";
 /// The name of that branch in a new repository.
 const MAIN: &str = "main";
 
-const FOLDERS: [&str; 15] = [
-    ".sdlc_ide/snapshots",
-    ".sdlc_ide/tmp",
-    ".sdlc_ide/logs",
-    "core/prd",
-    "core/tsd",
-    "core/adr",
-    "core/kb",
-    "extensions",
-    "memory/long_term",
-    "memory/episodic",
-    "memory/agent_state",
-    "embeddings/index",
-    "embeddings/vectors",
-    "cache",
-    "extensions/policy",
-];
-
+const IGNORE: &str = ".gitignore";
 /// What git does not keep (C29). The order matters: the later line takes the trail out again.
 const IGNORED: [&str; 7] = [
     "/.sdlc_ide/logs/*",
@@ -79,7 +62,7 @@ const DRIVERS: [(&str, &str, &[&str]); 3] = [
 #[derive(Debug, Clone, Serialize)]
 pub struct Made {
     /// The workspace's root.
-    pub root: std::path::PathBuf,
+    pub root: PathBuf,
     /// The branch that is shared.
     pub branch: String,
     /// What was committed; nothing where all was there.
@@ -87,105 +70,181 @@ pub struct Made {
 }
 
 impl Workspace {
-    /// Makes the tree in `dir`, and a repository where there is none. Twice is once.
+    /// Makes the tree in `dir`, and a repository where there is none. Twice is once. What is refused
+    /// leaves nothing behind.
     pub fn init(
         dir: &Path,
         clock: std::sync::Arc<dyn reprise_types::Clock>,
     ) -> Result<(Self, Made)> {
+        let mut new: Vec<PathBuf> = absent(dir).collect();
         files::make_folder(dir)?;
         let root = fs::canonicalize(dir).map_err(WorkspaceError::io("cannot find", dir))?;
-        open_or_make(&root)?;
-        let git = Git::open(&root)?;
-        git.refuse_unfinished()?;
-        let head = git.head()?;
-        let workspace = Self::at(root.clone(), clock);
-        workspace.make_folders()?;
-        install_drivers(&git)?;
-        let mut config = git
-            .repo
-            .config()
-            .map_err(WorkspaceError::git("read the configuration"))?;
-        if config.get_string(MAIN_KEY).is_err() {
-            config
-                .set_str(MAIN_KEY, head.branch())
-                .map_err(WorkspaceError::git("write the configuration"))?;
+        let whole = [".git", SDLC].map(|below| root.join(below));
+        let whole: Vec<PathBuf> = whole.into_iter().filter(|path| !path.exists()).collect();
+        new.extend(
+            FOLDERS
+                .iter()
+                .flat_map(|folder| absent(&root.join(folder)).collect::<Vec<_>>()),
+        );
+        let made = Self::make(&root, clock);
+        if made.is_err() && !is_in_use(&root) {
+            for path in whole {
+                drop(fs::remove_dir_all(path));
+            }
+            // The deepest first; what holds anything stays.
+            new.sort_unstable_by(|one, other| other.cmp(one));
+            for folder in new {
+                drop(fs::remove_dir(folder));
+            }
         }
-        let ignore = RepoPath::known(".gitignore");
-        let present = git.content_at(head.tree, &ignore)?;
-        let is_made = git.blob_at(head.tree, &RepoPath::known(AUDIT))?.is_some();
-        let wanted = ignoring(present.as_deref().unwrap_or_default());
-        let receipt = if is_made && present.as_deref() == Some(wanted.as_slice()) {
-            None
+        made
+    }
+
+    fn make(root: &Path, clock: std::sync::Arc<dyn reprise_types::Clock>) -> Result<(Self, Made)> {
+        let workspace = Self::at(root.to_owned(), clock);
+        let is_there = is_repository(root)?;
+        for folder in FOLDERS {
+            files::refuse_detours_to(root, folder, folder)?;
+        }
+        for file in [WAL, CONFLICTS, EVENTS, AUDIT, IGNORE] {
+            files::refuse_detours(root, &RepoPath::known(file))?;
+        }
+        if is_there {
+            refuse_uncommitted(root)?;
+        } else if files::look(&root.join(IGNORE))?.is_some() {
+            return Err(WorkspaceError::Edited {
+                path: RepoPath::known(IGNORE),
+                what: "a file that git does not know stands there",
+            });
         } else {
-            adopt_untracked(&root, &git, &ignore, present.is_none())?;
+            make_repository(root, &workspace.new_id())?;
+        }
+        let git = Git::open(root)?;
+        let head = git.head()?;
+        workspace.make_folders()?;
+        // What an `init` that died has left.
+        workspace.recover()?;
+        for log in [WAL, CONFLICTS, EVENTS] {
+            files::append_lines(root, log, b"")?.sync()?;
+        }
+        // Each time: what a crash left out is made up for.
+        workspace.configure(&git, head.branch())?;
+        install_attributes(&git)?;
+        let (wanted, is_due) = wanted_ignore(&git, &head)?;
+        let receipt = is_due.then(|| {
             let tx = workspace.new_id();
-            let mut stage = Stage::new(&root, &tx)?;
-            let changes = Changes::from([(ignore, Some(wanted))]);
-            let receipt = workspace.transact(&mut stage, &tx, &mut |_| {
+            let mut stage = Stage::new(root, &tx)?;
+            let changes = Changes::from([(RepoPath::known(IGNORE), Some(wanted))]);
+            let actor = Actor::orchestrator();
+            workspace.transact(&mut stage, &tx, &actor, &mut |_| {
                 Ok(Draft {
                     changes: changes.clone(),
                     title: "Make a workspace (ADR-008)".to_owned(),
                     topic: Some("Workspace_Created"),
-                    ..Draft::new(&Actor::orchestrator(), audit::Action::Init)
+                    ..Draft::new(&actor, audit::Action::Init)
                 })
-            })?;
-            Some(receipt)
-        };
-        for log in [WAL, CONFLICTS, EVENTS] {
-            files::append(&root.join(log), b"")?;
-        }
+            })
+        });
+        let receipt = receipt.transpose()?;
         let made = Made {
-            root,
+            root: root.to_owned(),
             branch: head.branch().to_owned(),
             receipt,
         };
         Ok((workspace, made))
     }
 
-    /// Makes the folders that are not there: git keeps no empty ones.
+    /// Makes the folders that are not there: git keeps no empty ones. Where something else stands
+    /// in the place of one of the people's, that is for whoever writes there.
     pub(crate) fn make_folders(&self) -> Result<()> {
+        refuse_detours(self.root())?;
         for folder in FOLDERS {
-            files::refuse_detours(self.root(), &RepoPath::known(format!("{folder}/x")))?;
-            files::make_folder(&self.root().join(folder))?;
+            if files::refuse_detours_to(self.root(), folder, folder).is_ok() {
+                files::make_folder(&self.root().join(folder))?;
+            }
         }
         Ok(())
     }
 }
 
-/// A repository of its own at `root`. Inside another's working tree none is made.
-fn open_or_make(root: &Path) -> Result<()> {
-    if let Ok(found) = Repository::discover(root) {
-        if found.is_bare() {
-            return Err(WorkspaceError::repository(
-                "it is bare; work in a clone that has a working tree",
-            ));
-        }
-        let top = found.workdir().and_then(|top| fs::canonicalize(top).ok());
-        if top.as_deref() == Some(root) {
-            return Ok(());
-        }
-        let top = top.unwrap_or_default();
-        return Err(WorkspaceError::repository(format!(
-            "`{}` lies inside the repository `{}`; make the workspace there, or elsewhere",
-            root.display(),
-            top.display()
-        )));
-    }
-    let mut options = RepositoryInitOptions::new();
-    options.initial_head(MAIN).no_reinit(true);
-    Repository::init_opts(root, &options)
-        .map(drop)
-        .map_err(WorkspaceError::git("make a repository"))
+/// A folder and those above it, as far as they are not there.
+fn absent(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let absent = |above: &&Path| !above.as_os_str().is_empty() && !above.exists();
+    folder.ancestors().take_while(absent).map(Path::to_owned)
 }
 
-/// A `.gitignore` that nobody has committed is a person's: it stays where it is.
-fn adopt_untracked(root: &Path, git: &Git, ignore: &RepoPath, is_new: bool) -> Result<()> {
-    let file = root.join(ignore.as_str());
-    if is_new && files::look(&file)?.is_some() {
-        let index = git.read_index()?;
-        git.refuse_edited(&index, None, ignore)?;
+/// Whether what an `init` made before it failed is in use: the branch has moved.
+fn is_in_use(root: &Path) -> bool {
+    Git::open(root).is_ok_and(|git| is_made(&git).unwrap_or(true))
+}
+
+/// Whether there is a repository of its own at `root`. Inside another's working tree none is made.
+fn is_repository(root: &Path) -> Result<bool> {
+    let Ok(found) = Repository::discover(root) else {
+        return Ok(false);
+    };
+    if found.is_bare() {
+        return Err(WorkspaceError::repository(
+            "it is bare; work in a clone that has a working tree",
+        ));
+    }
+    let top = found.workdir().and_then(|top| fs::canonicalize(top).ok());
+    if top.as_deref() == Some(root) {
+        return Ok(true);
+    }
+    let top = top.unwrap_or_default();
+    Err(WorkspaceError::repository(format!(
+        "`{}` lies inside the repository `{}`; make the workspace there, or elsewhere",
+        root.display(),
+        top.display()
+    )))
+}
+
+/// Makes a repository in a folder of its own and moves it into the tree: no half of one is ever
+/// there, and what libgit2 tries out stays apart.
+fn make_repository(root: &Path, id: &str) -> Result<()> {
+    let mut stage = Stage::new(root, id)?;
+    let apart = stage.folder().join("repository");
+    files::make_folder(&apart)?;
+    let mut options = RepositoryInitOptions::new();
+    options.initial_head(MAIN).no_reinit(true);
+    Repository::init_opts(&apart, &options).map_err(WorkspaceError::git("make a repository"))?;
+    let made = apart.join(".git");
+    for name in ["HEAD", "config"] {
+        stage.unsynced.add(made.join(name));
+    }
+    stage.unsynced.sync()?;
+    let to = root.join(".git");
+    fs::rename(&made, &to).map_err(WorkspaceError::io("cannot make the repository", &to))?;
+    stage.unsynced.add(root);
+    stage.unsynced.sync()
+}
+
+/// What `init` is going to change is as git has it: a person's work stays where it is.
+fn refuse_uncommitted(root: &Path) -> Result<()> {
+    let git = Git::open(root)?;
+    git.refuse_unfinished()?;
+    let head = git.head()?;
+    if !wanted_ignore(&git, &head)?.1 {
+        return Ok(());
+    }
+    let index = git.read_index()?;
+    for path in [IGNORE, AUDIT].map(RepoPath::known) {
+        let committed = git.blob_at(head.tree, &path)?;
+        if committed.is_some() || files::look(&root.join(path.as_str()))?.is_some() {
+            git.refuse_edited(&index, committed, &path)?;
+        }
     }
     Ok(())
+}
+
+/// The `.gitignore` that is wanted, and whether a transaction is due to make it so.
+fn wanted_ignore(git: &Git, head: &Head) -> Result<(Vec<u8>, bool)> {
+    let present = git.content_at(head.tree, &RepoPath::known(IGNORE))?;
+    let is_made = git.blob_at(head.tree, &RepoPath::known(AUDIT))?.is_some();
+    let wanted = ignoring(present.as_deref().unwrap_or_default());
+    let is_due = !is_made || present.as_deref() != Some(wanted.as_slice());
+    Ok((wanted, is_due))
 }
 
 /// A `.gitignore` with our lines, after those that are there.
@@ -208,26 +267,65 @@ fn ignoring(present: &[u8]) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Tells plain git how our files merge, in the repository's own configuration and attributes.
-fn install_drivers(git: &Git) -> Result<()> {
-    let mut config = git
-        .repo
-        .config()
-        .map_err(WorkspaceError::git("read the configuration"))?;
-    let mut wanted = Vec::new();
-    for (name, says, patterns) in DRIVERS {
-        let key = format!("merge.reprise-{name}");
-        let command = format!("reprise workspace merge-driver {name} %O %A %B %P");
-        for (key, value) in [
-            (format!("{key}.name"), says),
-            (format!("{key}.driver"), &command),
-        ] {
-            if config.get_string(&key).ok().as_deref() != Some(value) {
+impl Workspace {
+    /// Tells plain git how our files merge, and which branch is shared, in the repository's own
+    /// configuration: by git's lock, which a crash leaves for ours to be known.
+    fn configure(&self, git: &Git, branch: &str) -> Result<()> {
+        let config = git.repo.config();
+        let config = config.map_err(WorkspaceError::git("read the configuration"))?;
+        let mut added = Vec::new();
+        if config.get_string(MAIN_KEY).is_err() {
+            let (section, key) = MAIN_KEY.split_once('.').unwrap_or_default();
+            added.push(format!("[{section}]\n\t{key} = {}\n", quoted(branch)));
+        }
+        for (name, says, _) in DRIVERS {
+            let command = format!("reprise workspace merge-driver {name} %O %A %B %P");
+            let section = format!("merge.reprise-{name}");
+            let is = |key: &str, value: &str| {
                 config
-                    .set_str(&key, value)
-                    .map_err(WorkspaceError::git("write the configuration"))?;
+                    .get_string(&format!("{section}.{key}"))
+                    .is_ok_and(|there| there == value)
+            };
+            if !is("name", says) || !is("driver", &command) {
+                let (says, command) = (quoted(says), quoted(&command));
+                added.push(format!(
+                    "[merge \"reprise-{name}\"]\n\tname = {says}\n\tdriver = {command}\n"
+                ));
             }
         }
+        if added.is_empty() {
+            return Ok(());
+        }
+        // Under it alone is a lock of git's known for one of the dead.
+        let _guard = self.lock()?;
+        let stage = Stage::new(self.root(), &self.new_id())?;
+        let (token, file) = (
+            stage.folder().join("config.token"),
+            git.repo.commondir().join("config"),
+        );
+        make_token(&token, b"")?;
+        let stages = self.root().join(STAGES);
+        let lock = LockFile::take(&git.config_lock_path(), token.clone(), &stages)?;
+        // The lock and the token are one file.
+        let present = files::read(&file)?.unwrap_or_default();
+        files::append(&token, &present)?;
+        files::append(&token, added.concat().as_bytes())?;
+        files::open_itself(&token)
+            .and_then(|file| file.sync_all())
+            .map_err(WorkspaceError::io("cannot sync", &token))?;
+        lock.become_file(&file)
+    }
+}
+
+/// A value as git's configuration takes it.
+fn quoted(value: &str) -> String {
+    format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// Tells plain git which files those drivers are for.
+fn install_attributes(git: &Git) -> Result<()> {
+    let mut wanted = Vec::new();
+    for (name, _, patterns) in DRIVERS {
         for pattern in patterns {
             wanted.push(format!("{pattern} merge=reprise-{name}"));
         }
@@ -240,13 +338,10 @@ fn install_drivers(git: &Git) -> Result<()> {
         if let Some(folder) = path.parent() {
             files::make_folder(folder)?;
         }
-        let gap = if present.is_empty() || present.ends_with('\n') {
-            ""
-        } else {
-            "\n"
-        };
-        let added = format!("{gap}{}\n", wanted.join("\n"));
-        files::append(&path, added.as_bytes())?;
+        files::append(&path, format!("{}\n", wanted.join("\n")).as_bytes())?;
+        files::open_itself(&path)
+            .and_then(|file| file.sync_all())
+            .map_err(WorkspaceError::io("cannot sync", &path))?;
     }
     Ok(())
 }

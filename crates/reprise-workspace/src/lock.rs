@@ -56,7 +56,7 @@ pub(crate) fn pause(attempt: u32) {
 
 /// Locks a folder; waits for its holder.
 pub(crate) fn folder(path: &Path, what: &str) -> Result<Held> {
-    let file = File::open(path).map_err(WorkspaceError::io("cannot open", path))?;
+    let file = files::open_folder(path).map_err(WorkspaceError::io("cannot open", path))?;
     lock(&file, path, what)?;
     Ok(Held {
         _file: file,
@@ -66,7 +66,7 @@ pub(crate) fn folder(path: &Path, what: &str) -> Result<Held> {
 
 /// Locks a folder if nobody holds it.
 pub(crate) fn try_folder(path: &Path) -> Option<Held> {
-    let file = File::open(path).ok()?;
+    let file = files::open_folder(path).ok()?;
     file.try_lock().ok()?;
     Some(Held {
         _file: file,
@@ -95,11 +95,7 @@ fn artifact(folder: &Path, path: &RepoPath) -> Result<Held> {
     let io = || WorkspaceError::io("cannot lock", &own);
     // Whoever held it before may have removed the file that we waited on: then it is no lock.
     for _ in 0..TRIES_MAX {
-        let file = File::options()
-            .create(true)
-            .append(true)
-            .open(&own)
-            .map_err(io())?;
+        let file = files::open_to_append(&own)?;
         lock(&file, &own, &format!("`{path}`"))?;
         let ours = file.metadata().map_err(io())?.ino();
         if files::look(&own)?.is_some_and(|there| there.ino() == ours) {
@@ -120,7 +116,7 @@ pub(crate) fn sweep(folder: &Path) -> Result<()> {
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        let Ok(file) = File::open(&path) else {
+        let Ok(file) = files::open_itself(&path) else {
             continue;
         };
         if file.try_lock().is_ok() {

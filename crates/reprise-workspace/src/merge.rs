@@ -11,10 +11,10 @@ use crate::actor::Actor;
 use crate::audit::{self, Action};
 use crate::error::{Result, WorkspaceError};
 use crate::files;
+use crate::folders::CONFLICTS;
 use crate::git::Git;
 use crate::git::index::holds;
 use crate::governor::Act;
-use crate::layout::CONFLICTS;
 use crate::path::RepoPath;
 use crate::schema;
 use crate::stage::Stage;
@@ -31,8 +31,9 @@ impl Workspace {
         self.make_folders()?;
         let tx = self.new_id();
         let mut stage = Stage::new(self.root(), &tx)?;
-        let (mut conflict, mut losers) = (None, Vec::new());
-        let merged = self.transact(&mut stage, &tx, &mut |view| {
+        let mut conflict = None;
+        let merged = self.transact(&mut stage, &tx, actor, &mut |view| {
+            refuse_unreviewed(view, actor, name)?;
             let meeting = meet(view, name)?;
             let Some(meeting) = meeting else {
                 return Ok(nothing(actor, name));
@@ -44,8 +45,12 @@ impl Workspace {
                 conflict = Some((merging, meeting));
                 return Err(error);
             }
-            losers.clone_from(&merging.losers);
+            let kept = |loser: &Value| {
+                json!({ "event_id": tx, "ts": self.now(), "ref": name, "kind": "checkpoint",
+                    "loser": loser })
+            };
             Ok(Draft {
+                conflicts: merging.losers.iter().map(kept).collect(),
                 act: Some(Act::Merge),
                 changes: merging.changes,
                 modes: merging.modes,
@@ -69,18 +74,12 @@ impl Workspace {
         if let Some((merging, meeting)) = conflict {
             self.report(actor, name, &tx, &merging, &meeting)?;
         }
-        if merged.is_ok() {
-            for loser in losers {
-                self.log_conflict(&json!({ "event_id": tx, "ts": self.now(), "ref": name,
-                    "kind": "checkpoint", "loser": loser }))?;
-            }
-        }
         merged
     }
 
-    /// One line for the log of conflicts (C30): the trail has the same in its details.
+    /// One line for the log of conflicts (C30), of what plain git merged.
     pub fn log_conflict(&self, line: &Value) -> Result<()> {
-        files::append(&self.root().join(CONFLICTS), &crate::wal::line(line))
+        files::append_lines(self.root(), CONFLICTS, &crate::wal::line(line))?.sync()
     }
 
     /// Writes down what contradicts itself and what a person can do about it.
@@ -92,11 +91,11 @@ impl Workspace {
         merging: &Merging,
         meeting: &Meeting,
     ) -> Result<()> {
-        self.log_conflict(&json!({
+        let conflict = json!({
             "event_id": tx, "ts": self.now(), "ref": name, "kind": "structural",
             "base": meeting.base.to_string(), "ours": meeting.ours.to_string(),
             "theirs": meeting.theirs.to_string(), "files": merging.contradictions,
-        }))?;
+        });
         let path = RepoPath::known(format!("{REPORTS}/{tx}.md"));
         let text = report_text(name, merging, meeting);
         let own = self.new_id();
@@ -108,8 +107,9 @@ impl Workspace {
             .collect();
         let details = json!({ "ref": name, "rejected": paths, "report": path,
             "theirs": meeting.theirs.to_string() });
-        self.transact(&mut stage, &own, &mut |_| {
+        self.transact(&mut stage, &own, actor, &mut |_| {
             Ok(Draft {
+                conflicts: vec![conflict.clone()],
                 changes: Changes::from([(path.clone(), Some(text.clone().into_bytes()))]),
                 title: format!("Report why {name} was not merged"),
                 topic: Some("Merge_Rejected"),
@@ -119,6 +119,22 @@ impl Workspace {
         })?;
         Ok(())
     }
+}
+
+/// The shared branch takes a branch from the Governor, the Orchestrator or a person alone (W20): an
+/// agent proposes.
+fn refuse_unreviewed(view: &View<'_>, actor: &Actor, name: &str) -> Result<()> {
+    if !view.on_main || actor.may_govern() {
+        return Ok(());
+    }
+    Err(WorkspaceError::Refused {
+        rule: "merge-review".to_owned(),
+        actor: actor.to_string(),
+        act: "merge",
+        path: name.to_owned(),
+        why: "the Governor or a person brings a branch to the shared one; ask them for it"
+            .to_owned(),
+    })
 }
 
 fn nothing(actor: &Actor, name: &str) -> Draft {
@@ -191,6 +207,10 @@ fn validate_sides(view: &View<'_>, meeting: &Meeting, name: &str) -> Result<()> 
     ] {
         let tree = Some(git.tree_of(commit)?);
         for path in differing(git, meeting.base, commit)? {
+            // A link on our side is a person's, and stays as it is.
+            if commit == meeting.ours && git.blob_at(tree, &path).is_err() {
+                continue;
+            }
             let Some(bytes) = git.content_at(tree, &path)? else {
                 continue;
             };

@@ -52,9 +52,7 @@ impl RepoPath {
                 name if name.len() > COMPONENT_BYTES_MAX => {
                     return refuse("a component is longer than 255 bytes");
                 }
-                name if name.eq_ignore_ascii_case(".git") => {
-                    return refuse("`.git` belongs to git alone");
-                }
+                name if is_gits_own(name) => return refuse("`.git` belongs to git alone"),
                 name if name.ends_with(['.', ' ']) => {
                     return refuse("a component ends with a dot or a space, which is not portable");
                 }
@@ -62,6 +60,23 @@ impl RepoPath {
             }
         }
         Ok(Self(text.to_owned()))
+    }
+
+    /// A path that git has already, however odd its name: it stays below the root all the same.
+    pub(crate) fn in_git(bytes: &[u8]) -> Result<Self, PathError> {
+        let text = String::from_utf8_lossy(bytes);
+        let refuse = |why| {
+            let path = text.chars().take(80).collect();
+            Err(PathError { path, why })
+        };
+        if std::str::from_utf8(bytes).is_err() {
+            return refuse("its name is no UTF-8; rename it with git");
+        }
+        let leads_out = |name: &str| matches!(name, "" | "." | "..") || is_gits_own(name);
+        if text.contains('\0') || text.split('/').any(leads_out) {
+            return refuse("it leads out of the tree");
+        }
+        Ok(Self(text.into_owned()))
     }
 
     /// A path of our own, known to be good.
@@ -92,8 +107,27 @@ impl RepoPath {
         path.len() >= suffix.len() && path[path.len() - suffix.len()..].eq_ignore_ascii_case(suffix)
     }
 
-    /// What ADR-008 says of this place.
+    /// What ADR-008 says of this place. What git itself obeys is a rule of the project wherever it
+    /// stands: it hides files, or gives them other contents.
     pub fn class(&self) -> Class {
+        let class = self.place();
+        let steers = |name: &&str| self.name().eq_ignore_ascii_case(name);
+        let steers_git = [".gitignore", ".gitattributes", ".gitmodules"]
+            .iter()
+            .any(steers);
+        match class {
+            Class::Logs if steers_git => Class::Internal,
+            class if class.is_versioned() && steers_git => Class::Rules,
+            class => class,
+        }
+    }
+
+    /// Whether it is one of the policies and schemas of `extensions/`.
+    pub(crate) fn is_policy(&self) -> bool {
+        self.place() == Class::Rules
+    }
+
+    fn place(&self) -> Class {
         let mut parts = self.0.split('/');
         let first = parts.next().unwrap_or_default();
         let second = parts.next().unwrap_or_default();
@@ -136,6 +170,19 @@ impl RepoPath {
     }
 }
 
+/// Whether a file system could take this name for `.git`: NTFS by its short name and streams, HFS+
+/// by characters that it passes over.
+fn is_gits_own(name: &str) -> bool {
+    let unseen = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let seen: String = name.chars().filter(|c| !unseen(c)).collect();
+    let stem = seen
+        .split(':')
+        .next()
+        .unwrap_or_default()
+        .trim_end_matches(['.', ' ']);
+    stem.eq_ignore_ascii_case(".git") || stem.eq_ignore_ascii_case("git~1")
+}
+
 impl fmt::Display for RepoPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -174,7 +221,8 @@ pub enum Class {
     Kb,
     /// `extensions/`, but for the project's own rules
     Extensions,
-    /// `extensions/policy/` and `extensions/schemas/`: the project's own rules
+    /// `extensions/policy/`, `extensions/schemas/`, and everywhere `.gitignore`, `.gitattributes`
+    /// and `.gitmodules`: the project's own rules
     Rules,
     /// `memory/`, but for `episodic/` and `agent_state/`
     LongTerm,
@@ -248,6 +296,10 @@ mod tests {
             "./core",
             ".git/config",
             "core/.GIT/hooks/x",
+            "GIT~1/hooks/x",
+            ".git::$INDEX_ALLOCATION/x",
+            ".g\u{200c}it/config",
+            ".git /config",
             "a\\b",
             "core/prd/x\n",
             "core/prd/",
@@ -256,6 +308,13 @@ mod tests {
         ] {
             assert!(RepoPath::new(bad).is_err(), "{bad:?}");
         }
+        for odd in ["a\\b", "core/prd/x\n", "core/prd/x.", " x"] {
+            assert!(RepoPath::in_git(odd.as_bytes()).is_ok(), "{odd:?}");
+        }
+        for bad in ["", "/x", "a//b", "../x", ".git/x", "a/.GIT", "\0"] {
+            assert!(RepoPath::in_git(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+        assert!(RepoPath::in_git(b"\xff").is_err());
         assert!(RepoPath::new(&"a/".repeat(600)).is_err());
         assert!(RepoPath::new(&"a".repeat(256)).is_err());
         assert!(RepoPath::new("core/prd/.gitkeep").is_ok());
@@ -288,6 +347,11 @@ mod tests {
             (".sdlc_ide/logs/wal.jsonl", Class::Ledger, false),
             (".sdlc_ide/tmp/x", Class::Internal, false),
             ("README.md", Class::Other, true),
+            (".gitignore", Class::Rules, true),
+            ("core/kb/.GitAttributes", Class::Rules, true),
+            ("memory/long_term/x/.gitmodules", Class::Rules, true),
+            ("cache/.gitignore", Class::Cache, false),
+            (".sdlc_ide/logs/.gitignore", Class::Internal, false),
         ] {
             let class_of = RepoPath::new(path).unwrap().class();
             assert_eq!(

@@ -64,7 +64,8 @@ impl Workspace {
         let tx = self.new_id();
         let mut stage = Stage::new(self.root(), &tx)?;
         let mut written = 0;
-        let receipt = self.transact(&mut stage, &tx, &mut |view| {
+        let orchestrator = Actor::orchestrator();
+        let receipt = self.transact(&mut stage, &tx, &orchestrator, &mut |view| {
             let mut changes = Changes::new();
             written = 0;
             for (path, new) in &lines {
@@ -90,7 +91,7 @@ impl Workspace {
                 changes,
                 title: format!("Project {written} records"),
                 topic: Some("Memory_Projected"),
-                ..Draft::new(&Actor::orchestrator(), Action::Write)
+                ..Draft::new(&orchestrator, Action::Write)
             })
         })?;
         projection.written = written;

@@ -6,22 +6,26 @@
 use std::path::Path;
 
 use git2::Oid;
+use reprise_files::{Placed, Stamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::audit::AUDIT;
-use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
-use crate::event::{self, WorkspaceEvent};
-use crate::files::{self, Mark, Placed};
-use crate::git::index::holds;
+use crate::event::WorkspaceEvent;
+use crate::files;
+use crate::folders;
+use crate::git::index::{holds, refuse_name};
 use crate::git::reference::remove_if_ours;
-use crate::git::{Blob, Git, blob_id_of_file};
+use crate::git::{Blob, Git, blob_id, blob_id_of_file};
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
 use crate::stage::{self, STAGES, Stage};
 use crate::wal::{self, Action, Entry};
 use crate::workspace::{LOCKS, Workspace};
+
+/// Largest file that a dead transaction can have made ready: a snapshot.
+const WAITING_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Recovered {
@@ -29,9 +33,10 @@ pub struct Recovered {
     pub finished: Vec<String>,
     /// Transactions that had not happened; nothing of them is left.
     pub undone: Vec<String>,
-    /// Paths that were left alone, because somebody edited them since.
+    /// Paths that were left alone, because somebody edited them since or something stands in their
+    /// way; git has them, and `git checkout -- PATH` brings them.
     pub left_alone: Vec<String>,
-    /// Folders of dead transactions that were removed.
+    /// Folders of dead transactions that were removed, and archives without a manifest.
     pub swept: usize,
     /// Lock files of git that dead transactions had left.
     pub unlocked: usize,
@@ -45,7 +50,7 @@ impl Workspace {
         self.make_folders()?;
         let guard = self.lock()?;
         let mut recovered = self.recover_under(&guard)?;
-        recovered.swept = stage::sweep(self.root())?;
+        recovered.swept = stage::sweep(self.root())? + self.sweep_snapshots()?;
         lock::sweep(&self.root().join(LOCKS))?;
         Ok(recovered)
     }
@@ -66,11 +71,12 @@ impl Workspace {
             ..Recovered::default()
         };
         let stages = self.root().join(STAGES);
-        let mut locks = vec![git.index_lock_path()];
+        let mut locks = vec![git.index_lock_path(), git.config_lock_path()];
         let branches = reading
             .open
             .iter()
-            .filter_map(|entry| entry.branch.as_ref());
+            .filter_map(|entry| entry.branch.as_ref())
+            .filter(|branch| git2::Reference::is_valid_name(branch));
         locks.extend(branches.map(|branch| git.reference_lock(branch)));
         if let Ok(head) = git.head() {
             locks.push(git.reference_lock(&head.reference));
@@ -91,56 +97,66 @@ impl Workspace {
         Ok(recovered)
     }
 
+    /// What an entry says that is none of ours shows nothing.
     fn has_happened(&self, git: &Git, entry: &Entry) -> Result<bool> {
         if let (Some(commit), Some(branch)) = (&entry.commit, &entry.branch) {
-            let commit = parse(commit)?;
+            let Some(commit) = parse(commit) else {
+                return Ok(false);
+            };
             let tip = git.repo.refname_to_id(branch).ok();
             return match git.repo.find_commit(commit) {
                 Ok(_) => holds(git, tip, commit),
                 Err(_) => Ok(false),
             };
         }
-        let waits = |(path, hashes): (&String, &wal::Hashes)| -> Result<bool> {
+        let waits = |(path, hashes): (&String, &wal::Hashes)| {
+            let path = RepoPath::in_git(path.as_bytes()).ok()?;
             let Some(after) = &hashes.after else {
-                return Ok(true);
+                return Some(());
             };
-            let waiting = stage::folder_of(self.root(), &entry.tx_id).join(after);
-            let there = blob_id_of_file(&self.root().join(path))?;
-            let after = Some(parse(after)?);
-            Ok(there == after || blob_id_of_file(&waiting)? == after)
+            let after = parse(after)?;
+            let there = self.there(&path).ok()?;
+            let is_there = there == Some(after) || waiting(self.root(), entry, after).is_some();
+            is_there.then_some(())
         };
-        for pair in &entry.hashes {
-            if !waits(pair)? {
-                return Ok(false);
-            }
-        }
         // An entry without hashes is none of ours; nothing shows that it happened.
-        Ok(!entry.hashes.is_empty())
+        Ok(!entry.hashes.is_empty() && entry.hashes.iter().all(|pair| waits(pair).is_some()))
+    }
+
+    /// The hash of the file that stands at a path, by no detour.
+    fn there(&self, path: &RepoPath) -> Result<Option<Oid>> {
+        files::refuse_detours(self.root(), path)?;
+        blob_id_of_file(&self.root().join(path.as_str()))
     }
 
     fn finish_one(&self, git: &Git, entry: &Entry, recovered: &mut Recovered) -> Result<()> {
-        let commit = entry.commit.as_deref().map(parse).transpose()?;
+        let commit = entry.commit.as_deref().and_then(parse);
         let tree = commit.map(|commit| git.tree_of(commit)).transpose()?;
         // On another branch by now, the working tree is that branch's.
         let is_here = match &entry.branch {
             Some(branch) => git.head().is_ok_and(|head| head.reference == *branch),
             None => true,
         };
+        let mut stage = Stage::new(self.root(), &self.new_id())?;
+        let folder = stage.folder().to_owned();
         if is_here {
-            let mut stage = Stage::new(self.root(), &self.new_id())?;
             let stages = self.root().join(STAGES);
             let index = commit
                 .map(|_| git.lock_index(stage.folder(), &stages))
                 .transpose()?;
             let mut of_git: Vec<(RepoPath, Option<Blob>)> = Vec::new();
-            for path in &entry.files {
-                let path = RepoPath::new(path)?;
-                if self.put_back(git, tree, entry, &path, &mut stage)? == Placed::Theirs {
-                    recovered.left_alone.push(path.to_string());
-                }
-                if path.class().is_versioned() || path.as_str() == AUDIT {
-                    let blob = git.blob_at(tree, &path)?;
-                    of_git.push((path, blob));
+            for name in &entry.files {
+                let put = RepoPath::in_git(name.as_bytes())
+                    .map_err(WorkspaceError::from)
+                    .and_then(|path| {
+                        self.put_back(git, tree, entry, &path, &mut stage, &mut of_git)
+                    });
+                match put {
+                    Ok(Placed::Done) => {}
+                    Ok(Placed::Theirs) => recovered.left_alone.push(name.clone()),
+                    // Whatever stands in the way: git has it, and plain git shows and brings it.
+                    Err(error) if !error.is_passing() => recovered.left_alone.push(name.clone()),
+                    Err(error) => return Err(error),
                 }
             }
             if let Some(index) = index {
@@ -152,12 +168,9 @@ impl Workspace {
             .event
             .clone()
             .and_then(|event| serde_json::from_value(event).ok());
-        if let Some(event) = event
-            && !event::is_recorded(self.root(), &event.event_id)?
-        {
-            let mut unsynced = Unsynced::default();
-            event::record(self.root(), &event, &mut unsynced)?;
-            unsynced.sync()?;
+        if let Some(event) = event {
+            entry.record(git, self.root(), &event, &folder, &mut stage.unsynced)?;
+            stage.unsynced.sync()?;
         }
         Ok(())
     }
@@ -170,18 +183,29 @@ impl Workspace {
         entry: &Entry,
         path: &RepoPath,
         stage: &mut Stage,
+        of_git: &mut Vec<(RepoPath, Option<Blob>)>,
     ) -> Result<Placed> {
         let to = self.root().join(path.as_str());
         let Some(hashes) = entry.hashes.get(path.as_str()) else {
             return Ok(Placed::Done);
         };
-        let (before, after) = (
-            hashes.before.as_deref().map(parse).transpose()?,
-            hashes.after.as_deref().map(parse).transpose()?,
-        );
-        let found = files::look(&to)?;
-        let there = blob_id_of_file(&to)?;
+        let read = |hash: &Option<String>| match hash {
+            Some(hash) => parse(hash).map(Some),
+            None => Some(None),
+        };
+        let (Some(before), Some(after)) = (read(&hashes.before), read(&hashes.after)) else {
+            return Ok(Placed::Theirs);
+        };
         let blob = git.blob_at(tree, path)?;
+        if tree.is_some() && (path.class().is_versioned() || path.as_str() == AUDIT) {
+            if blob.map(|blob| blob.id) != after {
+                return Ok(Placed::Theirs);
+            }
+            refuse_name(path)?;
+            of_git.push((path.clone(), blob));
+        }
+        let there = self.there(path)?;
+        let found = files::look(&to)?;
         let is_executable = blob.is_some_and(|blob| blob.mode != crate::git::FILE);
         let has_mode = |found: &std::fs::Metadata| {
             blob.is_none() || files::is_executable(found) == is_executable
@@ -195,16 +219,23 @@ impl Workspace {
         if there != before || found.is_some() != before.is_some() {
             return Ok(Placed::Theirs);
         }
-        let mark = found.as_ref().map(Mark::of);
+        let mark = found.as_ref().map(Stamp::from);
         let Some(after) = after else {
-            return match mark {
-                Some(mark) => files::take_away(&to, &stage.folder().join("removed"), mark),
-                None => Ok(Placed::Done),
+            let Some(mark) = mark else {
+                return Ok(Placed::Done);
             };
+            let aside = stage.folder().join("removed");
+            let placed = files::take_away(self.root(), &to, &aside, mark)?;
+            let folder = to.parent().unwrap_or(self.root()).to_owned();
+            folders::drop_empty(self.root(), folder, &mut stage.unsynced);
+            return Ok(placed);
         };
-        let bytes = match git.content_at(tree, path)? {
-            Some(bytes) => bytes,
-            None => waiting(self.root(), entry, after)?,
+        let bytes = match blob {
+            Some(blob) => Some(git.bytes(blob.id)?),
+            None => waiting(self.root(), entry, after),
+        };
+        let Some(bytes) = bytes else {
+            return Ok(Placed::Theirs);
         };
         if let Some(folder) = to.parent() {
             stage.unsynced.make_folder(folder)?;
@@ -212,7 +243,7 @@ impl Workspace {
         stage.put(path, &bytes)?;
         stage.unsynced.sync()?;
         let placed = match stage.take(path, is_executable)? {
-            Some(from) => files::place(&from, &to, mark)?,
+            Some(from) => files::place(self.root(), &from, &to, mark)?,
             None => Placed::Done,
         };
         files::sync_folder(to.parent().unwrap_or(self.root()))?;
@@ -220,11 +251,16 @@ impl Workspace {
     }
 }
 
-fn waiting(root: &Path, entry: &Entry, after: Oid) -> Result<Vec<u8>> {
-    let path = stage::folder_of(root, &entry.tx_id).join(after.to_string());
-    Ok(files::read(&path)?.unwrap_or_default())
+/// What the transaction had made ready, if it is still there whole.
+fn waiting(root: &Path, entry: &Entry, after: Oid) -> Option<Vec<u8>> {
+    let name = RepoPath::new(&entry.tx_id).ok()?;
+    let folder = stage::folder_of(root, name.as_str());
+    let below = folder.join(after.to_string());
+    let below = below.strip_prefix(root).ok()?.to_str()?;
+    let bytes = files::read_in(root, below, WAITING_BYTES_MAX).ok()??;
+    (blob_id(&bytes).ok()? == after).then_some(bytes)
 }
 
-fn parse(hash: &str) -> Result<Oid> {
-    Oid::from_str(hash).map_err(WorkspaceError::git("read a hash of the WAL"))
+fn parse(hash: &str) -> Option<Oid> {
+    Oid::from_str(hash).ok()
 }

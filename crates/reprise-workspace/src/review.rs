@@ -72,8 +72,10 @@ impl Workspace {
             Action::Approve => ("approve", "Approve", "Merge_Approved"),
             _ => ("decline", "Decline", "Merge_Declined"),
         };
+        let text = message(text)?;
+        self.make_folders()?;
         if !human.is_human() {
-            return Err(WorkspaceError::Refused {
+            return self.refuse(human, &|| WorkspaceError::Refused {
                 rule: "human-review".to_owned(),
                 actor: human.to_string(),
                 act,
@@ -81,11 +83,9 @@ impl Workspace {
                 why: "a review is a person's".to_owned(),
             });
         }
-        let text = message(text)?;
-        self.make_folders()?;
         let tx = self.new_id();
         let mut stage = Stage::new(self.root(), &tx)?;
-        self.transact(&mut stage, &tx, &mut |view| {
+        self.transact(&mut stage, &tx, human, &mut |view| {
             let tip = resolve(view.git, name)?;
             Ok(Draft {
                 title: format!("{verb} {name} at {tip:.10}"),

@@ -24,7 +24,9 @@ impl Workspace {
         self.make_folders()?;
         let tx = self.new_id();
         let mut stage = Stage::new(self.root(), &tx)?;
-        self.transact(&mut stage, &tx, &mut |view| draft(view, actor, name, &text))
+        self.transact(&mut stage, &tx, actor, &mut |view| {
+            draft(view, actor, name, &text)
+        })
     }
 }
 

@@ -2,15 +2,13 @@
 //!
 //! The same commit gives the same archive, byte for byte.
 
-use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::path::PathBuf;
+mod pack;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
-use flate2::Compression;
-use flate2::read::GzDecoder;
-use flate2::write::GzEncoder;
-use git2::{ObjectType, Oid, TreeWalkMode, TreeWalkResult};
+use git2::Oid;
+use pack::{CONTENT_BYTES_MAX, FOLDER, Packed, listing, pack, unpack};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -19,7 +17,7 @@ use crate::audit::{AUDIT, Action};
 use crate::error::{Result, WorkspaceError};
 use crate::event::WorkspaceEvent;
 use crate::files;
-use crate::git::{EXECUTABLE, FILE, Git, signature};
+use crate::git::{Git, Tag};
 use crate::lines::Lines;
 use crate::main_branch::main_of;
 use crate::merge::is_approved;
@@ -29,7 +27,10 @@ use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt, View};
 use crate::workspace::{Workspace, invalid};
 
-const FOLDER: &str = ".sdlc_ide/snapshots";
+const ARCHIVE_END: &str = ".tar.gz";
+const MANIFEST_END: &str = ".json";
+/// Longest manifest that is read.
+const MANIFEST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// What no snapshot holds, for whoever has to keep it otherwise.
 const LEFT_OUT: [&str; 5] = [
     "cache/",
@@ -44,8 +45,6 @@ const POINTS: [&str; 2] = ["TSD_Written", "Branch_Merged"];
 const KEPT_KEY: &str = "reprise.snapshots";
 /// How many are kept where nothing is configured.
 const KEPT: usize = 10;
-/// Largest archive that is unpacked, in bytes of content.
-const CONTENT_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
 /// What a snapshot is of, and the proof of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,19 +65,15 @@ pub struct SnapshotManifest {
     /// git's tag, where one was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
+    /// Symbolic links with what they name. They are in the archive; a restore leaves those of the
+    /// tree as they are.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub links: BTreeMap<String, String>,
     /// What is not in it.
     pub left_out: Vec<String>,
 }
 
 impl Workspace {
-    fn archive_path(&self, id: &str) -> PathBuf {
-        self.root().join(FOLDER).join(format!("{id}.tar.gz"))
-    }
-
-    fn manifest_path(&self, id: &str) -> PathBuf {
-        self.root().join(FOLDER).join(format!("{id}.json"))
-    }
-
     /// Takes a snapshot of the branch as it is committed; with `is_tagged` git gets a tag, too.
     pub fn snapshot(&self, actor: &Actor, is_tagged: bool) -> Result<SnapshotManifest> {
         let git = Git::open(self.root())?;
@@ -130,12 +125,13 @@ impl Workspace {
     fn tell_failure(&self, point: &str, commit: &str, why: &str) {
         let tx = self.new_id();
         let told = Stage::new(self.root(), &tx).and_then(|mut stage| {
-            self.transact(&mut stage, &tx, &mut |_| {
+            let orchestrator = Actor::orchestrator();
+            self.transact(&mut stage, &tx, &orchestrator, &mut |_| {
                 let details = json!({ "failed": why, "commit": commit, "point": point });
                 Ok(Draft {
                     message: format!("no snapshot at {point}: {why}"),
                     ..recording(
-                        &Actor::orchestrator(),
+                        &orchestrator,
                         "Note that a snapshot failed",
                         "Snapshot_Failed",
                         Changes::new(),
@@ -157,31 +153,20 @@ impl Workspace {
         is_tagged: bool,
         point: Option<&str>,
     ) -> Result<SnapshotManifest> {
-        let id = self.new_id();
-        let taken = self.take(git, actor, commit, is_tagged, point, &id);
-        if taken.is_err() {
-            // What is not on record is no snapshot, and takes no room.
-            self.forget_snapshot(&id)?;
-            drop(git.repo.tag_delete(&tag_of(&id)));
-        }
-        taken
-    }
-
-    fn take(
-        &self,
-        git: &Git,
-        actor: &Actor,
-        commit: Oid,
-        is_tagged: bool,
-        point: Option<&str>,
-        id: &str,
-    ) -> Result<SnapshotManifest> {
         self.make_folders()?;
+        let id = self.new_id();
         let (head, tree) = (git.head()?, git.tree_of(commit)?);
-        let (archive, hashes) = pack(git, commit, tree)?;
-        let tag = is_tagged.then(|| tag_of(id));
+        let listing = listing(git, Some(tree))?;
+        let (archive, hashes) = pack(git, commit, &listing)?;
+        let tag = is_tagged.then(|| tag_of(&id));
+        if is_tagged && git.repo.find_reference("refs/tags/snapshot").is_ok() {
+            let why = "git has a tag `snapshot`, which leaves no room for `snapshot/ID`; rename it";
+            return Err(invalid("snapshot", "snapshot", why));
+        }
+        let mut left_out = LEFT_OUT.map(str::to_owned).to_vec();
+        left_out.extend(listing.others);
         let manifest = SnapshotManifest {
-            id: id.to_owned(),
+            id: id.clone(),
             ts: self.now(),
             actor: actor.to_string(),
             branch: head.branch().to_owned(),
@@ -190,61 +175,84 @@ impl Workspace {
             files: hashes,
             point: point.map(str::to_owned),
             tag: tag.clone(),
-            left_out: LEFT_OUT.map(str::to_owned).to_vec(),
+            links: listing.links,
+            left_out,
         };
-        let mut stage = Stage::new(self.root(), id)?;
-        let waiting = stage.folder().join("snapshot");
-        files::write_new(&waiting, &archive)?;
-        let io = |path| WorkspaceError::io("cannot write", path);
-        let path = self.archive_path(id);
-        std::fs::rename(&waiting, &path).map_err(io(&path))?;
-        // The manifest last: an archive without one is no snapshot.
-        files::write_new(&waiting, &crate::wal::line(&manifest))?;
-        let path = self.manifest_path(id);
-        std::fs::rename(&waiting, &path).map_err(io(&path))?;
-        files::sync_folder(&self.root().join(FOLDER))?;
-        if let Some(tag) = &tag {
-            let tagged = || WorkspaceError::git("tag the snapshot");
-            let target = git.repo.find_object(commit, None).map_err(tagged())?;
-            let by = signature(actor, self.now())?;
-            let why = format!("Snapshot {id}");
-            git.repo
-                .tag(tag, &target, &by, &why, false)
-                .map_err(tagged())?;
-        }
+        // Archive and manifest are files of the transaction that records them: all or none.
+        let changes = Changes::from([
+            (archive_of(&id), Some(archive)),
+            (manifest_of(&id), Some(crate::wal::line(&manifest))),
+        ]);
         let details = json!({ "snapshot": id, "commit": manifest.commit,
             "archive_sha256": manifest.archive_sha256, "tag": tag, "point": point });
-        self.transact(&mut stage, id, &mut |_| {
-            let changes = Changes::new();
-            Ok(recording(
-                actor,
-                "Take a snapshot",
-                "Snapshot_Taken",
-                changes,
-                &details,
-            ))
+        let mut stage = Stage::new(self.root(), &id)?;
+        self.transact(&mut stage, &id, actor, &mut |_| {
+            Ok(Draft {
+                tag: tag.as_ref().map(|name| Tag {
+                    name: name.clone(),
+                    commit: manifest.commit.clone(),
+                    actor: actor.to_string(),
+                    ts: manifest.ts,
+                }),
+                ..recording(
+                    actor,
+                    "Take a snapshot",
+                    "Snapshot_Taken",
+                    changes.clone(),
+                    &details,
+                )
+            })
         })?;
         Ok(manifest)
     }
 
     /// Removes a snapshot: its manifest first, for an archive without one is no snapshot.
     pub(crate) fn forget_snapshot(&self, id: &str) -> Result<()> {
-        files::remove(&self.manifest_path(id))?;
-        files::remove(&self.archive_path(id))
+        let place = |path: RepoPath| self.root().join(path.as_str());
+        files::remove(&place(manifest_of(id)))?;
+        files::remove(&place(archive_of(id)))
+    }
+
+    /// Removes archives that have no manifest any more; how many.
+    pub(crate) fn sweep_snapshots(&self) -> Result<usize> {
+        let names = self.in_folder()?;
+        let mut swept = 0;
+        for name in &names {
+            let Some(id) = name.strip_suffix(ARCHIVE_END) else {
+                continue;
+            };
+            if !names.contains(&format!("{id}{MANIFEST_END}")) {
+                files::remove(&self.root().join(FOLDER).join(name))?;
+                swept += 1;
+            }
+        }
+        Ok(swept)
+    }
+
+    fn in_folder(&self) -> Result<BTreeSet<String>> {
+        files::refuse_detours_to(self.root(), FOLDER, FOLDER)?;
+        let Ok(entries) = std::fs::read_dir(self.root().join(FOLDER)) else {
+            return Ok(BTreeSet::new());
+        };
+        let names = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        Ok(names.collect())
     }
 
     /// The snapshots that are there, oldest first.
     pub fn snapshots(&self) -> Result<Vec<SnapshotManifest>> {
-        let folder = self.root().join(FOLDER);
-        let Ok(entries) = std::fs::read_dir(&folder) else {
-            return Ok(Vec::new());
-        };
         let mut found = Vec::new();
-        for entry in entries.flatten() {
-            let path = entry.path();
-            if path.extension().is_some_and(|end| end == "json") {
-                let bytes = files::read(&path)?.unwrap_or_default();
-                found.extend(serde_json::from_slice::<SnapshotManifest>(&bytes));
+        for name in self.in_folder()? {
+            if name.ends_with(MANIFEST_END) {
+                let below = format!("{FOLDER}/{name}");
+                let bytes = files::read_in(self.root(), &below, MANIFEST_BYTES_MAX)?;
+                let read = serde_json::from_slice::<SnapshotManifest>(&bytes.unwrap_or_default());
+                // One that names another is none of ours: its id becomes a path.
+                found.extend(
+                    read.ok()
+                        .filter(|one| format!("{}{MANIFEST_END}", one.id) == name),
+                );
             }
         }
         found.sort_unstable_by(|one, other| one.id.cmp(&other.id));
@@ -254,7 +262,7 @@ impl Workspace {
     /// Sets the tree back to a snapshot by a new commit. Logs keep what came since.
     pub fn restore(&self, actor: &Actor, id: &str) -> Result<Receipt> {
         if !actor.is_human() && actor.role() != "governor" {
-            return Err(WorkspaceError::Refused {
+            return self.refuse(actor, &|| WorkspaceError::Refused {
                 rule: "restore".to_owned(),
                 actor: actor.to_string(),
                 act: "restore",
@@ -265,10 +273,20 @@ impl Workspace {
         let (manifest, content) = self.proven(id)?;
         let tx = self.new_id();
         let mut stage = Stage::new(self.root(), &tx)?;
-        let details = json!({ "snapshot": manifest.id, "commit": manifest.commit });
-        let receipt = self.transact(&mut stage, &tx, &mut |view| {
+        let receipt = self.transact(&mut stage, &tx, actor, &mut |view| {
             let mut changes = Changes::new();
-            for path in all_paths(view.git, view.head.tree)? {
+            let there = listing(view.git, view.head.tree)?;
+            // Which links people have made or changed since.
+            let links: BTreeSet<&String> = [&there.links, &manifest.links]
+                .into_iter()
+                .flat_map(BTreeMap::keys)
+                .filter(|path| there.links.get(*path) != manifest.links.get(*path))
+                .collect();
+            let mut details = json!({ "snapshot": manifest.id, "commit": manifest.commit });
+            if !links.is_empty() {
+                details["links_left"] = json!(links);
+            }
+            for (path, _) in there.files {
                 if path.merge_rule() != MergeRule::Lines && !content.contains_key(&path) {
                     changes.insert(path, None);
                 }
@@ -307,22 +325,23 @@ impl Workspace {
             hint: "`reprise workspace snapshots` lists them",
         };
         Actor::new(id).map_err(|_| unknown())?;
-        let bytes = files::read(&self.manifest_path(id))?.ok_or_else(unknown)?;
+        let read = |path: RepoPath, limit| files::read_in(self.root(), path.as_str(), limit);
+        let bytes = read(manifest_of(id), MANIFEST_BYTES_MAX)?.ok_or_else(unknown)?;
         let damaged = |why: &str| invalid("snapshot", id, why);
         let manifest: SnapshotManifest = serde_json::from_slice(&bytes)
             .map_err(|error| damaged(&format!("its manifest is damaged: {error}")))?;
-        let archive = files::read(&self.archive_path(id))?.ok_or_else(unknown)?;
+        let archive = read(archive_of(id), CONTENT_BYTES_MAX)?.ok_or_else(unknown)?;
         if files::sha256(&archive) != manifest.archive_sha256 {
             return Err(damaged(
                 "its archive is not the one of its manifest; take another snapshot",
             ));
         }
-        let content = unpack(&archive).map_err(|why| damaged(&why))?;
+        let (content, links) = unpack(&archive).map_err(|why| damaged(&why))?;
         let hashes: BTreeMap<String, String> = content
             .iter()
             .map(|(path, packed)| (path.to_string(), files::sha256(&packed.bytes)))
             .collect();
-        if hashes != manifest.files {
+        if hashes != manifest.files || links != manifest.links {
             return Err(damaged(
                 "its files are not those of its manifest; take another snapshot",
             ));
@@ -335,7 +354,7 @@ impl Workspace {
         for (path, Packed { bytes, .. }) in
             content.iter().filter(|(path, _)| path.as_str() != AUDIT)
         {
-            let there = files::read(&self.root().join(path.as_str()))?;
+            let there = files::read_in(self.root(), path.as_str(), CONTENT_BYTES_MAX)?;
             let is_there = match (path.merge_rule(), &there) {
                 (MergeRule::Lines, Some(there)) => joined(bytes, there).len() == there.len(),
                 (_, there) => there.as_ref() == Some(bytes),
@@ -350,6 +369,14 @@ impl Workspace {
     }
 }
 
+fn archive_of(id: &str) -> RepoPath {
+    RepoPath::known(format!("{FOLDER}/{id}{ARCHIVE_END}"))
+}
+
+fn manifest_of(id: &str) -> RepoPath {
+    RepoPath::known(format!("{FOLDER}/{id}{MANIFEST_END}"))
+}
+
 fn tag_of(id: &str) -> String {
     format!("snapshot/{id}")
 }
@@ -357,12 +384,6 @@ fn tag_of(id: &str) -> String {
 fn kept(git: &Git) -> usize {
     let configured = git.repo.config().and_then(|all| all.get_i64(KEPT_KEY));
     configured.map_or(KEPT, |kept| usize::try_from(kept).unwrap_or_default())
-}
-
-/// A file of an archive, with its mode in git's trees.
-struct Packed {
-    bytes: Vec<u8>,
-    mode: i32,
 }
 
 /// The project's rules come back by a person, or where one approved that very commit.
@@ -375,7 +396,7 @@ fn refuse_rules(
     let Some(path) = changes.keys().find(|path| path.class() == Class::Rules) else {
         return Ok(());
     };
-    if view.on_main && view.in_force.is_pending {
+    if view.on_main && view.in_force.is_pending && changes.keys().any(RepoPath::is_policy) {
         return Err(rules::refuse_while_pending(actor, path));
     }
     let commit = Oid::from_str(&manifest.commit).map_err(WorkspaceError::git("read a hash"))?;
@@ -419,84 +440,4 @@ fn joined(old: &[u8], present: &[u8]) -> Vec<u8> {
         }
         _ => present.to_vec(),
     }
-}
-
-/// Every regular file of a tree, in the order of their paths.
-fn all_paths(git: &Git, tree: Option<Oid>) -> Result<Vec<RepoPath>> {
-    let Some(tree) = tree else {
-        return Ok(Vec::new());
-    };
-    let read = || WorkspaceError::git("read a tree");
-    let tree = git.repo.find_tree(tree).map_err(read())?;
-    let mut names = Vec::new();
-    tree.walk(TreeWalkMode::PreOrder, |above, entry| {
-        if entry.kind() == Some(ObjectType::Blob) {
-            names.push(format!(
-                "{above}{}",
-                String::from_utf8_lossy(entry.name_bytes())
-            ));
-        }
-        TreeWalkResult::Ok
-    })
-    .map_err(read())?;
-    names.sort_unstable();
-    names.iter().map(|name| Ok(RepoPath::new(name)?)).collect()
-}
-
-fn pack(git: &Git, commit: Oid, tree: Oid) -> Result<(Vec<u8>, BTreeMap<String, String>)> {
-    let time = git
-        .repo
-        .find_commit(commit)
-        .map(|commit| commit.time().seconds())
-        .map_err(WorkspaceError::git("read a commit"))?;
-    let io = |cause| WorkspaceError::Io {
-        doing: "cannot pack",
-        path: PathBuf::from(FOLDER),
-        cause,
-    };
-    let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
-    let mut hashes = BTreeMap::new();
-    for path in all_paths(git, Some(tree))? {
-        let Some(blob) = git.blob_at(Some(tree), &path)? else {
-            continue;
-        };
-        let bytes = git.bytes(blob.id)?;
-        let mut header = tar::Header::new_gnu();
-        header.set_size(bytes.len() as u64);
-        header.set_mode((blob.mode & 0o777) as u32);
-        header.set_mtime(u64::try_from(time).unwrap_or_default());
-        header.set_cksum();
-        archive
-            .append_data(&mut header, path.as_str(), bytes.as_slice())
-            .map_err(io)?;
-        hashes.insert(path.to_string(), files::sha256(&bytes));
-    }
-    let bytes = archive
-        .into_inner()
-        .and_then(|mut encoder| {
-            encoder.flush()?;
-            encoder.finish()
-        })
-        .map_err(io)?;
-    Ok((bytes, hashes))
-}
-
-fn unpack(archive: &[u8]) -> std::result::Result<BTreeMap<RepoPath, Packed>, String> {
-    let limited = GzDecoder::new(archive).take(CONTENT_BYTES_MAX);
-    let mut content = BTreeMap::new();
-    let mut archive = tar::Archive::new(limited);
-    let entries = archive.entries().map_err(|error| error.to_string())?;
-    for entry in entries {
-        let mut entry = entry.map_err(|error| format!("its archive is damaged: {error}"))?;
-        let name = entry.path().map_err(|error| error.to_string())?;
-        let path = RepoPath::new(&name.to_string_lossy()).map_err(|error| error.to_string())?;
-        let is_executable = entry.header().mode().is_ok_and(|mode| mode & 0o100 != 0);
-        let mode = if is_executable { EXECUTABLE } else { FILE };
-        let mut bytes = Vec::new();
-        entry
-            .read_to_end(&mut bytes)
-            .map_err(|error| error.to_string())?;
-        content.insert(path, Packed { bytes, mode });
-    }
-    Ok(content)
 }

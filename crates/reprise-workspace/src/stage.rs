@@ -9,6 +9,7 @@ use git2::Oid;
 
 use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
+use crate::folders;
 use crate::lock::{self, Held};
 use crate::path::RepoPath;
 use crate::{files, git};
@@ -31,6 +32,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new(root: &Path, tx: &str) -> Result<Self> {
+        folders::refuse_detours(root)?;
         let folder = folder_of(root, tx);
         let mut unsynced = Unsynced::default();
         unsynced.make_folder(&folder)?;
@@ -70,7 +72,7 @@ impl Stage {
         if self.files.values().any(|(other, _)| *other == file) {
             let copy = self.folder.join(format!("copy-{}", self.files.len()));
             fs::copy(&file, &copy).map_err(io())?;
-            fs::File::open(&copy)
+            files::open_itself(&copy)
                 .and_then(|copy| copy.sync_all())
                 .map_err(io())?;
             return Ok(Some(copy));

@@ -36,6 +36,10 @@ pub struct Status {
     /// The project's rules were changed by plain git and wait for a person's approval; those from
     /// before are in force.
     pub rules_pending: bool,
+    /// Ids of lines of the audit trail that were there when the last transaction of this branch
+    /// ended and are not any more: the branch was set back, or its trail shortened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trail_missing: Vec<String>,
     /// What people have changed and not committed.
     pub edited: Vec<Edited>,
     /// Transactions that a crash left open; `recover` ties them up.
@@ -95,6 +99,7 @@ impl Workspace {
             commit: head.and_then(|head| head.commit).map(|id| id.to_string()),
             artifacts,
             rules_pending: rules::in_force(&git, tip)?.is_pending,
+            trail_missing: self.trail_missing()?,
             edited: edited(&git)?,
             loose_ends: wal::open_in(self.root())?,
             agents,
@@ -143,6 +148,7 @@ impl Workspace {
 }
 
 fn edited(git: &Git) -> Result<Vec<Edited>> {
+    git.refuse_pipes()?;
     let mut options = StatusOptions::new();
     options
         .include_untracked(true)

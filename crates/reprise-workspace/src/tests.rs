@@ -5,10 +5,13 @@ mod basics;
 mod crash;
 mod crowd;
 mod governing;
+mod guarded;
+mod hostile;
 mod looking;
 mod merging;
 mod projecting;
 mod snapshots;
+mod wedges;
 
 use std::path::Path;
 use std::process::Command;

@@ -10,6 +10,7 @@ pub(crate) use draft::{Changes, Draft, TRAILER, View, effective};
 pub use draft::{Receipt, Step, Watcher};
 use run::Run;
 
+use crate::actor::Actor;
 use crate::error::{Result, WorkspaceError};
 use crate::git::Git;
 use crate::lock;
@@ -24,16 +25,35 @@ const ATTEMPTS_MAX: usize = 64;
 const PATIENT_ATTEMPTS: usize = 3;
 
 impl Workspace {
-    /// Carries out what `make` drafts, and takes the snapshot that is due then.
+    /// Carries out what `make` drafts for an actor, and takes the snapshot that is due then. What
+    /// `make` or the rules refuse leaves a line.
     pub(crate) fn transact(
         &self,
         stage: &mut Stage,
         tx: &str,
+        actor: &Actor,
         make: &mut dyn FnMut(&View<'_>) -> Result<Draft>,
     ) -> Result<Receipt> {
-        let mut receipt = self.transact_alone(stage, tx, make)?;
+        let mut receipt = self.transact_alone(stage, tx, actor, make)?;
         self.snapshot_when_due(&mut receipt);
         Ok(receipt)
+    }
+
+    /// Puts on record what is refused before there is anything to draft.
+    pub(crate) fn refuse<T>(
+        &self,
+        actor: &Actor,
+        refusal: &dyn Fn() -> WorkspaceError,
+    ) -> Result<T> {
+        let tx = self.new_id();
+        let told = Stage::new(self.root(), &tx)
+            .and_then(|mut stage| self.transact(&mut stage, &tx, actor, &mut |_| Err(refusal())));
+        if let Err(error) = told
+            && error.rule().is_none()
+        {
+            tracing::warn!(%error, "a refusal is not on record");
+        }
+        Err(refusal())
     }
 
     /// Carries out what `make` drafts. It is asked again whenever the branch has moved.
@@ -41,6 +61,7 @@ impl Workspace {
         &self,
         stage: &mut Stage,
         tx: &str,
+        actor: &Actor,
         make: &mut dyn FnMut(&View<'_>) -> Result<Draft>,
     ) -> Result<Receipt> {
         let guard = self.lock()?;
@@ -62,7 +83,7 @@ impl Workspace {
                 on_main: head.branch() == main_of(&git),
                 in_force: rules::in_force(&git, head.commit)?,
             };
-            let draft = make(&view)?;
+            let draft = make(&view);
             let run = Run {
                 workspace: self,
                 view: &view,
@@ -71,7 +92,11 @@ impl Workspace {
                 tx,
                 at: self.now(),
             };
-            match run.attempt(stage, &draft, held)? {
+            let attempted = match draft {
+                Ok(draft) => run.attempt(stage, &draft, held),
+                Err(error) => run.refuse(stage, actor, "", error, held),
+            };
+            match attempted? {
                 Some(receipt) => return Ok(receipt),
                 None => lock::pause(attempt as u32),
             }

@@ -12,6 +12,7 @@ use crate::git::Git;
 use crate::governor::{Act, Ask};
 use crate::graph::{Artifacts, Node, Upstream, is_hash_of};
 use crate::lines::Lines;
+use crate::names;
 use crate::path::{Class, MergeRule, RepoPath};
 use crate::rules;
 use crate::schema;
@@ -36,6 +37,7 @@ pub(crate) struct Passed {
 /// Checks a draft whole.
 pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> Result<Passed> {
     let (git, tree) = (view.git, view.head.tree);
+    names::refuse_collisions(git, tree, &draft.changes)?;
     let Some(act) = draft.act else {
         return Ok(Passed {
             changes: draft.changes.clone(),
@@ -43,6 +45,7 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
             ..Passed::default()
         });
     };
+    names::refuse_twins(git, tree, &draft.changes)?;
     let artifacts = Artifacts {
         git,
         tree,
@@ -57,8 +60,7 @@ pub(crate) fn changes(workspace: &Workspace, view: &View<'_>, draft: &Draft) -> 
             continue;
         }
         files::refuse_detours(workspace.root(), path)?;
-        refuse_twin(git, tree, &draft.changes, path, content.is_some())?;
-        if path.class() == Class::Rules && view.on_main && in_force.is_pending {
+        if path.is_policy() && view.on_main && in_force.is_pending {
             return Err(rules::refuse_while_pending(&draft.actor, path));
         }
         let before = before(workspace, git, tree, path)?;
@@ -116,7 +118,7 @@ fn before(
     if path.class().is_versioned() {
         git.content_at(tree, path)
     } else {
-        files::read(&workspace.root().join(path.as_str()))
+        files::read_in(workspace.root(), path.as_str(), schema::ARTIFACT_BYTES_MAX)
     }
 }
 
@@ -170,36 +172,6 @@ fn owners(path: &RepoPath, before: Option<&[u8]>, after: Option<&[u8]>) -> Vec<S
         }
         _ => Vec::new(),
     }
-}
-
-fn refuse_twin(
-    git: &Git,
-    tree: Option<Oid>,
-    changes: &Changes,
-    path: &RepoPath,
-    is_written: bool,
-) -> Result<()> {
-    if !is_written {
-        return Ok(());
-    }
-    let folded = path.as_str().to_lowercase();
-    let beside = changes
-        .iter()
-        .find(|(other, content)| {
-            content.is_some() && *other != path && other.as_str().to_lowercase() == folded
-        })
-        .map(|(other, _)| other.to_string());
-    if let Some(twin) = beside.or(git.twin(tree, path)?) {
-        return Err(WorkspaceError::Invalid {
-            rule: "case-twin",
-            path: path.to_string(),
-            why: format!(
-                "`{twin}` is there and differs in case only, so on some disks the two are one; \
-                 use that name or another"
-            ),
-        });
-    }
-    Ok(())
 }
 
 /// Looks again at what is made from the artifacts that change (W20): a removal under something is

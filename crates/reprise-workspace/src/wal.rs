@@ -6,17 +6,21 @@ use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use reprise_files::Access;
 use serde::{Deserialize, Serialize};
 
 use crate::durable::Unsynced;
 use crate::error::{Result, WorkspaceError};
-use crate::files;
+use crate::files::{self, Opened};
+use crate::git::Tag;
 
 pub(crate) const WAL: &str = ".sdlc_ide/logs/wal.jsonl";
 /// Beyond this the log is begun anew, once nothing in it is open.
 const WAL_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Most bytes of the end that are read to see whether it is a loose one.
 const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Longest log that is read whole: what is longer was written by nobody here.
+const READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -50,6 +54,12 @@ pub(crate) struct Entry {
     /// What is announced at the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) event: Option<serde_json::Value>,
+    /// What the log of conflicts is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) conflicts: Vec<serde_json::Value>,
+    /// The tag that a commit gets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tag: Option<Tag>,
 }
 
 impl Entry {
@@ -63,21 +73,20 @@ impl Entry {
             commit: self.commit.clone(),
             branch: None,
             event: None,
+            conflicts: Vec::new(),
+            tag: None,
         }
     }
 }
 
 /// Appends an entry; on return it is on disk.
 pub(crate) fn append(root: &Path, entry: &Entry) -> Result<()> {
-    let path = root.join(WAL);
-    files::append(&path, &line(entry))
+    files::append_lines(root, WAL, &line(entry))?.sync()
 }
 
 /// Appends an entry that the disk is to hold before the next step.
 pub(crate) fn append_unsynced(root: &Path, entry: &Entry, unsynced: &mut Unsynced) -> Result<()> {
-    let path = root.join(WAL);
-    files::append_unsynced(&path, &line(entry))?;
-    unsynced.add(path);
+    unsynced.add_file(files::append_lines(root, WAL, &line(entry))?);
     Ok(())
 }
 
@@ -100,8 +109,7 @@ pub(crate) struct Reading {
 
 /// Reads the whole log and cuts a torn last line.
 pub(crate) fn read(root: &Path) -> Result<Reading> {
-    let path = root.join(WAL);
-    let Some(mut bytes) = files::read(&path)? else {
+    let Some(mut bytes) = files::read_in(root, WAL, READ_BYTES_MAX)? else {
         return Ok(Reading::default());
     };
     let whole = bytes
@@ -110,16 +118,18 @@ pub(crate) fn read(root: &Path) -> Result<Reading> {
         .map_or(0, |at| at + 1);
     if whole < bytes.len() {
         // The write of a line was cut short: nothing was done on the strength of it.
-        let io = || WorkspaceError::io("cannot cut the torn end of", &path);
-        let file = std::fs::File::options()
-            .write(true)
-            .open(&path)
-            .map_err(io())?;
-        file.set_len(whole as u64).map_err(io())?;
-        file.sync_all().map_err(io())?;
+        cut(root, whole as u64)?;
         bytes.truncate(whole);
     }
     Ok(parse(&bytes))
+}
+
+fn cut(root: &Path, bytes: u64) -> Result<()> {
+    let Some(log) = files::open_in(root, WAL, Access::Write)? else {
+        return Ok(());
+    };
+    let cut = log.file.set_len(bytes).and_then(|()| log.file.sync_all());
+    cut.map_err(WorkspaceError::io("cannot cut", &log.path))
 }
 
 fn parse(bytes: &[u8]) -> Reading {
@@ -147,19 +157,17 @@ pub(crate) fn open_in(root: &Path) -> Result<Vec<String>> {
     if !ends_loose(root)? {
         return Ok(Vec::new());
     }
-    let bytes = files::read(&root.join(WAL))?.unwrap_or_default();
+    let bytes = files::read_in(root, WAL, READ_BYTES_MAX)?.unwrap_or_default();
     let reading = parse(&bytes);
     Ok(reading.open.into_iter().map(|entry| entry.tx_id).collect())
 }
 
 /// Whether the last line is a `begin`, or torn: a look at the end alone.
 pub(crate) fn ends_loose(root: &Path) -> Result<bool> {
-    let path = root.join(WAL);
-    let io = || WorkspaceError::io("cannot read", &path);
-    let mut file = match std::fs::File::open(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
-        opened => opened.map_err(io())?,
+    let Some(Opened { mut file, path }) = files::open_in(root, WAL, Access::Read)? else {
+        return Ok(false);
     };
+    let io = || WorkspaceError::io("cannot read", &path);
     let size = file.metadata().map_err(io())?.len();
     let mut window = 4096;
     loop {
@@ -184,15 +192,8 @@ pub(crate) fn ends_loose(root: &Path) -> Result<bool> {
 
 /// Begins the log anew if it has grown long. Only where nothing in it is open.
 pub(crate) fn trim(root: &Path) -> Result<()> {
-    let path = root.join(WAL);
-    if files::look(&path)?.is_some_and(|found| found.len() > WAL_BYTES_MAX) {
-        let io = || WorkspaceError::io("cannot begin anew", &path);
-        let file = std::fs::File::options()
-            .write(true)
-            .open(&path)
-            .map_err(io())?;
-        file.set_len(0).map_err(io())?;
-        file.sync_all().map_err(io())?;
+    if files::look(&root.join(WAL))?.is_some_and(|found| found.len() > WAL_BYTES_MAX) {
+        cut(root, 0)?;
     }
     Ok(())
 }

@@ -13,6 +13,8 @@ use crate::actor::Actor;
 use crate::audit::{self, AuditLine, AuditQuery};
 use crate::error::{Result, WorkspaceError};
 use crate::event::{self, EventCursor, WorkspaceEvent};
+use crate::files;
+use crate::folders::{self, SDLC};
 use crate::git::Git;
 use crate::governor::Act;
 use crate::lock::{self, Held};
@@ -22,8 +24,6 @@ use crate::schema;
 use crate::stage::Stage;
 use crate::transaction::{Changes, Draft, Receipt, Step, Watcher};
 
-/// The folder that carries the workspace's lock.
-const SDLC: &str = ".sdlc_ide";
 /// Where the locks of artifacts are.
 pub(crate) const LOCKS: &str = ".sdlc_ide/tmp/locks";
 /// Longest message, in bytes.
@@ -74,11 +74,16 @@ impl Workspace {
             ));
         };
         let root = std::fs::canonicalize(root).map_err(WorkspaceError::io("cannot find", root))?;
-        if !root.join(SDLC).is_dir() {
+        if !files::look(&root.join(SDLC))?.is_some_and(|found| found.is_dir()) {
             return Err(none());
         }
-        let workspace = Self::at(root, clock);
-        Ok(workspace)
+        if !folders::is_made(&Git::open(&root)?)? {
+            return Err(WorkspaceError::repository(format!(
+                "`{}` was never made a workspace to the end; run `reprise workspace init` there",
+                root.display()
+            )));
+        }
+        Ok(Self::at(root, clock))
     }
 
     pub(crate) fn at(root: PathBuf, clock: Arc<dyn Clock>) -> Self {
@@ -143,6 +148,7 @@ impl Workspace {
     }
 
     pub(crate) fn lock(&self) -> Result<Held> {
+        folders::refuse_detours(&self.root)?;
         lock::folder(&self.root.join(SDLC), "the workspace")
     }
 
@@ -162,11 +168,6 @@ impl Workspace {
                     "it is named twice in one write",
                 ));
             }
-            let bytes = content.as_ref().map_or(0, Vec::len) as u64;
-            if bytes > schema::ARTIFACT_BYTES_MAX {
-                let why = schema::too_large(bytes);
-                return Err(invalid("artifact-size", path.as_str(), &why));
-            }
         }
         if changes.is_empty() || changes.len() > PATHS_MAX {
             let why = "a write names one path at least and 1000 at most";
@@ -174,6 +175,15 @@ impl Workspace {
         }
         let message = message(request.message.as_deref())?;
         self.make_folders()?;
+        let too_large = changes.iter().find_map(|(path, content)| {
+            let bytes = content.as_ref().map_or(0, Vec::len) as u64;
+            (bytes > schema::ARTIFACT_BYTES_MAX).then_some((path, bytes))
+        });
+        if let Some((path, bytes)) = too_large {
+            let why = schema::too_large(bytes);
+            let refusal = || invalid("artifact-size", path.as_str(), &why);
+            return self.refuse(&request.actor, &refusal);
+        }
         let tx = self.new_id();
         let _artifacts = lock::artifacts(&self.root.join(LOCKS), changes.keys())?;
         let mut stage = Stage::new(&self.root, &tx)?;
@@ -188,7 +198,7 @@ impl Workspace {
             (_, Some(path)) if changes.len() == 1 => format!("Write {path}"),
             _ => format!("Write {} files", changes.len()),
         };
-        self.transact(&mut stage, &tx, &mut |_| {
+        self.transact(&mut stage, &tx, &request.actor, &mut |_| {
             Ok(Draft {
                 act: Some(Act::Write),
                 changes: changes.clone(),

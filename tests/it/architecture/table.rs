@@ -106,7 +106,7 @@ pub(super) const ROOMS: &[Room] = &[
     Room {
         package: "reprise-workspace",
         // Memory meets it through events and records, in the host and the binary.
-        may_name: &["reprise-types"],
+        may_name: &["reprise-types", "reprise-files"],
     },
     Room {
         package: "reprise-page",

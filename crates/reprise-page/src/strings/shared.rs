@@ -100,7 +100,7 @@ pub(crate) const UNCOMMITTED: &str = "Not committed by people";
 pub(crate) const PLAIN_GIT: &str = "plain git";
 pub(crate) const TRANSACTIONS: &str = "Transactions";
 pub(crate) const AUDIT: &str = "Audit trail";
-pub(crate) const ACTIONS: [&str; 10] = [
+pub(crate) const ACTIONS: [&str; 11] = [
     "init",
     "write",
     "merge",
@@ -111,6 +111,7 @@ pub(crate) const ACTIONS: [&str; 10] = [
     "git",
     "snapshot",
     "prune",
+    "rewritten",
 ];
 pub(crate) const ACTION: &str = "Action";
 pub(crate) const WHEN: &str = "When";

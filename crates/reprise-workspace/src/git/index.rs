@@ -1,15 +1,17 @@
 //! git's index: what a person has staged stays staged; only our paths are brought up to date.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use git2::{Index, IndexEntry, IndexTime, Oid};
+use reprise_files::Stamp;
 
 use super::reference::{LockFile, make_token};
 use super::{Blob, FILE, Git, blob_id_of_file};
 use crate::error::{Result, WorkspaceError};
-use crate::files::{self, Mark};
+use crate::files;
 use crate::path::RepoPath;
 
 /// The token's name in a transaction's folder.
@@ -34,6 +36,11 @@ impl Git {
         self.repo.path().join("index.lock")
     }
 
+    /// git's lock on the repository's own configuration.
+    pub(crate) fn config_lock_path(&self) -> PathBuf {
+        self.repo.commondir().join("config.lock")
+    }
+
     /// Waits for whoever is at the index, then keeps others out.
     pub(crate) fn lock_index(&self, stage: &Path, stages: &Path) -> Result<IndexLock> {
         let path = self.index_lock_path();
@@ -51,6 +58,35 @@ impl Git {
         ))
     }
 
+    /// Refuses a working tree in which a file that git obeys is a pipe or a device, or a link to one:
+    /// git would wait for the other end of it. Folders that git does not know are not looked into.
+    pub(crate) fn refuse_pipes(&self) -> Result<()> {
+        let mut folders = BTreeSet::from([PathBuf::new()]);
+        for entry in self.read_index()?.iter() {
+            let path = String::from_utf8_lossy(&entry.path).into_owned();
+            for folder in Path::new(&path).ancestors().skip(1) {
+                if !folders.insert(folder.to_owned()) {
+                    break;
+                }
+            }
+        }
+        for folder in folders {
+            for name in [".gitignore", ".gitattributes"] {
+                let below = folder.join(name);
+                let found = fs::metadata(self.root().join(&below));
+                if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+                    return Err(WorkspaceError::Invalid {
+                        rule: "no-links",
+                        path: below.display().to_string(),
+                        why: "it is a pipe or a device, and git would wait for it; move it away"
+                            .to_owned(),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn keeps_modes(&self) -> bool {
         let told = self
             .repo
@@ -66,7 +102,7 @@ impl Git {
         index: &Index,
         committed: Option<Blob>,
         path: &RepoPath,
-    ) -> Result<Option<Mark>> {
+    ) -> Result<Option<Stamp>> {
         let refuse = |what| {
             Err(WorkspaceError::Edited {
                 path: path.clone(),
@@ -94,7 +130,7 @@ impl Git {
                 if files::is_executable(&found) != is_executable && self.keeps_modes() {
                     return refuse("its mode was changed and nobody has committed that");
                 }
-                Ok(Some(Mark::of(&found)))
+                Ok(Some(Stamp::from(&found)))
             }
         }
     }
@@ -159,6 +195,20 @@ fn entry(path: &RepoPath, blob: Blob, found: Option<&fs::Metadata>) -> IndexEntr
         flags_extended: 0,
         path: path.as_str().as_bytes().to_vec(),
     }
+}
+
+/// Refuses a name that the index would not take once the branch has moved.
+pub(crate) fn refuse_name(path: &RepoPath) -> Result<()> {
+    let blob = Blob {
+        id: Oid::ZERO_SHA1,
+        mode: FILE,
+    };
+    let taken = Index::new().and_then(|mut index| index.add(&entry(path, blob, None)));
+    taken.map_err(|error| WorkspaceError::Invalid {
+        rule: "path",
+        path: path.to_string(),
+        why: format!("git refuses the name: {}", error.message()),
+    })
 }
 
 /// Whether a branch holds a commit.

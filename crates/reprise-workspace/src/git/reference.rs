@@ -20,6 +20,9 @@ const TRIES_MAX: u32 = 6_000;
 /// The token's name in a transaction's folder.
 const TOKEN: &str = "ref.token";
 
+/// The name there of a reference that is to be set.
+const OWN: &str = "own.ref";
+
 /// A lock file of git's that we hold.
 #[derive(Debug)]
 pub(crate) struct LockFile {
@@ -66,8 +69,10 @@ impl LockFile {
 impl Drop for LockFile {
     fn drop(&mut self) {
         if !self.is_spent && is_link_to(&self.path, &self.token) {
-            // If it stays, whoever holds the workspace's lock next removes it.
-            drop(fs::remove_file(&self.path));
+            // Where it cannot be removed it goes by another name, for whoever sweeps the folder.
+            if fs::remove_file(&self.path).is_err() {
+                drop(fs::rename(&self.path, self.token.with_extension("spent")));
+            }
         }
     }
 }
@@ -149,6 +154,26 @@ impl Git {
         Ok(true)
     }
 
+    /// Sets a reference that is ours alone, whatever it was: by one rename, so that a crash leaves no
+    /// lock behind. It is for the caller to see it synced.
+    pub(crate) fn set_own(
+        &self,
+        name: &str,
+        id: Oid,
+        stage: &Path,
+        unsynced: &mut Unsynced,
+    ) -> Result<()> {
+        let file = self.repo.commondir().join(name);
+        let folder = file.parent().unwrap_or(self.repo.commondir());
+        unsynced.make_folder(folder)?;
+        let waiting = stage.join(OWN);
+        make_token(&waiting, format!("{id}\n").as_bytes())?;
+        fs::rename(&waiting, &file).map_err(WorkspaceError::io("cannot write", &file))?;
+        unsynced.add(folder);
+        unsynced.add(file);
+        Ok(())
+    }
+
     /// Tells `git reflog` of a branch's move, and names what makes it durable.
     pub(crate) fn settle(
         &self,
@@ -173,7 +198,7 @@ impl Git {
             if let Some(folder) = path.parent() {
                 unsynced.make_folder(folder)?;
             }
-            files::append_unsynced(&path, line.as_bytes())?;
+            files::append(&path, line.as_bytes())?;
             unsynced.add(path);
         }
         Ok(())

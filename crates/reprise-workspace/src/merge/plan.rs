@@ -53,8 +53,8 @@ pub(crate) fn differing(git: &Git, from: Oid, to: Oid) -> Result<BTreeSet<RepoPa
     let mut paths = BTreeSet::new();
     for delta in diff.deltas() {
         for file in [delta.old_file(), delta.new_file()] {
-            if let Some(path) = file.path() {
-                paths.insert(RepoPath::new(&path.to_string_lossy())?);
+            if let Some(path) = file.path_bytes() {
+                paths.insert(RepoPath::in_git(path)?);
             }
         }
     }
@@ -148,7 +148,7 @@ fn contradictions(
         let Some(entry) = entry.or(conflict.ancestor.as_ref()) else {
             continue;
         };
-        let path = RepoPath::new(&String::from_utf8_lossy(&entry.path))?;
+        let path = RepoPath::in_git(&entry.path)?;
         if settled.contains(&path) {
             continue;
         }

@@ -39,10 +39,10 @@ names := {
 reasons := {
 	"prd": "the PRM alone writes PRDs; a person changes one on a branch, and its merge needs a person's approval (`reprise workspace approve`)",
 	"tsd": "the TSM alone writes TSDs; a person changes one on a branch",
-	"adr": "an agent merges only what it may write itself; rollbacks are the Governor's and people's",
-	"kb": "an agent merges only what it may write itself; rollbacks are the Governor's and people's",
+	"adr": "an agent merges only what it may write itself, into a branch of its own; rollbacks are the Governor's and people's",
+	"kb": "an agent merges only what it may write itself, into a branch of its own; rollbacks are the Governor's and people's",
 	"extensions": "an extension is written by the agent of its name, the Governor and people, or as the project's policy allows",
-	"rules": "policies and schemas are the people's; merging a change to them needs a person's approval (`reprise workspace approve`)",
+	"rules": "policies, schemas and what git itself obeys (.gitignore, .gitattributes, .gitmodules) are the people's; merging a change to them needs a person's approval (`reprise workspace approve`)",
 	"long_term": "long-term logs are appended to, never shortened or rewritten",
 	"agent_state": "a checkpoint is written by the agent whose it is",
 	"episodic": "scratch is no subject of merges and rollbacks",
@@ -141,8 +141,8 @@ allow if {
 	may_write
 }
 
-# Merging: the Governor, the Orchestrator and people bring in what passes validation, an agent what
-# it may write itself. PRDs and the project's own rules need a person's review.
+# Merging: the Governor, the Orchestrator and people bring in what passes validation, an agent on a
+# branch of its own what it may write itself (W20 is held before any path is looked at). PRDs and the project's own rules need a person's review.
 needs_approval if input.class in {"prd", "rules"}
 
 may_merge if input.actor.role in {"governor", "orchestrator", "human"}

@@ -60,6 +60,8 @@ fn a_persons_prd_is_merged_once_a_person_has_approved_that_very_commit() {
         "Init",
         "Write",
         "Violation",
+        // An approval by the Governor.
+        "Violation",
         "Approve",
         "Violation",
         "Approve",

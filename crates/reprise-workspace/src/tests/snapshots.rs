@@ -108,7 +108,13 @@ fn an_agents_branch_is_proposed_reviewed_merged_or_put_aside() {
     assert!(!proposal.directory.exists());
     assert!(workspace.status().unwrap().agents.is_empty());
     // The name is free again.
+    let again = workspace.propose("contradiction-fix").unwrap();
+    // A checkout that a crash cut short is made anew: git writes its index last.
+    fs::remove_file(root.join(".git/worktrees/agent-contradiction-fix/index")).unwrap();
+    fs::remove_file(again.directory.join("core/kb/fix.md")).unwrap();
     workspace.propose("contradiction-fix").unwrap();
+    assert!(again.directory.join("core/kb/fix.md").is_file());
+    assert_eq!(git(&again.directory, &["status", "--porcelain"]), "");
     for bad in ["../x", "a b", ""] {
         assert!(workspace.propose(bad).is_err(), "{bad}");
     }
@@ -210,4 +216,53 @@ fn a_snapshot_that_fails_is_on_record_and_the_transaction_stands() {
     fs::remove_file(&place).unwrap();
     assert!(workspace.snapshots().unwrap().is_empty());
     assert_at_rest(workspace.root());
+}
+
+#[test]
+fn a_snapshot_is_taken_where_there_are_links_and_odd_names() {
+    let (_folder, workspace) = workspace();
+    let root = workspace.root();
+    write(&workspace, "prm", "core/kb/a.md", "one\n").unwrap();
+    std::os::unix::fs::symlink("core/kb/a.md", root.join("link.md")).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", root.join("away")).unwrap();
+    for odd in ["what?.", "tab\there", "back\\slash"] {
+        fs::write(root.join(odd), "odd\n").unwrap();
+    }
+    git(root, &["add", "-A"]);
+    git(root, &["commit", "-qm", "as people have it"]);
+    let governor = Actor::new("governor").unwrap();
+    let manifest = workspace.snapshot(&governor, false).unwrap();
+    assert_eq!(manifest.files.len(), 5 + 1, "{:?}", manifest.files.keys());
+    let row = serde_json::to_value(&manifest).unwrap();
+    assert_eq!(row["links"]["link.md"], "core/kb/a.md");
+    assert_eq!(row["links"]["away"], "/etc/passwd");
+    let archive = root.join(format!(".sdlc_ide/snapshots/{}.tar.gz", manifest.id));
+    let listed = std::process::Command::new("tar")
+        .arg("tzvf")
+        .arg(&archive)
+        .output()
+        .unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert!(listed.contains("link.md -> core/kb/a.md"), "{listed}");
+    write(&workspace, "prm", "core/kb/a.md", "two\n").unwrap();
+    workspace.restore(&governor, &manifest.id).unwrap();
+    assert_eq!(
+        fs::read_to_string(root.join("core/kb/a.md")).unwrap(),
+        "one\n"
+    );
+    assert_eq!(
+        fs::read_link(root.join("away")).unwrap().to_string_lossy(),
+        "/etc/passwd"
+    );
+    assert_eq!(fs::read_to_string(root.join("tab\there")).unwrap(), "odd\n");
+    assert_at_rest(root);
+    // A branch that does not touch them merges.
+    git(root, &["switch", "-qc", "edit"]);
+    write(&workspace, "prm", "core/kb/b.md", "b\n").unwrap();
+    git(root, &["switch", "-q", "main"]);
+    std::os::unix::fs::symlink("b", root.join("another")).unwrap();
+    git(root, &["add", "-A"]);
+    git(root, &["commit", "-qm", "one more link"]);
+    workspace.merge(&governor, "edit", None).unwrap();
+    assert_at_rest(root);
 }

@@ -12,7 +12,7 @@ use crate::actor::Actor;
 use crate::audit::{self, AUDIT};
 use crate::error::Result;
 use crate::event::WorkspaceEvent;
-use crate::git::{Git, Head, blob_id};
+use crate::git::{Git, Head, Tag, blob_id};
 use crate::governor::Act;
 use crate::path::RepoPath;
 use crate::rules::InForce;
@@ -100,6 +100,10 @@ pub(crate) struct Draft {
     /// A branch that this commit joins.
     pub(crate) other_parent: Option<Oid>,
     pub(crate) approved: bool,
+    /// Lines for the log of conflicts (C30); the trail has the same in its details.
+    pub(crate) conflicts: Vec<Value>,
+    /// The tag that the branch's commit gets.
+    pub(crate) tag: Option<Tag>,
     /// The event's topic, where it is not that of a plain write.
     pub(crate) topic: Option<&'static str>,
     pub(crate) details: Value,
@@ -118,6 +122,8 @@ impl Draft {
             message: String::new(),
             other_parent: None,
             approved: false,
+            conflicts: Vec::new(),
+            tag: None,
             topic: None,
             details: Value::Null,
         }

@@ -2,16 +2,19 @@
 
 use chrono::{DateTime, Utc};
 use git2::Oid;
+use reprise_files::{Placed, Stamp};
 
 use super::draft::{Changes, Draft, Receipt, Step, TRAILER, View};
 use crate::actor::Actor;
 use crate::audit::{self, AUDIT, AuditLine};
-use crate::error::{Result, WorkspaceError};
+use crate::error::{Refusal, Result, WorkspaceError};
 use crate::event::{self, WorkspaceEvent};
-use crate::files::{self, Mark, Placed};
+use crate::files;
+use crate::folders;
 use crate::foreign;
 use crate::git::index::IndexLock;
 use crate::git::{Blob, FILE, Git, Head, Written};
+use crate::kept;
 use crate::path::{Class, RepoPath};
 use crate::rules::Rules;
 use crate::stage::{STAGES, Stage};
@@ -36,7 +39,7 @@ struct Item {
     blob: Option<Blob>,
     is_versioned: bool,
     is_removal: bool,
-    before: Option<Mark>,
+    before: Option<Stamp>,
     hashes: Hashes,
 }
 
@@ -48,17 +51,9 @@ impl Run<'_> {
         draft: &Draft,
         held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
-        let verdict = validate::changes(self.workspace, self.view, draft);
-        let passed = match verdict {
-            Err(error @ WorkspaceError::Refused { .. }) => {
-                // Where the branch has moved the whole is asked again, so that each refusal is on
-                // record. Where no record can be made the refusal alone is told.
-                return match self.record_violation(stage, draft, &error, held) {
-                    Ok(None) => Ok(None),
-                    _ => Err(error),
-                };
-            }
-            other => other?,
+        let passed = match validate::changes(self.workspace, self.view, draft) {
+            Err(error) => return self.refuse(stage, &draft.actor, &draft.message, error, held),
+            Ok(passed) => passed,
         };
         self.workspace.reach(Step::Validated);
         if passed.changes.is_empty() && draft.other_parent.is_none() && draft.act.is_some() {
@@ -77,7 +72,7 @@ impl Run<'_> {
             ts: self.at,
             action: draft.action,
             actor: draft.actor.to_string(),
-            identity: self.identity(draft),
+            identity: self.identity(&draft.actor),
             rules: passed.rules.clone(),
             paths: names(&passed.changes),
             branch: self.head.branch().to_owned(),
@@ -101,54 +96,70 @@ impl Run<'_> {
         self.carry_out(stage, draft, passed.changes, &line, event, held)
     }
 
-    fn identity(&self, draft: &Draft) -> Option<String> {
-        let is_person = draft.actor.is_human();
+    fn identity(&self, actor: &Actor) -> Option<String> {
+        let is_person = actor.is_human();
         is_person.then(|| self.workspace.identity(self.git))?
     }
 
-    /// A refusal is on record, too.
+    /// A refusal is on record, too; every other error is told alone.
+    pub(super) fn refuse(
+        &self,
+        stage: &mut Stage,
+        actor: &Actor,
+        message: &str,
+        error: WorkspaceError,
+        held: Option<IndexLock>,
+    ) -> Result<Option<Receipt>> {
+        let Some(refusal) = error.refusal() else {
+            return Err(error);
+        };
+        // Where the branch has moved the whole is asked again, so that each refusal is on record.
+        // Where no record can be made the refusal alone is told.
+        match self.record_violation(stage, actor, message, &refusal, held) {
+            Ok(None) => Ok(None),
+            _ => Err(error),
+        }
+    }
+
     fn record_violation(
         &self,
         stage: &mut Stage,
-        draft: &Draft,
-        refusal: &WorkspaceError,
+        actor: &Actor,
+        message: &str,
+        refusal: &Refusal<'_>,
         held: Option<IndexLock>,
     ) -> Result<Option<Receipt>> {
-        let WorkspaceError::Refused {
+        let Refusal {
             rule,
             act,
             path,
             why,
-            ..
-        } = refusal
-        else {
-            return Ok(None);
-        };
+        } = *refusal;
         let line = AuditLine {
             event_id: self.tx.to_owned(),
             ts: self.at,
             action: audit::Action::Violation,
-            actor: draft.actor.to_string(),
-            identity: self.identity(draft),
-            rules: vec![rule.clone()],
-            paths: vec![path.clone()],
+            actor: actor.to_string(),
+            identity: self.identity(actor),
+            rules: vec![rule.to_owned()],
+            paths: vec![path.to_owned()],
             branch: self.head.branch().to_owned(),
-            message: draft.message.clone(),
+            message: message.to_owned(),
             details: serde_json::json!({ "act": act, "why": why }),
         };
         let event = WorkspaceEvent {
             event_id: self.tx.to_owned(),
             ts: self.at,
             topic: "Policy_Violated".to_owned(),
-            actor: draft.actor.to_string(),
-            paths: vec![path.clone()],
+            actor: actor.to_string(),
+            paths: vec![path.to_owned()],
             branch: line.branch.clone(),
             commit: None,
-            message: why.clone(),
+            message: why.to_owned(),
             downstream: Vec::new(),
         };
         let own = Draft {
-            title: format!("Refuse {} {act} of {path}", draft.actor),
+            title: format!("Refuse {actor} {act} of {path}"),
             ..Draft::new(&Actor::governor(), audit::Action::Violation)
         };
         self.carry_out(stage, &own, Changes::new(), &line, event, held)
@@ -170,6 +181,8 @@ impl Run<'_> {
             || changes.keys().any(|path| path.class().is_versioned());
         if has_commit {
             let mut lines = foreign::lines(self.view, self.at)?;
+            let missing = kept::missing(self.git, self.head)?;
+            lines.extend(missing.map(|missing| missing.line(self.workspace, self.head, self.at)));
             lines.push(line.clone());
             let trail = RepoPath::known(AUDIT);
             let present = match changes.remove(&trail).flatten() {
@@ -199,7 +212,11 @@ impl Run<'_> {
         self.look_before(&mut items)?;
         event.commit = commit.map(|id| id.to_string());
         let root = self.workspace.root();
-        let begin = self.begin(&items, &event, commit);
+        let begin = Entry {
+            conflicts: draft.conflicts.clone(),
+            tag: draft.tag.clone(),
+            ..self.begin(&items, &event, commit)
+        };
         wal::append_unsynced(root, &begin, &mut stage.unsynced)?;
         // All that was staged and the log's word of it, in one wait: none of it has happened yet.
         let mut moved = stage.unsynced.sync().map(|()| true);
@@ -290,7 +307,7 @@ impl Run<'_> {
             .collect();
         let mut message = message_of(draft, line);
         if self.view.on_main {
-            let changes_rules = items.iter().any(|item| item.path.class() == Class::Rules);
+            let changes_rules = items.iter().any(|item| item.path.is_policy());
             let rules = if changes_rules {
                 Rules::of_tree(self.git, Some(tree))?
             } else {
@@ -328,7 +345,7 @@ impl Run<'_> {
                     let id = crate::git::blob_id_of_file(&file)?;
                     item.hashes.before = id.map(|id| id.to_string());
                 }
-                found.map(|found| Mark::of(&found))
+                found.map(|found| Stamp::from(&found))
             };
         }
         Ok(())
@@ -346,6 +363,8 @@ impl Run<'_> {
             commit: commit.map(|id| id.to_string()),
             branch: commit.map(|_| self.head.reference.clone()),
             event: serde_json::to_value(event).ok(),
+            conflicts: Vec::new(),
+            tag: None,
         }
     }
 
@@ -367,33 +386,38 @@ impl Run<'_> {
         event: &WorkspaceEvent,
     ) -> Result<Vec<String>> {
         let root = self.workspace.root();
-        let mut left_alone = Vec::new();
+        let (mut left_alone, mut emptied) = (Vec::new(), Vec::new());
         for (number, item) in items.iter().enumerate() {
             let to = root.join(item.path.as_str());
             let folder = to.parent().unwrap_or(root).to_owned();
             let placed = if item.is_removal {
                 let aside = stage.folder().join(format!("removed-{number}"));
                 match item.before {
-                    Some(before) => files::take_away(&to, &aside, before)?,
+                    Some(before) => files::take_away(root, &to, &aside, before)?,
                     None => Placed::Done,
                 }
             } else {
                 stage.unsynced.make_folder(&folder)?;
                 let is_executable = item.blob.is_some_and(|blob| blob.mode != FILE);
                 match stage.take(&item.path, is_executable)? {
-                    Some(from) => files::place(&from, &to, item.before)?,
+                    Some(from) => files::place(root, &from, &to, item.before)?,
                     None => Placed::Done,
                 }
             };
             if placed == Placed::Theirs {
                 left_alone.push(item.path.to_string());
             }
-            if folder.is_dir() {
+            if item.is_removal {
+                emptied.push(folder);
+            } else {
                 stage.unsynced.add(folder);
             }
             if number == 0 {
                 self.workspace.reach(Step::Placing);
             }
+        }
+        for folder in emptied {
+            folders::drop_empty(root, folder, &mut stage.unsynced);
         }
         self.workspace.reach(Step::Placed);
         let of_git = items.iter().filter(|item| item.is_versioned);
@@ -402,7 +426,8 @@ impl Run<'_> {
             index.update(self.git, &of_git)?;
         }
         self.workspace.reach(Step::Indexed);
-        event::record(root, event, &mut stage.unsynced)?;
+        let folder = stage.folder().to_owned();
+        begin.record(self.git, root, event, &folder, &mut stage.unsynced)?;
         stage.unsynced.sync()?;
         self.workspace.reach(Step::Recorded);
         wal::append(root, &begin.ended(wal::Action::Commit))?;
@@ -414,7 +439,8 @@ impl Run<'_> {
 
 /// The paths of a change as texts. The trail, which every change touches, is not among them.
 fn names(changes: &Changes) -> Vec<String> {
-    let named = changes.keys().filter(|path| path.as_str() != AUDIT);
+    let is_own = |path: &&RepoPath| path.as_str() == AUDIT || path.class() == Class::Internal;
+    let named = changes.keys().filter(|path| !is_own(path));
     named.map(ToString::to_string).collect()
 }
 

@@ -232,7 +232,7 @@ pub(crate) struct AuditArguments {
     #[arg(long)]
     pub(crate) path: Option<String>,
     /// Only this kind: init, write, merge, rollback, approve, decline, violation, git, snapshot,
-    /// prune
+    /// prune, rewritten
     #[arg(long)]
     pub(crate) action: Option<String>,
     /// Only from this instant on

@@ -303,7 +303,8 @@ fn recover(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
     }
     for path in &recovered.left_alone {
         super::note(&format!(
-            "`{path}` was edited since the crash and left alone"
+            "`{path}` was left alone: somebody edited it since the crash, or something stands in its way; \
+             `git checkout -- {path}` brings what is committed"
         ));
     }
     for line in &recovered.damaged {

@@ -40,6 +40,10 @@ pub struct Trail {
     pub lines: Vec<AuditLine>,
     /// Numbers of the trail's lines that are no entries.
     pub damaged: Vec<usize>,
+    /// Ids of lines that were there when the last transaction of this branch ended and are not any
+    /// more: the branch was set back, or its trail shortened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -71,8 +75,15 @@ impl Operation for Audit {
             since: since.map_err(Problem::invalid)?,
             limit: Some(arguments.limit.unwrap_or(50)),
         };
-        let read = move |workspace: &Workspace| workspace.audit(&query);
-        let (lines, damaged) = memory.on_workspace(asked, read).await?;
-        Ok(Trail { lines, damaged })
+        let read = move |workspace: &Workspace| {
+            let (lines, damaged) = workspace.audit(&query)?;
+            let missing = workspace.trail_missing()?;
+            Ok(Trail {
+                lines,
+                damaged,
+                missing,
+            })
+        };
+        memory.on_workspace(asked, read).await
     }
 }

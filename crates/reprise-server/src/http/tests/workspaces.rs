@@ -71,7 +71,8 @@ async fn a_token_writes_in_its_roles_and_every_refusal_names_its_rule() {
     let (status, trail) = builder.ask(&running, "audit?action=violation", None).await;
     assert_eq!(
         (status, trail["lines"].as_array().unwrap().len()),
-        (200, 1),
+        // Of the TSD and of the twin; what never reached the tree is none of its trail.
+        (200, 2),
         "{trail}"
     );
     // Nobody's approval but a person's own.

@@ -98,6 +98,9 @@ fn status(context: &Context, status: &Status) -> anyhow::Result<Exit> {
         let what = "wait for approval; the earlier ones are in force";
         writeln!(out, "  policies, schemas  {what}")?;
     }
+    if let Some(told) = missing_lines(&status.trail_missing) {
+        writeln!(out, "  audit trail        {told}")?;
+    }
     for edited in &status.edited {
         writeln!(out, "  {:<18} {}", edited.how, edited.path)?;
     }
@@ -154,6 +157,10 @@ fn audit(
     for line in &damaged {
         note(&format!("line {line} of the audit trail is no entry"));
     }
+    let missing = workspace.trail_missing()?;
+    if let Some(told) = missing_lines(&missing) {
+        note(&told);
+    }
     list(context, &lines, |line: &AuditLine| {
         let action = json!(line.action);
         let named = ["ref", "snapshot"]
@@ -174,11 +181,24 @@ fn audit(
             terminal::faint(line.rules.join(", "))
         )
     })?;
-    Ok(if damaged.is_empty() {
+    Ok(if damaged.is_empty() && missing.is_empty() {
         Exit::Success
     } else {
         Exit::Refused
     })
+}
+
+/// What is to be said of lines that the trail has lost.
+fn missing_lines(missing: &[String]) -> Option<String> {
+    let first = missing.first()?;
+    Some(format!(
+        "{} of the audit trail gone since the last transaction, from {first} on; `git for-each-ref \
+         refs/reprise/trail` names the commit that has them",
+        match missing.len() {
+            1 => "a line is".to_owned(),
+            count => format!("{count} lines are"),
+        }
+    ))
 }
 
 fn change_lines(change: &FileChange) -> String {

@@ -1,0 +1,194 @@
+//! What the trail of a branch held when its last transaction ended, kept where no reset of the
+//! branch and no edit of the file reaches: `refs/reprise/trail/BRANCH` names that commit.
+//!
+//! It is this clone's own knowledge. Whoever may write in `.git` may take it away.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use chrono::{DateTime, Utc};
+use git2::Oid;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::actor::Actor;
+use crate::audit::{ARCHIVE, AUDIT, Action, AuditLine};
+use crate::durable::Unsynced;
+use crate::error::Result;
+use crate::files;
+use crate::git::index::holds;
+use crate::git::{Blob, Git, Head, blob_id_of_file};
+use crate::path::RepoPath;
+use crate::workspace::Workspace;
+
+/// Before the name of each branch.
+const KEPT: &str = "refs/reprise/trail/";
+/// Before the hash of each tip that its branch has lost.
+const LOST: &str = "refs/reprise/lost/";
+/// Longest name of a file that is made of a branch's.
+const NAME_BYTES_MAX: usize = 200;
+/// Most lines that are named one by one.
+const NAMED_MAX: usize = 256;
+
+/// The reference that keeps the trail of a branch: flat, so that no branch's stands in the way of
+/// another's.
+fn reference_of(branch: &str) -> String {
+    let name = branch.strip_prefix("refs/heads/").unwrap_or(branch);
+    let flat = name.replace('%', "%25").replace('/', "%2F");
+    if flat.len() > NAME_BYTES_MAX {
+        return format!("{KEPT}{}", files::sha256(name.as_bytes()));
+    }
+    format!("{KEPT}{flat}")
+}
+
+/// The commit whose trail is kept.
+fn kept(git: &Git, branch: &str) -> Option<Oid> {
+    let id = git.repo.refname_to_id(&reference_of(branch)).ok()?;
+    git.repo.find_commit(id).ok().map(|commit| commit.id())
+}
+
+/// Keeps the trail of a branch as it is with `commit`. A history that is left behind is kept, too.
+/// Where that cannot be written the transaction stands all the same.
+pub(crate) fn keep(git: &Git, branch: &str, commit: Oid, stage: &Path, unsynced: &mut Unsynced) {
+    let before = kept(git, branch);
+    let is_left = before.is_some_and(|before| !holds(git, Some(commit), before).unwrap_or(true));
+    let mut write = |name: &str, id| git.set_own(name, id, stage, unsynced);
+    let lost = before.filter(|_| is_left);
+    let written = lost
+        .map_or(Ok(()), |lost| write(&format!("{LOST}{lost}"), lost))
+        .and_then(|()| write(&reference_of(branch), commit));
+    if let Err(error) = written {
+        tracing::warn!(%error, branch, "the trail is not kept beside its branch");
+    }
+}
+
+/// The branch has been put away by rule; its trail is kept with it.
+pub(crate) fn forget(git: &Git, branch: &str) {
+    if let Ok(mut found) = git.repo.find_reference(&reference_of(branch)) {
+        drop(found.delete());
+    }
+}
+
+/// Lines that the trail held and does not hold any more.
+#[derive(Debug)]
+pub(crate) struct Missing {
+    /// The commit that has them.
+    pub(crate) commit: Oid,
+    /// Their ids, in the order of the trail.
+    pub(crate) ids: Vec<String>,
+}
+
+impl Missing {
+    /// What the trail says of it.
+    pub(crate) fn line(&self, workspace: &Workspace, head: &Head, at: DateTime<Utc>) -> AuditLine {
+        let named = &self.ids[..self.ids.len().min(NAMED_MAX)];
+        AuditLine {
+            event_id: workspace.new_id(),
+            ts: at,
+            action: Action::Rewritten,
+            actor: Actor::orchestrator().to_string(),
+            identity: None,
+            rules: Vec::new(),
+            paths: Vec::new(),
+            branch: head.branch().to_owned(),
+            message: "lines of the trail were taken away outside of any transaction".to_owned(),
+            details: json!({ "commit": self.commit.to_string(), "count": self.ids.len(),
+                "missing": named }),
+        }
+    }
+}
+
+/// What a branch has lost of the trail that is kept of it.
+pub(crate) fn missing(git: &Git, head: &Head) -> Result<Option<Missing>> {
+    let there = |path: &RepoPath| git.content_at(head.tree, path);
+    let is_same = |path: &RepoPath, blob: Blob| {
+        let found = git.blob_at(head.tree, path)?;
+        Ok(found.is_some_and(|found| found.id == blob.id))
+    };
+    gone(git, head, &is_same, &there)
+}
+
+/// The same of the files in the working tree.
+pub(crate) fn missing_in(root: &Path, git: &Git, head: &Head) -> Result<Option<Missing>> {
+    let there = |path: &RepoPath| files::read_in(root, path.as_str(), crate::audit::PART_BYTES_MAX);
+    let is_same = |path: &RepoPath, blob: Blob| {
+        files::refuse_detours(root, path)?;
+        Ok(blob_id_of_file(&root.join(path.as_str()))? == Some(blob.id))
+    };
+    gone(git, head, &is_same, &there)
+}
+
+fn gone(
+    git: &Git,
+    head: &Head,
+    is_same: &dyn Fn(&RepoPath, Blob) -> Result<bool>,
+    there: &dyn Fn(&RepoPath) -> Result<Option<Vec<u8>>>,
+) -> Result<Option<Missing>> {
+    let Some(commit) = kept(git, &head.reference) else {
+        return Ok(None);
+    };
+    let tree = Some(git.tree_of(commit)?);
+    let trail = RepoPath::known(AUDIT);
+    let mut parts: Vec<(RepoPath, Blob)> = git
+        .list(tree, ARCHIVE)?
+        .into_iter()
+        .map(|(name, blob)| (RepoPath::known(format!("{ARCHIVE}/{name}")), blob))
+        .collect();
+    parts.extend(git.blob_at(tree, &trail)?.map(|blob| (trail, blob)));
+    let mut ids = Vec::new();
+    for (path, blob) in parts {
+        if is_same(&path, blob).unwrap_or(false) {
+            continue;
+        }
+        let mut before = ids_of(&git.bytes(blob.id)?);
+        // A part that has grown too long has gone to the archive, under the name of its first line.
+        let archived = before
+            .first()
+            .map(|first| format!("{ARCHIVE}/{first}.jsonl"));
+        for place in [Some(path.as_str().to_owned()), archived]
+            .into_iter()
+            .flatten()
+        {
+            let bytes = there(&RepoPath::known(place))
+                .ok()
+                .flatten()
+                .unwrap_or_default();
+            let present: BTreeSet<String> = ids_of(&bytes).into_iter().collect();
+            before.retain(|id| !present.contains(id));
+        }
+        ids.extend(before);
+    }
+    Ok((!ids.is_empty()).then_some(Missing { commit, ids }))
+}
+
+fn ids_of(bytes: &[u8]) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Named {
+        event_id: String,
+    }
+    let lines = bytes.split(|byte| *byte == b'\n');
+    lines
+        .filter_map(|line| serde_json::from_slice::<Named>(line).ok())
+        .map(|line| line.event_id)
+        .collect()
+}
+
+impl Workspace {
+    /// Ids of lines of the trail that were there when the last transaction of this branch ended and
+    /// are not any more: the branch was set back, or its trail shortened.
+    pub fn trail_missing(&self) -> Result<Vec<String>> {
+        let git = Git::open(self.root())?;
+        let Ok(head) = git.head() else {
+            return Ok(Vec::new());
+        };
+        let (committed, mut ids) = (missing(&git, &head)?, Vec::new());
+        ids.extend(committed.map(|missing| missing.ids).unwrap_or_default());
+        let on_disk = missing_in(self.root(), &git, &head)?;
+        for id in on_disk.map(|missing| missing.ids).unwrap_or_default() {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+}
