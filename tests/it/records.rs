@@ -358,7 +358,11 @@ fn a_time_without_a_zone_is_the_users_wherever_it_is_given() {
         let first = instant(20, 12) - chrono::TimeDelta::seconds(1);
         for (at, expected) in [("2026-11-20 12:00:00", true), (&*first.to_rfc3339(), false)] {
             let found = run(&["list", "--until", at, "--json"]);
-            assert_eq!(found.contains("\"a noon\""), expected, "{zone} {at}: {found}");
+            assert_eq!(
+                found.contains("\"a noon\""),
+                expected,
+                "{zone} {at}: {found}"
+            );
         }
         // What a branch knew by the end of a day is not what it knew the day before.
         let today = SystemClock.now() + chrono::TimeDelta::hours(hours);

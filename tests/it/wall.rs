@@ -18,7 +18,7 @@ use reprise_tests::finish;
 use serde_json::json;
 
 use house::{House, Who};
-use marks::Marks;
+use marks::{Marks, NUMBERED, TYPED};
 use walk::Walk;
 
 /// Operations of the suite; the full walk is 10,000.
@@ -92,6 +92,69 @@ fn nothing_that_is_marked_is_found_outside() {
     for (name, bytes) in files(&store) {
         absent(&name, &bytes);
     }
+}
+
+/// Of 200 different marks, secrets, private parts, sensitive records, tags, ids, in questions and
+/// in every argument of every operation, none is in a byte to the service or to the collector.
+#[test]
+fn of_two_hundred_marks_that_were_not_published_none_leaves() {
+    let house = House::start();
+    let mut walk = Walk::new(&house);
+    walk.plant();
+    walk.plant_numbered();
+    while walk.typed.is_none_or(|typed| typed < 3 * TYPED) {
+        walk.every_route_with_marks();
+    }
+    assert!(walk.published > 5, "{walk:?}");
+    for number in 0..5 {
+        let query = format!("what of {} do otters say", marks::typed(number));
+        let asked = json!({ "query": query, "scope": "global" });
+        let (status, said) = house.ask(Who::Owner, "POST", "/v1/users/ann/recall", Some(&asked));
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&said));
+    }
+    let wire = house.to_service.passed();
+    let left = marks::numbers_in(&wire);
+    assert!(
+        left.is_empty(),
+        "{} of {NUMBERED} marks left: {left:?}",
+        left.len()
+    );
+    // Questions were asked with marks in them: the places of these are on the wire.
+    let sent = String::from_utf8_lossy(&wire);
+    for taken_out in ["github_token", "aws_key", "assigned", "url_password"] {
+        let place = format!("[redacted:{taken_out}]");
+        let asked = asked_on(&sent);
+        assert!(
+            sent.contains(&place),
+            "no question with {taken_out}:\n{asked}"
+        );
+    }
+    let store = house.store();
+    let told = house.end();
+    assert!(told.traces.contains("search_memory"), "{}", told.traces);
+    for (place, bytes) in [
+        ("the wire to the service", wire.as_slice()),
+        ("a trace", told.traces.as_bytes()),
+        ("the log of the service", told.service_log.as_bytes()),
+    ] {
+        let left = marks::numbers_in(bytes);
+        assert!(
+            left.is_empty(),
+            "{} of {NUMBERED} marks in {place}: {left:?}",
+            left.len()
+        );
+        assert_eq!(Marks::all().find(bytes), None, "a mark in {place}");
+    }
+    for (name, bytes) in files(&store) {
+        assert_eq!(Marks::all().find(&bytes), None, "a mark in {name}");
+    }
+}
+
+/// The questions on a wire.
+fn asked_on(sent: &str) -> String {
+    let questions = sent.split("\"text\":").skip(1);
+    let questions = questions.map(|rest| rest.split("\"top_k\"").next().unwrap_or_default());
+    questions.collect::<Vec<_>>().join("\n")
 }
 
 /// Every file below a folder.

@@ -81,7 +81,7 @@ async fn main() {
     for takes_us in [500, 1_000, 2_000] {
         lines.push(one(Duration::from_micros(takes_us)).await);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = std::io::stdout();
     let table = lines.join("\n");
     std::io::Write::write_all(&mut out, format!("{table}\n").as_bytes()).unwrap_or_default();
 }

@@ -110,7 +110,7 @@ async fn main() -> Result<(), Failed> {
         ));
     }
     let text = lines.join("\n") + "\n";
-    std::io::Write::write_all(&mut std::io::stdout().lock(), text.as_bytes())?;
+    std::io::Write::write_all(&mut std::io::stdout(), text.as_bytes())?;
     asker.service.shut_down().await;
     Ok(())
 }

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use reprise_engine::{
     EngineStats, ForgetSelector, Forgotten, TokenCounter, context_block, context_candidates,
 };
+use reprise_redact::Redactor;
 use reprise_types::{
     ContextBlock, MemoryError, MemoryProvider, NewRecord, Recall, RecallRequest, RecordId,
     Revision, RunBeginning, RunEnding, UserId, WriteOutcome, system_entropy,
@@ -60,6 +61,7 @@ impl ActorMemoryProvider {
         selector: ForgetSelector,
         reason: String,
     ) -> Result<Vec<Forgotten>, MemoryError> {
+        let reason = Redactor::new().redact_text(&reason).text;
         self.call(|permit, reply| MemoryAgentMsg::Forget {
             selector,
             reason,
@@ -116,7 +118,8 @@ impl MemoryProvider for ActorMemoryProvider {
         answer.unwrap_or(Err(MemoryError::TimedOut { budget_ms }))
     }
 
-    async fn begin_run(&self, run: RunBeginning) -> Result<(), MemoryError> {
+    async fn begin_run(&self, mut run: RunBeginning) -> Result<(), MemoryError> {
+        run.run_id = as_kept(&run.run_id);
         self.call(|permit, reply| MemoryAgentMsg::BeginTrajectory { run, permit, reply })
             .await
     }
@@ -127,6 +130,7 @@ impl MemoryProvider for ActorMemoryProvider {
         action: String,
         used: Vec<RecordId>,
     ) -> Result<(), MemoryError> {
+        let (run_id, action) = (as_kept(&run_id), Redactor::new().redact_text(&action).text);
         self.call(|permit, reply| MemoryAgentMsg::AddTrajectoryStep {
             run_id,
             action,
@@ -137,7 +141,8 @@ impl MemoryProvider for ActorMemoryProvider {
         .await
     }
 
-    async fn end_run(&self, run: RunEnding) -> Result<(), MemoryError> {
+    async fn end_run(&self, mut run: RunEnding) -> Result<(), MemoryError> {
+        run.run_id = as_kept(&run.run_id);
         self.call(|permit, reply| MemoryAgentMsg::EndTrajectory { run, permit, reply })
             .await
     }
@@ -148,6 +153,7 @@ impl MemoryProvider for ActorMemoryProvider {
         revision: Revision,
         quality: Option<f32>,
     ) -> Result<(), MemoryError> {
+        let run_id = as_kept(&run_id);
         self.call(|permit, reply| MemoryAgentMsg::Revise {
             run_id,
             revision,
@@ -173,6 +179,11 @@ impl MemoryProvider for ActorMemoryProvider {
             nonce,
         ))
     }
+}
+
+/// The name under which a run is kept.
+fn as_kept(run_id: &str) -> String {
+    Redactor::new().name_of(run_id).into_owned()
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
-use reprise_redact::{Redactor, without_elements};
 use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -83,17 +82,6 @@ impl Publication {
         }
         format!("{}\n\n{}", self.title, self.content)
     }
-}
-
-/// A text without secrets and without what stands between `<private>` tags, and how many of both
-/// it had.
-pub(crate) fn cleaned(text: &str) -> (String, u32) {
-    let kept = without_elements(text, &["private"]);
-    let clean = Redactor::new().redact_text(&kept);
-    (
-        clean.text,
-        clean.removed.len() as u32 + u32::from(kept != text),
-    )
 }
 
 /// The SHA-256 of `bytes` as 64 lower-case hex digits.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use reprise_redact::cleaned;
 use reprise_types::limits::{
     IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX, TOP_K_DEFAULT, TOP_K_MAX,
     USER_ID_BYTES_MAX,
@@ -16,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::error::GlobalError;
-use crate::record::{GlobalContentType, GlobalRecord, Publication, Version, cleaned};
+use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
 
 /// Longest content, in bytes: every record can be published, also where the marks of what is taken
 /// out of it are longer than that was.

@@ -3,10 +3,11 @@
 //! Whether it may leave at all is said by `MemoryRecord::may_leave`; here secrets are taken out
 //! once more, and the exact bytes that would leave are made.
 
+use reprise_redact::cleaned;
 use reprise_types::{MemoryRecord, UserId, WayOut, Withheld};
 
 use crate::error::GlobalError;
-use crate::record::{AccessPolicy, GlobalContentType, Publication, cleaned, sha256_hex};
+use crate::record::{AccessPolicy, GlobalContentType, Publication, sha256_hex};
 use crate::store::check_publication;
 
 /// Characters of a title that is taken from the text.

@@ -12,14 +12,15 @@
 //! `/openapi.json`, and run by `reprise call NAME`. `.tool(..)` makes it a tool of MCP in the
 //! profiles from the one given on: what agents pay for in every session, so say little.
 //!
-//! - In process: `Name::run(&memories.of(user), arguments).await`. From another process: the client
-//!   of `reprise-server`, with the same types.
+//! - In process: `run::<Name>(&memories.of(user), &arguments).await`, which takes secrets out
+//!   first. From another process: the client of `reprise-server`, with the same types.
 //! - Words are those of `wire/filter.rs` and its neighbours: `query`, `text`, `limit`, `kind`,
 //!   `tag`, `session`, `since`, `until`, `max_tokens`. A former name stays as a serde alias.
 //! - What several operations need of memory stands in `memories/`, not in another operation.
 //! - A problem is one sentence: what happened, to what, what to do next.
 
 mod arguments;
+mod gate;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -32,9 +33,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::memories::Memory;
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::Problem;
 
 pub use arguments::from_pairs;
+use gate::unwritable;
+pub use gate::{Ran, taken_out};
 
 /// Something that can be asked of one user's memory.
 pub trait Operation: 'static {
@@ -390,23 +393,37 @@ impl Entry {
     }
 }
 
+/// Runs an operation with its own types, as every face does.
+pub async fn run<O: Operation>(
+    memory: &Memory,
+    arguments: &O::Arguments,
+) -> Result<Ran<O::Answer>, Problem> {
+    let arguments = match serde_json::to_value(arguments).map_err(Problem::invalid)? {
+        Value::Object(arguments) => arguments,
+        _ => Map::new(),
+    };
+    ran::<O>(memory, O::SPEC.name, arguments).await
+}
+
 async fn ran<O: Operation>(
     memory: &Memory,
     name: &str,
     arguments: Map<String, Value>,
-) -> Result<O::Answer, Problem> {
+) -> Result<Ran<O::Answer>, Problem> {
     if O::SPEC.callers == Callers::Machine {
         memory.refuse_strangers()?;
     }
-    O::run(memory, arguments::read(name, &arguments)?).await
+    let keeps = O::SPEC.effect != Effect::Reads;
+    let (arguments, redacted) = gate::take_out(O::SPEC.name, keeps, arguments).await?;
+    let answer = O::run(memory, arguments::read(name, &arguments)?).await?;
+    Ok(Ran { answer, redacted })
 }
 
 async fn called<O: Operation>(
     memory: Memory,
     arguments: Map<String, Value>,
 ) -> Result<Vec<u8>, Problem> {
-    let answer = ran::<O>(&memory, O::SPEC.name, arguments).await?;
-    serde_json::to_vec(&answer).map_err(unwritable)
+    ran::<O>(&memory, O::SPEC.name, arguments).await?.json()
 }
 
 async fn told<O: Operation>(
@@ -414,20 +431,15 @@ async fn told<O: Operation>(
     arguments: Map<String, Value>,
 ) -> Result<ToolAnswer, Problem> {
     let name = O::SPEC.tool.map_or(O::SPEC.name, |tool| tool.name);
-    let answer = ran::<O>(&memory.for_agent(), name, arguments).await?;
+    let ran = ran::<O>(&memory.for_agent(), name, arguments).await?;
+    let mut text = O::text(&ran.answer).into_owned();
+    if !ran.redacted.is_empty() {
+        text = [text.as_str(), &taken_out(&ran.redacted)].join("\n");
+    }
     Ok(ToolAnswer {
-        text: O::text(&answer).into_owned(),
-        structured: serde_json::to_value(&answer).map_err(unwritable)?,
+        text,
+        structured: serde_json::from_slice(&ran.json()?).map_err(unwritable)?,
     })
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "it stands in `map_err`, which hands over the error"
-)]
-fn unwritable(error: serde_json::Error) -> Problem {
-    let said = format!("the answer could not be written as JSON ({error}); report this");
-    Problem::new(ProblemKind::Internal, said)
 }
 
 /// The operations that the faces show. Cheap to clone.

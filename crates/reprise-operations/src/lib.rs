@@ -12,8 +12,8 @@ mod problem;
 mod wire;
 
 pub use catalogue::{
-    Callers, Catalogue, Effect, Entry, Method, Operation, Profile, Route, Spec, Tool, ToolAnswer,
-    delete, from_pairs, get, patch, post,
+    Callers, Catalogue, Effect, Entry, Method, Operation, Profile, Ran, Route, Spec, Tool,
+    ToolAnswer, delete, from_pairs, get, patch, post, run, taken_out,
 };
 pub use hook::{HookAnswer, HookEvent, HookReport};
 pub use memories::{
@@ -25,6 +25,6 @@ pub use memories::{
 pub use problem::{Problem, ProblemBody, ProblemKind};
 pub use wire::{
     Answer, ExportLine, Fate, Filter, Hit, IngestLine, LessonCard, OutcomeLine, OutcomeReport,
-    QueryLine, WriteReport, external_id_of, fresh_run_id, from_json, hinted, is_sensitive, line_of,
-    read_line, record_of_value,
+    QueryLine, RecordRedaction, WriteReport, external_id_of, fresh_run_id, from_json, hinted,
+    is_sensitive, line_of, read_line, record_of_value,
 };

@@ -26,6 +26,7 @@ use std::time::Duration;
 
 use reprise_agent::{MemoryService, ServiceStats};
 use reprise_engine::{Engine, EngineError, Snapshot};
+use reprise_redact::Redactor;
 use reprise_types::{Calendar, Clock, ExternalId, RecordId, UserId, system_entropy};
 use serde_json::Map;
 use tokio::sync::broadcast;
@@ -274,12 +275,16 @@ pub(crate) fn current(engine: &Engine, name: &str) -> Option<RecordId> {
     engine.snapshot().current(id)
 }
 
-/// The record with this external id or id.
+/// The record with this external id or id; a name with a secret is kept without it.
 pub(crate) fn resolve(engine: &Engine, name: &str) -> Option<RecordId> {
-    let external = ExternalId::NAMED
-        .iter()
-        .find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)));
-    external.or_else(|| name.parse().ok())
+    let external = |name: &str| {
+        let mut named = ExternalId::NAMED.iter();
+        named.find_map(|namespace| engine.duplicate_of(&ExternalId::new(*namespace, name)))
+    };
+    let as_kept = || external(&Redactor::new().name_of(name));
+    external(name)
+        .or_else(|| name.parse().ok())
+        .or_else(as_kept)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod filter;
 mod lesson;
 mod outcome;
 mod record;
+mod redacted;
 
 pub use answer::{Answer, Hit, QueryLine};
 pub use fields::from_json;
@@ -21,3 +22,4 @@ pub use record::{
     record_of_value,
 };
 pub(crate) use record::{corrected, instant, read_value};
+pub use redacted::RecordRedaction;

@@ -288,13 +288,14 @@ pub trait PageMemory:
     async fn story(&self, user: &UserId, name: &str) -> Result<Story, Refusal>;
     /// Every link of a record, also where several lead to one.
     async fn links(&self, user: &UserId, record: RecordId) -> Result<Vec<Link>, Refusal>;
-    /// Writes a corrected version; answers its id.
+    /// Writes a corrected version; answers its id, and a sentence on the secrets that were taken
+    /// out of the wording, empty without any.
     async fn correct(
         &self,
         user: &UserId,
         record: RecordId,
         wording: Wording,
-    ) -> Result<RecordId, Refusal>;
+    ) -> Result<(RecordId, String), Refusal>;
     /// Writes a version that stays so long and may travel so far; answers its id.
     async fn stand(
         &self,

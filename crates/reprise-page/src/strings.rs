@@ -29,8 +29,8 @@ pub(crate) const SKIP: &str = "Skip to the content";
 pub(crate) const WHOSE: &str = "Whose memory this is";
 pub(crate) const READ_ONLY_BADGE: &str = "read only";
 pub(crate) const SIGN_OUT: &str = "Sign out";
-pub(crate) const FOOTER: &str = "Served by the daemon on this machine. Nothing leaves it but what \
-    you publish.";
+pub(crate) const FOOTER: &str = "Served by the daemon on this machine. What you publish leaves it, and \
+    where a service of published knowledge is configured the questions to it, without their secrets.";
 pub(crate) const PINNED: &str = "pinned";
 pub(crate) const TO_NOW: &str = "To the first page";
 

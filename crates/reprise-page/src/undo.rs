@@ -14,6 +14,8 @@ pub(crate) enum Act {
     Corrected {
         old: Box<MemoryRecord>,
         new: RecordId,
+        /// A sentence on the secrets that were taken out of the new wording.
+        taken_out: String,
     },
     /// A new version stays for another time, or is seen by others.
     Settled {

@@ -5,6 +5,7 @@
 
 mod element;
 mod named;
+mod outbound;
 mod proof;
 mod redactor;
 mod rules;
@@ -13,6 +14,7 @@ mod scan;
 pub mod testing;
 
 pub use element::{Unclosed, elements, without_elements};
+pub use outbound::{HeldBack, Outbound, cleaned, is_plain_to_another, is_this_machine};
 pub use redactor::{Redaction, Redactor};
 pub use rules::{Rules, RulesError};
 pub use scan::{Redacted, Removed};

@@ -1,19 +1,24 @@
 //! The built-in rules applied to texts, JSON and records.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::LazyLock;
 
+use data_encoding::HEXLOWER;
 use reprise_types::RecordBody;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::rules::Rules;
 use crate::scan::{Redacted, Removed};
 
 /// Longest name of a field that is told.
 const FIELD_BYTES_MAX: usize = 256;
+/// Digits of the digest that tells names apart that had secrets.
+const DIGEST_DIGITS: usize = 16;
 
 #[expect(
     clippy::expect_used,
@@ -62,6 +67,28 @@ impl Redactor {
             line,
         };
         redacted.removed.into_iter().map(told).collect()
+    }
+
+    /// A name under which something is kept: itself, or without its secrets and with a digest, so
+    /// that the same name stays the same and two stay two. Idempotent.
+    #[must_use]
+    pub fn name_of<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        let redacted = self.redact_text(name);
+        if redacted.removed.is_empty() {
+            return name.into();
+        }
+        let digest = HEXLOWER.encode(&Sha256::digest(name.as_bytes()));
+        let digest = digest.get(..DIGEST_DIGITS).unwrap_or_default();
+        // Before the text: behind it, it would be another secret's value.
+        format!("{digest} {}", redacted.text).into()
+    }
+
+    /// Makes a name of a field the one of [`Self::name_of`]. Returns what was taken out.
+    pub fn redact_name(&self, field: &str, name: &mut String) -> Vec<Redaction> {
+        let kept = self.name_of(name).into_owned();
+        let told = self.redact_field(field, name);
+        *name = kept;
+        told
     }
 
     /// Redacts a JSON value as the field of that name: whole values under secret keys, and secrets
@@ -114,11 +141,12 @@ impl Redactor {
         told
     }
 
-    /// Redacts every text field of a record. External ids stay: they are the key of deduplication.
-    /// Returns what was taken out.
+    /// Redacts every text field of a record. Its names stay equal and different, as
+    /// [`Self::name_of`] has them: they are keys of deduplication, sessions and runs. Returns what
+    /// was taken out.
     pub fn redact_record(&self, record: &mut RecordBody) -> Vec<Redaction> {
         let mut told = self.redact_field("text", &mut record.text);
-        told.extend(self.redact_field("session_id", &mut record.session_id));
+        told.extend(self.redact_name("session_id", &mut record.session_id));
         let provenance = &mut record.provenance;
         for (field, texts) in [
             ("tags", &mut record.tags),
@@ -128,13 +156,16 @@ impl Redactor {
                 told.extend(self.redact_field(&below(field, place), text));
             }
         }
-        for (field, text) in [
+        for (field, name) in [
             ("provenance.run_id", &mut provenance.run_id),
             ("provenance.actor_id", &mut provenance.actor_id),
         ] {
-            if let Some(text) = text {
-                told.extend(self.redact_field(field, text));
+            if let Some(name) = name {
+                told.extend(self.redact_name(field, name));
             }
+        }
+        for external in &mut record.external_ids {
+            told.extend(self.redact_name("external_id", &mut external.id));
         }
         told.extend(self.redact_map("metadata", &mut record.metadata));
         if let Some(details) = &mut record.details {

@@ -16,7 +16,9 @@ use reprise_operations::operations::{
     compact, delete, get, growth, history, learning, learning_report, link, list, merge_tags,
     outcome, recall, related, revise, runs, stats, tags, unforget, unlink, update,
 };
-use reprise_operations::{Lesson, Memories, Memory, Operation, OutcomeLine, Problem, ProblemKind};
+use reprise_operations::{
+    Lesson, Memories, Memory, Operation, OutcomeLine, Problem, ProblemKind, Ran, taken_out,
+};
 use reprise_page::{
     Alike, Change, Changes, Erased, Growth, Judged, Learning, Overview, PageMemory, PastRecall,
     Recalled, Refusal, Run, Runs, Seen, Standing, Story, TagCounts, Told, Wording,
@@ -71,7 +73,8 @@ fn refused(problem: Problem) -> Refusal {
 }
 
 async fn run<O: Operation>(memory: &Memory, asked: O::Arguments) -> Result<O::Answer, Refusal> {
-    O::run(memory, asked).await.map_err(refused)
+    let ran = reprise_operations::run::<O>(memory, &asked).await;
+    ran.map(|ran| ran.answer).map_err(refused)
 }
 
 /// Writes a version with these fields of the ingest form; answers its id.
@@ -273,7 +276,7 @@ impl PageMemory for Paged {
         user: &UserId,
         record: RecordId,
         wording: Wording,
-    ) -> Result<RecordId, Refusal> {
+    ) -> Result<(RecordId, String), Refusal> {
         let id = record.to_string();
         let lesson = Lesson {
             title: wording.title,
@@ -281,7 +284,9 @@ impl PageMemory for Paged {
             ..Lesson::default()
         };
         let asked = update::Arguments { id, lesson };
-        Ok(run::<update::Update>(&self.of(user), asked).await?.id)
+        let ran = reprise_operations::run::<update::Update>(&self.of(user), &asked).await;
+        let Ran { answer, redacted } = ran.map_err(refused)?;
+        Ok((answer.id, taken_out(&redacted)))
     }
 
     async fn stand(

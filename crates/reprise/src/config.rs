@@ -16,6 +16,7 @@ use reprise_engine::LearnSettings;
 use reprise_global::{Caller, TierOptions};
 use reprise_knowledge::ProjectionKind;
 use reprise_operations::{Projection, TagRules, Workspaces};
+use reprise_redact::is_plain_to_another;
 use reprise_types::{RecallScope, UserId};
 use serde::Deserialize;
 
@@ -48,6 +49,8 @@ struct Global {
     paid: Vec<String>,
     /// A service that is asked in the place of the data directory's own store.
     url: Option<String>,
+    /// Send tokens there over plain HTTP too, although it is another machine.
+    allow_plain_http: bool,
     /// How it knows this user ...
     token: Option<String>,
     /// ... or each of several.
@@ -206,6 +209,15 @@ impl Config {
                  configuration"
             )
         });
+        let token = if is_plain_to_another(url) && !self.global.allow_plain_http {
+            Err(format!(
+                "{url} is plain HTTP to another machine, where a token can be read on its way; name \
+                 an https:// address, or set `allow_plain_http = true` under [global] if the way is \
+                 safe"
+            ))
+        } else {
+            token
+        };
         Some(GlobalService {
             url: url.trim_end_matches('/').to_owned(),
             token,
@@ -337,6 +349,11 @@ impl Config {
                 global.url.clone(),
                 "the data directory's own store",
             ),
+            (
+                "global.allow_plain_http",
+                global.allow_plain_http.then(|| "true".to_owned()),
+                "false",
+            ),
             ("global.local_high", said(global.local_high.as_ref()), "0.6"),
             (
                 "global.quality_high",
@@ -382,6 +399,31 @@ mod tests {
                 error.contains(word) && error.contains("config.toml"),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn a_token_goes_to_another_machine_by_https_alone_unless_that_is_written_out() {
+        let token = |url: &str, more: &str| {
+            let text = format!("[global]\nurl = \"{url}\"\ntoken = \"rpr_x\"\n{more}");
+            let config: Config = toml_edit::de::from_str(&text).unwrap();
+            config
+                .global_service(&"ann".parse().unwrap())
+                .unwrap()
+                .token
+        };
+        let plain = "http://knowledge.example";
+        let refused = token(plain, "").unwrap_err();
+        assert!(
+            refused.contains("allow_plain_http") && !refused.contains("rpr_"),
+            "{refused}"
+        );
+        for (url, more) in [
+            ("http://127.0.0.1:9", ""),
+            ("https://knowledge.example", ""),
+            (plain, "allow_plain_http = true\n"),
+        ] {
+            assert_eq!(token(url, more).as_deref(), Ok("rpr_x"), "{url}");
         }
     }
 

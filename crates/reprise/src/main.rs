@@ -8,6 +8,8 @@ mod config;
 mod env;
 mod exit;
 mod lines;
+mod outbound;
+mod printer;
 mod terminal;
 mod trace;
 
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
         }
         Err(error) if names_no_command(&error) => {
             drop(write!(
-                anstream::stderr(),
+                printer::stderr(),
                 "{}",
                 args::command().render_help().ansi()
             ));
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
         }
         Err(error) => {
             if let Some(hint) = hint(&error) {
-                drop(writeln!(anstream::stderr(), "{}", terminal::failure(&hint)));
+                drop(writeln!(printer::stderr(), "{}", terminal::failure(&hint)));
                 return Exit::Failed.into();
             }
             error.exit()
@@ -66,11 +68,7 @@ fn main() -> ExitCode {
             return Exit::Success;
         }
         // Nothing is left to be done if stderr is gone.
-        drop(writeln!(
-            anstream::stderr(),
-            "{}",
-            terminal::failure(&error)
-        ));
+        drop(writeln!(printer::stderr(), "{}", terminal::failure(&error)));
         Exit::Failed
     });
     exit.into()

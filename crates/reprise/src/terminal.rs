@@ -149,7 +149,7 @@ fn folded(text: &str) -> String {
 }
 
 /// A text in which what would act on the terminal, or turn a line around, is named.
-pub(crate) fn visible(text: &str) -> String {
+fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for part in text.split_inclusive(is_hidden) {
         let hidden = part.chars().next_back().filter(|c| is_hidden(*c));

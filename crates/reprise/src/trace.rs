@@ -12,10 +12,14 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
+use reprise_redact::{Outbound, is_plain_to_another};
 use tracing_subscriber::filter::{EnvFilter, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
+use ureq::http::header::AUTHORIZATION;
+
+use crate::outbound;
 
 /// What stderr shows where nobody says otherwise.
 const LOG_DEFAULT: &str = "error";
@@ -75,9 +79,7 @@ struct Collector(ureq::Agent);
 
 impl Collector {
     fn new() -> Self {
-        let config = ureq::Agent::config_builder()
-            .timeout_global(Some(PATIENCE))
-            .http_status_as_error(false);
+        let config = ureq::Agent::config_builder().http_status_as_error(false);
         Self(config.build().into())
     }
 }
@@ -86,7 +88,19 @@ impl Collector {
 impl HttpClient for Collector {
     /// Waits on the exporter's own thread: nobody else is held up.
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let mut answer = self.0.run(request.map(|body| body.to_vec()))?;
+        let (head, body) = request.into_parts();
+        // The exporter takes headers from the environment.
+        let has_token = head.headers.contains_key(AUTHORIZATION);
+        if has_token && is_plain_to_another(&head.uri.to_string()) {
+            return Err(
+                "the collector's token would go to another machine over plain HTTP; name an \
+                        https:// address"
+                    .into(),
+            );
+        }
+        let spans = Outbound::json_of("a batch of spans", &body)?;
+        let request = Request::from_parts(head, spans);
+        let mut answer = outbound::send(&self.0, request, Some(PATIENCE))?;
         let status = answer.status();
         let body = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         let body = body.read_to_vec()?;

@@ -115,7 +115,13 @@ pub(super) const ROOMS: &[Room] = &[
     },
     Room {
         package: "reprise-sandbox",
-        may_name: &["reprise-types", "reprise-agent", "reprise-workspace"],
+        // What its model's endpoint is sent passes the gate of `reprise-redact`.
+        may_name: &[
+            "reprise-types",
+            "reprise-redact",
+            "reprise-agent",
+            "reprise-workspace",
+        ],
     },
     Room {
         package: "reprise-operations",
@@ -232,8 +238,9 @@ pub(super) const FENCES: &[Fence] = &[
         tests_of: &["reprise-index", "reprise"],
     },
     Fence {
-        // The two ways out of the machine, each only to where somebody has named an address: a
-        // host's model endpoint, and a daemon's collector of traces.
+        // The ways out of the machine, each only to where somebody has named an address: a host's
+        // model endpoint, a service of published knowledge, a daemon's collector of traces. What
+        // they send is an `Outbound`.
         outside: &["ureq"],
         rooms: &["reprise-sandbox", "reprise"],
         tests_of: &[],

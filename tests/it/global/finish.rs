@@ -119,7 +119,11 @@ fn what_turns_a_line_around_is_named_in_a_terminal() {
             "X",
         ],
     );
-    assert!(asked.stderr.contains("U+202E"), "{}", asked.stderr);
+    assert!(
+        asked.stderr.contains("Safe \\u202eelif"),
+        "{}",
+        asked.stderr
+    );
     assert!(!asked.stderr.contains('\u{202e}'), "{}", asked.stderr);
 }
 

@@ -165,7 +165,8 @@ impl House {
         let (ann, bob) = (token("ann"), token("bob"));
         let to_service = Wire::to(service.address);
         let config = format!(
-            "[global]\nurl = \"http://{}\"\ndeadline_ms = 30000\n[global.tokens]\n\
+            "[global]\nurl = \"http://{}\"\ndeadline_ms = 30000\n\
+             scope = \"local+global\"\n[global.tokens]\n\
              ann = \"{ann}\"\nbob = \"{bob}\"\n",
             to_service.address
         );

@@ -1,5 +1,7 @@
 //! What is planted in a memory, and how it would look on its way out.
 
+use std::collections::BTreeSet;
+
 use base64_of::base64;
 use serde_json::{Value, json};
 
@@ -71,6 +73,57 @@ pub(super) fn records() -> Vec<Value> {
         records.push(record);
     }
     records
+}
+
+/// How many numbered marks are typed, and how many there are with those that are kept.
+pub(super) const TYPED: usize = 120;
+pub(super) const NUMBERED: usize = 200;
+
+/// A numbered mark as somebody types it where it should not leave: in five forms of what is taken
+/// out.
+pub(super) fn typed(number: usize) -> String {
+    let mark = format!("{TEXT}{number:03}");
+    match number % 5 {
+        0 => format!("ghp_{mark}{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3"),
+        1 => format!("<private>{mark}</private>"),
+        2 => format!("password={mark}Xx9"),
+        3 => format!("AKIA{}QWERTY", mark.to_ascii_uppercase()),
+        _ => format!("postgres://ada:{mark}@db/main"),
+    }
+}
+
+/// Records with the numbered marks that are kept, each at another place of what never leaves.
+pub(super) fn numbered() -> Vec<Value> {
+    let record = |number: usize| {
+        let mark = format!("{TEXT}{number:03}");
+        let mut record = json!({
+            "external_id": format!("kept-{number}"), "tags": ["otter"],
+            "text": format!("Otters hold hands asleep, they say at place {number}"),
+        });
+        match number % 8 {
+            0 => record["external_id"] = json!(mark),
+            1 => record["session_id"] = json!(mark),
+            2 => record["metadata"] = json!({ "note": mark }),
+            3 => record["metadata"] = json!({ mark: "a key" }),
+            4 => record["details"] = json!({ "title": mark, "contexts": [mark] }),
+            5 => {
+                record["text"] = json!(format!("Otters of {mark}"));
+                record["tags"] = json!(["otter", "sensitive"]);
+            }
+            6 => record["tags"] = json!(["otter", "private", mark]),
+            _ => record["text"] = json!(format!("Otters use {}", typed(number))),
+        }
+        record
+    };
+    (TYPED..NUMBERED).map(record).collect()
+}
+
+/// The numbered marks in these bytes.
+pub(super) fn numbers_in(bytes: &[u8]) -> BTreeSet<usize> {
+    let small = String::from_utf8_lossy(bytes).to_ascii_lowercase();
+    let parts = small.split(TEXT).skip(1);
+    let numbers = parts.filter_map(|part| part.get(..3)?.parse().ok());
+    numbers.collect()
 }
 
 /// The forms in which a mark is looked for.
@@ -157,6 +210,18 @@ mod base64_of {
         // The first letters stand for the padding too.
         letters.skip((shift * 8).div_ceil(6)).collect()
     }
+}
+
+#[test]
+fn a_numbered_mark_is_found_in_each_of_its_forms() {
+    for number in 0..TYPED {
+        assert_eq!(
+            numbers_in(typed(number).as_bytes()),
+            BTreeSet::from([number])
+        );
+    }
+    let kept = Value::from(numbered()).to_string();
+    assert_eq!(numbers_in(kept.as_bytes()), (TYPED..NUMBERED).collect());
 }
 
 #[test]

@@ -49,6 +49,8 @@ pub(super) struct Walk<'a> {
     marks: Marks,
     /// How often was planted.
     pub(super) rounds: usize,
+    /// How many numbered marks were typed, where arguments hold some.
+    pub(super) typed: Option<usize>,
     pub(super) seen_by_owner: usize,
     pub(super) refused: usize,
     pub(super) published: usize,
@@ -133,6 +135,7 @@ impl<'a> Walk<'a> {
             steps: 0,
             marks: Marks::all(),
             rounds: 0,
+            typed: None,
             seen_by_owner: 0,
             refused: 0,
             published: 0,
@@ -233,6 +236,41 @@ impl<'a> Walk<'a> {
             return self.tool(who, user);
         }
         let number = self.below(self.routes.len());
+        self.go(number, who, user);
+    }
+
+    /// Every route once as the owner, numbered marks in what is typed.
+    pub(super) fn every_route_with_marks(&mut self) {
+        self.typed.get_or_insert(0);
+        for number in 0..self.routes.len() {
+            if number.is_multiple_of(20) {
+                self.plant();
+                self.publish();
+            }
+            self.go(number, Who::Owner, "ann");
+        }
+    }
+
+    /// Keeps what numbered marks stand in, and publishes what of it may be.
+    pub(super) fn plant_numbered(&mut self) {
+        let path = "/v1/users/ann/records";
+        let records = json!(marks::numbered());
+        let (status, kept) = self.house.ask(Who::Owner, "POST", path, Some(&records));
+        assert_eq!(status, 200, "{}", String::from_utf8_lossy(&kept));
+        let fates = answer(&kept)["outcomes"].clone();
+        let fates = fates.as_array().expect("outcomes").iter();
+        let ids: Vec<String> = fates
+            .filter_map(|fate| Some(fate["id"].as_str()?.to_owned()))
+            .collect();
+        assert_eq!(ids.len(), marks::NUMBERED - marks::TYPED, "{kept:?}");
+        for id in ids {
+            self.open = vec![id.clone()];
+            self.publish();
+            self.ids.push(id);
+        }
+    }
+
+    fn go(&mut self, number: usize, who: Who, user: &str) {
         let route = &self.routes[number];
         let (method, holds, has_body) = (route.method.clone(), route.holds, route.has_body);
         let mut path = route.path.replace("{user}", user);
@@ -291,7 +329,8 @@ impl<'a> Walk<'a> {
     /// The owner may see what was asked for, in an answer that is none of refusal.
     fn look(&mut self, who: Who, holds: Holds, what: &str, status: u16, said: &[u8]) {
         assert_ne!(status, 500, "{what}: {}", String::from_utf8_lossy(said));
-        let found = self.marks.find(said);
+        // What the owner has typed may be said of in his own answer.
+        let found = self.marks.find(said).filter(|_| self.typed.is_none());
         self.refused += usize::from(status >= 400);
         let may = who == Who::Owner && holds == Holds::Memory && status == 200;
         match found {
@@ -350,7 +389,15 @@ impl<'a> Walk<'a> {
         }
         let count = 1 + self.below(4);
         let words: Vec<&str> = (0..count).map(|_| WORDS[self.below(WORDS.len())]).collect();
-        json!(words.join(" "))
+        let words = words.join(" ");
+        let Some(typed) = self.typed else {
+            return json!(words);
+        };
+        self.typed = Some(typed + 1);
+        json!(format!(
+            "{words} {} otters",
+            marks::typed(typed % marks::TYPED)
+        ))
     }
 }
 

@@ -66,7 +66,7 @@ fn mapped(
         }
         MapOutcome::Ignored { .. } | MapOutcome::Unknown { .. } => {
             let approved = mapper.approved_run(&event);
-            let signal = approved.map(|run_id| runs::approval(run_id, &event));
+            let signal = approved.map(|run_id| runs::approval(&run_id, &event));
             (Vec::new(), signal)
         }
     }

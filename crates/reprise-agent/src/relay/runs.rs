@@ -3,6 +3,7 @@
 //! Pure functions of the event and its mapping.
 
 use chrono::{DateTime, Utc};
+use reprise_redact::Redactor;
 use reprise_types::{FailKind, RecordId};
 
 use super::decode::Event;
@@ -77,9 +78,10 @@ pub(super) fn signal(event: &Event, mapped: &MappedEvent) -> Option<RunSignal> {
 }
 
 /// The signal of an approval.
-pub(super) fn approval(run_id: String, event: &Event) -> RunSignal {
+pub(super) fn approval(run_id: &str, event: &Event) -> RunSignal {
     RunSignal {
-        run_id,
+        // As its records have it.
+        run_id: Redactor::new().name_of(run_id).into_owned(),
         at: event.timestamp,
         what: RunTurn::Approved,
         cited: Vec::new(),

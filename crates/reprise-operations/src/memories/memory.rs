@@ -7,6 +7,7 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use reprise_agent::Intake;
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
+use reprise_redact::Redactor;
 use reprise_types::{Calendar, Embedding, Recall, RecallRequest, RecallScope, RecordId, UserId};
 
 use super::{Memories, PastRecall};
@@ -68,7 +69,7 @@ impl Memory {
     /// The same for a request of this name: sent again, it changes nothing more.
     #[must_use]
     pub fn keyed(mut self, key: Option<String>) -> Self {
-        self.options.key = key;
+        self.options.key = key.map(|key| Redactor::new().name_of(&key).into_owned());
         self
     }
 

@@ -10,7 +10,7 @@ use tracing::Instrument;
 
 use super::{Memory, current, refuse_receipt, spans};
 use crate::problem::{Problem, ProblemKind};
-use crate::wire::{Fate, WriteReport, read_value, record_of_value};
+use crate::wire::{Fate, RecordRedaction, WriteReport, read_value, record_of_value};
 
 /// Fields of the ingest form that a correction may change.
 pub(crate) const MAY_CHANGE: [&str; 12] = [
@@ -65,7 +65,7 @@ impl Memory {
         &self,
         records: Vec<Result<NewRecord, String>>,
     ) -> Result<WriteReport, Problem> {
-        let mut good = Vec::with_capacity(records.len());
+        let (mut good, mut redacted) = (Vec::with_capacity(records.len()), Vec::new());
         let mut fates: Vec<Result<Option<usize>, Fate>> = Vec::with_capacity(records.len());
         for (place, record) in records.into_iter().enumerate() {
             match record {
@@ -79,6 +79,11 @@ impl Memory {
                             continue;
                         }
                     };
+                    let told = taken.redacted.into_iter();
+                    redacted.extend(told.map(|redaction| RecordRedaction {
+                        redaction,
+                        record: place as u64 + 1,
+                    }));
                     record.updates |= self.options.updates;
                     if let Some(key) = &self.options.key {
                         let name = format!("{key}/{place}");
@@ -114,7 +119,10 @@ impl Memory {
             self.refuse_others(named).await?;
         }
         let mut outcomes = outcomes.into_iter();
-        let mut report = WriteReport::default();
+        let mut report = WriteReport {
+            redacted,
+            ..WriteReport::default()
+        };
         for fate in fates {
             report.push(fate.map_or_else(
                 |refused| refused,

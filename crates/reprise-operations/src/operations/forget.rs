@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use reprise_engine::{Engine, EngineError, ForgetSelector, Snapshot};
+use reprise_redact::Redactor;
 use reprise_types::{Calendar, ExternalId, RecordId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,10 +64,12 @@ impl Arguments {
         Ok(if let Some(id) = self.id {
             vec![ForgetSelector::Id(id)]
         } else if let Some(external) = &self.external_id {
-            let named = |space| ForgetSelector::External(ExternalId::new(space, external));
-            ExternalId::NAMED.map(named).into()
+            let all = ExternalId::NAMED.iter().flat_map(|space| {
+                names(external).map(|name| ForgetSelector::External(ExternalId::new(*space, name)))
+            });
+            all.collect()
         } else if let Some(session) = &self.session {
-            vec![ForgetSelector::Session(session.clone())]
+            names(session).map(ForgetSelector::Session).into()
         } else if let Some(before) = &self.before {
             let before = calendar.since(before).map_err(|error| error.to_string())?;
             vec![ForgetSelector::Before(before)]
@@ -77,6 +80,11 @@ impl Arguments {
             name.map(ForgetSelector::Project).collect()
         })
     }
+}
+
+/// A name as it is, for what was kept verbatim, and as it is kept.
+fn names(name: &str) -> [String; 2] {
+    [name.to_owned(), Redactor::new().name_of(name).into_owned()]
 }
 
 /// What was forgotten.

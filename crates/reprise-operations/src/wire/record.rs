@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::fields::{embedding_of, refuse_slips};
+use super::redacted::RecordRedaction;
 
 /// A record as it is sent: one line of an ingest file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -297,6 +298,9 @@ pub struct WriteReport {
     /// Of those inserted, the records whose text was cut.
     #[serde(default)]
     pub truncated: u64,
+    /// What was taken out of them, without the values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redacted: Vec<RecordRedaction>,
     /// One fate each.
     pub outcomes: Vec<Fate>,
     /// Fields that nobody reads; they are kept in the metadata.

@@ -246,9 +246,12 @@ pub(crate) async fn correct(
     if wording == (Wording { text, ..before }) {
         return Ok(Redirect::to(&format!("/records/{id}?done=same")));
     }
-    let new = memory.correct(user, old.id, wording).await?;
-    let old = Box::new(old);
-    let act = Act::Corrected { old, new };
+    let (new, taken_out) = memory.correct(user, old.id, wording).await?;
+    let act = Act::Corrected {
+        old: Box::new(old),
+        new,
+        taken_out,
+    };
     Ok(undo::did(&page, &posted.visit, act))
 }
 

@@ -40,6 +40,9 @@ pub(crate) fn notice(page: &Page, visit: &Visit, number: Option<&str>) -> Markup
     html! {
         div class="notice" role="status" {
             (says)
+            @if let Some(Done { act: Act::Corrected { taken_out, .. }, .. }) = &done {
+                @if !taken_out.is_empty() { " " (text::line(taken_out, 600)) }
+            }
             @if let Some(done) = done { (take_back(visit, &done)) }
         }
     }
@@ -123,7 +126,7 @@ pub(crate) async fn undo(State(page): State<Page>, posted: Posted) -> Answer<Red
     let (memory, user) = (page.memory(), &visit.user);
     let mut said = "undone";
     let record = match done.act {
-        Act::Corrected { old, new } | Act::Settled { old, new } => {
+        Act::Corrected { old, new, .. } | Act::Settled { old, new } => {
             memory.restore(user, new, &old).await?
         }
         Act::Published { record, global } => {

@@ -175,6 +175,42 @@ fn a_record_is_clean_in_every_text_it_carries() {
 }
 
 #[test]
+fn names_lose_their_secrets_and_stay_equal_and_different() {
+    let redactor = Redactor::new();
+    let secrets = [
+        "job ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+        "job ghp_bbcdefghijklmnopqrstuvwxyz0123456789",
+        "AKIAIOSFODNN7EXAMPLE",
+        "password=hunter22",
+        "postgres://ada:hunter2@db/main",
+    ];
+    let mut seen = std::collections::BTreeSet::new();
+    for secret in secrets {
+        let kept = redactor.name_of(secret).into_owned();
+        assert!(kept.contains("[redacted:"), "{kept}");
+        assert_eq!(redactor.name_of(&kept), kept, "kept again it is the same");
+        assert_eq!(redactor.name_of(secret), kept);
+        assert!(seen.insert(kept));
+    }
+    assert_eq!(
+        redactor
+            .name_of("job 17 of 01ARZ3NDEKTSV4RRFFQ69G5FAV")
+            .len(),
+        36
+    );
+    let mut record = NewRecord::new("t", MemorySource::UserInput, MemoryKind::Episode);
+    let name = reprise_types::ExternalId::new("batch", secrets[0]);
+    record.external_ids = vec![name];
+    record.session_id = secrets[1].to_owned();
+    record.provenance.run_id = Some(secrets[2].to_owned());
+    let told = redactor.redact_record(&mut record);
+    let fields: Vec<&str> = told.iter().map(|one| one.field.as_str()).collect();
+    assert_eq!(fields, ["session_id", "provenance.run_id", "external_id"]);
+    assert_eq!(record.external_ids[0].id, redactor.name_of(secrets[0]));
+    assert!(!format!("{record:?}").contains("ghp_"), "{record:?}");
+}
+
+#[test]
 fn two_keys_that_redact_alike_keep_both_their_values() {
     let mut value = json!({
         "ghp_abcdefghijklmnopqrstuvwxyz0123456789": "first",

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use axum::Json;
 use axum::extract::State;
 use reprise_operations::{Callers, Catalogue, Effect, Entry, Method, ProblemKind};
+use reprise_redact::Redaction;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
@@ -121,7 +122,14 @@ fn described(
         kinds.push(ProblemKind::Conflict);
     }
     let mut answers = answers(&kinds);
-    let schema = entry.answer_schema(given);
+    let mut schema = entry.answer_schema(given).to_value();
+    if spec.effect != Effect::Reads
+        && let Some(Value::Object(fields)) = schema.get_mut("properties")
+        && !fields.contains_key("redacted")
+    {
+        let told = given.subschema_for::<Vec<Redaction>>().to_value();
+        fields.insert("redacted".to_owned(), told);
+    }
     answers["200"] = json!({
         "description": "Done",
         "content": { "application/json": { "schema": schema } },

@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context, arguments: &BackupArguments) -> anyhow::Res
     match &arguments.user {
         Some(user) if arguments.to == Path::new("-") => {
             let (engine, _) = store::open(context, user, Access::Read, Verify::Tail)?;
-            let mut out = std::io::stdout().lock();
+            let mut out = crate::printer::stdout_of_bytes();
             engine.snapshot().log().copy_to(&mut out)?;
             out.flush()?;
         }
@@ -142,7 +142,7 @@ fn copy(engine: &Engine, beside: &Path, to: &Path, named: impl FnOnce()) -> anyh
 
 fn say(context: &Context, user: &UserId, made: &Proven, to: &Path) -> anyhow::Result<()> {
     let Proven { records, bytes } = made;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let path = to.display().to_string();
     let said = if context.json {
         json!({ "user": user, "records": records, "bytes": bytes, "file": path }).to_string()
@@ -193,7 +193,7 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
             });
         }
     };
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let row = json!({ "user": user, "records": records, "aside": aside });
         writeln!(out, "{row}")?;

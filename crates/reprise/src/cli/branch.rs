@@ -61,7 +61,7 @@ fn fork(
     if records == 0 && as_of.is_some() {
         super::note("nothing was known at that instant: the branch is empty");
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", json!({ "branch": branch, "records": records }))?;
     } else {
@@ -84,7 +84,7 @@ fn list(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
         names.extend(folder.strip_prefix(&prefix).map(str::to_owned));
     }
     names.sort_unstable();
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     for name in names {
         let user = user.clone();
         let target = BranchTarget { name, user };
@@ -113,7 +113,7 @@ fn diff(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
         gone,
         retagged,
     } = parent.diff(&branch);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let row = json!({ "added": added, "missing": missing, "gone": gone,
             "retagged": retagged });
@@ -156,7 +156,7 @@ fn merge(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     let merged = session.call::<Merge>(merge::Arguments { branch });
     session.close();
     let merged = merged?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&merged)?)?;
     } else {
@@ -188,7 +188,7 @@ fn remove(context: &Context, target: &BranchTarget) -> anyhow::Result<Exit> {
     let folder = file.parent().context("the data directory has no parent")?;
     fs_err::remove_dir_all(folder)?;
     drop(branch);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", json!({ "dropped": target.name }))?;
     } else {

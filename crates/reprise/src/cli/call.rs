@@ -13,7 +13,7 @@ use crate::exit::Exit;
 
 pub(super) fn run(context: &Context, arguments: &CallArguments) -> anyhow::Result<Exit> {
     let catalogue = Catalogue::default();
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let Some(name) = &arguments.operation else {
         for entry in catalogue.entries() {
             writeln!(out, "{:<12} {}", entry.spec.name, entry.spec.summary)?;

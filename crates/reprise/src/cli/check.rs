@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         seen
     });
     let sound = findings.is_empty();
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let report = json!({
             "sound": sound,

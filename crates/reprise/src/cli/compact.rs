@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Resu
     let report = session.call::<Compact>(compact::Arguments {});
     session.close();
     let report = report?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&report)?)?;
     } else {

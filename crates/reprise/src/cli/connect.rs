@@ -29,7 +29,7 @@ use plan::Target;
 pub(super) fn run(context: &Context, arguments: &ConnectArguments) -> anyhow::Result<Exit> {
     let entry = entry(context, arguments)?;
     if arguments.program == HostProgram::Generic {
-        writeln!(anstream::stdout().lock(), "{}", plan::generic(&entry))?;
+        writeln!(crate::printer::stdout(), "{}", plan::generic(&entry))?;
         suggest(arguments);
         return Ok(Exit::Success);
     }
@@ -111,7 +111,7 @@ fn as_it_was(after: String, copied: Option<String>) -> String {
 
 /// Shows the changes, or makes them and says so.
 fn make(arguments: &ConnectArguments, changes: &[Change]) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if arguments.show {
         for change in changes {
             let (path, after) = (change.path.display(), change.after.trim_end());

@@ -75,7 +75,7 @@ pub(super) fn ask<O: Operation>(
     let answer = session.call::<O>(arguments);
     session.close();
     let answer = answer?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&answer)?)?;
     } else {

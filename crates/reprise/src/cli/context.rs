@@ -48,5 +48,5 @@ pub(super) fn agreed(question: &str, refusal: &'static str) -> anyhow::Result<bo
 /// A line for the person at the terminal, never part of the data.
 pub(super) fn note(text: &str) {
     // Nothing is left to be done if stderr is gone.
-    drop(writeln!(anstream::stderr(), "{text}"));
+    drop(writeln!(crate::printer::stderr(), "{text}"));
 }

@@ -67,7 +67,7 @@ pub(super) fn run(context: &Context, arguments: &DemoArguments) -> anyhow::Resul
     };
     // Provisioned before the child needs it, so that the progress is seen once.
     let factory = model::factory(&context);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     writeln!(out, "{}", terminal::title("Monday to Thursday"))?;
     let first = write_days(&folder, "monday-to-thursday.jsonl", |day| day < LAST_DAY)?;
     let last = write_days(&folder, "friday.jsonl", |day| day >= LAST_DAY)?;
@@ -122,7 +122,7 @@ fn first_days(context: &Context, user: &UserId) -> anyhow::Result<Exit> {
         let events = context.places.data.join("host").join("events.db");
         let host = Host::start(context, user, events, factory).await?;
         let (counts, progress) = host.replay(&file).await?;
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::printer::stdout();
         writeln!(
             out,
             "{} events in ({} repeated, {} unreadable), {} records kept, {} duplicates, {} secrets \

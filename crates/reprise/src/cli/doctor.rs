@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     findings.push(engine(context));
     findings.extend(stores(context));
     let healthy = findings.iter().all(|finding| finding.good);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let list: Vec<Value> = findings
             .iter()

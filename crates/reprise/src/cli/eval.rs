@@ -131,7 +131,7 @@ fn show(
     report: &impl serde::Serialize,
     print: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, report)?;
         writeln!(out)?;

@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, command: &EventsCommand) -> anyhow::Result<
 }
 
 fn print(context: &Context, counts: &ReplayCounts, progress: &RelayProgress) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let report = json!({
             "lines": counts.lines,

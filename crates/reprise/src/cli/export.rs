@@ -18,6 +18,7 @@ use super::store::{self, Access};
 use super::{Context, whole};
 use crate::args::{ExportArguments, ExportFormat};
 use crate::exit::Exit;
+use crate::printer::{self, Printer};
 
 pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Result<Exit> {
     let (engine, _) = store::open(context, &arguments.user, Access::Read, Verify::Tail)?;
@@ -31,11 +32,11 @@ pub(super) fn run(context: &Context, arguments: &ExportArguments) -> anyhow::Res
         copies::note_file(context, &arguments.user, path, Form::Export, beside);
     };
     let stayed = match (&arguments.out, form_of(arguments.format)) {
-        (None, Ok(form)) => lines(&engine, arguments, form, std::io::stdout().lock())?,
+        (None, Ok(form)) => lines(&engine, arguments, form, printer::stdout())?,
         (None, Err(_)) => bail!("this form is no text for a terminal; name a place by --out PATH"),
         (Some(path), Ok(form)) => whole::place(path, |beside| {
             let file = whole::private(beside)?;
-            let stayed = lines(&engine, arguments, form, &file)?;
+            let stayed = lines(&engine, arguments, form, Printer::new(&file))?;
             file.sync_all()?;
             is_whole(path, beside);
             Ok(stayed)
@@ -167,7 +168,11 @@ fn write(out: &mut impl Write, form: LineForm, place: u64, line: &Line<'_>) -> a
             serde_json::to_writer(&mut *out, line)?;
         }
         LineForm::Yaml => {
-            let text = serde_saphyr::to_string(line)?;
+            let mut text = serde_saphyr::to_string(line)?;
+            if text.chars().any(printer::acts) {
+                // JSON is YAML too, and has an escape for every character.
+                text = serde_json::to_string(line)?;
+            }
             let end = if text.ends_with('\n') { "" } else { "\n" };
             write!(out, "---\n{text}{end}")?;
         }

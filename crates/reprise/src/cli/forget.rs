@@ -94,7 +94,7 @@ fn preview(context: &Context, arguments: &ForgetArguments) -> anyhow::Result<Exi
     let would = session.call::<Forget>(body);
     session.close();
     let would = would?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, &would)?;
         writeln!(out)?;
@@ -117,7 +117,7 @@ fn say(
     done: &Forgotten,
     proof: Option<&Proof>,
 ) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", row(done, proof))?;
         return Ok(());

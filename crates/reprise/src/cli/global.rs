@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, command: &GlobalCommand) -> anyhow::Result<
         GlobalCommand::Snapshot { name, user } => {
             let (global, caller) = store::open(context, user)?;
             let at = store::wait(global.snapshot(&caller, name))??;
-            let mut out = anstream::stdout().lock();
+            let mut out = crate::printer::stdout();
             if context.json {
                 writeln!(out, "{}", json!({ "snapshot": name, "at": at }))?;
             } else {
@@ -95,7 +95,7 @@ pub(super) fn publish(context: &Context, arguments: &PublishArguments) -> anyhow
 }
 
 fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     for one in shown {
         if context.json {
             let leaves: Value = serde_json::from_str(&one.exact)?;
@@ -108,8 +108,6 @@ fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<()> {
                 "redacted": one.redacted,
             });
             writeln!(out, "{line}")?;
-        } else if terminal::Page::stdout().is_terminal() {
-            writeln!(out, "{}", terminal::visible(&one.exact))?;
         } else {
             writeln!(out, "{}", one.exact)?;
         }
@@ -118,12 +116,12 @@ fn show(context: &Context, shown: &[Leaving]) -> anyhow::Result<()> {
 }
 
 fn show_to_person(shown: &[Leaving]) -> anyhow::Result<()> {
-    let mut err = anstream::stderr().lock();
+    let mut err = crate::printer::stderr();
     for one in shown {
         let (record, bytes, policy) = (one.record, one.bytes, one.policy.name());
         let title = format!("{record}: these {bytes} bytes would leave, for {policy} readers");
         writeln!(err, "{}", terminal::title(title))?;
-        writeln!(err, "{}", terminal::visible(&one.exact))?;
+        writeln!(err, "{}", one.exact)?;
         if one.redacted > 0 {
             let found = counted(one.redacted as usize, "secret");
             writeln!(err, "{found} taken out")?;
@@ -139,7 +137,7 @@ pub(super) fn unpublish(context: &Context, arguments: &UnpublishArguments) -> an
     });
     session.close();
     let done = done?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&done)?)?;
     } else {
@@ -172,7 +170,7 @@ pub(super) fn rate(context: &Context, arguments: &RateArguments) -> anyhow::Resu
     });
     session.close();
     let done = done?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&done)?)?;
     } else {
@@ -186,7 +184,7 @@ pub(super) fn published(context: &Context, arguments: &PublishedArguments) -> an
     let listed = session.call::<PublishedList>(stats::Arguments {});
     session.close();
     let listed = listed?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&listed)?)?;
         return Ok(Exit::Success);

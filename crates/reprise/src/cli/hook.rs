@@ -35,7 +35,7 @@ pub(super) fn run(context: &Context, arguments: &HookArguments) -> Exit {
     });
     if let Some(text) = text {
         // Nobody is left to be told where stdout is gone.
-        let _printed = writeln!(std::io::stdout().lock(), "{text}").is_ok();
+        let _printed = writeln!(crate::printer::stdout(), "{text}").is_ok();
     }
     Exit::Success
 }

@@ -15,16 +15,17 @@ use reprise_knowledge::{
     Found, ImportError, ImportKind, Item, Joint, Reading, read, recognise, recognise_all,
 };
 use reprise_operations::operations::link_many::NamedLink;
+use reprise_redact::Redaction;
 use reprise_store::Verify;
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{ExternalId, NewRecord, Zone};
 
-use super::keep::{GROUP, Keeper, Manner, PATIENCE};
+use super::keep::{GROUP, Keeper, Kept, Manner, PATIENCE};
 use super::store::{self, Access};
 use super::{Context, note};
 use crate::args::ImportArguments;
 use crate::exit::Exit;
-use report::Report;
+use report::{Report, TakenOut};
 
 /// Lines that are said one by one at a terminal.
 const SAID_MAX: usize = 10;
@@ -55,6 +56,7 @@ pub(super) fn run(context: &Context, arguments: &ImportArguments) -> anyhow::Res
         truncated: 0,
         links: 0,
         dry_run: arguments.dry_run,
+        redacted: Vec::new(),
         lines: Vec::new(),
     };
     let report = if arguments.dry_run {
@@ -264,15 +266,16 @@ impl Arrivals<'_> {
         let group = std::mem::replace(&mut self.group, Vec::with_capacity(GROUP));
         let (places, records): (Vec<String>, Vec<NewRecord>) = group.into_iter().unzip();
         let kept = self.keeper.keep(records)?;
-        for (place, kept) in places.into_iter().zip(kept) {
-            self.report.count(place, kept.fate);
+        for (place, Kept { fate, redacted }) in places.into_iter().zip(kept) {
+            self.report.take_out(&place, redacted);
+            self.report.count(place, fate);
         }
         Ok(())
     }
 }
 
 fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, report)?;
         writeln!(out)?;
@@ -297,6 +300,12 @@ fn say(context: &Context, arguments: &ImportArguments, report: &Report) -> anyho
             "{path} is {kind}: {inserted} records and {links} links {verb} kept, {duplicate} were \
              known, {rejected} lines cannot be used, {truncated} texts are cut"
         )?;
+        for TakenOut { place, redaction } in report.redacted.iter().take(SAID_MAX) {
+            let Redaction { field, rule, line } = redaction;
+            note(&format!(
+                "{place}: a secret was taken out of `{field}`, line {line} ({rule})"
+            ));
+        }
         for line in report.lines.iter().take(SAID_MAX) {
             note(&format!("{}: {}", line.r#where, line.why));
         }

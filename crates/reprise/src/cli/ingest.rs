@@ -88,9 +88,9 @@ fn keep(
         })
         .collect();
     let kept = keeper.keep(records)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::printer::stdout();
     for ((number, name), Kept { fate, redacted }) in numbers.into_iter().zip(names).zip(kept) {
-        counts.redacted += redacted.len() as u64;
+        counts.take_out(number, redacted);
         match fate {
             Fate::Inserted {
                 truncated_from_bytes,

@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, arguments: &InspectArguments) -> anyhow::Re
         (None, None) => anyhow::bail!("name a user or a file"),
     };
     let segments = reprise_store::inspect(&RealDisk, &path)?;
-    let mut out = std::io::BufWriter::new(anstream::stdout().lock());
+    let mut out = std::io::BufWriter::new(crate::printer::stdout());
     let mut damaged = false;
     for segment in &segments {
         damaged |= !segment.whole;

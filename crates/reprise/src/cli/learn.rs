@@ -37,7 +37,7 @@ fn status(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
     let status = learning.status();
     let patterns = learning.learner().patterns();
     let sona = engine.compare_sona(&engine.sona_file())?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let sona = format!("{sona:?}").to_lowercase();
         let all = json!({ "status": status, "patterns": patterns, "sona_json": sona });
@@ -88,7 +88,7 @@ fn explain(context: &Context, arguments: &ExplainArguments) -> anyhow::Result<Ex
     let record = store::record_named(&engine, &arguments.record).map_err(|why| anyhow!(why))?;
     let query = question(context, &engine, &arguments.question)?;
     let why = engine.learning().learner().explain(&query, record);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&why)?)?;
         return Ok(Exit::Success);
@@ -149,7 +149,7 @@ fn replay(context: &Context, arguments: &WhoseArguments) -> anyhow::Result<Exit>
     let sona = engine.refresh_sona()?;
     engine.close()?;
     let same = before == status.digest;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let (digest, runs) = (&status.digest, status.runs);
         let report =
@@ -199,7 +199,7 @@ fn govern(
     session.close();
     govern?;
     settled?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", json!({ "done": done }))?;
     } else {
@@ -224,7 +224,7 @@ fn draw(context: &Context, arguments: &PlotArguments) -> anyhow::Result<Exit> {
             }
             fs_err::write(file, svg)?;
         }
-        None => std::io::stdout().lock().write_all(svg.as_bytes())?,
+        None => crate::printer::stdout_of_bytes().write_all(svg.as_bytes())?,
     }
     Ok(Exit::Success)
 }

@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context, arguments: &ListArguments) -> anyhow::Resul
     );
     let session = Session::open(context, &arguments.user, Effect::Reads)?;
     let calendar = calendar();
-    let mut out = BufWriter::new(anstream::stdout().lock());
+    let mut out = BufWriter::new(crate::printer::stdout());
     let mut body = arguments.body();
     body.filter.project = project::named(&session, body.filter.project.as_deref())?;
     let (mut left, mut damaged, mut day) = (arguments.limit, 0, None);

@@ -26,7 +26,7 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
         ModelsCommand::List => list(context),
         ModelsCommand::Verify => {
             model::models(context).verify()?;
-            let mut out = anstream::stdout().lock();
+            let mut out = crate::printer::stdout();
             if context.json {
                 writeln!(out, "{}", json!({ "verified": true }))?;
             } else {
@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, command: &ModelsCommand) -> anyhow::Result<
 
 fn list(context: &Context) -> anyhow::Result<Exit> {
     let store = model::models(context);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if !context.json {
         writeln!(out, "{}", terminal::title(store.dir().display()))?;
     }

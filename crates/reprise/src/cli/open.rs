@@ -21,11 +21,11 @@ pub(super) fn run(context: &Context, arguments: &OpenArguments) -> anyhow::Resul
     let url = opened["url"].as_str().unwrap_or_default();
     let seconds = &opened["seconds"];
     if context.json {
-        writeln!(anstream::stdout(), "{opened}")?;
+        writeln!(crate::printer::stdout(), "{opened}")?;
         return Ok(Exit::Success);
     }
     if arguments.print {
-        writeln!(anstream::stdout(), "{url}")?;
+        writeln!(crate::printer::stdout(), "{url}")?;
         super::note(&format!("it lets one browser in, within {seconds} s"));
         return Ok(Exit::Success);
     }
@@ -33,7 +33,7 @@ pub(super) fn run(context: &Context, arguments: &OpenArguments) -> anyhow::Resul
         super::note("the page opens in your browser");
         return Ok(Exit::Success);
     }
-    writeln!(anstream::stdout(), "{url}")?;
+    writeln!(crate::printer::stdout(), "{url}")?;
     super::note(&format!(
         "no browser could be started here: open this address on this machine within {seconds} s"
     ));

@@ -56,7 +56,7 @@ fn is_of_line(problem: &Problem) -> bool {
 
 fn print(report: &OutcomeReport) -> anyhow::Result<Exit> {
     writeln!(
-        std::io::stdout().lock(),
+        crate::printer::stdout(),
         "{}",
         serde_json::to_string(report)?
     )?;

@@ -51,7 +51,7 @@ pub(super) fn run(context: &Context, arguments: &RebuildArguments) -> anyhow::Re
     });
     session.close();
     let done = done?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, &done)?;
         writeln!(out)?;

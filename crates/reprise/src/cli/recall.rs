@@ -49,7 +49,7 @@ fn answered(context: &Context, asker: &Asker<'_>) -> anyhow::Result<Exit> {
         (Some(text), _, Some(budget)) => print_block(context, &asker.block(text, budget)?),
         (Some(text), _, None) => {
             let answer = asker.answer(None, text, None)?;
-            let mut out = anstream::stdout().lock();
+            let mut out = crate::printer::stdout();
             if context.json {
                 serde_json::to_writer(&mut out, &answer)?;
                 writeln!(out)?;
@@ -72,7 +72,7 @@ fn answered(context: &Context, asker: &Asker<'_>) -> anyhow::Result<Exit> {
 }
 
 fn print_block(context: &Context, block: &ContextBlock) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, &block)?;
         writeln!(out)?;
@@ -163,7 +163,7 @@ fn request(arguments: &RecallArguments, query: &str) -> RecallRequest {
 }
 
 fn batch(asker: &Asker<'_>, file: &Path) -> anyhow::Result<Exit> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(crate::printer::stdout());
     let mut refused = 0_u64;
     for line in Lines::new(BufReader::new(input::open(file)?)) {
         let (number, line) = line?;

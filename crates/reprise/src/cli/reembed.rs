@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Resu
     let done = embedded(&session);
     session.close();
     let done = done?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(&done)?)?;
     } else {

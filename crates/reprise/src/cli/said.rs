@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use reprise_operations::Operation;
+use reprise_operations::{Operation, taken_out};
 use reprise_types::unframed;
 
 use super::Context;
@@ -11,21 +11,28 @@ use crate::args::WhoseArguments;
 use crate::exit::Exit;
 
 /// Runs one operation and prints what it answers.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "what is asked is made for this call"
+)]
 pub(super) fn run<O: Operation>(
     context: &Context,
     whose: &WhoseArguments,
     arguments: O::Arguments,
 ) -> anyhow::Result<Exit> {
     let session = Session::open(context, &whose.user, O::SPEC.effect)?;
-    let answer = session.call::<O>(arguments);
+    let ran = session.ran::<O>(&arguments);
     session.close();
-    let answer = answer?;
-    let mut out = anstream::stdout().lock();
+    let ran = ran?;
+    let mut out = crate::printer::stdout();
     if context.json {
-        serde_json::to_writer(&mut out, &answer)?;
+        out.write_all(&ran.json()?)?;
         writeln!(out)?;
     } else {
-        writeln!(out, "{}", unframed(&O::text(&answer)))?;
+        writeln!(out, "{}", unframed(&O::text(&ran.answer)))?;
+        if !ran.redacted.is_empty() {
+            super::note(&taken_out(&ran.redacted));
+        }
     }
     Ok(Exit::Success)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use reprise_agent::MemoryService;
 use reprise_engine::Engine;
-use reprise_operations::{Effect, Entry, Memories, Operation, Problem};
+use reprise_operations::{Effect, Entry, Memories, Operation, Problem, Ran, taken_out};
 use reprise_server::Call;
 use reprise_store::RealDisk;
 use reprise_types::{SystemClock, UserId};
@@ -69,12 +69,32 @@ impl Session {
         Ok(Self::Here(runtime, memories, user.clone()))
     }
 
+    /// Runs an operation, and says what was taken out of its arguments.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "what is asked is made for this call"
+    )]
     pub(super) fn call<O: Operation>(&self, arguments: O::Arguments) -> Result<O::Answer, Problem> {
+        let Ran { answer, redacted } = self.ran::<O>(&arguments)?;
+        if !redacted.is_empty() {
+            super::note(&taken_out(&redacted));
+        }
+        Ok(answer)
+    }
+
+    /// Runs an operation.
+    pub(super) fn ran<O: Operation>(
+        &self,
+        arguments: &O::Arguments,
+    ) -> Result<Ran<O::Answer>, Problem> {
         match self {
-            Self::There(daemon, user) => daemon.ask(&Call::of::<O>(user, &arguments)?),
+            Self::There(daemon, user) => {
+                let answer = daemon.ask(&Call::of::<O>(user, arguments)?)?;
+                Ran::read(answer).map_err(Problem::invalid)
+            }
             Self::Here(runtime, memories, user) => {
                 let memory = memories.of(user).on_machine();
-                runtime.block_on(O::run(&memory, arguments))
+                runtime.block_on(reprise_operations::run::<O>(&memory, arguments))
             }
         }
     }

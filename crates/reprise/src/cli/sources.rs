@@ -50,7 +50,7 @@ pub(super) fn asked(
     let answer = dialogue(
         &word,
         &mut std::io::stdin().lock(),
-        &mut std::io::stderr().lock(),
+        &mut crate::printer::stderr(),
     )?;
     match answer {
         Meant::Known(evidence) => Ok(Lesson {

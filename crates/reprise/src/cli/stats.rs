@@ -18,7 +18,7 @@ pub(super) fn run(context: &Context, arguments: &WhoseArguments) -> anyhow::Resu
     let stats = session.call::<stats::Stats>(stats::Arguments {});
     session.close();
     let stats = stats?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, &stats)?;
         writeln!(out)?;

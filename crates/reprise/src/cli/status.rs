@@ -11,7 +11,7 @@ use crate::exit::Exit;
 use crate::terminal;
 
 pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let Some(daemon) = Daemon::running(context)? else {
         let data = context.places.data.display();
         if context.json {

@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context, command: &TokenCommand) -> anyhow::Result<E
     place.prepare()?;
     let tokens = TokenFile::new(place.tokens());
     let now = SystemClock.now();
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     match command {
         TokenCommand::Add { name, user } => {
             let scope = user.clone().map_or(Scope::All, Scope::User);

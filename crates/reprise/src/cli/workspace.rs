@@ -40,7 +40,7 @@ fn refused(context: &Context, error: anyhow::Error) -> anyhow::Result<Exit> {
     };
     if context.json {
         let row = json!({ "refused": error.to_string(), "rule": rule });
-        writeln!(anstream::stdout(), "{row}")?;
+        writeln!(crate::printer::stdout(), "{row}")?;
     }
     super::note(&terminal::failure(&error));
     Ok(Exit::Refused)
@@ -139,7 +139,7 @@ fn pruned_line(pruned: &Pruned) -> String {
 
 fn init(context: &Context, dir: &Path) -> anyhow::Result<Exit> {
     let (_, made) = Workspace::init(dir, Arc::new(SystemClock))?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let receipt = made.receipt.as_ref();
         let row = json!({ "root": made.root, "branch": made.branch,
@@ -194,7 +194,7 @@ fn read_file(dir: &Path, file: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 fn done(context: &Context, receipt: &Receipt) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", json!(receipt))?;
     } else {
@@ -288,7 +288,7 @@ fn agent(context: &Context, workspace: &Workspace, command: &AgentCommand) -> an
 
 fn recover(context: &Context, workspace: &Workspace) -> anyhow::Result<Exit> {
     let recovered = workspace.recover()?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", json!(recovered))?;
     } else {

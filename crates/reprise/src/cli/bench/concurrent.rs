@@ -153,7 +153,7 @@ impl Figures {
             written,
         } = self;
         let (readers, p99) = (two / one, busy_p99 / quiet_p99);
-        let mut out = anstream::stdout().lock();
+        let mut out = crate::printer::stdout();
         if json {
             let row = json!({ "records": records, "recalls_a_second": one,
                 "recalls_a_second_two_threads": two, "two_to_one": readers,

@@ -73,7 +73,7 @@ struct Figures {
 }
 
 pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let sets = [
         ("tuned", tuned::corpus(records)),
         ("second", lines::corpus(lines::SECOND, records)),

@@ -61,7 +61,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     ];
     let resident = bench.resident_bytes();
     bench.end()?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if !context.json {
         writeln!(
             out,

@@ -34,7 +34,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
     let (beside, written, slowest) = bench.beside_writers()?;
     let [plain, verified, beside, slowest] =
         [plain, verified, beside, slowest].map(|time| time.as_secs_f64());
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let row = json!({ "records": records, "forget_s": plain, "verified_s": verified,
             "verified_beside_writers_s": beside, "written_meanwhile": written,

@@ -361,7 +361,7 @@ fn share(truth: &[Vec<String>], found: &[Vec<String>]) -> f64 {
 
 fn say(context: &Context, name: &str, times: &[f64], more: Value) -> anyhow::Result<()> {
     let (p50, p99) = (percentile(times, 0.5), percentile(times, 0.99));
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let mut row = json!({ "what": name, "ms_p50": p50, "ms_p99": p99 });
         if let (Value::Object(row), Value::Object(more)) = (&mut row, more) {

@@ -43,7 +43,7 @@ const FORMS: [Form; 5] = [
 
 pub(super) fn run(context: &Context, lines: usize) -> anyhow::Result<Exit> {
     let folder = tempfile::tempdir()?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if !context.json {
         writeln!(out, "{lines} lines a form, without a model, seconds")?;
     }

@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context, events: usize) -> anyhow::Result<Exit> {
         .map_or(1, usize::from)
         .min(pool.threads);
     let share = model / (seconds * cores as f64);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         let row = json!({ "events": events, "records": inserted, "seconds": seconds,
             "model_seconds": model, "sessions": cores, "model_share": share });

@@ -46,7 +46,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         reached += found.len();
     }
     let reached = reached as f64 / WALKS as f64;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if !context.json {
         writeln!(
             out,

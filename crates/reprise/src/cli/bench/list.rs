@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context, records: usize) -> anyhow::Result<Exit> {
         since,
         ..MemoryFilter::default()
     };
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if !context.json {
         writeln!(
             out,

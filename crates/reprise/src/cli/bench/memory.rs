@@ -57,7 +57,7 @@ fn measure(path: &Path) -> anyhow::Result<Exit> {
     let written = resident_bytes();
     let stats = engine.stats();
     let beyond = |bytes: u64| terminal::bytes(bytes.saturating_sub(before));
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     writeln!(
         out,
         "{} records, file {}",

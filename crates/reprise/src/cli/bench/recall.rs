@@ -138,7 +138,7 @@ impl Times {
         );
         let best = percentile(&self.search_ms, 0.0);
         let ratio = whole / embed;
-        let mut out = anstream::stdout().lock();
+        let mut out = crate::printer::stdout();
         if json {
             let row = json!({ "records": records, "open_to_first_answer_ms": open_ms,
                 "open_to_first_answer_ms_best": open_best,

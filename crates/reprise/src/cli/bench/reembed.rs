@@ -160,7 +160,7 @@ fn print(
     seconds: f64,
     (before, after): (u64, u64),
 ) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let rate = records as f64 / seconds;
     if context.json {
         let row = json!({ "records": records, "seconds": seconds, "bytes_before": before,

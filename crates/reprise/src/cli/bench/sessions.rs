@@ -18,7 +18,7 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     let before = resident_bytes();
     let factory = model::factory(context).context("this bench needs the model")?;
     let mut sessions: Vec<Box<dyn Embedder>> = Vec::new();
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     for count in 1..=SESSIONS {
         let mut session = factory.open()?;
         session.embed(&TEXT.repeat(30))?;

@@ -94,7 +94,7 @@ pub(super) fn run(context: &Context, pairs: usize) -> anyhow::Result<Exit> {
     let factory = model::factory(context).context("this bench needs the model")?;
     let mut embedder = factory.open()?;
     let mut exit = Exit::Success;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     for manner in [
         Manner::Supersedes,
         Manner::Reviewed,

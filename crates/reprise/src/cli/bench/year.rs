@@ -112,7 +112,7 @@ struct Vectors {
 pub(super) fn run(context: &Context, days: usize, events: usize) -> anyhow::Result<Exit> {
     let factory = model::factory(context).context("this bench needs the model")?;
     let embedder = Some(factory.open()?);
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let mut said = Ok(());
     simulated(days, events, embedder, |mark| {
         if said.is_ok() {

@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context, arguments: &WeekArguments) -> anyhow::Resul
     let factory = model::factory(&context);
     let runtime = runtime::threaded()?;
     let story = runtime.block_on(play(&context, &user, &folder, factory))?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         serde_json::to_writer(&mut out, &story)?;
         std::io::Write::write_all(&mut out, b"\n")?;

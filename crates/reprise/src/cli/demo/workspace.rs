@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context, arguments: &WorkspaceDemoArguments) -> anyh
         "`{}` holds a repository; name an empty directory",
         folder.display()
     );
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let mut demo = Demo::new(&folder)?;
     for (number, step) in STEPS.into_iter().enumerate() {
         let number = number + 1;

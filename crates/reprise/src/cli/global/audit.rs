@@ -26,7 +26,7 @@ pub(super) fn run(
         let told = runtime::threaded()?.block_on(told(context, which, user, limit))?;
         TokenFile::new(token::place(context)).audited(told, limit)?
     };
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     for line in lines {
         if context.json {
             writeln!(out, "{}", serde_json::to_string(&line)?)?;

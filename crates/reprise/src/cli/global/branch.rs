@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context, command: &GlobalBranchCommand) -> anyhow::R
             };
             let (global, caller) = store::open(context, &which.user)?;
             let answer = store::wait(global.query(&caller, &query))??;
-            let mut out = anstream::stdout().lock();
+            let mut out = crate::printer::stdout();
             if context.json {
                 writeln!(out, "{}", serde_json::to_string(&answer)?)?;
                 return Ok(Exit::Success);
@@ -81,7 +81,7 @@ pub(in crate::cli) fn open(context: &Context, user: &UserId) -> anyhow::Result<V
 }
 
 fn told(context: &Context, what: &str, branches: &[Branch]) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     for branch in branches {
         if context.json {
             writeln!(out, "{}", serde_json::to_string(branch)?)?;

@@ -14,7 +14,7 @@ pub(super) fn print(
     titles: &[&str],
     done: &publish::Done,
 ) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", serde_json::to_string(done)?)?;
         return Ok(());

@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context, arguments: &GlobalImportArguments) -> anyho
     }
     let all: usize = groups.iter().map(Vec::len).sum();
     let new = runtime::threaded()?.block_on(kept(context, arguments, &caller, groups))?;
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     let known = all - new;
     if context.json {
         let row = json!({ "published": new, "known": known, "refused": refused });

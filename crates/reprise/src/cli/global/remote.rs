@@ -10,11 +10,14 @@ use reprise_global::{
     GlobalStore, Merged, Publication, Published, Unpublished, UsageReport, Version, check_name,
     check_publication,
 };
+use reprise_redact::{HeldBack, Outbound, cleaned};
 use reprise_types::RecordId;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use ureq::http::Method;
+
+use crate::outbound;
 
 /// How long a change may take.
 const CHANGE: Duration = Duration::from_secs(30);
@@ -53,19 +56,16 @@ impl RemoteStore {
         caller: &Caller,
         method: Method,
         path: String,
-        body: Option<Vec<u8>>,
+        body: Outbound,
         within: Duration,
     ) -> Result<T, GlobalError> {
+        if cleaned(&path).1 > 0 {
+            return Err(held(&HeldBack::Secret { what: "a name" }));
+        }
         let token = (self.token_of)(caller).map_err(|message| GlobalError::Token { message })?;
         let store = self.clone();
         let asked = tokio::task::spawn_blocking(move || {
-            store.ask_here(
-                token.as_deref(),
-                &method,
-                &path,
-                body.unwrap_or_default(),
-                within,
-            )
+            store.ask_here(token.as_deref(), &method, &path, body, within)
         });
         asked.await.unwrap_or_else(|error| Err(away(&error)))
     }
@@ -75,7 +75,7 @@ impl RemoteStore {
         token: Option<&str>,
         method: &Method,
         path: &str,
-        body: Vec<u8>,
+        body: Outbound,
         within: Duration,
     ) -> Result<T, GlobalError> {
         let request = ureq::http::Request::builder()
@@ -88,12 +88,8 @@ impl RemoteStore {
             None => request,
         };
         let request = request.body(body).map_err(|error| away(&error))?;
-        let request = self
-            .agent
-            .configure_request(request)
-            .timeout_global(Some(within))
-            .build();
-        let mut answer = self.agent.run(request).map_err(|error| away(&error))?;
+        let answer = outbound::send(&self.agent, request, Some(within));
+        let mut answer = answer.map_err(|error| away(&error))?;
         let status = answer.status().as_u16();
         let read = answer.body_mut().with_config().limit(ANSWER_BYTES_MAX);
         let bytes = read.read_to_vec().map_err(|error| away(&error))?;
@@ -139,6 +135,16 @@ fn refused(status: u16, body: &[u8]) -> GlobalError {
     }
 }
 
+fn held(why: &HeldBack) -> GlobalError {
+    GlobalError::Invalid {
+        message: why.to_string(),
+    }
+}
+
+fn json_of(what: &'static str, value: &impl Serialize) -> Result<Outbound, GlobalError> {
+    Outbound::json(what, value).map_err(|why| held(&why))
+}
+
 fn away(error: &impl std::fmt::Display) -> GlobalError {
     GlobalError::Unavailable {
         message: error.to_string(),
@@ -165,7 +171,8 @@ impl GlobalStore for RemoteStore {
         // What no store keeps need not travel.
         check_publication(&publication)?;
         let path = "/v1/publications".to_owned();
-        let body = Some(publication.bytes());
+        let body = Outbound::exact("the publication", publication.bytes());
+        let body = body.map_err(|why| held(&why))?;
         self.ask(caller, Method::POST, path, body, CHANGE).await
     }
 
@@ -179,7 +186,8 @@ impl GlobalStore for RemoteStore {
             Some(version) => format!("/v1/publications/{id}?version={version}"),
             None => format!("/v1/publications/{id}"),
         };
-        self.ask(caller, Method::GET, path, None, CHANGE).await
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn versions(
@@ -188,7 +196,8 @@ impl GlobalStore for RemoteStore {
         id: RecordId,
     ) -> Result<Vec<GlobalRecord>, GlobalError> {
         let path = format!("/v1/publications/{id}/versions");
-        self.ask(caller, Method::GET, path, None, CHANGE).await
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn query(
@@ -196,27 +205,35 @@ impl GlobalStore for RemoteStore {
         caller: &Caller,
         query: &GlobalQuery,
     ) -> Result<GlobalAnswer, GlobalError> {
-        let (path, body) = (
-            "/v1/query".to_owned(),
-            Some(json!(query).to_string().into_bytes()),
-        );
+        if cleaned(&query.text).0.trim().is_empty() && !query.text.trim().is_empty() {
+            return Err(GlobalError::Invalid {
+                message:
+                    "nothing of the question may leave this machine, so others were not asked; \
+                          ask in words without `<private>`"
+                        .to_owned(),
+            });
+        }
+        let path = "/v1/query".to_owned();
+        let body = json_of("the question", query)?;
         self.ask(caller, Method::POST, path, body, self.question)
             .await
     }
 
     async fn published(&self, caller: &Caller) -> Result<Vec<GlobalRecord>, GlobalError> {
         let path = "/v1/publications".to_owned();
-        self.ask(caller, Method::GET, path, None, CHANGE).await
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn unpublish(&self, caller: &Caller, id: RecordId) -> Result<Unpublished, GlobalError> {
         let path = format!("/v1/publications/{id}");
-        self.ask(caller, Method::DELETE, path, None, CHANGE).await
+        self.ask(caller, Method::DELETE, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn rate(&self, caller: &Caller, id: RecordId, rating: f32) -> Result<(), GlobalError> {
         let path = format!("/v1/publications/{id}/rating");
-        let body = Some(json!({ "rating": rating }).to_string().into_bytes());
+        let body = json_of("the rating", &json!({ "rating": rating }))?;
         let done = self.ask::<Value>(caller, Method::PUT, path, body, CHANGE);
         done.await.map(drop)
     }
@@ -227,7 +244,7 @@ impl GlobalStore for RemoteStore {
         reports: &[UsageReport],
     ) -> Result<Vec<Fate>, GlobalError> {
         let path = "/v1/outcomes".to_owned();
-        let body = Some(json!({ "reports": reports }).to_string().into_bytes());
+        let body = json_of("the report", &json!({ "reports": reports }))?;
         let fates: Fates = self.ask(caller, Method::POST, path, body, CHANGE).await?;
         Ok(fates.fates)
     }
@@ -236,19 +253,23 @@ impl GlobalStore for RemoteStore {
         // A name that no store takes would be a path of its own.
         check_name(name)?;
         let path = format!("/v1/snapshots/{name}");
-        let named: Named = self.ask(caller, Method::PUT, path, None, CHANGE).await?;
+        let named: Named = self
+            .ask(caller, Method::PUT, path, Outbound::nothing(), CHANGE)
+            .await?;
         Ok(named.at)
     }
 
     async fn branch(&self, caller: &Caller, name: &str) -> Result<Branch, GlobalError> {
         check_name(name)?;
         let path = format!("/v1/branches/{name}");
-        self.ask(caller, Method::PUT, path, None, CHANGE).await
+        self.ask(caller, Method::PUT, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn branches(&self, caller: &Caller) -> Result<Vec<Branch>, GlobalError> {
         let path = "/v1/branches".to_owned();
-        self.ask(caller, Method::GET, path, None, CHANGE).await
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn draft(
@@ -260,25 +281,29 @@ impl GlobalStore for RemoteStore {
         check_publication(&publication)?;
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/publications");
-        let body = Some(publication.bytes());
+        let body = Outbound::exact("the publication", publication.bytes());
+        let body = body.map_err(|why| held(&why))?;
         self.ask(caller, Method::POST, path, body, CHANGE).await
     }
 
     async fn merge(&self, caller: &Caller, branch: &str) -> Result<Vec<Merged>, GlobalError> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}/merge");
-        self.ask(caller, Method::POST, path, None, CHANGE).await
+        self.ask(caller, Method::POST, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn drop_branch(&self, caller: &Caller, branch: &str) -> Result<Branch, GlobalError> {
         check_name(branch)?;
         let path = format!("/v1/branches/{branch}");
-        self.ask(caller, Method::DELETE, path, None, CHANGE).await
+        self.ask(caller, Method::DELETE, path, Outbound::nothing(), CHANGE)
+            .await
     }
 
     async fn audit(&self, caller: &Caller, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
         let path = format!("/v1/audit?limit={limit}");
-        self.ask(caller, Method::GET, path, None, CHANGE).await
+        self.ask(caller, Method::GET, path, Outbound::nothing(), CHANGE)
+            .await
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn place(context: &Context) -> PathBuf {
 pub(super) fn run(context: &Context, command: &GlobalTokenCommand) -> anyhow::Result<Exit> {
     let tokens = TokenFile::new(file(context)?);
     let now = SystemClock.now();
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     match command {
         GlobalTokenCommand::Add {
             name,

@@ -23,7 +23,7 @@ pub(super) fn take_in(
 ) -> anyhow::Result<Report> {
     let mut archive = read_archive(&arguments.path)?;
     if !arguments.verbatim {
-        redact(&mut archive);
+        redact(&mut archive, &mut report);
     }
     let user = &arguments.user;
     let engine = if store::exists(context, user)? {
@@ -59,16 +59,22 @@ pub(super) fn take_in(
     Ok(report)
 }
 
-fn redact(archive: &mut Archive) {
+fn redact(archive: &mut Archive, report: &mut Report) {
     for said in &mut archive.told {
         match said {
             Said::Kept(record) => {
-                Redactor::new().redact_record(record);
+                let place = format!("record {}", record.id);
+                report.take_out(&place, Redactor::new().redact_record(record));
             }
             Said::Tagged { tags, .. } => {
                 for tag in tags {
                     *tag = Redactor::new().redact_text(tag).text;
                 }
+            }
+            Said::Linked { relation: text, .. }
+            | Said::Unlinked { relation: text, .. }
+            | Said::Forgotten { reason: text, .. } => {
+                *text = Redactor::new().redact_text(text).text;
             }
             _ => {}
         }

@@ -1,6 +1,7 @@
 //! What became of a source, line by line where it could not be used.
 
 use reprise_operations::Fate;
+use reprise_redact::Redaction;
 use serde::Serialize;
 
 use crate::cli::keep::{DIFFERS, cut_off};
@@ -15,6 +16,9 @@ pub(super) struct Report {
     pub(super) truncated: u64,
     pub(super) links: u64,
     pub(super) dry_run: bool,
+    /// What was taken out, without the values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) redacted: Vec<TakenOut>,
     pub(super) lines: Vec<Line>,
 }
 
@@ -25,7 +29,29 @@ pub(super) struct Line {
     pub(super) why: String,
 }
 
+/// A secret that was taken out.
+#[derive(Debug, Serialize)]
+pub(super) struct TakenOut {
+    #[serde(rename = "where")]
+    pub(super) place: String,
+    #[serde(flatten)]
+    pub(super) redaction: Redaction,
+}
+
+/// Secrets whose places are named.
+const REDACTED_MAX: usize = 1_000;
+
 impl Report {
+    /// Secrets that were taken out of a record.
+    pub(super) fn take_out(&mut self, place: &str, redacted: Vec<Redaction>) {
+        for redaction in redacted {
+            if self.redacted.len() < REDACTED_MAX {
+                let place = place.to_owned();
+                self.redacted.push(TakenOut { place, redaction });
+            }
+        }
+    }
+
     pub(super) fn refuse(&mut self, place: String, why: String) {
         self.rejected += 1;
         self.say(place, why);

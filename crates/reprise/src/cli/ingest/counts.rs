@@ -7,7 +7,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::bail;
-use reprise_operations::read_line;
+use reprise_operations::{RecordRedaction, read_line};
+use reprise_redact::Redaction;
 use reprise_types::{NewRecord, Zone};
 use serde_json::json;
 
@@ -22,6 +23,8 @@ use crate::exit::Exit;
 const SAID_MAX: u64 = 10;
 /// Unknown fields that are named.
 const UNKNOWN_MAX: usize = 10;
+/// Secrets whose places the summary names.
+const REDACTED_MAX: usize = 1_000;
 /// Characters of a reason that are said.
 const WHY_CHARS_MAX: usize = 200;
 
@@ -32,8 +35,9 @@ pub(super) struct Counts {
     rejected: u64,
     /// Records whose text was cut.
     truncated: u64,
-    /// Secrets that were taken out.
-    pub(super) redacted: u64,
+    /// Secrets that were taken out, and where the first of them stood.
+    secrets: u64,
+    redacted: Vec<RecordRedaction>,
     /// Known records that came with another text.
     differ: u64,
     /// Fields that nobody reads.
@@ -51,7 +55,8 @@ impl Counts {
             duplicate: 0,
             rejected: 0,
             truncated: 0,
-            redacted: 0,
+            secrets: 0,
+            redacted: Vec::new(),
             differ: 0,
             unknown: BTreeSet::new(),
             records: 0,
@@ -90,6 +95,17 @@ impl Counts {
             }
         }
         Ok(None)
+    }
+
+    /// Secrets that were taken out of the record of a line.
+    pub(super) fn take_out(&mut self, number: u64, redacted: Vec<Redaction>) {
+        for redaction in redacted {
+            self.secrets += 1;
+            if self.redacted.len() < REDACTED_MAX {
+                let record = number;
+                self.redacted.push(RecordRedaction { redaction, record });
+            }
+        }
     }
 
     /// A line that is not kept.
@@ -140,12 +156,19 @@ impl Counts {
             duplicate,
             rejected,
             truncated,
+            secrets,
             redacted,
             ..
         } = self;
-        if *redacted > 0 {
+        for RecordRedaction { redaction, record } in redacted.iter().take(SAID_MAX as usize) {
+            let Redaction { field, rule, line } = redaction;
             note(&format!(
-                "{redacted} secrets were taken out; `--verbatim` keeps texts as they stand"
+                "line {record}: a secret was taken out of `{field}`, line {line} ({rule})"
+            ));
+        }
+        if *secrets > 0 {
+            note(&format!(
+                "{secrets} secrets were taken out; `--verbatim` keeps texts as they stand"
             ));
         }
         if !self.unknown.is_empty() {
@@ -180,9 +203,12 @@ impl Counts {
         if self.is_wrong_file() {
             note(&self.guess());
         }
-        let report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected,
+        let mut report = json!({ "inserted": inserted, "duplicate": duplicate, "rejected": rejected,
             "truncated": truncated });
-        writeln!(std::io::stdout().lock(), "{report}")?;
+        if !redacted.is_empty() {
+            report["redacted"] = json!(redacted);
+        }
+        writeln!(crate::printer::stdout(), "{report}")?;
         Ok(if *rejected == 0 {
             Exit::Success
         } else {

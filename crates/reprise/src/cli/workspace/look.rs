@@ -36,7 +36,7 @@ pub(super) fn run(
         LookCommand::Reviews => list(context, &workspace.reviews()?, review_lines),
         LookCommand::State { agent } => {
             let saved = workspace.state_of(agent)?;
-            let mut out = anstream::stdout().lock();
+            let mut out = crate::printer::stdout();
             if context.json {
                 writeln!(out, "{}", json!(saved))?;
             } else {
@@ -60,7 +60,7 @@ pub(super) fn list<T: Serialize>(
     rows: &[T],
     line: impl Fn(&T) -> String,
 ) -> anyhow::Result<Exit> {
-    let mut out = std::io::BufWriter::new(anstream::stdout().lock());
+    let mut out = std::io::BufWriter::new(crate::printer::stdout());
     for row in rows {
         if context.json {
             writeln!(out, "{}", json!(row))?;
@@ -73,7 +73,7 @@ pub(super) fn list<T: Serialize>(
 }
 
 fn status(context: &Context, status: &Status) -> anyhow::Result<Exit> {
-    let mut out = anstream::stdout().lock();
+    let mut out = crate::printer::stdout();
     if context.json {
         writeln!(out, "{}", json!(status))?;
         return Ok(Exit::Success);

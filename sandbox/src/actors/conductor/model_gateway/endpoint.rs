@@ -9,6 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use reprise_redact::{Outbound, is_plain_to_another};
 use serde_json::{Value, json};
 
 use super::{GatewayError, ModelGateway, Routing, RoutingRequest};
@@ -26,6 +27,8 @@ pub struct EndpointConfig {
     pub model: String,
     /// Sent as bearer token, if given.
     pub key: Option<String>,
+    /// Send the key over plain HTTP too, although the endpoint is another machine.
+    pub allow_plain_http: bool,
     /// Time limit of one request.
     pub timeout: Duration,
     /// Pause before the first retry; doubles each time.
@@ -42,6 +45,7 @@ impl EndpointConfig {
             url,
             model,
             key,
+            allow_plain_http: false,
             timeout: Duration::from_mins(1),
             wait_first: Duration::from_millis(500),
             wait_max: Duration::from_secs(30),
@@ -97,14 +101,23 @@ impl ModelEndpoint {
     }
 
     /// Sends one request. Blocking.
-    fn ask(&self, body: &str) -> Answer {
+    fn ask(&self, body: &Outbound) -> Answer {
         let url = format!("{}/chat/completions", self.endpoint());
+        let is_open = self.config.key.is_some() && is_plain_to_another(&url);
+        if is_open && !self.config.allow_plain_http {
+            return Answer::Permanent(GatewayError::Unreachable {
+                endpoint: self.endpoint(),
+                message: "its key would go to another machine over plain HTTP".to_owned(),
+            });
+        }
         let mut request = self.agent.post(&url);
         request = request.header("content-type", "application/json");
         if let Some(key) = &self.config.key {
             request = request.header("authorization", format!("Bearer {key}"));
         }
-        let mut response = match request.send(body) {
+        #[expect(clippy::disallowed_methods, reason = "the body has passed the gate")]
+        let sent = request.send(body.as_bytes());
+        let mut response = match sent {
             Ok(response) => response,
             Err(error) => return self.failed(&error),
         };
@@ -161,7 +174,7 @@ impl ModelEndpoint {
     }
 
     /// Retries transient failures until there is an answer.
-    async fn answer(&self, body: String) -> Result<String, GatewayError> {
+    async fn answer(&self, body: Outbound) -> Result<String, GatewayError> {
         let mut wait = self.config.wait_first;
         let mut request = 1;
         loop {
@@ -209,7 +222,9 @@ impl ModelGateway for ModelEndpoint {
                 { "role": "user", "content": request.objective },
             ],
         });
-        let text = self.answer(body.to_string()).await?;
+        let body = Outbound::json("the request", &body);
+        let body = body.map_err(|why| self.malformed(why.to_string()))?;
+        let text = self.answer(body).await?;
         let answer: Value = serde_json::from_str(&text)
             .map_err(|error| self.malformed(format!("not JSON: {error}")))?;
         let content = answer.pointer("/choices/0/message/content");

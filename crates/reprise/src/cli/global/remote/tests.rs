@@ -98,6 +98,7 @@ impl House {
             .body(body.to_owned())
             .unwrap();
         let asked = tokio::task::spawn_blocking(move || {
+            #[expect(clippy::disallowed_methods, reason = "a stranger's program")]
             let mut answer = agent.run(request).unwrap();
             let status = answer.status().as_u16();
             (
@@ -360,6 +361,74 @@ async fn an_operator_reads_of_every_act_and_grant_and_nobody_else_does() {
         let (status, said) = house.raw(&operator, Method::GET, path, "").await;
         assert_eq!(status, expected, "{path}: {said}");
     }
+}
+
+/// Answers every request with nothing found, and keeps it.
+fn listening() -> (String, Arc<Mutex<String>>) {
+    use std::io::{Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let heard: Arc<Mutex<String>> = Arc::default();
+    let kept = Arc::clone(&heard);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, mut bytes) = (stream.unwrap(), vec![0; 64 * 1024]);
+            let mut request = String::new();
+            while !request.trim_end().ends_with('}') {
+                let count = stream.read(&mut bytes).unwrap();
+                request += &String::from_utf8_lossy(&bytes[..count]);
+                if count == 0 || request.starts_with("GET") {
+                    break;
+                }
+            }
+            *kept.lock().unwrap() += &request;
+            let body = r#"{"hits": []}"#;
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n", body.len());
+            let _gone = write!(stream, "{head}connection: close\r\n\r\n{body}").is_err();
+        }
+    });
+    (url, heard)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_leaves_without_its_secrets_and_private_parts_and_a_publication_stays() {
+    let (url, heard) = listening();
+    let store = RemoteStore::new(&url, Arc::new(|_| Ok(None)), Duration::from_secs(30));
+    let text = "why does AKIAIOSFODNN7EXAMPLE fail <private>in my flat</private> password=hunter22";
+    let query = GlobalQuery::new(text, 3);
+    assert!(
+        store
+            .query(&user("ann"), &query)
+            .await
+            .unwrap()
+            .hits
+            .is_empty()
+    );
+    let request = heard.lock().unwrap().clone();
+    assert!(
+        request.contains("why does [redacted:aws_key] fail"),
+        "{request}"
+    );
+    for kept in ["AKIA", "in my flat", "hunter22"] {
+        assert!(!request.contains(kept), "{request}");
+    }
+    let mut publication = document("Keys", "Ours is AKIAIOSFODNN7EXAMPLE.");
+    assert!(
+        store
+            .publish(&user("ann"), publication.clone())
+            .await
+            .is_err()
+    );
+    publication.content = "Ours <private>is here</private>.".to_owned();
+    assert!(
+        store
+            .draft(&user("ann"), "next", publication)
+            .await
+            .is_err()
+    );
+    let alone = GlobalQuery::new("<private>all of it</private>", 3);
+    assert!(store.query(&user("ann"), &alone).await.is_err());
+    assert_eq!(*heard.lock().unwrap(), request, "nothing else was sent");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -131,6 +131,45 @@ async fn asked(server: &Server) -> Result<Routing, GatewayError> {
 }
 
 #[tokio::test]
+async fn no_secret_and_no_private_part_reaches_the_model() {
+    let server = Server::new(vec![said(&plan())]);
+    let request = RoutingRequest {
+        objective: "log in with password=hunter2secret <private>at home</private> and build",
+        history: &remembered(Vec::new()),
+        lessons: &remembered(Vec::new()),
+        failed: &[],
+    };
+    let endpoint = server.endpoint(Duration::from_secs(20));
+    endpoint.conduct(&request).await.unwrap();
+    let heard = server.heard.lock().unwrap()[0].clone();
+    assert!(
+        heard.contains("log in with password=[redacted:assigned]"),
+        "{heard}"
+    );
+    assert!(
+        !heard.contains("hunter2") && !heard.contains("at home"),
+        "{heard}"
+    );
+}
+
+#[tokio::test]
+async fn a_key_goes_to_another_machine_by_https_alone() {
+    let url = "http://models.invalid/v1".to_owned();
+    let config = EndpointConfig::new(url, "m-1".to_owned(), Some(KEY.to_owned()));
+    let request = RoutingRequest {
+        objective: "build",
+        history: &remembered(Vec::new()),
+        lessons: &remembered(Vec::new()),
+        failed: &[],
+    };
+    let refused = ModelEndpoint::new(config)
+        .conduct(&request)
+        .await
+        .unwrap_err();
+    assert!(refused.to_string().contains("over plain HTTP"), "{refused}");
+}
+
+#[tokio::test]
 async fn a_model_gets_memory_in_its_context_and_its_plan_is_read() {
     for content in [plan(), format!("```json\n{}\n```", plan())] {
         let server = Server::new(vec![said(&content)]);

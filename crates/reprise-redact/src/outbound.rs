@@ -1,0 +1,235 @@
+//! The gate of this machine: what is sent to another one is an [`Outbound`], and nothing becomes
+//! one with a secret or a `<private>` part in it.
+//!
+//! The functions that send take this type alone; `.clippy.toml` forbids the ways around them.
+
+use std::net::IpAddr;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::element::without_elements;
+use crate::redactor::Redactor;
+
+/// Bytes that may be sent to another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outbound(Vec<u8>);
+
+/// Why something stays on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeldBack {
+    /// It must leave as it is or not at all.
+    #[error(
+        "{what} holds what looks like a secret or a `<private>` part, so it was not sent; take it \
+         out"
+    )]
+    Secret {
+        /// What it is.
+        what: &'static str,
+    },
+    /// What is no JSON cannot be looked through.
+    #[error("{what} is no JSON, so it was not sent: {message}")]
+    Unread {
+        what: &'static str,
+        /// What the reader of JSON says.
+        message: String,
+    },
+}
+
+impl Outbound {
+    /// An empty body.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self(Vec::new())
+    }
+
+    /// JSON, each string in it [`cleaned`].
+    pub fn json(what: &'static str, value: &impl Serialize) -> Result<Self, HeldBack> {
+        let unread = |error: serde_json::Error| HeldBack::Unread {
+            what,
+            message: error.to_string(),
+        };
+        let mut value = serde_json::to_value(value).map_err(unread)?;
+        clean(&mut value);
+        serde_json::to_vec(&value).map(Self).map_err(unread)
+    }
+
+    /// The same of JSON that another library has written.
+    pub fn json_of(what: &'static str, bytes: &[u8]) -> Result<Self, HeldBack> {
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| HeldBack::Unread {
+            what,
+            message: error.to_string(),
+        })?;
+        Self::json(what, &value)
+    }
+
+    /// Bytes of JSON that somebody has agreed to as they are: refused where the gate would change
+    /// them.
+    pub fn exact(what: &'static str, bytes: Vec<u8>) -> Result<Self, HeldBack> {
+        let mut value: Value =
+            serde_json::from_slice(&bytes).map_err(|error| HeldBack::Unread {
+                what,
+                message: error.to_string(),
+            })?;
+        if clean(&mut value) {
+            return Err(HeldBack::Secret { what });
+        }
+        Ok(Self(bytes))
+    }
+
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+/// A text without secrets and without what stands between `<private>` tags, and how many of both
+/// it had.
+#[must_use]
+pub fn cleaned(text: &str) -> (String, u32) {
+    let kept = without_elements(text, &["private"]);
+    let clean = Redactor::new().redact_text(&kept);
+    let count = u32::try_from(clean.removed.len()).unwrap_or(u32::MAX);
+    (clean.text, count.saturating_add(u32::from(kept != text)))
+}
+
+/// Cleans every string; whether any had something. Keys of objects are names in our own forms, and
+/// cleaned as well.
+fn clean(value: &mut Value) -> bool {
+    match value {
+        Value::String(text) => {
+            let (clean, count) = cleaned(text);
+            *text = clean;
+            count > 0
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |had, item| clean(item) | had),
+        Value::Object(map) => {
+            let mut had = false;
+            for (key, mut value) in std::mem::take(map) {
+                had |= clean(&mut value);
+                let (key, count) = cleaned(&key);
+                had |= count > 0;
+                map.insert(key, value);
+            }
+            had
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether an address is plain HTTP to another machine, where who stands between reads a token.
+#[must_use]
+pub fn is_plain_to_another(url: &str) -> bool {
+    let scheme = url.split_once("://");
+    let Some((_, rest)) = scheme.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("http")) else {
+        return false;
+    };
+    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((host, _)) => host,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    !is_this_machine(host)
+}
+
+/// Whether a host is this machine: `localhost` or an address of loopback.
+#[must_use]
+pub fn is_this_machine(host: &str) -> bool {
+    let is_loopback = |address: IpAddr| address.is_loopback();
+    host.eq_ignore_ascii_case("localhost") || host.parse().is_ok_and(is_loopback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const SECRET: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+
+    #[test]
+    fn no_string_leaves_with_a_secret_or_a_private_part() {
+        let value = json!({
+            "text": format!("why does {SECRET} fail <private>at home</private>"),
+            "list": [{ "deep": format!("password={SECRET}") }],
+            SECRET: 1,
+            "top_k": 5,
+        });
+        let sent = Outbound::json("a question", &value).unwrap();
+        let sent = String::from_utf8(sent.into_bytes()).unwrap();
+        assert!(
+            !sent.contains("ghp_") && !sent.contains("at home"),
+            "{sent}"
+        );
+        assert!(
+            sent.contains("why does [redacted:github_token] fail"),
+            "{sent}"
+        );
+        assert!(sent.contains("\"top_k\":5"), "{sent}");
+        assert_eq!(
+            Outbound::json_of("spans", value.to_string().as_bytes())
+                .unwrap()
+                .as_bytes(),
+            sent.as_bytes()
+        );
+        assert!(Outbound::json_of("spans", b"\x0a\x01").is_err());
+    }
+
+    #[test]
+    fn what_was_agreed_to_leaves_byte_by_byte_or_not_at_all() {
+        let agreed = br#"{"z": "plain",  "a": "words"}"#.to_vec();
+        let sent = Outbound::exact("a publication", agreed.clone()).unwrap();
+        assert_eq!(sent.into_bytes(), agreed);
+        for text in [SECRET, "a <private>b</private>"] {
+            let bytes = json!({ "content": text }).to_string().into_bytes();
+            let refused = Outbound::exact("a publication", bytes).unwrap_err();
+            assert!(!refused.to_string().contains("ghp_"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn ids_of_spans_are_no_secrets() {
+        let spans = json!({ "resourceSpans": [{ "scopeSpans": [{ "spans": [{
+            "traceId": "5b8efff798038103d269b633813fc60c", "spanId": "eee19b7ec3c1b174",
+            "parentSpanId": "eee19b7ec3c1b173", "name": "POST /v1/users/{user}/recall",
+            "startTimeUnixNano": "1544712660000000000",
+            "attributes": [{ "key": "gen_ai.memory.store.id", "value": { "stringValue": "ann" } }],
+        }] }] }] });
+        let sent = Outbound::json("spans", &spans).unwrap();
+        assert_eq!(
+            serde_json::from_slice::<Value>(sent.as_bytes()).unwrap(),
+            spans
+        );
+    }
+
+    #[test]
+    fn plain_http_is_for_this_machine() {
+        for here in [
+            "http://127.0.0.1:8080",
+            "http://localhost/x",
+            "HTTP://[::1]:9/",
+            "http://127.9.9.9",
+            "https://knowledge.example",
+            "http://user:pw@localhost:1/",
+        ] {
+            assert!(!is_plain_to_another(here), "{here}");
+        }
+        for there in [
+            "http://knowledge.example",
+            "HTTP://10.0.0.2:80/x",
+            "http://localhost.evil.example",
+            "http://localhost@evil.example/",
+            "http://127.0.0.1.evil.example",
+            "http://[fe80::1]/",
+            "http://0.0.0.0:1",
+            "http://",
+        ] {
+            assert!(is_plain_to_another(there), "{there}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What a stored text does to the terminal that it is printed on: nothing, in any form.
+
+use std::fs;
+
+use reprise_types::is_hidden;
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+/// Clears a screen by two ways, sets a title, turns a line around, hides a part, overwrites a line.
+const HOSTILE: &str = "safe\u{1b}[2J\u{9b}2J\u{1b}]0;x\u{7}\u{202e}egnaro\u{202c}\u{2066}a\u{200b}b\
+    \u{7f}\u{8}\u{85}\u{2028}\u{e0041}\rover\u{1b}[8mhidden";
+
+fn acts(c: char) -> bool {
+    let is_control = c.is_control() && !matches!(c, '\n' | '\t');
+    is_control || is_hidden(c) || matches!(c, '\u{2028}' | '\u{2029}')
+}
+
+/// Neither stream of a command has a character that acts; its stdout.
+fn shown(home: &Home, command: &[&str]) -> String {
+    let finished = home.run(command);
+    for stream in [&finished.stdout, &finished.stderr] {
+        let found = stream.chars().find(|c| acts(*c));
+        assert_eq!(found, None, "{command:?}: {stream:?}");
+    }
+    finished.stdout
+}
+
+fn planted(home: &Home) -> String {
+    let record = json!({
+        "external_id": format!("id-{HOSTILE}"), "text": format!("Otters {HOSTILE}"),
+        "session_id": HOSTILE, "tags": ["otter", format!("tag {HOSTILE}")],
+        "metadata": { "note": HOSTILE, (HOSTILE): "value" },
+        "details": { "title": HOSTILE, "content": HOSTILE },
+    });
+    let file = home.folder().join("lines.jsonl");
+    fs::write(&file, record.to_string()).expect("written");
+    let file = file.to_string_lossy().into_owned();
+    let acknowledged = shown(home, &["ingest", &file, "--ack"]);
+    assert!(
+        acknowledged.contains("id-safe\\u001b[2J\\u009b2J"),
+        "{acknowledged}"
+    );
+    let listed = shown(home, &["--json", "list"]);
+    let listed: Value = serde_json::from_str(listed.lines().next().expect("a line")).expect("JSON");
+    assert_eq!(
+        listed["text"], record["text"],
+        "what is escaped is the same text"
+    );
+    listed["id"].as_str().expect("an id").to_owned()
+}
+
+#[test]
+fn no_command_prints_what_acts_on_a_terminal() {
+    let home = Home::with(&["--no-daemon"]);
+    let id = planted(&home);
+    let bad = format!("nothing {HOSTILE}");
+    let commands: [&[&str]; 27] = [
+        &["recall", "otters"],
+        &["recall", "otters", "--explain"],
+        &["--json", "recall", "otters"],
+        &["recall", &bad],
+        &["list"],
+        &["show", &id],
+        &["--json", "show", &id],
+        &["show", &bad],
+        &["related", &id],
+        &["tags"],
+        &["--json", "tags"],
+        &["tags", "--review"],
+        &["sources"],
+        &["stats"],
+        &["--json", "stats"],
+        &["inspect"],
+        &["publish", &id, "--dry-run"],
+        &["--json", "publish", &id, "--dry-run"],
+        &["publish", &id],
+        &["forget", "--tag", "otter", "--dry-run"],
+        &["--json", "forget", "--tag", "otter", "--dry-run"],
+        &["forget", "--external-id", &bad],
+        &["audit"],
+        &["consolidate", "--dry-run"],
+        &["export"],
+        &["export", "--format", "json"],
+        &["export", "--format", "yaml"],
+    ];
+    for command in commands {
+        shown(&home, command);
+    }
+    let exact = shown(&home, &["publish", &id, "--dry-run"]);
+    let exact: Value = serde_json::from_str(&exact).expect("JSON");
+    let content = exact["content"].as_str().expect("its content");
+    assert!(
+        content.contains('\u{202e}'),
+        "what leaves is shown as it is: {content:?}"
+    );
+}
+
+#[test]
+fn what_was_printed_comes_back_as_it_was() {
+    let home = Home::with(&["--no-daemon"]);
+    planted(&home);
+    for (format, ending) in [("jsonl", "jsonl"), ("yaml", "yaml")] {
+        let printed = shown(&home, &["export", "--format", format]);
+        let file = home.folder().join(format!("again.{ending}"));
+        fs::write(&file, &printed).expect("written");
+        let path = file.to_string_lossy().into_owned();
+        let input: &[&str] = match format {
+            "yaml" => &["--yaml", &path],
+            _ => &[&path],
+        };
+        shown(&home, &[&["ingest"], input, &["--user", ending]].concat());
+        let listed = shown(&home, &["--json", "list", "--user", ending]);
+        let listed: Value =
+            serde_json::from_str(listed.lines().next().expect("a line")).expect("JSON");
+        assert_eq!(listed["text"], format!("Otters {HOSTILE}"), "{printed}");
+        let file = home.folder().join(format!("whole.{ending}"));
+        let place = file.to_string_lossy().into_owned();
+        shown(&home, &["export", "--format", format, "--out", &place]);
+        let written = fs::read_to_string(&file).expect("text");
+        assert_eq!(written.chars().find(|c| acts(*c)), None, "{written:?}");
+    }
+}

@@ -1,0 +1,192 @@
+//! Secrets on every way in: taken out of every string that is kept, and told of by field, rule and
+//! line, never by value.
+
+use std::fs;
+use std::path::Path;
+
+use reprise_server::Call;
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+/// A key of a known form, in pieces so that no scanner of sources takes it for one.
+fn key() -> String {
+    ["AKIA", "IOSFODNN7EXAMPLE"].concat()
+}
+
+/// What is told of one secret in this field.
+fn told(field: &str, line: u32) -> Value {
+    json!([{ "field": field, "rule": "aws_key", "line": line }])
+}
+
+/// No file below a folder has the key in it, in any letter case.
+fn is_clean(folder: &Path) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            is_clean(&path);
+        } else if let Ok(bytes) = fs::read(&path) {
+            let text = String::from_utf8_lossy(&bytes).to_ascii_lowercase();
+            let wanted = key().to_ascii_lowercase();
+            assert!(!text.contains(&wanted), "{} has the key", path.display());
+        }
+    }
+}
+
+#[test]
+fn learn_and_edit_tell_what_they_took_out() {
+    for flags in [&["--no-daemon"][..], &[]] {
+        let home = Home::with(flags);
+        let text = format!("first line\nthe key is {}", key());
+        let learn = ["learn", "--title", "Keys", "--content", &text];
+        let learned = home.asked(&learn);
+        assert_eq!(learned["redacted"], told("text", 2), "{learned}");
+        let id = learned["id"].as_str().expect("an id").to_owned();
+        let again = home.run(&["learn", "--title", "Others", "--content", &text]);
+        assert_eq!(again.code, Some(0), "{}", again.stderr);
+        assert!(
+            again.stderr.contains("`text` line 2 (aws_key)"),
+            "{}",
+            again.stderr
+        );
+        let edited = home.asked(&["edit", &id, "--title", &key()]);
+        assert_eq!(edited["redacted"], told("title", 1), "{edited}");
+        let innocent = home.asked(&["learn", "--title", "Doors", "--content", "They open."]);
+        assert_eq!(innocent.get("redacted"), None, "{innocent}");
+        for answer in [&learned, &edited] {
+            assert!(!answer.to_string().contains(&key()), "{answer}");
+        }
+        assert!(!again.stderr.contains(&key()) && !again.stdout.contains(&key()));
+    }
+}
+
+#[test]
+fn a_file_that_is_ingested_or_imported_tells_of_each_record() {
+    for flags in [&["--no-daemon"][..], &[]] {
+        let home = Home::with(flags);
+        let file = home.folder().join("lines.jsonl");
+        let lines = [
+            json!({ "text": "nothing here" }),
+            json!({ "text": format!("a\nb {}", key()), "tags": [key()] }),
+        ];
+        fs::write(&file, lines.map(|line| line.to_string()).join("\n")).expect("written");
+        let file = file.to_string_lossy().into_owned();
+        let said = home.run(&["ingest", &file]);
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let summary: Value = serde_json::from_str(&said.stdout).expect("JSON");
+        assert_eq!(
+            summary["redacted"],
+            json!([
+                { "field": "text", "rule": "aws_key", "line": 2, "record": 2 },
+                { "field": "tags.0", "rule": "aws_key", "line": 1, "record": 2 },
+            ]),
+            "{summary}"
+        );
+        let notes = home.folder().join("notes");
+        fs::create_dir_all(&notes).expect("made");
+        fs::write(
+            notes.join("one.md"),
+            format!("# A note\n\nwith {}\n", key()),
+        )
+        .expect("written");
+        let notes = notes.to_string_lossy().into_owned();
+        let imported = home.asked(&["import", &notes, "--from", "markdown"]);
+        let first = &imported["redacted"][0];
+        assert_eq!(first["rule"], "aws_key", "{imported}");
+        assert!(!imported.to_string().contains(&key()), "{imported}");
+    }
+}
+
+#[test]
+fn http_tools_and_hooks_tell_it_too() {
+    let home = Home::new();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let client = home.client();
+    let ask = |path: &str, body: Value| -> Value {
+        let call = Call::post(path, &body);
+        runtime.block_on(client.ask(&call)).expect("an answer")
+    };
+    let text = format!("the key is {}", key());
+    let learned = ask(
+        "/v1/users/ada/learn",
+        json!({ "title": "Keys", "text": text }),
+    );
+    assert_eq!(learned["redacted"], told("text", 1), "{learned}");
+    let tool = ask(
+        "/v1/users/ada/tools/learn",
+        json!({ "title": "More", "text": text }),
+    );
+    assert_eq!(tool["structured"]["redacted"], told("text", 1), "{tool}");
+    let shown = tool["text"].as_str().expect("text");
+    assert!(shown.contains("`text` line 1 (aws_key)"), "{shown}");
+    let hook = json!({ "session": "s", "text": format!("please log in with {}", key()) });
+    let hook = ask("/v1/users/ada/hooks/UserPromptSubmit", hook);
+    assert_eq!(hook["redacted"][0]["rule"], "aws_key", "{hook}");
+    let records = json!([{ "text": "a" }, { "text": text }]);
+    let kept = ask("/v1/users/ada/records", records);
+    assert_eq!(
+        kept["redacted"],
+        json!([{ "field": "text", "rule": "aws_key", "line": 1, "record": 2 }]),
+        "{kept}"
+    );
+    for answer in [&learned, &tool, &hook, &kept] {
+        assert!(!answer.to_string().contains(&key()), "{answer}");
+    }
+    is_clean(&home.data());
+}
+
+#[test]
+fn a_name_with_a_secret_is_kept_without_it_and_still_found() {
+    let home = Home::with(&["--no-daemon"]);
+    let (one, other) = (format!("job {}", key()), format!("task {}", key()));
+    let lines = [
+        json!({ "external_id": one, "text": "The first job.", "session_id": key() }),
+        json!({ "external_id": other, "text": "Another task." }),
+    ];
+    home.keep(&lines, &[]);
+    home.keep(&lines, &[]);
+    let stats = home.asked(&["stats"]);
+    assert_eq!(stats["live"], 2, "a known name is a duplicate: {stats}");
+    let shown = home.done(&["show", &one]);
+    assert!(shown.contains("The first job."), "{shown}");
+    let of_session = home.done(&["list", "--session", &key()]);
+    assert!(of_session.contains("The first job."), "{of_session}");
+    let outcome = json!({ "query": "a job", "used": [one], "quality": 0.9, "run_id": key() });
+    let file = home.folder().join("outcomes.jsonl");
+    fs::write(&file, outcome.to_string()).expect("written");
+    home.done(&["outcome", "--jsonl", &file.to_string_lossy()]);
+    home.done(&["edit", &other, "--tags", &format!("work,{}", key())]);
+    home.done(&[
+        "learn",
+        "--title",
+        "Evidence",
+        "--content",
+        "It holds.",
+        "--source",
+        &key(),
+    ]);
+    home.done(&[
+        "link",
+        &one,
+        &other,
+        "--relation",
+        &format!("needs {}", key()),
+    ]);
+    let forget = [
+        "forget",
+        "--external-id",
+        &one,
+        "--reason",
+        &format!("it had {}", key()),
+    ];
+    let gone = home.asked(&forget);
+    assert_eq!(
+        gone["forgotten"].as_array().map(Vec::len),
+        Some(1),
+        "{gone}"
+    );
+    let printed = home.done(&["export"]) + &home.done(&["inspect"]);
+    let printed = printed.to_ascii_lowercase();
+    assert!(!printed.contains(&key().to_ascii_lowercase()), "{printed}");
+    is_clean(&home.data());
+}
