@@ -13,6 +13,7 @@ mod node;
 mod options;
 mod publish;
 mod read;
+mod role;
 mod rows;
 mod sample;
 mod schema;
@@ -52,16 +53,18 @@ pub struct PostgresStore(Arc<Shared>);
 impl PostgresStore {
     /// Connects, and brings the tables to this version where that is needed and allowed.
     pub async fn open(options: PostgresOptions) -> Result<Self, GlobalError> {
-        let pool = connect::pool(&options)?;
-        let space = options.space.as_ref();
-        let mut client = without_types(&options, &pool).await?;
-        let salt = schema::prepare(&mut client, options.dimensions, space).await?;
+        let own = connect::pool(&options, None, 1)?;
+        let mut client = without_types(&options, &own).await?;
+        let (salt, serving) = schema::prepare(&mut client, &options).await?;
         drop(client);
+        let role = serving.role.as_deref();
+        let pool = connect::pool(&options, role, options.connections)?;
         let voices = Voices::new(options.coordination);
         Ok(Self(Arc::new(Shared {
             node: Arc::new(Node {
                 options,
                 pool,
+                keeper: serving.keeps.then_some(own),
                 salt,
             }),
             shelves: Arc::default(),
@@ -71,7 +74,8 @@ impl PostgresStore {
 
     /// Builds the index of vectors of each shelf that this node has used and that is too large to
     /// be searched without, vacuums, and gathers the planner's figures. Others go on reading and
-    /// writing meanwhile. Whether an index was built.
+    /// writing meanwhile. Whether an index was built; a node that does not own the tables does
+    /// nothing.
     pub async fn maintain(&self) -> Result<bool, GlobalError> {
         Ok(shelves::maintain(&self.0.node, &self.0.shelves).await?)
     }

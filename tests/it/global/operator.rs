@@ -67,7 +67,7 @@ fn the_audit_log_is_whole_on_the_service_s_own_machine_and_of_a_database() {
 
     let mut server = Postgres::start(&["fsync=off"]).expect("a server");
     let furnish = [
-        "CREATE ROLE reprise LOGIN",
+        "CREATE ROLE reprise LOGIN CREATEROLE",
         "CREATE DATABASE knowledge OWNER reprise",
     ];
     server.sql("postgres", &furnish).expect("furnished");

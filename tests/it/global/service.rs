@@ -186,7 +186,7 @@ fn nodes_before_a_database_take_an_import_and_serve_it_alike() {
     let mut server = Postgres::start(&["fsync=off"]).expect("a server");
     let furnish = [
         "CREATE DATABASE knowledge",
-        "CREATE ROLE reprise LOGIN",
+        "CREATE ROLE reprise LOGIN CREATEROLE",
         "GRANT CREATE ON DATABASE knowledge TO reprise",
     ];
     server.sql("postgres", &furnish).expect("furnished");
@@ -273,7 +273,7 @@ fn more_clients_than_connections_are_told_to_come_again() {
     let settings = ["fsync=off", "max_prepared_transactions=1"];
     let mut server = Postgres::start(&settings).expect("a server");
     let made = [
-        "CREATE ROLE reprise LOGIN",
+        "CREATE ROLE reprise LOGIN CREATEROLE",
         "CREATE DATABASE knowledge OWNER reprise",
     ];
     server.sql("postgres", &made).expect("a database");

@@ -7,7 +7,8 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime,
     Timeouts, Transaction,
 };
-use tokio_postgres::config::{Config, SslMode};
+use reprise_redact::is_this_machine;
+use tokio_postgres::config::{Config, Host, SslMode};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Error, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -197,8 +198,12 @@ fn without_values(error: &Error) -> String {
     }
 }
 
-/// A pool of connections, each with its vector types loaded.
-pub(super) fn pool(options: &PostgresOptions) -> Result<Pool, GlobalError> {
+/// A pool of so many connections, each with its vector types loaded and this role taken on.
+pub(super) fn pool(
+    options: &PostgresOptions,
+    role: Option<&str>,
+    connections: usize,
+) -> Result<Pool, GlobalError> {
     let mut config: Config = options.url.parse().map_err(|error| {
         // The address may hold a password: its parser's words are of its form alone.
         GlobalError::invalid(format!(
@@ -208,6 +213,8 @@ pub(super) fn pool(options: &PostgresOptions) -> Result<Pool, GlobalError> {
     })?;
     config.application_name("reprise");
     config.connect_timeout(CONNECT);
+    refuse_readable_way(&config)?;
+    let role = role.map_or_else(String::new, |role| format!("; SET ROLE {}", quoted(role)));
     let manager_config = ManagerConfig {
         recycling_method: RecyclingMethod::Fast,
     };
@@ -216,17 +223,18 @@ pub(super) fn pool(options: &PostgresOptions) -> Result<Pool, GlobalError> {
         _ => Manager::from_config(config, tls(options)?, manager_config),
     };
     let pool = Pool::builder(manager)
-        .max_size(options.connections)
+        .max_size(connections)
         .timeouts(Timeouts {
             wait: Some(options.patience),
             create: Some(CONNECT),
             recycle: Some(CONNECT),
         })
         .runtime(Runtime::Tokio1)
-        .post_create(Hook::async_fn(|client, _| {
+        .post_create(Hook::async_fn(move |client, _| {
             // Before its first vector a connection takes any value for any setting of the index.
+            let first = format!("SELECT '[0]'::halfvec(1){role}");
             Box::pin(async move {
-                let loaded = client.simple_query("SELECT '[0]'::halfvec(1)").await;
+                let loaded = client.simple_query(&first).await;
                 loaded.map(drop).map_err(HookError::Backend)
             })
         }))
@@ -244,6 +252,29 @@ pub(super) fn pool(options: &PostgresOptions) -> Result<Pool, GlobalError> {
         }))
         .build();
     pool.map_err(|error| GlobalError::storage(&error))
+}
+
+/// What is not said to be TLS or plain is TLS only where the server, or who stands before it, wants
+/// it: nothing for a way over another machine.
+fn refuse_readable_way(config: &Config) -> Result<(), GlobalError> {
+    let is_here = |host: &Host| match host {
+        Host::Tcp(name) => is_this_machine(name),
+        Host::Unix(_) => true,
+    };
+    let addresses = config.get_hostaddrs();
+    let stays = if addresses.is_empty() {
+        config.get_hosts().iter().all(is_here)
+    } else {
+        addresses.iter().all(std::net::IpAddr::is_loopback)
+    };
+    if stays || config.get_ssl_mode() != SslMode::Prefer {
+        return Ok(());
+    }
+    Err(GlobalError::invalid(
+        "the database is another machine, and `sslmode=prefer` sends texts and password in the \
+         clear where TLS is not offered; write sslmode=require in its address, or sslmode=disable if \
+         the way is safe",
+    ))
 }
 
 /// The machine's authorities are not read: the web's are known, and one more may be named.
@@ -338,9 +369,37 @@ pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
+/// A name as an identifier.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_way_that_others_may_read_is_written_out() {
+        let refused = |address: &str| refuse_readable_way(&address.parse().unwrap()).is_err();
+        for address in [
+            "host=127.0.0.1 user=x",
+            "host=/run/postgresql user=x",
+            "postgresql://x@localhost/y",
+            "host=db.example hostaddr=127.0.0.1 user=x",
+            "host=db.example user=x sslmode=require",
+            "host=db.example user=x sslmode=disable",
+        ] {
+            assert!(!refused(address), "{address}");
+        }
+        for address in [
+            "postgresql://x@db.example/y",
+            "host=db.example user=x sslmode=prefer",
+            "host=localhost,db.example user=x",
+            "host=localhost hostaddr=10.0.0.2 user=x",
+        ] {
+            assert!(refused(address), "{address}");
+        }
+    }
 
     #[test]
     fn no_text_ends_its_literal() {

@@ -18,6 +18,8 @@ use crate::record::{GlobalRecord, Version};
 pub(super) struct Node {
     pub(super) options: PostgresOptions,
     pub(super) pool: Pool,
+    /// The way of who owns the tables, to look after them.
+    pub(super) keeper: Option<Pool>,
     /// Makes the hashes of contributors this database's own.
     pub(super) salt: String,
 }

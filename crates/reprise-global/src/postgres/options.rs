@@ -18,6 +18,11 @@ pub struct PostgresOptions {
     /// A PEM file of the authority that signed the server's certificate; the web's where none is
     /// named.
     pub authority: Option<PathBuf>,
+    /// The role that serves where who connects owns the tables; made where it is missing and that
+    /// is allowed.
+    pub serving_role: String,
+    /// Serve as the owner of the tables all the same.
+    pub serves_as_owner: bool,
     /// Length of every vector.
     pub dimensions: u16,
     /// The space of the model in use.
@@ -68,6 +73,8 @@ impl PostgresOptions {
         Self {
             url: url.into(),
             authority: None,
+            serving_role: "reprise_serving".to_owned(),
+            serves_as_owner: false,
             dimensions,
             space,
             vectors,

@@ -7,6 +7,8 @@ use reprise_types::EmbeddingSpace;
 use tokio_postgres::error::SqlState;
 
 use super::connect::{Failure, literal};
+use super::options::PostgresOptions;
+use super::role::{Serving, cannot, rights, serving};
 use crate::error::GlobalError;
 
 /// In their order: the first makes version 1.
@@ -29,24 +31,27 @@ const VECTOR_MIN: [u32; 3] = [0, 8, 4];
 /// Held by the node that migrates: "reprise", as a number.
 const LOCK: i64 = 0x0072_6570_7269_7365;
 
-/// Brings the database to this version of the tables; answers the salt of its contributors.
+/// Brings the database to this version of the tables; answers the salt of its contributors, and as
+/// whom it is to be asked.
 pub(super) async fn prepare(
     client: &mut Object,
-    dimensions: u16,
-    space: Option<&EmbeddingSpace>,
-) -> Result<String, GlobalError> {
+    options: &PostgresOptions,
+) -> Result<(String, Serving), GlobalError> {
     server(client).await?;
     role(client).await?;
     client
         .execute("SELECT pg_advisory_lock($1)", &[&LOCK])
         .await
         .map_err(Failure::from)?;
-    let done = migrate(client, dimensions).await;
+    let done = match migrate(client, options.dimensions).await {
+        Ok(()) => serving(client, options).await,
+        Err(error) => Err(error),
+    };
     let unlocked = client.execute("SELECT pg_advisory_unlock($1)", &[&LOCK]);
     let unlocked = unlocked.await;
-    done?;
+    let serving = done?;
     unlocked.map_err(Failure::from)?;
-    keeps_space(client, space).await?;
+    keeps_space(client, options.space.as_ref()).await?;
     let row = client
         .query_one(
             "SELECT value FROM reprise_global.setting WHERE name = 'salt'",
@@ -54,27 +59,7 @@ pub(super) async fn prepare(
         )
         .await
         .map_err(rights)?;
-    Ok(row.get(0))
-}
-
-fn cannot(message: impl Into<String>) -> GlobalError {
-    GlobalError::Storage {
-        message: message.into(),
-    }
-}
-
-/// Without rights the database's own sentence names the table, and we say what to do.
-fn rights(error: tokio_postgres::Error) -> GlobalError {
-    let code = error.code().cloned();
-    if code == Some(SqlState::INSUFFICIENT_PRIVILEGE) {
-        let said = error.as_db_error().map(|said| said.message().to_owned());
-        return cannot(format!(
-            "the role may not make or use the tables in schema `reprise_global` ({}); give it \
-             CREATE on the database, or let the role that owns them start the service once",
-            said.unwrap_or_default()
-        ));
-    }
-    Failure::from(error).into()
+    Ok((row.get(0), serving))
 }
 
 async fn server(client: &Object) -> Result<(), GlobalError> {

@@ -369,7 +369,10 @@ impl Known {
 
 /// See [`super::PostgresStore::maintain`].
 pub(super) async fn maintain(node: &Node, shelves: &Shelves) -> Result<bool, Failure> {
-    let client = connection(&node.pool).await?;
+    let Some(keeper) = &node.keeper else {
+        return Ok(false);
+    };
+    let client = connection(keeper).await?;
     // Of this session, not of a transaction: the index is built outside of any.
     let alone = client
         .query_one("SELECT pg_try_advisory_lock($1)", &[&LOCK])

@@ -9,8 +9,10 @@ use reprise_tests::Postgres;
 use reprise_types::SystemClock;
 use tokio_postgres::{Client, NoTls};
 
-/// The role of the service: no superuser.
+/// The role that connects and owns the tables: no superuser.
 pub(crate) const ROLE: &str = "reprise";
+/// The role that it serves as.
+pub(crate) const SERVING: &str = "reprise_serving";
 /// A database with pgvector, of which the others are copies.
 const BASE: &str = "base";
 
@@ -38,7 +40,9 @@ impl House {
 /// Makes the role and the base of all databases on a server.
 pub(crate) async fn furnish(server: &Postgres) {
     let admin = House::client(&server.url("postgres", "postgres")).await;
-    let role = format!("CREATE ROLE {ROLE} LOGIN");
+    let role = format!(
+        "CREATE ROLE {ROLE} LOGIN; CREATE ROLE {SERVING} NOLOGIN; GRANT {SERVING} TO {ROLE}"
+    );
     admin.batch_execute(&role).await.unwrap();
     let base = format!("CREATE DATABASE {BASE}");
     admin.batch_execute(&base).await.unwrap();

@@ -9,6 +9,7 @@ mod bad;
 mod faults;
 mod house;
 mod plans;
+mod role;
 mod tls;
 
 use std::time::Duration;

@@ -205,6 +205,9 @@ pub(crate) struct WhichStore {
     /// The PEM file of the authority that signed the database's certificate
     #[arg(long, value_name = "FILE", requires = "database_url")]
     pub(crate) database_authority: Option<PathBuf>,
+    /// Serve as the role that owns the tables, which can switch their policies off
+    #[arg(long, requires = "database_url")]
+    pub(crate) database_as_owner: bool,
     /// Connections to the database
     #[arg(long, value_name = "N", default_value = "16")]
     pub(crate) connections: NonZeroU16,

@@ -44,7 +44,8 @@ async fn what_is_known_outlives_a_look_that_fails() {
     let mut options = PostgresOptions::new(url, 8, None, vectors, Arc::new(SystemClock));
     options.patience = Duration::from_secs(30);
     let node = Arc::new(Node {
-        pool: pool(&options).unwrap(),
+        pool: pool(&options, None, 1).unwrap(),
+        keeper: None,
         options,
         salt: String::new(),
     });

@@ -90,6 +90,7 @@ pub(super) async fn database(
     let vectors = store::vectors(context);
     let mut options = PostgresOptions::new(url, DIMENSIONS, space, vectors, Arc::new(SystemClock));
     options.authority.clone_from(&which.database_authority);
+    options.serves_as_owner = which.database_as_owner;
     options.connections = usize::from(which.connections.get());
     Ok(PostgresStore::open(options).await?)
 }
