@@ -460,6 +460,35 @@ fn a_changed_line_is_told_and_replaces_what_is_there_where_that_is_asked_for() {
 }
 
 #[test]
+fn a_memory_that_comes_again_tells_of_what_was_corrected_since() {
+    let home = alone();
+    home.done(&["learn", "Ten connections", "--user", "ada"]);
+    home.done(&["learn", "Something else", "--user", "eve"]);
+    let out = home.folder().join("ada.jsonl").to_string_lossy().into_owned();
+    let import = ["import", &out, "--update"].map(str::to_owned);
+    for (text, before) in [("Ten", ""), ("Twenty", "Ten"), ("Thirty", "Twenty")] {
+        if !before.is_empty() {
+            // Twice: what came in first is known by an id of two versions before.
+            for text in ["In between", text] {
+                let id = exported(&home, "ada")[0]["id"].as_str().unwrap().to_owned();
+                let text = format!("{text} connections");
+                home.done(&["edit", &id, "--text", &text, "--user", "ada"]);
+            }
+        }
+        home.done(&["export", "--user", "ada", "--out", &out, "--force"]);
+        if !before.is_empty() {
+            let told = run(&home, &import[..2], "eve");
+            assert_eq!(counts(&told), [0, 1, 0], "{text}: {told}");
+            let why = told["lines"][0]["why"].as_str().unwrap_or_default();
+            assert!(why.contains("changed, kept as it was"), "{text}: {told}");
+        }
+        assert_eq!(counts(&run(&home, &import, "eve")), [1, 0, 0], "{text}");
+        let (here, wanted) = (texts(&home, "eve"), format!("{text} connections"));
+        assert!(here.len() == 2 && here.contains(&wanted), "{text}: {here:?}");
+    }
+}
+
+#[test]
 fn a_dash_is_standard_input() {
     let home = alone();
     for (arguments, text) in [

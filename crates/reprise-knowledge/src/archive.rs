@@ -4,7 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reprise_engine::{Engine, EngineError, Said};
-use reprise_types::{ContentHash, ExternalId, MemoryRecord, RecordId, Visibility, normal_tag};
+use reprise_types::limits::LIST_ITEMS_MAX;
+use reprise_types::{
+    ContentHash, ExternalId, MemoryRecord, NewRecord, RecordId, Visibility, normal_tag,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -259,6 +262,37 @@ impl Archive {
         });
         joints.collect()
     }
+}
+
+impl Archive {
+    /// Which version each of its records corrected.
+    #[must_use]
+    pub fn corrections(&self) -> BTreeMap<RecordId, RecordId> {
+        let corrections = self.told.iter().filter_map(|said| match said {
+            Said::Kept(record) => Some((record.id, record.supersedes?)),
+            _ => None,
+        });
+        corrections.collect()
+    }
+}
+
+/// A record of another memory as one to be kept in this one: known by the ids that it, and what it
+/// corrected, had there.
+#[must_use]
+pub fn moved(record: MemoryRecord, corrections: &BTreeMap<RecordId, RecordId>) -> NewRecord {
+    let (id, mut corrected) = (record.id, record.supersedes);
+    let mut new = record.into_new();
+    // What it corrected is there, or was never here.
+    new.supersedes = None;
+    new.external_ids.push(named(id));
+    while let Some(id) = corrected
+        && new.external_ids.len() < LIST_ITEMS_MAX
+        && !new.external_ids.contains(&named(id))
+    {
+        new.external_ids.push(named(id));
+        corrected = corrections.get(&id).copied();
+    }
+    new
 }
 
 /// The name that a record of another memory has in this one.

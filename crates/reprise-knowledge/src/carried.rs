@@ -1,10 +1,12 @@
 //! What another system's form has no place for, carried in a corner of it: a record that nobody
 //! changed there comes back whole.
 
+use std::collections::BTreeMap;
+
 use reprise_types::{ExternalId, MemoryRecord, NewRecord, RecordId};
 use serde_json::{Map, Value, json};
 
-use crate::archive::{named, record_of};
+use crate::archive::{moved, named, record_of};
 use crate::joint::Joint;
 
 /// What the corner is called: a key of metadata or front matter, or a table.
@@ -56,13 +58,8 @@ impl Carried {
         Self::read(metadata.remove(CORNER)?).ok()
     }
 
-    /// The record as one to be kept, under its old name too, and its links. What it corrected is
-    /// there, or was never here.
+    /// The record as one to be kept, under its old name too, and its links.
     pub(crate) fn into_new(self) -> (NewRecord, Vec<Joint>) {
-        let own = named(self.record.id);
-        let mut record = self.record.into_new();
-        record.supersedes = None;
-        record.external_ids.push(own);
-        (record, self.links)
+        (moved(self.record, &BTreeMap::new()), self.links)
     }
 }

@@ -27,7 +27,7 @@ mod stamp;
 mod sunwell;
 mod yaml;
 
-pub use archive::{Archive, Beside, tell};
+pub use archive::{Archive, Beside, moved, tell};
 pub use consolidate::{
     Action, Distillate, Done, Known, Merge, Pair, Plan, Planner, Score, Undone, actions, carry_out,
     known, plan, scores, undo,

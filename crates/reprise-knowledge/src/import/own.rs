@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::give::Giver;
 use super::json::{DOCUMENT_BYTES_MAX, Document, document};
 use super::rvf;
-use crate::archive::{Archive, named};
+use crate::archive::{Archive, moved};
 use crate::error::ImportError;
 use crate::lines::Lines;
 use crate::yaml::read_yaml;
@@ -76,16 +76,11 @@ fn yaml(text: &str) -> Result<Vec<Value>, String> {
 
 pub(super) fn read(path: &Path, giver: &mut Giver<'_>) -> Result<(), ImportError> {
     let archive = read_archive(path)?;
-    let links = archive.joints();
+    let (links, corrections) = (archive.joints(), archive.corrections());
     let name = giver.name(path);
     for (index, record) in archive.present.into_iter().enumerate() {
         let place = format!("{name} record {}", index + 1);
-        let own = named(record.id);
-        let mut record = record.into_new();
-        // What it corrected is there, or was never here.
-        record.supersedes = None;
-        record.external_ids.push(own);
-        giver.record(&place, record)?;
+        giver.record(&place, moved(record, &corrections))?;
     }
     for joint in links {
         giver.link(&name, joint.from, joint.to, &joint.relation);

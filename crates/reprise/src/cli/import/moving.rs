@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use reprise_agent::Intake;
 use reprise_engine::Said;
-use reprise_knowledge::{Archive, read_archive};
+use reprise_knowledge::{Archive, moved, read_archive};
 use reprise_operations::Fate;
 use reprise_redact::Redactor;
 use reprise_types::limits::TEXT_BYTES_MAX;
@@ -86,7 +86,7 @@ fn redact(archive: &mut Archive, report: &mut Report) {
 
 /// Keeps what is new here, and links it as it was linked there.
 fn join(keeper: &mut Keeper<'_>, archive: Archive, report: &mut Report) -> anyhow::Result<()> {
-    let joints = archive.joints();
+    let (joints, corrections) = (archive.joints(), archive.corrections());
     let mut here: HashMap<String, RecordId> = HashMap::new();
     let mut records = archive.present.into_iter();
     loop {
@@ -105,13 +105,7 @@ fn join(keeper: &mut Keeper<'_>, archive: Archive, report: &mut Report) -> anyho
                 .map(|record| (record.id.to_string(), record.id)),
         );
         let ids: Vec<String> = new.iter().map(|record| record.id.to_string()).collect();
-        let new = new.into_iter().map(|record| {
-            let own = ExternalId::new(ExternalId::REPRISE, record.id.to_string());
-            let mut record = record.into_new();
-            record.supersedes = None;
-            record.external_ids.push(own);
-            record
-        });
+        let new = new.into_iter().map(|record| moved(record, &corrections));
         let kept = keeper.keep(new.collect())?;
         for (name, Kept { fate, .. }) in ids.into_iter().zip(kept) {
             if let Fate::Inserted { id, .. } | Fate::Duplicate { of: id, .. } = &fate {
