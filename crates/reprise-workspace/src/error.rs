@@ -27,7 +27,7 @@ pub enum WorkspaceError {
         why: String,
     },
     /// What was given is not what may stand there.
-    #[error("`{path}` was not written (rule {rule}): {why}")]
+    #[error("`{path}` was refused (rule {rule}): {why}")]
     Invalid {
         /// The rule's name.
         rule: &'static str,
@@ -108,13 +108,23 @@ pub enum WorkspaceError {
 
 impl From<FileError> for WorkspaceError {
     fn from(error: FileError) -> Self {
-        let (FileError::Link { path } | FileError::Kind { path, .. }) = &error else {
-            return Self::File(error);
+        let (path, why) = match &error {
+            FileError::Link { path } => (
+                path,
+                "it is a symbolic link, or one stands in its way; put what it names in its place"
+                    .to_owned(),
+            ),
+            FileError::Kind {
+                path,
+                found,
+                expected,
+            } => (path, format!("it is {found}, not {expected}; move it away")),
+            _ => return Self::File(error),
         };
         Self::Invalid {
             rule: "no-links",
             path: path.display().to_string(),
-            why: error.to_string(),
+            why,
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::error::{Result, WorkspaceError};
 use crate::files;
 use crate::path::RepoPath;
 
+/// Most folders that are looked into for what git would wait for.
+const FOLDERS_MAX: usize = 100_000;
 /// The token's name in a transaction's folder.
 const TOKEN: &str = "index.token";
 /// The new index's name there.
@@ -59,29 +61,52 @@ impl Git {
     }
 
     /// Refuses a working tree in which a file that git obeys is a pipe or a device, or a link to one:
-    /// git would wait for the other end of it. Folders that git does not know are not looked into.
+    /// git would wait for the other end of it. What git passes over is not looked into.
     pub(crate) fn refuse_pipes(&self) -> Result<()> {
-        let mut folders = BTreeSet::from([PathBuf::new()]);
+        let mut tracked = BTreeSet::new();
         for entry in self.read_index()?.iter() {
             let path = String::from_utf8_lossy(&entry.path).into_owned();
             for folder in Path::new(&path).ancestors().skip(1) {
-                if !folders.insert(folder.to_owned()) {
+                if !tracked.insert(folder.to_owned()) {
                     break;
                 }
             }
         }
-        for folder in folders {
-            for name in [".gitignore", ".gitattributes"] {
-                let below = folder.join(name);
-                let found = fs::metadata(self.root().join(&below));
-                if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-                    return Err(WorkspaceError::Invalid {
-                        rule: "no-links",
-                        path: below.display().to_string(),
-                        why: "it is a pipe or a device, and git would wait for it; move it away"
-                            .to_owned(),
-                    });
+        let (mut ahead, mut seen) = (vec![PathBuf::new()], 0);
+        // A folder is asked about only once those above it are known for harmless.
+        while let Some(folder) = ahead.pop() {
+            self.refuse_pipes_in(&folder)?;
+            let below = fs::read_dir(self.root().join(&folder));
+            for entry in below.into_iter().flatten().flatten() {
+                let path = folder.join(entry.file_name());
+                let is_folder = entry.file_type().is_ok_and(|found| found.is_dir());
+                let is_passed = || self.repo.is_path_ignored(&path).unwrap_or(false);
+                if is_folder
+                    && entry.file_name() != ".git"
+                    && (tracked.contains(&path) || !is_passed())
+                {
+                    ahead.push(path);
                 }
+            }
+            seen += 1;
+            if seen == FOLDERS_MAX {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_pipes_in(&self, folder: &Path) -> Result<()> {
+        for name in [".gitignore", ".gitattributes"] {
+            let below = folder.join(name);
+            let found = fs::metadata(self.root().join(&below));
+            if found.is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+                return Err(WorkspaceError::Invalid {
+                    rule: "no-links",
+                    path: below.display().to_string(),
+                    why: "it is a pipe or a device, and git would wait for it; move it away"
+                        .to_owned(),
+                });
             }
         }
         Ok(())

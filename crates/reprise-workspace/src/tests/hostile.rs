@@ -12,7 +12,8 @@ use super::{git, try_git, workspace, write};
 use crate::{AuditQuery, CarePolicy, Workspace};
 
 /// Each file that the Orchestrator keeps, and each folder that it makes.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
+    "core/tsd/new/.gitattributes",
     ".sdlc_ide/logs/wal.jsonl",
     ".sdlc_ide/logs/events.jsonl",
     ".sdlc_ide/logs/merge_conflicts.jsonl",

@@ -123,9 +123,8 @@ fn recovery_ends_whatever_stands_in_the_way() {
 /// A `begin` of the WAL that nothing ended.
 fn begun(workspace: &Workspace, entry: &serde_json::Value) {
     let wal = workspace.root().join(".sdlc_ide/logs/wal.jsonl");
-    let mut text = fs::read_to_string(&wal).unwrap();
-    text += &format!("{entry}\n");
-    fs::write(&wal, text).unwrap();
+    let text = fs::read_to_string(&wal).unwrap();
+    fs::write(&wal, format!("{text}{entry}\n")).unwrap();
 }
 
 #[test]
