@@ -13,7 +13,7 @@ use crate::{AuditQuery, CarePolicy, Workspace};
 
 /// Each file that the Orchestrator keeps, and each folder that it makes.
 const FILES: [&str; 7] = [
-    "core/tsd/new/.gitattributes",
+    "core/tsd/new/.gitignore",
     ".sdlc_ide/logs/wal.jsonl",
     ".sdlc_ide/logs/events.jsonl",
     ".sdlc_ide/logs/merge_conflicts.jsonl",
