@@ -36,6 +36,8 @@ pub enum FileError {
     /// Absolute, empty, or with `..` in it.
     #[error("`{}` is no plain name below its folder; name a file within it", path.display())]
     Name { path: PathBuf },
+    #[error("`{}` is held by another process for long; end it, or try again", path.display())]
+    Locked { path: PathBuf },
     /// Every name that an unfinished file may have is taken.
     #[error("`{}` is being written by others for long; end them, or remove `{}`",
             path.display(), beside.display())]
@@ -101,7 +103,7 @@ impl From<FileError> for io::Error {
         let kind = match &error {
             FileError::Io { source, .. } => source.kind(),
             FileError::TooLarge { .. } | FileError::TooMany { .. } => io::ErrorKind::FileTooLarge,
-            FileError::Busy { .. } => io::ErrorKind::ResourceBusy,
+            FileError::Busy { .. } | FileError::Locked { .. } => io::ErrorKind::ResourceBusy,
             _ => io::ErrorKind::InvalidInput,
         };
         Self::new(kind, error)

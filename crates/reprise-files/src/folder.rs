@@ -1,19 +1,23 @@
 //! A folder by its handle, and what can be done with the names below it.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, fstat, mkdirat, openat, statat, unlinkat};
 use rustix::io::Errno;
 
 use crate::beneath::{self, FOLDER};
 use crate::error::FileError;
-use crate::found::{Entry, Found, Kind};
+use crate::found::{Entry, Found, Kind, Stamp};
+
+/// Between two looks at a lock.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// A folder, held by its handle: what its path names later makes no difference. Names are plain
 /// ones below it; of links none is followed.
@@ -40,7 +44,7 @@ pub enum Access {
 }
 
 impl Access {
-    fn flags(self) -> OFlags {
+    pub(crate) fn flags(self) -> OFlags {
         match self {
             Self::Read => OFlags::RDONLY,
             Self::Write => OFlags::RDWR,
@@ -54,11 +58,8 @@ impl Access {
 impl Folder {
     /// A folder that the user has chosen: links on the way to it are followed.
     pub fn open(path: &Path) -> Result<Self, FileError> {
-        let here = if path.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            path
-        };
+        let is_here = path.as_os_str().is_empty();
+        let here = if is_here { Path::new(".") } else { path };
         let handle = openat(CWD, here, FOLDER, Mode::empty());
         Ok(Self {
             handle: handle.map_err(|error| FileError::io("open the folder", path)(error.into()))?,
@@ -84,16 +85,25 @@ impl Folder {
         Self::open(path)
     }
 
-    /// The folder that the user has chosen for a file, and the file's name in it.
-    pub fn of_file(path: &Path) -> Result<(Self, &Path), FileError> {
-        let (folder, name) = split(path)?;
-        Ok((Self::open(folder)?, name))
+    /// A folder of ours in one that the user has chosen: it is no link itself.
+    pub fn own(path: &Path) -> Result<Self, FileError> {
+        match (path.parent(), path.file_name()) {
+            (Some(chosen), Some(name)) => Self::open(chosen)?.folder(name),
+            _ => Self::open(path),
+        }
     }
 
-    /// The same, the folder made where it is missing.
-    pub fn make_of_file(path: &Path) -> Result<(Self, &Path), FileError> {
-        let (folder, name) = split(path)?;
-        Ok((Self::make(folder)?, name))
+    /// The same, `None` where there is none.
+    pub fn find_own(path: &Path) -> Result<Option<Self>, FileError> {
+        found(Self::own(path))
+    }
+
+    /// The same, made where it is missing, closed to everybody else.
+    pub fn make_own(path: &Path) -> Result<Self, FileError> {
+        match (path.parent(), path.file_name()) {
+            (Some(chosen), Some(name)) => Self::make(chosen)?.make_folder(name),
+            _ => Self::make(path),
+        }
     }
 
     /// New files and folders in it are for whom the process's umask lets in, not for their owner
@@ -116,6 +126,13 @@ impl Folder {
     #[must_use]
     pub fn path_of(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path.join(name)
+    }
+
+    /// Its permission bits.
+    pub fn mode(&self) -> Result<u32, FileError> {
+        let stat = fstat(&self.handle);
+        let stat = stat.map_err(|error| FileError::io("look at", &self.path)(error.into()));
+        Ok(Found::from(&stat?).mode)
     }
 
     /// A folder below.
@@ -141,7 +158,7 @@ impl Folder {
             Err(error) if error.is_missing() => {}
             opened => return opened,
         }
-        let mode = self.mode(0o777, 0o700);
+        let mode = self.new_mode(0o777, 0o700);
         let mut at: Option<Self> = None;
         for part in name {
             let above = at.as_ref().unwrap_or(self);
@@ -163,7 +180,7 @@ impl Folder {
     pub fn file(&self, name: impl AsRef<Path>, access: Access) -> Result<File, FileError> {
         let path = self.plain(name.as_ref())?;
         let mode = if access.flags().contains(OFlags::CREATE) {
-            self.mode(0o666, 0o600)
+            self.new_mode(0o666, 0o600)
         } else {
             Mode::empty()
         };
@@ -183,10 +200,43 @@ impl Folder {
         name: impl AsRef<Path>,
         bytes_max: u64,
     ) -> Result<Option<Vec<u8>>, FileError> {
+        let read = self.read_stamped(name, bytes_max)?;
+        Ok(read.map(|(bytes, _)| bytes))
+    }
+
+    /// The same with the state that the file was in before it was read.
+    pub fn read_stamped(
+        &self,
+        name: impl AsRef<Path>,
+        bytes_max: u64,
+    ) -> Result<Option<(Vec<u8>, Stamp)>, FileError> {
         let Some(file) = self.find_file(name.as_ref())? else {
             return Ok(None);
         };
-        read_whole(file, &self.path_of(name), bytes_max).map(Some)
+        let path = self.path_of(name);
+        let stamp = file.metadata().map_err(FileError::io("look at", &path))?;
+        let bytes = read_whole(file, &path, bytes_max)?;
+        Ok(Some((bytes, Stamp::from(&stamp))))
+    }
+
+    /// The bytes of a file from an offset on, `None` where there is none; more are refused.
+    pub fn read_from(
+        &self,
+        name: impl AsRef<Path>,
+        offset: u64,
+        bytes_max: u64,
+    ) -> Result<Option<Vec<u8>>, FileError> {
+        let Some(mut file) = self.find_file(name.as_ref())? else {
+            return Ok(None);
+        };
+        let path = self.path_of(name);
+        let length = file
+            .metadata()
+            .map_err(FileError::io("look at", &path))?
+            .len();
+        let offset = file.seek(SeekFrom::Start(offset.min(length)));
+        let offset = offset.map_err(FileError::io("read", &path))?;
+        read_rest(file, &path, length - offset, bytes_max).map(Some)
     }
 
     /// The same as text.
@@ -225,6 +275,33 @@ impl Folder {
         bytes.push(b'\n');
         let written = file.write_all(&bytes).and_then(|()| file.sync_data());
         written.map_err(io())
+    }
+
+    /// The lock of all who change something here: a file that is made where it is missing, and
+    /// waited for as long as `patience` while another process has it. It goes with the file.
+    pub fn lock(&self, name: impl AsRef<Path>, patience: Duration) -> Result<File, FileError> {
+        let file = self.file(name.as_ref(), Access::Make)?;
+        let since = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::Error(error)) => {
+                    return Err(FileError::io("lock", &self.path_of(name))(error));
+                }
+                Err(TryLockError::WouldBlock) if since.elapsed() > patience => {
+                    let path = self.path_of(name);
+                    return Err(FileError::Locked { path });
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            }
+        }
+    }
+
+    /// Refuses a folder that this process may not write to.
+    pub fn check_writable(&self) -> Result<(), FileError> {
+        let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        let may = rustix::fs::accessat(&self.handle, ".", access, AtFlags::EACCESS);
+        may.map_err(|error| FileError::io("write to", &self.path)(error.into()))
     }
 
     /// What stands at a name, which is not followed; `None` where nothing does.
@@ -325,7 +402,7 @@ impl Folder {
         Ok((above, Path::new(last)))
     }
 
-    pub(crate) fn mode(&self, shared: u32, own: u32) -> Mode {
+    fn new_mode(&self, shared: u32, own: u32) -> Mode {
         Mode::from_raw_mode(if self.is_shared { shared } else { own } as _)
     }
 
@@ -373,21 +450,29 @@ pub(crate) fn regular(opened: OwnedFd, path: &Path) -> Result<File, FileError> {
     }
 }
 
-/// All of a file that is no longer than `bytes_max`, though it grow meanwhile.
+/// All of a file that is no longer than `bytes_max`.
 pub(crate) fn read_whole(file: File, path: &Path, bytes_max: u64) -> Result<Vec<u8>, FileError> {
-    let io = || FileError::io("read", path);
+    let length = file
+        .metadata()
+        .map_err(FileError::io("look at", path))?
+        .len();
+    read_rest(file, path, length, bytes_max)
+}
+
+/// What is left of a file, `length` bytes as it seems, though it grow meanwhile.
+fn read_rest(file: File, path: &Path, length: u64, bytes_max: u64) -> Result<Vec<u8>, FileError> {
     let too_large = |got| FileError::TooLarge {
         path: path.to_owned(),
         got,
         max: bytes_max,
     };
-    let size = file.metadata().map_err(io())?.len();
-    if size > bytes_max {
-        return Err(too_large(size));
+    if length > bytes_max {
+        return Err(too_large(length));
     }
-    let mut bytes = Vec::with_capacity(size as usize);
+    let mut bytes = Vec::with_capacity(length as usize);
     let mut within = file.take(bytes_max.saturating_add(1));
-    within.read_to_end(&mut bytes).map_err(io())?;
+    let read = within.read_to_end(&mut bytes);
+    read.map_err(FileError::io("read", path))?;
     let got = bytes.len() as u64;
     if got > bytes_max {
         return Err(too_large(got));
@@ -400,15 +485,6 @@ fn found<T>(looked: Result<T, FileError>) -> Result<Option<T>, FileError> {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error),
-    }
-}
-
-fn split(path: &Path) -> Result<(&Path, &Path), FileError> {
-    match (path.parent(), path.file_name()) {
-        (Some(folder), Some(name)) => Ok((folder, Path::new(name))),
-        _ => Err(FileError::Name {
-            path: path.to_owned(),
-        }),
     }
 }
 

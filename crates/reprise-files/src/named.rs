@@ -7,15 +7,23 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 
 use crate::error::FileError;
-use crate::folder::{read_whole, regular};
+use crate::folder::{Access, read_whole, regular};
 
-/// Opens a regular file for reading, `None` where there is none. Links are followed, and nothing
-/// is waited for.
+/// Opens a regular file without waiting for anything. For reading links are followed; what is
+/// written to is no link itself. A new file is its owner's alone.
+pub fn open_path(path: &Path, access: Access) -> Result<File, FileError> {
+    let mut flags = access.flags() | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    if access != Access::Read {
+        flags |= OFlags::NOFOLLOW;
+    }
+    let opened = openat(CWD, path, flags, Mode::RUSR | Mode::WUSR);
+    regular(opened.map_err(FileError::open("open", path))?, path)
+}
+
+/// The same for reading, `None` where there is none.
 pub fn open_named(path: &Path) -> Result<Option<File>, FileError> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let opened = openat(CWD, path, flags, Mode::empty());
-    match opened.map_err(FileError::open("open", path)) {
-        Ok(opened) => regular(opened, path).map(Some),
+    match open_path(path, Access::Read) {
+        Ok(file) => Ok(Some(file)),
         Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error),
     }

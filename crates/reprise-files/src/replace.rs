@@ -54,6 +54,19 @@ impl Folder {
         folder.sync()?;
         Ok(placed)
     }
+
+    /// Removes a file only while it is what was `expected`.
+    pub fn remove_if(&self, name: impl AsRef<Path>, expected: Stamp) -> Result<Placed, FileError> {
+        let (above, last) = self.parent(name.as_ref())?;
+        let folder = above.folder(self);
+        // Its name is free: what stands there is ours, or was left.
+        let beside = Unfinished::write(folder, last, b"")?;
+        let taken = folder.take_away(last, &beside.name, expected)?;
+        if taken == Placed::Done {
+            folder.remove(&beside.name)?;
+        }
+        Ok(taken)
+    }
 }
 
 fn refuse_other(found: Kind, path: &Path) -> Result<(), FileError> {

@@ -11,14 +11,13 @@ mod ledger;
 mod serving;
 
 use std::fmt;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
-use fs_err::os::unix::fs::OpenOptionsExt;
 use reprise_engine::{Engine, EngineError, EngineOptions, ForgetSelector, OpenReport, Snapshot};
+use reprise_files::{Access, Folder};
 use reprise_types::{Clock, Embedding, EmbeddingSpace, RecordId, check_unit_vector};
 
 use crate::caller::{Caller, Shelf};
@@ -236,13 +235,7 @@ impl Shared {
         &self,
         work: impl FnOnce(&mut Engine, &mut Ledger) -> Result<T, GlobalError>,
     ) -> Result<T, GlobalError> {
-        let mut builder = std::fs::DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700);
-        let made = made.create(&self.options.folder);
-        made.map_err(|error| {
-            let folder = self.options.folder.display();
-            GlobalError::storage(&format!("the folder `{folder}` cannot be made: {error}"))
-        })?;
+        Folder::make_own(&self.options.folder).map_err(|error| GlobalError::storage(&error))?;
         let (mut writing, alone) = self.turn()?;
         self.lock().ledger.refresh(self.now())?;
         let is_new = alone.is_some();
@@ -310,11 +303,9 @@ impl Shared {
     /// The turn to write in this process, and the lock of all who write here where it is not held
     /// already; it goes with its descriptor.
     fn turn(&self) -> Result<(MutexGuard<'_, Option<Held>>, Option<std::fs::File>), GlobalError> {
-        let path = self.options.folder.join(LOCK_NAME);
-        let mut options = fs_err::OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let opened = options.open(path).map_err(|e| GlobalError::storage(&e))?;
-        let lock = opened.into_parts().0;
+        let own = Folder::own(&self.options.folder);
+        let lock = own.and_then(|own| own.file(LOCK_NAME, Access::Make));
+        let lock = lock.map_err(|error| GlobalError::storage(&error))?;
         let since = Instant::now();
         loop {
             let writing = self.writing();

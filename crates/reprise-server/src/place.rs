@@ -3,17 +3,25 @@
 //! The rule that gives every data directory its own socket.
 
 use std::fs::TryLockError;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use reprise_files::{Access, FileError, Folder};
 use reprise_global::sha256_hex;
 
 /// The longest path of a socket that every Unix takes, in bytes.
 const SOCKET_PATH_MAX: usize = 100;
 /// Digits of the data directory's hash in the socket's name: 64 bits.
 const HASH_DIGITS: usize = 16;
+/// Held by the daemon for as long as it lives.
+pub(crate) const LIFE_LOCK: &str = "daemon.lock";
+/// Held by the client that is starting a daemon.
+pub(crate) const START_LOCK: &str = "start.lock";
+/// What a daemon that was started on demand says.
+pub(crate) const LOG: &str = "daemon.log";
+/// Longest file that says where a daemon is.
+const LIFE_BYTES_MAX: u64 = 4_096;
 /// Folder of the daemon's own files in the data directory. No user id begins with a dot.
-const OWN_FOLDER: &str = ".reprise";
+pub(crate) const OWN_FOLDER: &str = ".reprise";
 
 /// The meeting place of one data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +44,7 @@ pub enum PlaceError {
     #[error("`{path}` is open to other users (mode {mode:o}); run `chmod 700 {path}`")]
     Open { path: String, mode: u32 },
     #[error(transparent)]
-    Io(#[from] std::io::Error),
+    File(#[from] FileError),
 }
 
 impl Place {
@@ -74,47 +82,55 @@ impl Place {
     #[must_use]
     pub fn sockets(&self) -> Vec<PathBuf> {
         let mut sockets = vec![self.socket()];
-        let written = fs_err::read_to_string(self.life_lock()).unwrap_or_default();
+        let written = self.written().unwrap_or_default();
         let written = written.lines().nth(1).map(PathBuf::from);
         sockets.extend(written.filter(|written| *written != self.socket()));
         sockets
     }
 
     /// The process that the daemon has written down.
-    pub(crate) fn process(&self) -> Option<String> {
-        let written = fs_err::read_to_string(self.life_lock()).ok()?;
-        written.lines().next().map(str::to_owned)
+    #[must_use]
+    pub fn process(&self) -> Option<String> {
+        self.written()?.lines().next().map(str::to_owned)
+    }
+
+    fn written(&self) -> Option<String> {
+        self.folder()
+            .ok()?
+            .read_text(LIFE_LOCK, LIFE_BYTES_MAX)
+            .ok()?
     }
 
     /// Held by the daemon for as long as it lives, in the data directory itself: its lines are the
     /// daemon's process and socket.
     #[must_use]
     pub fn life_lock(&self) -> PathBuf {
-        self.own().join("daemon.lock")
+        self.own().join(LIFE_LOCK)
     }
 
     /// Whether a daemon lives, serving or about to end.
     pub(crate) fn is_held(&self) -> bool {
-        let lock = fs_err::File::open(self.life_lock());
-        let refused = |lock: fs_err::File| lock.file().try_lock_shared();
-        lock.is_ok_and(|lock| matches!(refused(lock), Err(TryLockError::WouldBlock)))
-    }
-
-    /// Held by the client that is starting a daemon.
-    pub(crate) fn start_lock(&self) -> PathBuf {
-        self.own().join("start.lock")
+        let lock = self
+            .folder()
+            .and_then(|own| own.file(LIFE_LOCK, Access::Read));
+        lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// What a daemon that was started on demand says goes here.
     #[must_use]
     pub fn log(&self) -> PathBuf {
-        self.own().join("daemon.log")
+        self.own().join(LOG)
     }
 
     /// The hashes of the tokens.
     #[must_use]
     pub fn tokens(&self) -> PathBuf {
         self.own().join("tokens.json")
+    }
+
+    /// The folder of the daemon's own files.
+    pub(crate) fn folder(&self) -> Result<Folder, FileError> {
+        Folder::own(&self.own())
     }
 
     fn own(&self) -> PathBuf {
@@ -129,11 +145,9 @@ impl Place {
             let path = socket.display().to_string();
             return Err(PlaceError::TooLong { path, got });
         }
-        fs_err::create_dir_all(&self.data)?;
+        Folder::make(&self.data)?;
         for folder in [&self.run, &self.own()] {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true).mode(0o700).create(folder)?;
-            let mode = fs_err::metadata(folder)?.permissions().mode() & 0o777;
+            let mode = Folder::make_own(folder)?.mode()? & 0o777;
             if mode & 0o077 != 0 {
                 let path = folder.display().to_string();
                 return Err(PlaceError::Open { path, mode });
@@ -155,6 +169,8 @@ fn settled(path: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -188,6 +204,11 @@ mod tests {
         fs_err::set_permissions(folder.path().join("reprise"), open).unwrap();
         let error = place.prepare().unwrap_err().to_string();
         assert!(error.contains("chmod 700"), "{error}");
+        let data = folder.path().join("other");
+        fs_err::create_dir_all(&data).unwrap();
+        std::os::unix::fs::symlink(folder.path(), data.join(OWN_FOLDER)).unwrap();
+        let error = Place::new(&data, None).prepare().unwrap_err();
+        assert!(matches!(error, PlaceError::File(FileError::Link { .. })));
         let long = folder.path().join("x".repeat(120));
         assert!(matches!(
             Place::new(&long, None).prepare(),

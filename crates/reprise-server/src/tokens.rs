@@ -2,15 +2,15 @@
 //!
 //! Making, replacing, withdrawing and recognising tokens.
 
-use std::fs::{File, Metadata, TryLockError};
-use std::io::{Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use fs_err::os::unix::fs::OpenOptionsExt as _;
+use reprise_files::{FileError, Folder};
 use reprise_global::AuditLine;
 use reprise_global::sha256_hex;
 use reprise_types::{UserId, secret};
@@ -24,8 +24,10 @@ const AUDIT_EXTENSION: &str = "audit.jsonl";
 const TOKENS_MAX: usize = 1_000;
 /// How long a change waits for those of other processes.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between two looks at the lock.
-const LOOK: Duration = Duration::from_millis(1);
+/// Most bytes of a file, each token at its longest.
+const BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Most bytes of the log of grants and withdrawals.
+const AUDIT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Whose memory a token opens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,12 +112,11 @@ pub enum TokenError {
     Name,
     #[error("there are {TOKENS_MAX} tokens already; revoke some")]
     TooMany,
-    /// Another process does not let go of the lock.
-    #[error("`{lock}` is held by another process for long; end it, or try again")]
-    Busy { lock: String },
     /// No random bytes.
     #[error("the system gave no random bytes for a token ({0}); try again")]
     Random(std::io::Error),
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
@@ -159,21 +160,16 @@ impl TokenFile {
 
     /// Every token, without the tokens.
     pub fn list(&self) -> Result<Vec<TokenEntry>, TokenError> {
-        match fs_err::File::open(&self.path) {
-            Ok(file) => read(&mut file.into_parts().0, &self.path),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error.into()),
-        }
+        let text = self.read(self.name(), BYTES_MAX)?;
+        text.map_or(Ok(Vec::new()), |text| parse(&text, &self.path))
     }
 
     /// Writes down who was given or lost a token of published knowledge; it is on disk afterwards.
     pub fn audit(&self, line: &AuditLine) -> Result<(), TokenError> {
-        let mut options = fs_err::OpenOptions::new();
-        options.create(true).append(true).mode(0o600);
-        let mut file = options.open(self.path.with_extension(AUDIT_EXTENSION))?;
-        let text = serde_json::to_string(line).map_err(std::io::Error::other)?;
-        file.write_all(format!("{text}\n").as_bytes())?;
-        Ok(file.sync_data()?)
+        let text = serde_json::to_vec(line).map_err(std::io::Error::other)?;
+        Ok(self
+            .folder()?
+            .append_line(self.beside(AUDIT_EXTENSION), &text)?)
     }
 
     /// What a store tells and what was written down here, newest first, at most `limit` lines.
@@ -182,11 +178,8 @@ impl TokenFile {
         mut told: Vec<AuditLine>,
         limit: usize,
     ) -> Result<Vec<AuditLine>, TokenError> {
-        let path = self.path.with_extension(AUDIT_EXTENSION);
-        let text = match fs_err::read(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            read => read?,
-        };
+        let text = self.read(self.beside(AUDIT_EXTENSION), AUDIT_BYTES_MAX)?;
+        let text = text.unwrap_or_default();
         let lines = text.rsplit(|byte| *byte == b'\n');
         let lines = lines.filter_map(|line| serde_json::from_slice::<AuditLine>(line).ok());
         told.extend(lines.take(limit));
@@ -268,28 +261,36 @@ impl TokenFile {
 
     fn find(&self, wanted: impl Fn(&TokenEntry) -> bool) -> Option<TokenEntry> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = fs_err::metadata(&self.path).map(|file| Stamp::of(&file));
-        if known.stamp != found.ok() {
-            *known = self.look();
+        let found = self.open();
+        let stamp = found.as_ref().and_then(|file| file.metadata().ok());
+        let stamp = stamp.map(|file| Stamp::of(&file));
+        if known.stamp != stamp {
+            *known = found.map(|file| self.look(file)).unwrap_or_default();
         }
         known.entries.iter().find(|entry| wanted(entry)).cloned()
     }
 
+    fn open(&self) -> Option<File> {
+        let folder = Folder::find_own(self.parent()).ok()??;
+        folder.find_file(self.name()).ok()?
+    }
+
     /// What stands in the file; nothing where it cannot be read.
-    fn look(&self) -> Known {
-        let opened = fs_err::File::open(&self.path).map(|file| file.into_parts().0);
-        let Ok(mut file) = opened else {
-            return Known::default();
-        };
-        let stamp = file.metadata().map(|file| Stamp::of(&file)).ok();
-        let entries = read(&mut file, &self.path).unwrap_or_else(|error| {
-            tracing::error!(%error, "no token is accepted");
-            Vec::new()
-        });
+    fn look(&self, mut file: File) -> Known {
+        let stamp = file.metadata().ok().map(|file| Stamp::of(&file));
+        let mut text = Vec::new();
+        let read = Read::by_ref(&mut file)
+            .take(BYTES_MAX)
+            .read_to_end(&mut text);
+        let entries = read.map_err(TokenError::from);
+        let entries = entries.and_then(|_| parse(&text, &self.path));
         Known {
+            entries: entries.unwrap_or_else(|error| {
+                tracing::error!(%error, "no token is accepted");
+                Vec::new()
+            }),
             _held: Some(file),
             stamp,
-            entries,
         }
     }
 
@@ -298,57 +299,42 @@ impl TokenFile {
         &self,
         edit: impl FnOnce(&mut Vec<TokenEntry>) -> Result<(), TokenError>,
     ) -> Result<(), TokenError> {
-        let _alone = self.alone()?;
+        let folder = self.folder()?;
+        // The file itself cannot be the lock: each change puts another one in its place.
+        let _alone = folder.lock(self.beside("lock"), PATIENCE)?;
         let mut entries = self.list()?;
         edit(&mut entries)?;
-        self.write(&entries)
+        let text = serde_json::to_vec_pretty(&entries).map_err(std::io::Error::other)?;
+        Ok(folder.replace(self.name(), &text)?)
     }
 
-    /// The lock of all who change the file; it goes with its descriptor. The file itself cannot be
-    /// it: each change puts another one in its place.
-    fn alone(&self) -> Result<File, TokenError> {
-        let path = self.path.with_extension("lock");
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let lock = options.open(&path)?;
-        let since = Instant::now();
-        loop {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::Error(error)) => return Err(error.into()),
-                Err(TryLockError::WouldBlock) if since.elapsed() > PATIENCE => {
-                    let lock = path.display().to_string();
-                    return Err(TokenError::Busy { lock });
-                }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
-            }
+    fn folder(&self) -> Result<Folder, FileError> {
+        Folder::own(self.parent())
+    }
+
+    fn read(&self, name: impl AsRef<Path>, bytes_max: u64) -> Result<Option<Vec<u8>>, FileError> {
+        match Folder::find_own(self.parent())? {
+            Some(folder) => folder.read(name, bytes_max),
+            None => Ok(None),
         }
     }
 
-    fn write(&self, entries: &[TokenEntry]) -> Result<(), TokenError> {
-        let text = serde_json::to_string_pretty(entries).map_err(std::io::Error::other)?;
-        let beside = self.path.with_extension("new");
-        // A file left by a crash may have any mode: the new one is made, not opened.
-        if beside.exists() {
-            fs_err::remove_file(&beside)?;
-        }
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let mut file = options.open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs_err::rename(&beside, &self.path)?;
-        if let Some(folder) = self.path.parent() {
-            fs_err::File::open(folder)?.sync_all()?;
-        }
-        Ok(())
+    fn parent(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("."))
+    }
+
+    fn name(&self) -> &Path {
+        Path::new(self.path.file_name().unwrap_or_default())
+    }
+
+    /// The name of a file beside it.
+    fn beside(&self, extension: &str) -> PathBuf {
+        self.name().with_extension(extension)
     }
 }
 
-fn read(file: &mut File, path: &Path) -> Result<Vec<TokenEntry>, TokenError> {
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    serde_json::from_str(&text).map_err(|error| TokenError::Unreadable {
+fn parse(text: &[u8], path: &Path) -> Result<Vec<TokenEntry>, TokenError> {
+    serde_json::from_slice(text).map_err(|error| TokenError::Unreadable {
         path: path.display().to_string(),
         message: error.to_string(),
     })

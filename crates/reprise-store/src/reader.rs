@@ -1,7 +1,7 @@
 //! The reader's handle: a snapshot of the log that never waits for the writer.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use reprise_types::{EmbeddingSpace, MemoryRecord, VectorStore};
@@ -72,6 +72,11 @@ impl LogReader {
         Self {
             snapshot: Arc::new(snapshot),
         }
+    }
+
+    /// The file's path as it was opened.
+    pub fn path(&self) -> &Path {
+        &self.snapshot.path
     }
 
     /// The commit this snapshot was taken at.

@@ -22,6 +22,9 @@ use serde::Deserialize;
 
 use crate::env::Places;
 
+/// Longest file that is read.
+const BYTES_MAX: u64 = 4 * 1024 * 1024;
+
 /// The whole file. What is not there has its default; what is not known is refused.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -148,21 +151,29 @@ pub(crate) fn user_of(arguments: impl Iterator<Item = OsString>) -> Option<Strin
         None,
         named.map(PathBuf::from).or_else(crate::env::config),
     );
-    let text = fs_err::read_to_string(places.ok()?.config).ok()?;
+    let text = text_of(&places.ok()?.config).ok()??;
     let file: toml_edit::DocumentMut = text.parse().ok()?;
     let user: UserId = file.get("user")?.as_str()?.parse().ok()?;
     Some(user.to_string())
 }
 
+/// What stands in a file; `None` where there is none.
+fn text_of(path: &Path) -> anyhow::Result<Option<String>> {
+    let bytes = reprise_files::read_named(path, BYTES_MAX)?;
+    let text = bytes.map(String::from_utf8).transpose();
+    text.with_context(|| format!("`{}` is no text; correct it", path.display()))
+}
+
 impl Config {
     /// The file at `path`; the defaults where it is missing and nobody named it.
     pub(crate) fn read(path: &Path, is_named: bool) -> anyhow::Result<Self> {
-        let text = match fs_err::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => {
-                return Ok(Self::default());
-            }
-            Err(error) => return Err(error.into()),
+        let Some(text) = text_of(path)? else {
+            let path = path.display();
+            anyhow::ensure!(
+                !is_named,
+                "there is no configuration `{path}`; correct --config"
+            );
+            return Ok(Self::default());
         };
         let wrong = || format!("`{}` is not a configuration; correct it", path.display());
         let config: Self = toml_edit::de::from_str(&text).with_context(wrong)?;

@@ -47,7 +47,7 @@ pub(super) const ROOMS: &[Room] = &[
     },
     Room {
         package: "reprise-store",
-        may_name: &["reprise-types"],
+        may_name: &["reprise-types", "reprise-files"],
     },
     Room {
         package: "reprise-index",
@@ -59,7 +59,7 @@ pub(super) const ROOMS: &[Room] = &[
     },
     Room {
         package: "reprise-embed",
-        may_name: &["reprise-types"],
+        may_name: &["reprise-types", "reprise-files"],
     },
     Room {
         package: "reprise-engine",
@@ -72,7 +72,7 @@ pub(super) const ROOMS: &[Room] = &[
     },
     Room {
         package: "reprise-knowledge",
-        may_name: &["reprise-types", "reprise-engine"],
+        may_name: &["reprise-types", "reprise-files", "reprise-engine"],
     },
     Room {
         package: "reprise-eval",
@@ -88,6 +88,7 @@ pub(super) const ROOMS: &[Room] = &[
         package: "reprise-global",
         may_name: &[
             "reprise-types",
+            "reprise-files",
             "reprise-redact",
             "reprise-engine",
             // Its tests' server of PostgreSQL.
@@ -140,6 +141,7 @@ pub(super) const ROOMS: &[Room] = &[
         package: "reprise-server",
         may_name: &[
             "reprise-types",
+            "reprise-files",
             "reprise-redact",
             "reprise-global",
             "reprise-agent",
@@ -151,6 +153,7 @@ pub(super) const ROOMS: &[Room] = &[
         package: "reprise",
         may_name: &[
             "reprise-types",
+            "reprise-files",
             "reprise-redact",
             "reprise-engine",
             "reprise-eval",

@@ -6,13 +6,13 @@
 
 mod elf;
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use ort::LoadDynamicError;
 use ort::environment::Environment;
+use reprise_files::{Access, open_path};
 
 use super::guarded;
 
@@ -169,7 +169,7 @@ fn inspect(path: &Path) -> Result<PathBuf, LibraryError> {
 /// Whether a file begins with one of these.
 fn starts_with(path: &Path, magics: &[&[u8]]) -> std::io::Result<bool> {
     let mut start = [0; 4];
-    File::open(path)?.read_exact(&mut start)?;
+    open_path(path, Access::Read)?.read_exact(&mut start)?;
     Ok(magics.iter().any(|magic| start.starts_with(magic)))
 }
 

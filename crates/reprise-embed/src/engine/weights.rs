@@ -10,11 +10,14 @@ use std::sync::Arc;
 use ort::session::Session;
 use ort::session::builder::{PrepackedWeights, SessionBuilder};
 use ort::value::{DynValue, Tensor};
+use reprise_files::read_named;
 
 use crate::onnx::{Constant, Numbers, constants, outlined};
 
 /// Bytes from which on a tensor is shared; the others are not worth it.
 const SHARED_BYTES: usize = 64 * 1024;
+/// Longest model file.
+const MODEL_BYTES_MAX: u64 = 4 << 30;
 /// Names of the tensors that are factors of products begin so.
 const FACTORS: &str = "encoder.";
 /// Where the file is that a graph points into.
@@ -32,7 +35,8 @@ pub(crate) struct SharedWeights {
 impl SharedWeights {
     /// Reads a model file. The library must be loaded.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
-        let file = std::fs::read(path).map_err(|error| error.to_string())?;
+        let file = read_named(path, MODEL_BYTES_MAX).map_err(|error| error.to_string())?;
+        let file = file.ok_or_else(|| format!("`{}` is missing", path.display()))?;
         let (name, folder) = path
             .file_name()
             .and_then(|name| name.to_str())

@@ -1,10 +1,11 @@
 //! What a file can travel in: a wheel (a zip archive) or a plain folder. Every byte that leaves
 //! here has the pinned hash; reads are bounded by the pinned size.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use reprise_files::{Access, open_named, open_path};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
@@ -90,10 +91,10 @@ impl Carrier {
         match self {
             Self::Folder(folder) => {
                 let path = folder.join(file);
-                match File::open(&path) {
-                    Ok(mut opened) => bounded(&mut opened, &path),
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-                    Err(error) => Err(ProvisionError::io("open", &path)(error)),
+                match open_named(&path) {
+                    Ok(Some(mut opened)) => bounded(&mut opened, &path),
+                    Ok(None) => Ok(None),
+                    Err(error) => Err(ProvisionError::io("open", &path)(error.into())),
                 }
             }
             Self::Wheel(path) => {
@@ -101,7 +102,8 @@ impl Carrier {
                     path: path.clone(),
                     message: error.to_string(),
                 };
-                let opened = File::open(path).map_err(ProvisionError::io("open", path))?;
+                let opened = open_path(path, Access::Read);
+                let opened = opened.map_err(|e| ProvisionError::io("open", path)(e.into()))?;
                 let mut archive = ZipArchive::new(BufReader::new(opened)).map_err(unreadable)?;
                 match archive.by_name(member) {
                     Ok(mut entry) => bounded(&mut entry, path),

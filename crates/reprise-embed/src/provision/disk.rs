@@ -1,10 +1,11 @@
 //! Files: hashed, written so that they are whole or absent, and locked between processes.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use data_encoding::HEXLOWER;
+use reprise_files::{Access, Folder, open_path};
 use sha2::{Digest, Sha256};
 
 use super::error::ProvisionError;
@@ -19,7 +20,7 @@ pub(super) fn sha256(bytes: &[u8]) -> String {
 
 /// The sha256 of a file, in lower-case hex.
 pub(super) fn sha256_file(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = open_path(path, Access::Read)?;
     let mut hasher = Sha256::new();
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -33,15 +34,11 @@ pub(super) fn sha256_file(path: &Path) -> std::io::Result<String> {
 
 /// Writes a file so that a reader, and a power cut, sees the old one or the new one whole.
 pub(super) fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), ProvisionError> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".partial");
-    let partial = path.with_file_name(name);
-    let mut file = File::create(&partial).map_err(ProvisionError::io("create", &partial))?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .map_err(ProvisionError::io("write", &partial))?;
-    drop(file);
-    rename(&partial, path)
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let name = Path::new(path.file_name().unwrap_or_default());
+    let folder = Folder::open(folder).map(Folder::shared);
+    let written = folder.and_then(|folder| folder.replace(name, bytes));
+    written.map_err(|error| ProvisionError::io("write", path)(error.into()))
 }
 
 /// Moves a file within the file system, durably.
@@ -80,12 +77,8 @@ pub(super) fn size_below(directory: &Path) -> u64 {
 /// Takes the directory's lock, telling when that means waiting. It is the operating system's own
 /// lock: held until the file is dropped, freed when its process dies.
 pub(super) fn lock(path: &Path, mut waiting: impl FnMut()) -> Result<File, ProvisionError> {
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(path)
-        .map_err(ProvisionError::io("open", path))?;
+    let file = open_path(path, Access::Make);
+    let file = file.map_err(|error| ProvisionError::io("open", path)(error.into()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(fs::TryLockError::WouldBlock) => {

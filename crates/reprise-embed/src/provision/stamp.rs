@@ -13,6 +13,8 @@ use super::error::ProvisionError;
 /// Name of the stamp file in the models directory.
 pub(super) const STAMP_FILE: &str = "installed.json";
 
+const BYTES_MAX: u64 = 1024 * 1024;
+
 /// What was true of every file when its hash was last computed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stamp {
@@ -33,8 +35,9 @@ pub(super) struct FileStamp {
 impl Stamp {
     /// Reads the stamp; one that is missing or unreadable stamps nothing.
     pub(super) fn read(directory: &Path) -> Self {
-        fs::read(directory.join(STAMP_FILE))
+        reprise_files::read_named(&directory.join(STAMP_FILE), BYTES_MAX)
             .ok()
+            .flatten()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
             .unwrap_or_default()
     }

@@ -138,4 +138,10 @@ fn a_file_that_the_user_has_chosen_may_be_linked_and_is_still_no_pipe() {
     for name in ["zero", "pipe", "socket", "folder", "linked"] {
         assert!(read(name).is_err(), "{name}");
     }
+    for name in ["link", "dangling", "zero", "pipe", "socket", "folder"] {
+        for access in [Access::Write, Access::Make, Access::New, Access::Append] {
+            let opened = crate::open_path(&own.path().join(name), access);
+            assert!(opened.is_err(), "{name} {access:?}");
+        }
+    }
 }

@@ -90,6 +90,17 @@ fn what_somebody_saved_meanwhile_stays() {
     assert_eq!(fs::read_to_string(at.join("theirs")).unwrap(), "newer");
     let replaced = folder.replace_if("fresh", b"newer", None).unwrap();
     assert_eq!((replaced, names(at).len()), (Placed::Done, 3));
+    let removed = folder.remove_if("fresh", stamp()).unwrap();
+    assert_eq!((removed, names(at).len()), (Placed::Theirs, 3));
+    let fresh = folder.look("fresh").unwrap().unwrap().stamp;
+    fs::write(at.join("other"), "x").unwrap();
+    let other = folder.look("other").unwrap().unwrap().stamp;
+    assert_eq!(folder.remove_if("fresh", other).unwrap(), Placed::Theirs);
+    assert_eq!(folder.remove_if("other", other).unwrap(), Placed::Done);
+    assert_eq!(
+        (fresh, names(at).len()),
+        (folder.look("fresh").unwrap().unwrap().stamp, 3)
+    );
     symlink("fresh", at.join("link")).unwrap();
     let linked = folder.look("fresh").unwrap().unwrap().stamp;
     let replaced = folder.replace_if("link", b"x", Some(linked)).unwrap();

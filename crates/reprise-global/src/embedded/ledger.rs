@@ -3,13 +3,12 @@
 //!
 //! Who published is named; who reported how a run went is a hash that only this store can make.
 
-use fs_err::os::unix::fs::OpenOptionsExt;
 use std::collections::BTreeMap;
-use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use reprise_files::{FileError, Folder};
 use reprise_types::{RecordId, UserId};
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +20,9 @@ use crate::store::AuditLine;
 const LEDGER_NAME: &str = "ledger.jsonl";
 /// What makes the hashes of this store its own.
 const SALT_NAME: &str = "salt";
+/// Most bytes of a ledger: some millions of lines.
+const LEDGER_BYTES_MAX: u64 = 1 << 30;
+const SALT_BYTES_MAX: u64 = 4_096;
 /// Digits of a contributor's hash.
 const CONTRIBUTOR_DIGITS: usize = 32;
 /// Voices fade by days: so long standings need not be looked at again.
@@ -146,27 +148,19 @@ impl Ledger {
     /// Folds what was appended since, by whomever. A last line without its end is being written, or
     /// never was.
     pub(super) fn refresh(&mut self, now: DateTime<Utc>) -> Result<(), GlobalError> {
-        let io = |error: std::io::Error| GlobalError::storage(&error);
-        match fs_err::File::open(self.folder.join(LEDGER_NAME)) {
-            Ok(mut file) => {
-                file.seek(SeekFrom::Start(self.folded)).map_err(io)?;
-                let mut bytes = Vec::new();
-                file.read_to_end(&mut bytes).map_err(io)?;
-                let whole = bytes.iter().rposition(|byte| *byte == b'\n');
-                let lines = bytes.get(..whole.map_or(0, |end| end + 1));
-                for line in lines.unwrap_or_default().split(|byte| *byte == b'\n') {
-                    self.folded += line.len() as u64 + 1;
-                    match serde_json::from_slice(line) {
-                        Ok(line) => self.fold(line),
-                        Err(_) if line.is_empty() => {}
-                        Err(error) => tracing::warn!(%error, "a line of the ledger is damaged"),
-                    }
+        if let Some(bytes) = self.appended()? {
+            let whole = bytes.iter().rposition(|byte| *byte == b'\n');
+            let lines = bytes.get(..whole.map_or(0, |end| end + 1));
+            for line in lines.unwrap_or_default().split(|byte| *byte == b'\n') {
+                self.folded += line.len() as u64 + 1;
+                match serde_json::from_slice(line) {
+                    Ok(line) => self.fold(line),
+                    Err(_) if line.is_empty() => {}
+                    Err(error) => tracing::warn!(%error, "a line of the ledger is damaged"),
                 }
-                // The split gives one more, empty, after the last line.
-                self.folded -= 1;
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(io(error)),
+            // The split gives one more, empty, after the last line.
+            self.folded -= 1;
         }
         if self
             .made
@@ -180,29 +174,31 @@ impl Ledger {
 
     /// Appends lines; they are on disk afterwards. Whoever writes is alone.
     pub(super) fn write(&mut self, lines: &[Line]) -> Result<(), GlobalError> {
-        let io = |error: std::io::Error| GlobalError::storage(&error);
         let mut text = Vec::new();
         for line in lines {
-            serde_json::to_writer(&mut text, line).map_err(|error| GlobalError::storage(&error))?;
-            text.push(b'\n');
-        }
-        let mut options = fs_err::OpenOptions::new();
-        options.create(true).append(true).read(true).mode(0o600);
-        let mut file = options.open(self.folder.join(LEDGER_NAME)).map_err(io)?;
-        let end = file.seek(SeekFrom::End(0)).map_err(io)?;
-        if end > 0 {
-            let mut last = [0];
-            file.seek(SeekFrom::Start(end - 1)).map_err(io)?;
-            file.read_exact(&mut last).map_err(io)?;
-            if last != *b"\n" {
-                // A line that was never finished: it goes on no further.
-                text.insert(0, b'\n');
+            if !text.is_empty() {
+                text.push(b'\n');
             }
+            serde_json::to_writer(&mut text, line).map_err(|error| GlobalError::storage(&error))?;
         }
-        file.write_all(&text).map_err(io)?;
-        file.sync_data().map_err(io)?;
+        if !text.is_empty() {
+            let own = Folder::own(&self.folder);
+            let written = own.and_then(|own| own.append_line(LEDGER_NAME, &text));
+            written.map_err(|error| GlobalError::storage(&error))?;
+        }
         self.made = None;
         Ok(())
+    }
+
+    /// What was appended since it was last folded; `None` where nothing was ever written.
+    fn appended(&self) -> Result<Option<Vec<u8>>, GlobalError> {
+        let found = || -> Result<Option<Vec<u8>>, FileError> {
+            let Some(own) = Folder::find_own(&self.folder)? else {
+                return Ok(None);
+            };
+            own.read_from(LEDGER_NAME, self.folded, LEDGER_BYTES_MAX)
+        };
+        found().map_err(|error| GlobalError::storage(&error))
     }
 
     fn fold(&mut self, line: Line) {
@@ -242,12 +238,13 @@ impl Ledger {
 
     /// What authors did, newest first, at most `limit` lines.
     pub(super) fn audit(&self, limit: usize) -> Result<Vec<AuditLine>, GlobalError> {
-        let path = self.folder.join(LEDGER_NAME);
-        let text = match fs_err::read(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(GlobalError::storage(&error)),
-        };
+        let own = Folder::find_own(&self.folder);
+        let text = own.and_then(|own| match own {
+            Some(own) => own.read(LEDGER_NAME, LEDGER_BYTES_MAX),
+            None => Ok(None),
+        });
+        let text = text.map_err(|error| GlobalError::storage(&error))?;
+        let text = text.unwrap_or_default();
         let lines = text.rsplit(|byte| *byte == b'\n');
         let lines = lines.filter_map(|line| serde_json::from_slice::<Line>(line).ok());
         Ok(lines.filter_map(Line::told).take(limit).collect())
@@ -284,17 +281,14 @@ fn number(contributor: &str) -> Option<u128> {
 /// Random digits that stay with the store; whoever asks holds the writer's lock.
 fn salt(folder: &Path) -> Result<String, GlobalError> {
     let io = |error: std::io::Error| GlobalError::storage(&error);
-    let path = folder.join(SALT_NAME);
-    match fs_err::read_to_string(&path) {
-        Ok(salt) if !salt.is_empty() => return Ok(salt),
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
-        _ => {}
+    let own = Folder::own(folder).map_err(|error| io(error.into()))?;
+    let kept = own.read_text(SALT_NAME, SALT_BYTES_MAX);
+    let kept = kept.map_err(|error| io(error.into()))?;
+    if let Some(salt) = kept.filter(|salt| !salt.is_empty()) {
+        return Ok(salt);
     }
     let salt = reprise_types::secret().map_err(io)?;
-    let mut options = fs_err::OpenOptions::new();
-    options.create(true).write(true).truncate(true).mode(0o600);
-    let mut file = options.open(&path).map_err(io)?;
-    file.write_all(salt.as_bytes()).map_err(io)?;
-    file.sync_all().map_err(io)?;
+    let kept = own.replace(SALT_NAME, salt.as_bytes());
+    kept.map_err(|error| io(error.into()))?;
     Ok(salt)
 }

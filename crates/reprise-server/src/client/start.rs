@@ -1,8 +1,7 @@
 //! Starting a daemon on demand: whoever needs one first starts it, everybody else waits for it.
 
 use std::ffi::OsString;
-use std::fs::{File, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::TryLockError;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -10,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use tokio::net::UnixStream;
 
-use crate::place::Place;
+use crate::place::{LOG, Place, START_LOCK};
+use reprise_files::{Access, Folder};
 use reprise_operations::{Problem, ProblemKind};
 
 /// How long a daemon may take to accept: a predecessor may have to close its memories first.
@@ -51,7 +51,9 @@ pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream
     };
     place.prepare().map_err(|error| failed(&error))?;
     let since = Instant::now();
-    let lock = File::create(place.start_lock()).map_err(|error| failed(&error))?;
+    let own = place.folder().map_err(|error| failed(&error))?;
+    let lock = own.file(START_LOCK, Access::Make);
+    let lock = lock.map_err(|error| failed(&error))?;
     loop {
         if let Ok(stream) = connect(place).await {
             return Ok(stream);
@@ -69,7 +71,7 @@ pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream
     if let Ok(stream) = connect(place).await {
         return Ok(stream);
     }
-    let mut child = spawn(place, starter).map_err(|error| failed(&error))?;
+    let mut child = spawn(place, &own, starter).map_err(|error| failed(&error))?;
     loop {
         if let Ok(stream) = connect(place).await {
             // Reaped whenever it ends, which may be long after this client needs it.
@@ -87,22 +89,17 @@ pub(super) async fn start(place: &Place, starter: &Starter) -> Result<UnixStream
 }
 
 /// The daemon in a process group of its own: what ends its client does not end it.
-fn spawn(place: &Place, starter: &Starter) -> std::io::Result<std::process::Child> {
-    let log = place.log();
-    let long = fs_err::metadata(&log).is_ok_and(|log| log.len() > LOG_BYTES_MAX);
-    let mut options = std::fs::OpenOptions::new();
-    options.create(true).mode(0o600);
-    if long {
-        options.write(true).truncate(true);
-    } else {
-        options.append(true);
+fn spawn(place: &Place, own: &Folder, starter: &Starter) -> std::io::Result<std::process::Child> {
+    let log = own.file(LOG, Access::Append)?;
+    if log.metadata()?.len() > LOG_BYTES_MAX {
+        log.set_len(0)?;
     }
     Command::new(&starter.program)
         .args(&starter.arguments)
         .current_dir(place.data())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(options.open(log)?)
+        .stderr(log)
         .process_group(0)
         .spawn()
 }

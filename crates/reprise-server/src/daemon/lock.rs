@@ -9,7 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::error::DaemonError;
 use crate::client::Client;
-use crate::place::Place;
+use crate::place::{LIFE_LOCK, Place, PlaceError};
+use reprise_files::Access;
 use reprise_operations::ProblemKind;
 
 /// How long a predecessor may take to close its memories.
@@ -40,14 +41,10 @@ impl LifeLock {
         replace: bool,
         patience: Duration,
     ) -> Result<Self, DaemonError> {
-        let mut file = fs_err::OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(place.life_lock())?
-            .into_parts()
-            .0;
+        let own = place.folder().map_err(PlaceError::from)?;
+        let mut file = own
+            .file(LIFE_LOCK, Access::Make)
+            .map_err(PlaceError::from)?;
         let client = Client::new(place.clone()).patient(patience);
         let (mut told, mut since) = (Told::Nothing, Instant::now());
         loop {

@@ -141,7 +141,7 @@ pub(super) fn prompt(input: &Value) -> &str {
 
 /// The agent's last words in a transcript of JSON lines.
 pub(super) fn last_answer(path: &Path) -> Option<String> {
-    let mut file = fs_err::File::open(path).ok()?;
+    let mut file = reprise_files::open_named(path).ok()??;
     let length = file.metadata().ok()?.len();
     let from = length.saturating_sub(TRANSCRIPT_TAIL);
     file.seek(SeekFrom::Start(from)).ok()?;

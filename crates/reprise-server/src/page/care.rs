@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use reprise_files::Folder;
 use reprise_page::{Backup, Bytes, Neighbour, PageCare, Refusal, Setting, Token};
 use reprise_types::UserId;
 use serde::Deserialize;
@@ -13,10 +14,13 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::{Paged, refused};
 use crate::daemon::Asker;
+use crate::place::OWN_FOLDER;
 use crate::tokens::{Scope, TokenError};
 
 /// The list of the backups made, as `reprise backup` writes it.
-const MADE: &str = ".reprise/backups.jsonl";
+const MADE: &str = "backups.jsonl";
+/// Longest such list that is shown.
+const MADE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 #[derive(Deserialize)]
 struct Made {
@@ -78,9 +82,11 @@ impl PageCare for Paged {
     }
 
     async fn backups(&self, user: &UserId) -> Result<Vec<Backup>, Refusal> {
-        let (list, user) = (self.life.place.data().join(MADE), user.to_string());
+        let (list, user) = (self.life.place.data().join(OWN_FOLDER), user.to_string());
         let backups = blocking(move || {
-            let made = std::fs::read_to_string(list).unwrap_or_default();
+            let own = Folder::find_own(&list).ok().flatten();
+            let made = own.and_then(|own| own.read_text(MADE, MADE_BYTES_MAX).ok()?);
+            let made = made.unwrap_or_default();
             let made = made.lines();
             let made = made.filter_map(|line| serde_json::from_str::<Made>(line).ok());
             let own: BTreeSet<PathBuf> = made

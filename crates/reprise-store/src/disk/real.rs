@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use std::os::unix::fs::DirBuilderExt;
 
-use fs_err::os::unix::fs::OpenOptionsExt;
-use fs_err::{File, OpenOptions};
+use fs_err::File;
+use reprise_files::{Access, open_path};
 
 use super::{Disk, DiskFile, DiskLock, FileIdentity, LockAttempt};
 
@@ -24,26 +24,21 @@ struct RealLock(File);
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, writable: bool) -> io::Result<Arc<dyn DiskFile>> {
-        check_regular(path)?;
-        let file = OpenOptions::new().read(true).write(writable).open(path)?;
-        Ok(Arc::new(RealFile(file)))
+        let access = if writable {
+            Access::Write
+        } else {
+            Access::Read
+        };
+        Ok(Arc::new(RealFile(opened(path, access)?)))
     }
 
     fn open_or_create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         // Private to its owner whatever the umask: it holds what a person's agents did.
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(path)?;
-        Ok(Arc::new(RealFile(file)))
+        Ok(Arc::new(RealFile(opened(path, Access::Make)?)))
     }
 
     fn lock(&self, path: &Path) -> io::Result<LockAttempt> {
-        check_regular(path)?;
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = opened(path, Access::Write)?;
         match file.file().try_lock() {
             Ok(()) => Ok(LockAttempt::Held(Box::new(RealLock(file)))),
             Err(TryLockError::WouldBlock) => {
@@ -89,13 +84,9 @@ impl Disk for RealDisk {
     }
 }
 
-/// Refuses a named pipe: opening one blocks until its other end is opened.
-fn check_regular(path: &Path) -> io::Result<()> {
-    if fs_err::metadata(path)?.is_file() {
-        return Ok(());
-    }
-    let kind = io::ErrorKind::InvalidInput;
-    Err(io::Error::new(kind, "it is not a regular file"))
+/// A regular file; one that is written to is no link to a file elsewhere.
+fn opened(path: &Path, access: Access) -> io::Result<File> {
+    Ok(File::from_parts(open_path(path, access)?, path))
 }
 
 fn folder_of(path: &Path) -> &Path {

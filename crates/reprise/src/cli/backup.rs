@@ -165,7 +165,7 @@ pub(super) fn restore(context: &Context, arguments: &RestoreArguments) -> anyhow
             "user `{user}` has a memory already; pass --replace to put it aside, or another --user"
         );
     }
-    let mut from = input::open(&arguments.from)?;
+    let mut from = input::open_copy(&arguments.from)?;
     let is_new = target.parent().is_some_and(|folder| !folder.exists());
     store::make_folder(&target)?;
     let beside = with_ending(&target, UNPROVEN);

@@ -2,20 +2,20 @@
 //! that `forget --verify` knows where to look.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use fs_err::os::unix::fs::OpenOptionsExt;
+use reprise_files::Folder;
 use reprise_operations::Projection;
-use reprise_store::{Disk, RealDisk};
 use reprise_types::UserId;
 use serde::{Deserialize, Serialize};
 
 use super::{Context, whole};
 
 /// The list, from the time when it had backups alone. No user id begins with a dot.
-const LIST: &str = ".reprise/backups.jsonl";
+const FOLDER: &str = ".reprise";
+const LIST: &str = "backups.jsonl";
+const LIST_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
 /// Something that was made of a memory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -74,7 +74,11 @@ impl Form {
 
 /// Where the list stands.
 pub(super) fn list(context: &Context) -> PathBuf {
-    context.places.data.join(LIST)
+    own(context).join(LIST)
+}
+
+fn own(context: &Context) -> PathBuf {
+    context.places.data.join(FOLDER)
 }
 
 /// Notes where something of a user's memory is written to.
@@ -89,7 +93,6 @@ pub(super) fn note_file(context: &Context, user: &UserId, to: &Path, form: Form,
 }
 
 fn note_stamped(context: &Context, user: &UserId, to: &Path, form: Form, stamp: Option<Stamp>) {
-    let list = list(context);
     let noted = std::path::absolute(to).and_then(|file| {
         let user = user.clone();
         let made = Made {
@@ -101,12 +104,9 @@ fn note_stamped(context: &Context, user: &UserId, to: &Path, form: Form, stamp: 
         if all(context).any(|known| known == made) {
             return Ok(());
         }
-        RealDisk.make_folder(&list)?;
-        let mut options = fs_err::OpenOptions::new();
-        let mut list = options.append(true).create(true).mode(0o600).open(&list)?;
         // One write, so that two processes do not mix their lines.
-        let line = serde_json::to_string(&made)? + "\n";
-        list.write_all(line.as_bytes())
+        let line = serde_json::to_vec(&made)?;
+        Ok(Folder::make_own(&own(context))?.append_line(LIST, &line)?)
     });
     if let Err(error) = noted {
         super::note(&format!(
@@ -161,7 +161,17 @@ pub(super) fn of(context: &Context, user: &UserId) -> BTreeSet<Made> {
 }
 
 fn all(context: &Context) -> impl Iterator<Item = Made> + use<> {
-    let list = fs_err::read_to_string(list(context)).unwrap_or_default();
+    let found = Folder::find_own(&own(context)).and_then(|own| match own {
+        Some(own) => own.read_text(LIST, LIST_BYTES_MAX),
+        None => Ok(None),
+    });
+    let list = found.unwrap_or_else(|error| {
+        super::note(&format!(
+            "warning: {error}; what was written elsewhere is not known"
+        ));
+        None
+    });
+    let list = list.unwrap_or_default();
     let lines: Vec<Made> = list
         .lines()
         .filter_map(|line| serde_json::from_str(line).ok())

@@ -167,10 +167,7 @@ impl Busy for anyhow::Error {
 
 /// Whether that is the daemon, which has the memory for as long as it likes.
 fn is_daemon(context: &Context, holder: &str) -> bool {
-    let lock = std::fs::read_to_string(context.places.meeting().life_lock());
-    let process = lock
-        .ok()
-        .and_then(|lines| lines.lines().next().map(str::to_owned));
+    let process = context.places.meeting().process();
     process.is_some_and(|process| holder.rsplit(' ').next() == Some(&*process))
 }
 

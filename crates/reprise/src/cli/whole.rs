@@ -55,10 +55,14 @@ pub(super) fn is_free(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A new file that nobody else can read.
+/// A new file that nobody else can read, in the place of what an earlier run left.
 pub(super) fn private(path: &Path) -> anyhow::Result<fs_err::File> {
+    match fs_err::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
     let mut options = fs_err::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
+    options.write(true).create_new(true).mode(0o600);
     Ok(options.open(path)?)
 }
 

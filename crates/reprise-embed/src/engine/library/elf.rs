@@ -1,9 +1,10 @@
 //! Whether an ELF file is all there. The loader maps segments without looking at the file's length,
 //! and a process that then touches a missing page is killed by the system, which no guard catches.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+
+use reprise_files::{Access, open_path};
 
 /// Length of the 64-bit header, in bytes.
 const HEADER_BYTES: usize = 64;
@@ -14,7 +15,7 @@ const LOAD: u64 = 1;
 
 /// Reads the program headers and compares the mapped segments' ends with the file's length.
 pub(super) fn is_whole(path: &Path) -> std::io::Result<bool> {
-    let mut file = File::open(path)?;
+    let mut file = open_path(path, Access::Read)?;
     let file_bytes = file.metadata()?.len();
     let mut header = [0; HEADER_BYTES];
     file.read_exact(&mut header)?;

@@ -11,6 +11,8 @@ use anyhow::{Context as _, bail};
 
 use crate::cli::note;
 
+/// Longest settings that are read.
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Ending of the copy of a file as it was before the first change.
 const BACKUP: &str = "before-reprise";
 /// Ending of a file that is about to take another's place.
@@ -56,16 +58,14 @@ pub(super) type Watch<'a> = &'a mut dyn FnMut(Step) -> std::io::Result<()>;
 
 /// The text of a file; empty where there is none.
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
-    match fs_err::read_to_string(path) {
-        Ok(text) => Ok(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
-        Err(error) => Err(error.into()),
-    }
+    let bytes = reprise_files::read_named(path, BYTES_MAX)?.unwrap_or_default();
+    String::from_utf8(bytes).with_context(|| format!("`{}` is no text", path.display()))
 }
 
 /// The copy that was made of a file before its first change.
 pub(super) fn copy_of(path: &Path) -> Option<String> {
-    fs_err::read_to_string(with_ending(path, BACKUP)).ok()
+    let bytes = reprise_files::read_named(&with_ending(path, BACKUP), BYTES_MAX).ok()?;
+    String::from_utf8(bytes?).ok()
 }
 
 /// Makes every change; where one cannot be made, none has been.

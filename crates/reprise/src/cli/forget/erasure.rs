@@ -8,9 +8,9 @@ mod search;
 mod sought;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use reprise_files::{Access, open_path};
 use reprise_store::{CommitSeq, Entry, Log};
 use reprise_types::{RecordId, UserId};
 
@@ -125,7 +125,7 @@ impl Gone {
             }
             said.extend(held);
         })?;
-        let raw = needles.find_in(&mut File::open(path)?)?;
+        let raw = needles.find_in(&mut open_path(path, Access::Read)?)?;
         found += raw.iter().filter(|text| !said.contains(*text)).count();
         Ok(Traces { found, said_by })
     }
@@ -140,7 +140,7 @@ impl Gone {
                 CopyKind::Memory | CopyKind::Published => self.held_by(&file).ok(),
                 CopyKind::Export | CopyKind::Projection => {
                     let all = sought.as_ref().zip(needles.as_ref());
-                    let all = all.zip(File::open(&file).ok());
+                    let all = all.zip(open_path(&file, Access::Read).ok());
                     all.and_then(|((sought, needles), mut bytes)| {
                         sought.count_in(needles, &mut bytes).ok()
                     })
@@ -182,7 +182,9 @@ impl Gone {
 
 /// The files of a projection or an export, and those of a run that was stopped.
 fn files_in(path: &Path, depth: usize) -> Vec<PathBuf> {
-    if !path.is_dir() {
+    let is_link = fs_err::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    if !path.is_dir() || (is_link && depth < DEPTH_MAX) {
+        // Of what a link leads to nothing was written here.
         return vec![path.to_owned()];
     }
     let entries = fs_err::read_dir(path).into_iter().flatten().flatten();
