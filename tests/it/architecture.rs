@@ -5,11 +5,13 @@
 
 mod canaries;
 mod circles;
+mod files;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use circles::{circles, without_tests};
+use files::{MAY_OPEN, openers};
 use reprise_tests::{Manifest, Source, Tree};
 use table::{COMPOSITION, Composition, FENCES, Fence, ROOMS, Room};
 
@@ -27,6 +29,7 @@ fn every_package_keeps_to_the_table() {
         forbidden_paths(&tree.manifests, &tree.sources, ROOMS, FENCES),
         scattered_composition(&tree.sources, COMPOSITION),
         doubles_in_use(&tree.sources),
+        openers(&tree.sources, MAY_OPEN),
     ]
     .concat();
     assert!(

@@ -165,7 +165,11 @@ async fn a_hundred_writers_lose_nothing_and_projections_are_whole_at_every_read(
         "{}",
         changed.stdout
     );
-    let rebuilt = check(&["--json", "rebuild"]);
+    // What somebody changed is theirs until they say so.
+    let refused = check(&["rebuild"]);
+    assert_ne!(refused.code, Some(0), "{}", refused.stdout);
+    assert!(refused.stderr.contains("--adopt"), "{}", refused.stderr);
+    let rebuilt = check(&["--json", "rebuild", "--adopt"]);
     let rebuilt: Value = serde_json::from_str(&rebuilt.stdout).expect("JSON");
     assert_eq!(rebuilt["projections"][0]["written"], 1);
     assert_eq!(check(&["check"]).code, Some(0));
@@ -202,4 +206,70 @@ fn a_command_without_a_daemon_leaves_projections_as_memory_is() {
     assert_eq!(lines(&project), None);
     run(&["rebuild", "sunwell"]);
     assert_eq!(lines(&project), Some(2));
+}
+
+#[test]
+fn a_projection_that_cannot_be_written_is_said() {
+    let home = Home::new();
+    let (project, elsewhere) = (home.folder().join("project"), home.folder().join("mine"));
+    fs::create_dir_all(&project).expect("a folder");
+    fs::create_dir_all(&elsewhere).expect("a folder");
+    std::os::unix::fs::symlink(&elsewhere, project.join(".sunwell")).expect("a link");
+    let config = home.folder().join("config.toml");
+    let path = project.display();
+    let text = format!("[[projections]]\nuser = \"ada\"\nkind = \"sunwell\"\npath = \"{path}\"\n");
+    fs::write(&config, text).expect("written");
+    let config = config.to_string_lossy().into_owned();
+    let begin = ["--config", &*config, "--no-daemon"];
+    let learn = [&begin[..], &["learn", "--user", "ada", "Ask first"]].concat();
+    let said = home.run(&learn);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    for told in [&said.stdout, &said.stderr] {
+        assert!(
+            told.contains(".sunwell/memory` is a symbolic link"),
+            "{told}"
+        );
+    }
+    let learned = [
+        &["--json"],
+        &begin[..],
+        &["learn", "--user", "ada", "Ask twice"],
+    ]
+    .concat();
+    let learned: Value = serde_json::from_str(&home.done(&learned)).expect("JSON");
+    let warnings = learned["warnings"].as_array().expect("a list");
+    assert_eq!(warnings.len(), 1, "{learned}");
+    let doctor = home.run(&[&begin[..], &["doctor"]].concat());
+    assert_eq!(doctor.code, Some(1), "{}", doctor.stdout);
+    assert!(
+        doctor.stdout.contains("is a symbolic link"),
+        "{}",
+        doctor.stdout
+    );
+
+    // A daemon tries when it starts.
+    let mut daemon = home.command(&["--config", &config, "serve", "--idle-exit", "120"]);
+    let mut daemon = daemon.stderr(Stdio::null()).spawn().expect("it starts");
+    let failing = || -> usize {
+        let said = home.run(&["--config", &config, "--json", "status"]).stdout;
+        let status: Value = serde_json::from_str(&said).unwrap_or_default();
+        status["projections_failing"].as_array().map_or(0, Vec::len)
+    };
+    let mut patience = 400;
+    while failing() == 0 && patience > 0 {
+        std::thread::sleep(Duration::from_millis(50));
+        patience -= 1;
+    }
+    assert_eq!(failing(), 1);
+    fs::remove_file(project.join(".sunwell")).expect("it is there");
+    home.done(&["--config", &config, "learn", "--user", "ada", "Ask again"]);
+    let mut patience = 400;
+    while failing() > 0 && patience > 0 {
+        std::thread::sleep(Duration::from_millis(50));
+        patience -= 1;
+    }
+    assert_eq!((failing(), lines(&project)), (0, Some(0)));
+    home.done(&["--config", &config, "stop"]);
+    let _ended = daemon.wait().expect("it ends");
+    assert_eq!(fs::read_dir(elsewhere).expect("a folder").count(), 0);
 }

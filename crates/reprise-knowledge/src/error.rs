@@ -3,12 +3,17 @@
 
 use std::path::PathBuf;
 
+use reprise_files::FileError;
+
 /// An export that cannot be done.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
     #[error("the export cannot be written; check the folder, its rights and the room on the disk")]
     Io(#[from] std::io::Error),
+    /// A file of a projection that is no file of ours to write.
+    #[error(transparent)]
+    File(#[from] FileError),
     #[error("`{what}` cannot be written in this form: {why}")]
     Unwritable {
         /// The file, or the record.
@@ -24,6 +29,24 @@ pub enum ExportError {
         /// The file.
         path: PathBuf,
     },
+    /// A projection wrote it, and it says something else by now.
+    #[error(
+        "`{}` was changed by somebody else since it was written{}; move it away, or write it anew \
+         by `reprise rebuild --adopt`", path.display(), and_others(*more)
+    )]
+    Changed {
+        /// The first of them.
+        path: PathBuf,
+        /// How many there are besides.
+        more: usize,
+    },
+}
+
+fn and_others(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(", and {more} others"),
+    }
 }
 
 /// An import that cannot be done.
@@ -57,6 +80,9 @@ pub enum ImportError {
         /// What is wrong with it.
         why: String,
     },
+    /// Something that is no file to be read.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A file that cannot be read.
     #[error("the source cannot be read; check that it is there and may be read")]
     Io(#[from] std::io::Error),

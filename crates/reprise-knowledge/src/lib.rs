@@ -45,7 +45,7 @@ pub use observation::{
     Observations, frame_of, frame_tokens, frame_type, is_frame, plan_frames,
 };
 pub use project::Project;
-pub use projection::{ProjectionKind, Rebuilt, compare, rebuild};
+pub use projection::{ProjectionKind, Rebuilt, compare, hindrance, rebuild};
 pub use referee::compare_stock;
 pub use reference::{
     Definition, EVIDENCE_FIELD, evidence_of, meaning_of_confidence, meaning_of_evidence, meant_by,

@@ -1,8 +1,10 @@
 //! Lines of a file, however bad: what is wrong with one spoils that line only.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
+use reprise_files::{Access, open_path};
 use serde_json::{Map, Value};
 
 use crate::error::ImportError;
@@ -17,10 +19,10 @@ pub struct Lines<R> {
     number: u64,
 }
 
-impl Lines<BufReader<fs_err::File>> {
+impl Lines<BufReader<File>> {
     /// The lines of a file.
     pub(crate) fn open(path: &Path) -> Result<Self, ImportError> {
-        Ok(Self::new(BufReader::new(fs_err::File::open(path)?)))
+        Ok(Self::new(BufReader::new(open_path(path, Access::Read)?)))
     }
 }
 

@@ -1,13 +1,16 @@
 //! Files that other programs read, kept equal to memory: each is whole at every moment, and none is
-//! read back as truth.
+//! read back as truth. They stand among files of others: nothing that is found there says what may
+//! be replaced or removed.
 
 mod place;
+mod register;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use reprise_files::Placed;
 use reprise_types::{MemoryRecord, WayOut};
 
 use crate::error::ExportError;
@@ -17,7 +20,14 @@ use crate::observation::is_frame;
 use crate::reference::Definition;
 use crate::sunwell::{Learning, SunwellMemory, artifacts};
 
-use place::Place;
+use place::{Place, State};
+use register::{Register, Written};
+
+/// Where Sunwell looks in a project.
+const SUNWELL: &str = ".sunwell/memory";
+
+/// Where a goal's file is, below that.
+const ARTIFACTS: &str = "artifacts";
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $place:literal;)*) => {
@@ -101,7 +111,7 @@ impl ProjectionKind {
                 let may_leave = told.filter(|record| record.may_leave(WayOut::Export).is_ok());
                 for (name, goal) in artifacts(may_leave) {
                     let goal = serde_json::to_vec_pretty(&goal).map_err(std::io::Error::from)?;
-                    files.insert(Path::new("artifacts").join(name), goal);
+                    files.insert(Path::new(ARTIFACTS).join(name), goal);
                 }
             }
             Self::AiLessons => {
@@ -123,11 +133,34 @@ impl ProjectionKind {
         Ok(files)
     }
 
+    /// The files that it always has.
+    fn fixed(self) -> &'static [&'static str] {
+        match self {
+            Self::Sunwell => &[
+                "learnings.jsonl",
+                "decisions.jsonl",
+                "failures.jsonl",
+                "index.json",
+            ],
+            Self::AiLessons | Self::Frames => &[""],
+            Self::Markdown => &[],
+        }
+    }
+
+    /// The folders that its files stand in, below its own.
+    fn folders(self) -> &'static [&'static str] {
+        match self {
+            Self::Sunwell => &["", ARTIFACTS],
+            Self::Markdown => &[""],
+            Self::AiLessons | Self::Frames => &[],
+        }
+    }
+
     /// Where its files stand.
     #[must_use]
     pub fn root(self, place: &Path) -> PathBuf {
         match self {
-            Self::Sunwell => place.join(".sunwell/memory"),
+            Self::Sunwell => place.join(SUNWELL),
             _ => place.to_owned(),
         }
     }
@@ -143,69 +176,106 @@ pub struct Rebuilt {
 }
 
 /// Writes what has changed, each file whole or not at all, and removes its own files that no record
-/// stands for any more. Where another program's files stand it writes only if it may `adopt` them.
+/// stands for any more. `home` is the folder of the memory, where what was written is remembered:
+/// only files that still hold that are replaced or removed. Where other files stand it writes only
+/// if it may `adopt` them.
 pub fn rebuild(
     kind: ProjectionKind,
     place: &Path,
+    home: &Path,
     all: Outgoing<'_>,
     adopt: bool,
 ) -> Result<Rebuilt, ExportError> {
     let files = kind.files(all)?;
-    let root = kind.root(place);
-    let place = Place::at(&root);
-    let known = place.own()?;
-    if known.is_none() && !adopt {
-        place.refuse_others(files.keys())?;
-    }
-    // Named before they are written: a rebuild that is stopped leaves nothing that it does not own.
-    let known = known.unwrap_or_default();
-    let all = files.keys().chain(&known).cloned().collect();
-    place.note(kind.name(), &all)?;
-    let mut done = Rebuilt::default();
+    let place = Place::make(kind, place, home)?;
+    let mut register = Register::alone(&place, home)?;
+    let known = register.read()?;
+    let (mut done, mut due, mut changed) = (Rebuilt::default(), Vec::new(), Vec::new());
     for (name, content) in &files {
-        if place.put(name, content)? {
-            done.written += 1;
-        } else {
-            done.unchanged += 1;
+        match place.state(name, content, &known)? {
+            State::Same => done.unchanged += 1,
+            State::Free => due.push((name, None)),
+            State::Own(stamp) => due.push((name, Some(stamp))),
+            State::Others(stamp) if adopt => due.push((name, Some(stamp))),
+            State::Others(_) if known.is_empty() => {
+                let path = place.path(name);
+                return Err(ExportError::Others { path });
+            }
+            State::Others(_) => changed.push(place.path(name)),
         }
     }
-    for name in known.iter().filter(|name| !files.contains_key(*name)) {
-        done.removed += usize::from(place.remove(name)?);
+    // Remembered before they are written: one that is stopped leaves nothing that is not known.
+    let mut own = Written::of(&files);
+    own.join(&known);
+    register.write(&own)?;
+    for (name, expected) in due {
+        let content = files.get(name).map(Vec::as_slice).unwrap_or_default();
+        match place.put(name, content, expected)? {
+            Placed::Done => done.written += 1,
+            Placed::Theirs => changed.push(place.path(name)),
+        }
     }
-    place.note(kind.name(), &files.keys().cloned().collect())?;
-    Ok(done)
+    for name in place.names()? {
+        if !files.contains_key(&name) && place.remove_own(&name, &known)? {
+            done.removed += 1;
+        }
+    }
+    let mut own = Written::of(&files);
+    if !changed.is_empty() {
+        own.join(&known);
+    }
+    register.write(&own)?;
+    match changed.split_first() {
+        None => Ok(done),
+        Some((path, rest)) => Err(ExportError::Changed {
+            path: path.clone(),
+            more: rest.len(),
+        }),
+    }
 }
 
 /// How a projection differs from memory, a sentence each; nothing where it is equal.
 pub fn compare(
     kind: ProjectionKind,
     place: &Path,
+    home: &Path,
     all: Outgoing<'_>,
 ) -> Result<Vec<String>, ExportError> {
     let files = kind.files(all)?;
-    let root = kind.root(place);
-    let place = Place::at(&root);
+    let Some(found) = Place::find(kind, place, home)? else {
+        let root = kind.root(place);
+        return Ok(vec![format!("`{}` is missing", root.display())]);
+    };
+    let known = Register::read_of(&found, home)?;
     let mut differing = Vec::new();
     for (name, content) in &files {
-        let path = place.path(name);
-        match fs_err::read(&path) {
-            Ok(there) if there == *content => {}
-            Ok(there)
+        let path = found.path(name);
+        match found.read(name) {
+            Ok(Some(there)) if there == *content => {}
+            Ok(Some(there))
                 if kind == ProjectionKind::AiLessons && ai_lessons::alike(&there, content) => {}
-            Ok(_) => differing.push(format!(
+            Ok(Some(_)) => differing.push(format!(
                 "`{}` says something else than memory",
                 path.display()
             )),
-            Err(_) => differing.push(format!("`{}` is missing", path.display())),
+            Ok(None) => differing.push(format!("`{}` is missing", path.display())),
+            Err(error) => differing.push(error.to_string()),
         }
     }
-    for name in place.own()?.unwrap_or_default() {
-        let path = place.path(&name);
-        if !files.contains_key(&name) && path.exists() {
+    for name in found.names()? {
+        if known.names(&name) && !files.contains_key(&name) {
+            let path = found.path(&name);
             differing.push(format!("`{}` stands for nothing in memory", path.display()));
         }
     }
     Ok(differing)
+}
+
+/// What keeps a projection from being written, as far as a look at its place tells.
+#[must_use]
+pub fn hindrance(kind: ProjectionKind, place: &Path, home: &Path) -> Option<String> {
+    let looked = Place::make(kind, place, home).and_then(|place| place.check(kind.fixed()));
+    looked.err().map(|error| error.to_string())
 }
 
 #[cfg(test)]

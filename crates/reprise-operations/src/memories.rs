@@ -77,6 +77,7 @@ pub struct Memories {
     workspaces: Arc<Workspaces>,
     sharing: Sharing,
     projections: Arc<[Projection]>,
+    failing: projecting::Failing,
     planners: Arc<Planners>,
 }
 
@@ -103,6 +104,7 @@ impl Memories {
             workspaces: Arc::default(),
             sharing: Sharing::default(),
             projections: Arc::default(),
+            failing: projecting::Failing::default(),
             planners: Arc::default(),
         }
     }

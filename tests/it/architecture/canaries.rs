@@ -4,6 +4,7 @@
 
 use reprise_tests::{Manifest, Source};
 
+use super::files::openers;
 use super::table::{COMPOSITION, FENCES, ROOMS};
 use super::{
     broken_fences, cycles, doubles_in_use, forbidden_paths, forbidden_rooms, idle_versions,
@@ -228,4 +229,26 @@ fn a_double_in_shipped_code_is_noticed() {
         complaints("crates/reprise-agent/src/service/tests.rs", use_it),
         0
     );
+}
+
+#[test]
+fn a_source_that_opens_files_by_itself_is_noticed() {
+    let code = "fn f() { std::fs::read(path) }";
+    let complaints = |path: &str, may_open: &[(&str, &str)]| {
+        let sources = [Source::new(path, code)];
+        openers(&sources, may_open).len()
+    };
+    let shipped = "crates/reprise-store/src/log.rs";
+    assert_eq!(complaints(shipped, &[]), 1);
+    assert_eq!(complaints(shipped, &[("crates/reprise-store/", "why")]), 0);
+    assert_eq!(
+        complaints(shipped, &[(shipped, "why"), ("crates/idle/", "why")]),
+        1
+    );
+    assert_eq!(complaints("crates/reprise-store/src/log/tests.rs", &[]), 0);
+    let tests = Source::new(
+        shipped,
+        "#[cfg(test)]\nmod tests { fn f() { std::fs::read(p) } }",
+    );
+    assert!(openers(&[tests], &[]).is_empty());
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use reprise_files::{FileError, read_named};
 use serde_json::{Map, Value};
 
 use super::give::Giver;
@@ -57,13 +58,21 @@ pub(super) enum Document {
     Broken(String),
 }
 
+/// All of a file that is no longer than a document may be.
+pub(super) fn whole(file: &Path) -> Result<Vec<u8>, ImportError> {
+    let bytes = read_named(file, DOCUMENT_BYTES_MAX)?;
+    let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+    Ok(bytes.ok_or_else(missing)?)
+}
+
 /// Reads a file that may be one document. Where its first line is a whole object, or nothing at
 /// all can be made of it, each line stands for itself.
 pub(super) fn document(file: &Path) -> Result<Document, ImportError> {
-    if fs_err::metadata(file)?.len() > DOCUMENT_BYTES_MAX {
-        return Ok(Document::Lines);
-    }
-    let error = match serde_json::from_slice(&fs_err::read(file)?) {
+    let whole = match whole(file) {
+        Err(ImportError::File(FileError::TooLarge { .. })) => return Ok(Document::Lines),
+        whole => whole?,
+    };
+    let error = match serde_json::from_slice(&whole) {
         Ok(whole) => return Ok(Document::Whole(whole)),
         Err(error) => error,
     };

@@ -9,6 +9,7 @@ mod note;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
+use reprise_files::{FileError, read_named};
 use reprise_types::{
     ExternalId, MemoryKind, MemorySource, NewRecord,
     limits::{IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX},
@@ -354,23 +355,32 @@ fn own_note(
     links: Option<&Value>,
     text: &str,
 ) -> Result<(), ImportError> {
-    let mut corner = line.clone();
-    corner["text"] = json!(text);
-    corner["links"] = links.cloned().unwrap_or_default();
-    match Carried::read(corner) {
+    let Some(corner) = line.as_object() else {
+        return giver.refuse(
+            place,
+            format!("the note's `{CORNER}` is no record of an export; name it otherwise"),
+        );
+    };
+    let mut corner = corner.clone();
+    corner.insert("text".to_owned(), json!(text));
+    corner.insert("links".to_owned(), links.cloned().unwrap_or_default());
+    match Carried::read(Value::Object(corner)) {
         Ok(carried) => giver.own(place, carried),
         Err(why) => giver.refuse(place, format!("the note is none of an export: {why}")),
     }
 }
 
 fn text_of(file: &Path) -> Result<String, String> {
-    let told = |error: std::io::Error| error.to_string();
-    if fs_err::metadata(file).map_err(told)?.len() > NOTE_BYTES_MAX {
-        return Err(format!(
-            "the note is longer than {NOTE_BYTES_MAX} bytes; split it"
-        ));
-    }
-    String::from_utf8(fs_err::read(file).map_err(told)?)
+    let bytes = match read_named(file, NOTE_BYTES_MAX) {
+        Ok(bytes) => bytes.ok_or("the note is gone")?,
+        Err(FileError::TooLarge { .. }) => {
+            return Err(format!(
+                "the note is longer than {NOTE_BYTES_MAX} bytes; split it"
+            ));
+        }
+        Err(error) => return Err(error.to_string()),
+    };
+    String::from_utf8(bytes)
         .map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to() + 1))
 }
 

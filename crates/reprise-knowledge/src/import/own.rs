@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use reprise_files::FileError;
 use serde_json::Value;
 
 use super::give::Giver;
-use super::json::{DOCUMENT_BYTES_MAX, Document, document};
+use super::json::{DOCUMENT_BYTES_MAX, Document, document, whole};
 use super::rvf;
 use crate::archive::{Archive, moved};
 use crate::error::ImportError;
@@ -35,7 +36,15 @@ fn values(path: &Path) -> Result<Result<Vec<Value>, String>, ImportError> {
         return Ok(lines.ok_or_else(|| "it is no export of a memory".to_owned()));
     }
     if is_yaml(path)? {
-        return Ok(yaml(&fs_err::read_to_string(path)?));
+        let text = match whole(path) {
+            Err(ImportError::File(error @ FileError::TooLarge { .. })) => {
+                return Ok(Err(format!("{error}, or export it as jsonl")));
+            }
+            whole => String::from_utf8(whole?),
+        };
+        return Ok(text
+            .map_err(|error| error.to_string())
+            .and_then(|text| yaml(&text)));
     }
     Ok(match document(path)? {
         Document::Whole(Value::Array(values)) => Ok(values),

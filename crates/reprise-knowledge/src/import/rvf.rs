@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use reprise_files::{Access, open_path};
 use reprise_types::{ExternalId, MemoryKind, MemorySource, NewRecord};
 use rvf_runtime::RvfStore;
 use rvf_runtime::options::{MetadataEntry, MetadataValue};
@@ -23,7 +24,7 @@ fn open(path: &Path) -> Result<RvfStore, ImportError> {
 /// Whether a file begins as those of the format do.
 pub(super) fn is_one(path: &Path) -> Result<bool, ImportError> {
     let mut beginning = Vec::new();
-    fs_err::File::open(path)?
+    open_path(path, Access::Read)?
         .take(4)
         .read_to_end(&mut beginning)?;
     Ok(beginning == b"SFVR")

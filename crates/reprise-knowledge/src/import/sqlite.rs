@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use reprise_files::{Access, open_path};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::{Map, Value, json};
@@ -12,7 +13,7 @@ use crate::error::ImportError;
 /// Whether a file begins as SQLite's do.
 pub(super) fn is_database(file: &Path) -> Result<bool, ImportError> {
     let mut beginning = Vec::new();
-    fs_err::File::open(file)?
+    open_path(file, Access::Read)?
         .take(16)
         .read_to_end(&mut beginning)?;
     Ok(beginning == b"SQLite format 3\0")

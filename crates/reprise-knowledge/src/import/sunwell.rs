@@ -10,12 +10,10 @@ use reprise_types::ExternalId;
 use serde_json::{Map, Value};
 
 use super::give::Giver;
+use super::json::whole;
 use crate::error::ImportError;
 use crate::lines::{Lines, object, text};
 use shape::{Made, Place};
-
-/// Largest JSON document that is read whole.
-const DOCUMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Files of lines, in the order in which they are read: a decision comes before the learning that
 /// stands for it, so that the decision is what is kept.
@@ -43,7 +41,8 @@ pub(super) fn state_folder(path: &Path) -> Option<PathBuf> {
     };
     let inside = path.join(".sunwell");
     if inside.is_dir() {
-        let project = fs_err::read_to_string(inside.join("project.toml")).unwrap_or_default();
+        let project = whole(&inside.join("project.toml")).unwrap_or_default();
+        let project = String::from_utf8_lossy(&project);
         let project: toml_edit::DocumentMut = project.parse().unwrap_or_default();
         let moved = project.get("state_dir").and_then(toml_edit::Item::as_str);
         let moved = moved
@@ -135,13 +134,11 @@ fn document(
     read: impl FnOnce(&mut Giver<'_>, &str, Value) -> Result<(), ImportError>,
 ) -> Result<(), ImportError> {
     let name = giver.name(file);
-    if fs_err::metadata(file)?.len() > DOCUMENT_BYTES_MAX {
-        return giver.refuse(
-            &name,
-            format!("it is longer than {DOCUMENT_BYTES_MAX} bytes"),
-        );
-    }
-    match serde_json::from_slice(&fs_err::read(file)?) {
+    let whole = match whole(file) {
+        Err(ImportError::File(error)) => return giver.refuse(&name, error.to_string()),
+        whole => whole?,
+    };
+    match serde_json::from_slice(&whole) {
         Ok(value) => read(giver, &name, value),
         Err(error) => giver.refuse(&name, format!("it is no JSON: {error}")),
     }

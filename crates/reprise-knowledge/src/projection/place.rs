@@ -1,148 +1,196 @@
-//! The files of one projection on the disk: which are its own, and how one is replaced.
+//! The files of one projection on the disk: what stands there, and how one is replaced.
 
-use std::collections::BTreeSet;
-use std::ffi::OsString;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use fs_err::os::unix::fs::OpenOptionsExt;
-use serde::{Deserialize, Serialize};
+use reprise_files::{FileError, Folder, Kind, Placed, Stamp};
 
+use super::register::Written;
+use super::{ProjectionKind, SUNWELL};
 use crate::error::ExportError;
+use crate::naming::hash_of;
 
-/// The file that says which files are a projection's own: beside it or in its folder.
-const MARK: &str = ".reprise";
+/// Longest file that is read to see whether it is our own.
+const FILE_BYTES_MAX: u64 = 1 << 30;
+/// Most names of one folder.
+const NAMES_MAX: usize = 1_000_000;
 
-/// Numbers the unfinished files of this process.
-static UNFINISHED: AtomicU64 = AtomicU64::new(0);
-
-/// Where a projection stands; an empty name is the place itself.
-pub(super) struct Place<'a> {
-    root: &'a Path,
+/// Where a projection stands: a folder of its own, or a file in one; then its name is empty.
+pub(super) struct Place {
+    kind: ProjectionKind,
+    root: PathBuf,
+    folder: Folder,
+    file: Option<PathBuf>,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Mark {
-    projection: String,
-    files: BTreeSet<PathBuf>,
+/// What stands where a file is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    Free,
+    /// What would be written.
+    Same,
+    /// What was written before.
+    Own(Stamp),
+    Others(Stamp),
 }
 
-impl<'a> Place<'a> {
-    pub(super) fn at(root: &'a Path) -> Self {
-        Self { root }
+impl Place {
+    /// The place of a projection, its folder made where it is missing. `home` is the memory's
+    /// folder.
+    pub(super) fn make(
+        kind: ProjectionKind,
+        place: &Path,
+        home: &Path,
+    ) -> Result<Self, ExportError> {
+        let (chosen, file) = Self::chosen(kind, place)?;
+        // What stands beside the memory is not chosen by the user.
+        let mut folder = match chosen.strip_prefix(home) {
+            Ok(inside) if !inside.as_os_str().is_empty() => {
+                Folder::make_own(home)?.make_folder(inside)?
+            }
+            _ => Folder::make(chosen)?,
+        };
+        if kind == ProjectionKind::Sunwell {
+            folder = folder.make_folder(SUNWELL)?;
+        }
+        Ok(Self {
+            kind,
+            root: kind.root(place),
+            folder,
+            file,
+        })
+    }
+
+    /// The same, `None` where its folder is missing.
+    pub(super) fn find(
+        kind: ProjectionKind,
+        place: &Path,
+        home: &Path,
+    ) -> Result<Option<Self>, ExportError> {
+        let (chosen, file) = Self::chosen(kind, place)?;
+        let mut folder = match chosen.strip_prefix(home) {
+            Ok(inside) if !inside.as_os_str().is_empty() => match Folder::find_own(home)? {
+                Some(home) => home.find_folder(inside)?,
+                None => None,
+            },
+            _ => Folder::find(chosen)?,
+        };
+        if kind == ProjectionKind::Sunwell {
+            folder = match folder {
+                Some(folder) => folder.find_folder(SUNWELL)?,
+                None => None,
+            };
+        }
+        Ok(folder.map(|folder| Self {
+            kind,
+            root: kind.root(place),
+            folder,
+            file,
+        }))
+    }
+
+    /// The folder that the user has chosen, and the file in it where it is one.
+    fn chosen(kind: ProjectionKind, place: &Path) -> Result<(&Path, Option<PathBuf>), FileError> {
+        match kind {
+            ProjectionKind::Sunwell | ProjectionKind::Markdown => Ok((place, None)),
+            ProjectionKind::AiLessons | ProjectionKind::Frames => {
+                match (place.parent(), place.file_name()) {
+                    (Some(folder), Some(name)) => Ok((folder, Some(name.into()))),
+                    _ => Err(FileError::Name {
+                        path: place.to_owned(),
+                    }),
+                }
+            }
+        }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn name<'a>(&'a self, name: &'a Path) -> &'a Path {
+        self.file.as_deref().unwrap_or(name)
     }
 
     pub(super) fn path(&self, name: &Path) -> PathBuf {
-        if name.as_os_str().is_empty() {
-            self.root.to_owned()
-        } else {
-            self.root.join(name)
-        }
+        self.folder.path_of(self.name(name))
     }
 
-    fn mark(&self, is_file: bool) -> PathBuf {
-        if !is_file {
-            return self.root.join(MARK);
-        }
-        let mut beside = self.root.as_os_str().to_owned();
-        beside.push(MARK);
-        beside.into()
+    pub(super) fn read(&self, name: &Path) -> Result<Option<Vec<u8>>, FileError> {
+        self.folder.read(self.name(name), FILE_BYTES_MAX)
     }
 
-    /// The files that this house wrote here; `None` where it wrote nothing yet.
-    pub(super) fn own(&self) -> Result<Option<BTreeSet<PathBuf>>, ExportError> {
-        for is_file in [true, false] {
-            match fs_err::read(self.mark(is_file)) {
-                Ok(mark) => {
-                    let mark: Mark = serde_json::from_slice(&mark).map_err(std::io::Error::from)?;
-                    return Ok(Some(mark.files));
-                }
-                Err(error) if is_missing(&error) => {}
-                Err(error) => return Err(error.into()),
+    /// What stands where `content` is to be.
+    pub(super) fn state(
+        &self,
+        name: &Path,
+        content: &[u8],
+        known: &Written,
+    ) -> Result<State, FileError> {
+        let read = self.folder.read_stamped(self.name(name), FILE_BYTES_MAX)?;
+        Ok(match read {
+            None => State::Free,
+            Some((there, _)) if there == content => State::Same,
+            Some((there, stamp)) if known.holds(name, &hash_of(&there)) => State::Own(stamp),
+            Some((_, stamp)) => State::Others(stamp),
+        })
+    }
+
+    /// Puts a file where nothing or what was `expected` stands.
+    pub(super) fn put(
+        &self,
+        name: &Path,
+        content: &[u8],
+        expected: Option<Stamp>,
+    ) -> Result<Placed, FileError> {
+        let name = self.name(name);
+        if let Some(above) = name.parent().filter(|above| !above.as_os_str().is_empty()) {
+            self.folder.make_folder(above)?;
+        }
+        self.folder.replace_if(name, content, expected)
+    }
+
+    /// Removes a file that still is what was written. Answers whether it was.
+    pub(super) fn remove_own(&self, name: &Path, known: &Written) -> Result<bool, FileError> {
+        if !known.names(name) {
+            return Ok(false);
+        }
+        match self.state(name, b"", known)? {
+            State::Own(stamp) => {
+                let removed = self.folder.remove_if(self.name(name), stamp)?;
+                Ok(removed == Placed::Done)
             }
+            _ => Ok(false),
         }
-        Ok(None)
     }
 
-    /// Writes down which files are this projection's own.
-    pub(super) fn note(&self, kind: &str, files: &BTreeSet<PathBuf>) -> Result<(), ExportError> {
-        let is_file = files.iter().any(|name| name.as_os_str().is_empty());
-        let mark = Mark {
-            projection: kind.to_owned(),
-            files: files.clone(),
-        };
-        let mark = serde_json::to_vec(&mark).map_err(std::io::Error::from)?;
-        replace(&self.mark(is_file), &mark)?;
+    /// The names of the regular files that stand there.
+    pub(super) fn names(&self) -> Result<Vec<PathBuf>, FileError> {
+        if let Some(file) = &self.file {
+            let found = self.folder.look(file)?;
+            let is_there = found.is_some_and(|found| found.is_file());
+            return Ok(is_there.then(PathBuf::new).into_iter().collect());
+        }
+        let mut names = Vec::new();
+        for below in self.kind.folders() {
+            let inside = match *below {
+                "" => self.folder.list(NAMES_MAX)?,
+                below => match self.folder.find_folder(below)? {
+                    Some(folder) => folder.list(NAMES_MAX)?,
+                    None => continue,
+                },
+            };
+            let files = inside.into_iter().filter(|entry| entry.kind == Kind::File);
+            names.extend(files.map(|entry| Path::new(below).join(entry.name)));
+        }
+        Ok(names)
+    }
+
+    /// Refuses a folder that cannot be written to, and what is no file where one of these is to be.
+    pub(super) fn check(&self, names: &[&str]) -> Result<(), ExportError> {
+        self.folder.check_writable()?;
+        for name in names {
+            self.folder.find_file(self.name(name.as_ref()))?;
+        }
         Ok(())
     }
-
-    /// Refuses to write over what another program wrote.
-    pub(super) fn refuse_others<'b>(
-        &self,
-        names: impl IntoIterator<Item = &'b PathBuf>,
-    ) -> Result<(), ExportError> {
-        let paths = names.into_iter().map(|name| self.path(name));
-        match paths.into_iter().find(|path| path.exists()) {
-            Some(path) => Err(ExportError::Others { path }),
-            None => Ok(()),
-        }
-    }
-
-    /// Puts a file in the place of the one that is there. Answers whether that says something else.
-    pub(super) fn put(&self, name: &Path, content: &[u8]) -> Result<bool, ExportError> {
-        let path = self.path(name);
-        match fs_err::read(&path) {
-            Ok(there) if there == content => return Ok(false),
-            Ok(_) => {}
-            Err(error) if is_missing(&error) => {}
-            Err(error) => return Err(error.into()),
-        }
-        replace(&path, content)?;
-        Ok(true)
-    }
-
-    /// Removes a file of its own. Answers whether there was one.
-    pub(super) fn remove(&self, name: &Path) -> Result<bool, ExportError> {
-        match fs_err::remove_file(self.path(name)) {
-            Ok(()) => Ok(true),
-            Err(error) if is_missing(&error) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-fn is_missing(error: &std::io::Error) -> bool {
-    matches!(
-        error.kind(),
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-    )
-}
-
-/// A file is the old one or the new one, never a part: written beside its place under a name of its
-/// own, synced, and renamed.
-fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    fs_err::create_dir_all(folder)?;
-    let number = UNFINISHED.fetch_add(1, Ordering::Relaxed);
-    let mut beside = OsString::from(".");
-    beside.push(path.file_name().unwrap_or_default());
-    beside.push(format!(".{}-{number}.unfinished", std::process::id()));
-    let beside = folder.join(beside);
-    let mut options = fs_err::OpenOptions::new();
-    options.write(true).create(true).truncate(true).mode(0o600);
-    let write = || {
-        let mut file = options.open(&beside)?;
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs_err::rename(&beside, path)?;
-        fs_err::File::open(folder)?.sync_all()
-    };
-    write().inspect_err(|_| {
-        // What is left of it is of no use to anybody.
-        let _gone = fs_err::remove_file(&beside).is_ok();
-    })
 }

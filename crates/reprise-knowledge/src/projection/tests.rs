@@ -54,24 +54,59 @@ fn told(more: &[&str]) -> Vec<Telling> {
     told.collect()
 }
 
+/// Where it is remembered what was written: the memory's folder.
+fn home(folder: &Path) -> PathBuf {
+    folder.join("home")
+}
+
+fn sunwell(folder: &Path, all: &[Telling], adopt: bool) -> Result<Rebuilt, ExportError> {
+    let kind = ProjectionKind::Sunwell;
+    rebuild(kind, folder, &home(folder), all.into(), adopt)
+}
+
+fn noted(folder: &Path, all: &[Telling], adopt: bool) -> Result<Rebuilt, ExportError> {
+    let kind = ProjectionKind::Markdown;
+    rebuild(
+        kind,
+        &folder.join("notes"),
+        &home(folder),
+        all.into(),
+        adopt,
+    )
+}
+
 #[test]
 fn every_projection_is_written_once_and_again_only_where_memory_changed() {
     for kind in ProjectionKind::ALL {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join(kind.place());
         assert!(
-            !compare(*kind, &place, told(&[])[..].into())
+            !compare(*kind, &place, &home(folder.path()), told(&[])[..].into())
                 .unwrap()
                 .is_empty(),
             "{kind} is missing"
         );
-        let first = rebuild(*kind, &place, told(&[])[..].into(), false).unwrap();
+        let first = rebuild(
+            *kind,
+            &place,
+            &home(folder.path()),
+            told(&[])[..].into(),
+            false,
+        )
+        .unwrap();
         assert!(first.written > 0, "{kind}");
         assert_eq!(
-            compare(*kind, &place, told(&[])[..].into()).unwrap(),
+            compare(*kind, &place, &home(folder.path()), told(&[])[..].into()).unwrap(),
             Vec::<String>::new()
         );
-        let again = rebuild(*kind, &place, told(&[])[..].into(), false).unwrap();
+        let again = rebuild(
+            *kind,
+            &place,
+            &home(folder.path()),
+            told(&[])[..].into(),
+            false,
+        )
+        .unwrap();
         assert_eq!(
             (again.written, again.unchanged, again.removed),
             (0, first.written, 0),
@@ -88,21 +123,21 @@ fn notes_of_what_is_gone_are_removed_and_those_of_others_stay() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("notes");
     let all = told(&["Another"]);
-    rebuild(ProjectionKind::Markdown, &place, all[..].into(), false).unwrap();
+    noted(folder.path(), &all, false).unwrap();
     fs_err::write(place.join("own.md"), "mine").unwrap();
     let fewer = &all[..all.len() - 1];
     assert_eq!(
-        compare(ProjectionKind::Markdown, &place, fewer.into())
-            .unwrap()
-            .len(),
+        compare(
+            ProjectionKind::Markdown,
+            &place,
+            &home(folder.path()),
+            fewer.into()
+        )
+        .unwrap()
+        .len(),
         1
     );
-    assert_eq!(
-        rebuild(ProjectionKind::Markdown, &place, fewer.into(), false)
-            .unwrap()
-            .removed,
-        1
-    );
+    assert_eq!(noted(folder.path(), fewer, false).unwrap().removed, 1);
     assert!(place.join("own.md").exists());
 }
 
@@ -114,41 +149,29 @@ fn what_another_program_wrote_is_left_alone_until_it_is_adopted() {
     // A line of Sunwell's own journal, which has the path of RFC-065 and another schema (C12).
     let journal = r#"{"id":"a4c5d23dff13","fact":"x","category":"type","timestamp":"2026-01-30"}"#;
     fs_err::write(memory.join("learnings.jsonl"), journal).unwrap();
-    let refused = rebuild(
-        ProjectionKind::Sunwell,
-        folder.path(),
-        told(&[])[..].into(),
-        false,
-    );
+    let refused = sunwell(folder.path(), &told(&[])[..], false);
     assert!(refused.unwrap_err().to_string().contains("another program"));
     assert_eq!(
         fs_err::read_to_string(memory.join("learnings.jsonl")).unwrap(),
         journal
     );
-    rebuild(
-        ProjectionKind::Sunwell,
-        folder.path(),
-        told(&[])[..].into(),
-        true,
-    )
-    .unwrap();
+    sunwell(folder.path(), &told(&[])[..], true).unwrap();
     assert!(
-        compare(ProjectionKind::Sunwell, folder.path(), told(&[])[..].into())
-            .unwrap()
-            .is_empty()
+        compare(
+            ProjectionKind::Sunwell,
+            folder.path(),
+            &home(folder.path()),
+            told(&[])[..].into()
+        )
+        .unwrap()
+        .is_empty()
     );
 }
 
 #[test]
 fn every_line_for_sunwell_keeps_to_its_schema() {
     let folder = tempfile::tempdir().unwrap();
-    rebuild(
-        ProjectionKind::Sunwell,
-        folder.path(),
-        told(&[])[..].into(),
-        false,
-    )
-    .unwrap();
+    sunwell(folder.path(), &told(&[])[..], false).unwrap();
     let memory = folder.path().join(".sunwell/memory");
     let mut counts = Vec::new();
     for ((_, schema), file) in SCHEMAS.iter().zip(["learnings", "decisions", "failures"]) {
@@ -187,16 +210,27 @@ fn aliases_of_tags_are_relations_of_the_database() {
         records: &records,
         aliases: &aliases,
     };
-    rebuild(ProjectionKind::AiLessons, &place, all, false).unwrap();
+    rebuild(
+        ProjectionKind::AiLessons,
+        &place,
+        &home(folder.path()),
+        all,
+        false,
+    )
+    .unwrap();
     let database = rusqlite::Connection::open(&place).unwrap();
     let query = "SELECT from_tag || ' ' || relation || ' ' || to_tag FROM tag_relations";
     let told: String = database.query_row(query, [], |row| row.get(0)).unwrap();
     assert_eq!(told, "rs alias_of rust");
     drop(database);
     let kind = ProjectionKind::AiLessons;
-    assert!(compare(kind, &place, all).unwrap().is_empty());
     assert!(
-        !compare(kind, &place, records[..].into())
+        compare(kind, &place, &home(folder.path()), all)
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        !compare(kind, &place, &home(folder.path()), records[..].into())
             .unwrap()
             .is_empty()
     );
@@ -209,6 +243,7 @@ fn the_database_has_its_reference_tables_vectors_and_both_sides_of_a_context() {
     rebuild(
         ProjectionKind::AiLessons,
         &place,
+        &home(folder.path()),
         told(&[])[..].into(),
         false,
     )
@@ -276,13 +311,7 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
         fs_err::create_dir_all(path.parent().unwrap()).unwrap();
         fs_err::write(path, name).unwrap();
     }
-    rebuild(
-        ProjectionKind::Sunwell,
-        folder.path(),
-        told[..].into(),
-        false,
-    )
-    .unwrap();
+    sunwell(folder.path(), &told[..], false).unwrap();
     let artifacts = folder.path().join(".sunwell/memory/artifacts");
     let files: Vec<_> = fs_err::read_dir(&artifacts)
         .unwrap()
@@ -308,17 +337,156 @@ fn each_goal_has_a_file_of_what_is_done_and_what_is_left() {
         assert_eq!(fs_err::read_to_string(path).unwrap(), name);
     }
     // A goal that nothing names any more has no file.
-    let again = rebuild(
-        ProjectionKind::Sunwell,
-        folder.path(),
-        told[3..].into(),
-        false,
-    )
-    .unwrap();
+    let again = sunwell(folder.path(), &told[3..], false).unwrap();
     assert_eq!(
         (again.removed, artifacts.join(file.file_name()).exists()),
         (1, false)
     );
     let moved = crate::import::recognise(folder.path()).unwrap();
     assert_eq!(moved, crate::import::ImportKind::Sunwell);
+}
+
+/// The same with one more learning.
+fn told_more() -> Vec<Telling> {
+    let at = chrono::DateTime::from_timestamp(1_768_000_000, 0).unwrap();
+    let mut more = told(&[]);
+    let learned = Learning::new("User has phone", Category::Type, at).record();
+    more.push(telling(learned, 99));
+    more
+}
+
+/// What stands in a folder and below it, with what each file says.
+fn standing(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs_err::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(standing(&path));
+        } else {
+            found.insert(path.clone(), fs_err::read(path).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn what_a_repository_brings_with_it_removes_and_replaces_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let key = elsewhere.path().join("id_ed25519");
+    fs_err::write(&key, "the only copy").unwrap();
+    let memory = folder.path().join(".sunwell/memory");
+    let notes = folder.path().join("notes");
+    for place in [&memory, &notes] {
+        fs_err::create_dir_all(place).unwrap();
+        fs_err::write(place.join("kept.md"), "a person's").unwrap();
+        let names = json!(["kept.md", key, format!("../../..{}", key.display())]);
+        let sidecar = json!({"projection": "sunwell", "files": names});
+        fs_err::write(place.join(".reprise"), sidecar.to_string()).unwrap();
+    }
+    sunwell(folder.path(), &told(&[]), false).unwrap();
+    noted(folder.path(), &told(&[]), false).unwrap();
+    sunwell(folder.path(), &told_more(), false).unwrap();
+    noted(folder.path(), &told(&["More"]), false).unwrap();
+    assert_eq!(fs_err::read_to_string(&key).unwrap(), "the only copy");
+    for place in [memory, notes] {
+        assert!(place.join("kept.md").exists());
+    }
+}
+
+#[test]
+fn what_somebody_changed_is_left_until_it_is_adopted_and_the_rest_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let decisions = folder.path().join(".sunwell/memory/decisions.jsonl");
+    sunwell(folder.path(), &told(&[]), false).unwrap();
+    fs_err::write(&decisions, "{}\n").unwrap();
+    let error = sunwell(folder.path(), &told_more(), false).unwrap_err();
+    assert!(
+        matches!(error, ExportError::Changed { more: 0, .. }),
+        "{error}"
+    );
+    assert_eq!(fs_err::read_to_string(&decisions).unwrap(), "{}\n");
+    let learnings = decisions.with_file_name("learnings.jsonl");
+    let learned = || fs_err::read_to_string(&learnings).unwrap().lines().count();
+    assert_eq!(learned(), 4, "the others are up to date");
+    let again = sunwell(folder.path(), &told(&[]), false);
+    assert!(again.is_err() && learned() == 3);
+    sunwell(folder.path(), &told(&[]), true).unwrap();
+    assert_eq!(
+        fs_err::read_to_string(&decisions).unwrap().lines().count(),
+        1
+    );
+    assert_eq!(
+        sunwell(folder.path(), &told(&[]), false).unwrap().written,
+        0
+    );
+
+    // A note of what is gone that somebody has written in is theirs.
+    noted(folder.path(), &told(&["Gone"]), false).unwrap();
+    let notes = standing(&folder.path().join("notes")).into_keys();
+    let gone: Vec<PathBuf> = notes
+        .filter(|note| note.to_string_lossy().contains("gone-"))
+        .collect();
+    fs_err::write(&gone[0], "mine now").unwrap();
+    assert_eq!(noted(folder.path(), &told(&[]), false).unwrap().removed, 0);
+    assert_eq!(fs_err::read_to_string(&gone[0]).unwrap(), "mine now");
+}
+
+#[test]
+fn files_that_say_what_would_be_written_are_known_again() {
+    let folder = tempfile::tempdir().unwrap();
+    sunwell(folder.path(), &told(&[]), false).unwrap();
+    fs_err::remove_dir_all(home(folder.path())).unwrap();
+    let again = sunwell(folder.path(), &told(&[]), false).unwrap();
+    assert_eq!((again.written, again.unchanged), (0, 4));
+    assert_eq!(
+        sunwell(folder.path(), &told_more(), false).unwrap().written,
+        2
+    );
+}
+
+#[test]
+fn a_link_or_a_pipe_in_the_place_of_a_file_or_folder_is_said_and_nothing_is_written_through_it() {
+    let victim = tempfile::tempdir().unwrap();
+    fs_err::write(victim.path().join("file"), "theirs").unwrap();
+    let before = standing(victim.path());
+    let links = [
+        victim.path().to_owned(),
+        victim.path().join("file"),
+        "/dev/zero".into(),
+    ];
+    for kind in ProjectionKind::ALL {
+        let folder = tempfile::tempdir().unwrap();
+        let place = home(folder.path()).join("projections").join(kind.place());
+        let all = told(&[]);
+        rebuild(*kind, &place, &home(folder.path()), all[..].into(), false).unwrap();
+        let mut files: Vec<PathBuf> = standing(folder.path()).into_keys().collect();
+        files.push(kind.root(&place));
+        files.push(place.parent().unwrap().to_owned());
+        files.dedup();
+        for file in files
+            .iter()
+            .filter(|file| file.extension().is_none_or(|end| end != "lock"))
+        {
+            let aside = folder.path().join("aside");
+            fs_err::rename(file, &aside).unwrap();
+            for link in &links {
+                std::os::unix::fs::symlink(link, file).unwrap();
+                let more = told(&["More"]);
+                let written = rebuild(*kind, &place, &home(folder.path()), more[..].into(), false);
+                let error = written.unwrap_err().to_string();
+                assert!(
+                    error.contains(file.to_str().unwrap()),
+                    "{}: {error}",
+                    file.display()
+                );
+                let told = compare(*kind, &place, &home(folder.path()), more[..].into());
+                let told = told.map_or_else(|error| error.to_string(), |told| told.join("\n"));
+                assert!(told.contains("link"), "{}: {told}", file.display());
+                assert_eq!(standing(victim.path()), before, "{}", file.display());
+                fs_err::remove_file(file).unwrap();
+            }
+            fs_err::rename(&aside, file).unwrap();
+        }
+    }
 }

@@ -1,14 +1,14 @@
 //! Files that other programs read, kept equal to a memory: written, compared, and brought up to
 //! date after each change.
 
-use std::collections::BTreeSet;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use reprise_engine::Snapshot;
 use reprise_knowledge::{
-    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, rebuild,
+    ExportError, Outgoing, ProjectionKind, Rebuilt, Telling, compare, hindrance, rebuild,
 };
 use reprise_types::UserId;
 use serde_json::Value;
@@ -30,12 +30,50 @@ pub struct Projection {
     pub project: Option<String>,
 }
 
+/// Why projections were not written when that was last tried, by user and place.
+pub(super) type Failing = Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>;
+
 /// Changes that come within this time are one.
 const TOGETHER: Duration = Duration::from_millis(300);
 /// Of the time that is given to projections and to rest.
 const REST: u32 = 4;
 
+impl Projection {
+    fn refused(&self, error: &ExportError) -> String {
+        let (kind, path) = (self.kind, self.path.display());
+        format!("the {kind} projection at `{path}` is not up to date: {error}")
+    }
+}
+
 impl Memory {
+    /// What keeps this user's projections from being written: what is in their way now, or what
+    /// was when they were last written.
+    pub(crate) async fn projection_warnings(&self) -> Vec<String> {
+        let own = self.all.projections.iter();
+        let own: Vec<Projection> = own.filter(|own| own.user == self.user).cloned().collect();
+        if own.is_empty() {
+            return Vec::new();
+        }
+        let failing = self.all.failing(&self.user);
+        let looked = self.read(move |memory| {
+            let home = home_of(memory);
+            let found = own.iter().filter_map(|own| {
+                let why = hindrance(own.kind, &own.path, home);
+                let (kind, path) = (own.kind, own.path.display());
+                why.map(|why| {
+                    (
+                        own.path.clone(),
+                        format!("the {kind} projection at `{path}` cannot be written: {why}"),
+                    )
+                })
+            });
+            found.collect::<BTreeMap<PathBuf, String>>()
+        });
+        let mut warnings = failing;
+        warnings.extend(looked.await.unwrap_or_default());
+        warnings.into_values().collect()
+    }
+
     /// Writes what has changed in a projection; `adopt` takes over files of another program.
     pub(crate) async fn rebuild(
         &self,
@@ -45,9 +83,16 @@ impl Memory {
         let (wanted, rules) = (projection.clone(), Arc::clone(&self.all.tag_rules));
         let done = self.read(move |memory| {
             let told = telling(memory, wanted.project.as_deref());
-            rebuild(wanted.kind, &wanted.path, outgoing(&told, &rules), adopt)
+            rebuild(
+                wanted.kind,
+                &wanted.path,
+                home_of(memory),
+                outgoing(&told, &rules),
+                adopt,
+            )
         });
-        done.await?.map_err(|error| refused(&error))
+        let refused = |error| Problem::new(ProblemKind::Conflict, projection.refused(&error));
+        done.await?.map_err(refused)
     }
 
     /// How a projection differs from memory, a sentence each.
@@ -65,7 +110,17 @@ pub fn differences(
     rules: &TagRules,
 ) -> Result<Vec<String>, ExportError> {
     let told = telling(memory, projection.project.as_deref());
-    compare(projection.kind, &projection.path, outgoing(&told, rules))
+    compare(
+        projection.kind,
+        &projection.path,
+        home_of(memory),
+        outgoing(&told, rules),
+    )
+}
+
+/// The folder of a memory's file.
+fn home_of(memory: &Snapshot) -> &Path {
+    memory.log().path().parent().unwrap_or(Path::new("."))
 }
 
 fn outgoing<'a>(records: &'a [Telling], rules: &'a TagRules) -> Outgoing<'a> {
@@ -82,20 +137,28 @@ pub fn bring_up_to_date(
 ) -> Vec<String> {
     let failed = projections.iter().filter_map(|own| {
         let told = telling(memory, own.project.as_deref());
-        let done = rebuild(own.kind, &own.path, outgoing(&told, rules), false);
-        done.err().map(|error| error.to_string())
+        let done = rebuild(
+            own.kind,
+            &own.path,
+            home_of(memory),
+            outgoing(&told, rules),
+            false,
+        );
+        done.err().map(|error| own.refused(&error))
     });
     failed.collect()
 }
 
 impl Memories {
-    /// Brings every projection up to date once, for a process that ends with its command.
-    pub async fn refresh_projections(&self) {
+    /// Brings every projection up to date once, for a process that ends with its command. Returns
+    /// a sentence for each that cannot be written.
+    pub async fn refresh_projections(&self) -> Vec<String> {
         let users = self.projections.iter().map(|own| own.user.clone());
         let users: BTreeSet<UserId> = users.collect();
         for user in users {
             self.refresh(&user).await;
         }
+        self.failing_projections()
     }
 
     /// The same with these projections, for [`Self::keep_projections`].
@@ -155,11 +218,37 @@ impl Memories {
             return;
         }
         for projection in self.projections.iter().filter(|own| own.user == *user) {
-            if let Err(problem) = memory.rebuild(projection, false).await {
-                let path = projection.path.display();
-                tracing::warn!(%path, %problem, "a projection is not up to date");
+            let failed = memory.rebuild(projection, false).await.err();
+            let path = &projection.path;
+            if let Some(problem) = &failed {
+                tracing::warn!(path = %path.display(), %problem, "a projection is not up to date");
             }
+            self.note_failure(projection, failed.map(|problem| problem.detail));
         }
+    }
+
+    fn note_failure(&self, projection: &Projection, why: Option<String>) {
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (projection.user.clone(), projection.path.clone());
+        match why {
+            Some(why) => failing.insert(key, why),
+            None => failing.remove(&key),
+        };
+    }
+
+    /// Why this user's projections were not written when that was last tried, by their places.
+    fn failing(&self, user: &UserId) -> BTreeMap<PathBuf, String> {
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = failing.iter().filter(|((of, _), _)| of == user);
+        own.map(|((_, path), why)| (path.clone(), why.clone()))
+            .collect()
+    }
+
+    /// Why projections were not written when that was last tried, a sentence each.
+    #[must_use]
+    pub fn failing_projections(&self) -> Vec<String> {
+        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        failing.values().cloned().collect()
     }
 }
 

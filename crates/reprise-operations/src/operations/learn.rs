@@ -18,7 +18,7 @@ pub struct Learned {
     pub id: RecordId,
     /// Whether it is new.
     pub outcome: Novelty,
-    /// Tags that may be slips.
+    /// Tags that may be slips, and files for other programs that cannot be written.
     pub warnings: Vec<String>,
     /// A kind of evidence that may be a slip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,8 +49,8 @@ impl Operation for Learn {
     type Answer = Learned;
 
     async fn run(memory: &Memory, lesson: Lesson) -> Result<Learned, Problem> {
-        let warnings = memory.tag_doubts(lesson.tags.as_deref().unwrap_or_default());
-        let warnings = warnings.await?;
+        let doubts = memory.tag_doubts(lesson.tags.as_deref().unwrap_or_default());
+        let mut warnings = doubts.await?;
         let (fate, evidence) = memory.learn(lesson).await?;
         let (id, outcome) = match fate {
             Fate::Inserted { id, .. } => (id, Novelty::Inserted),
@@ -62,6 +62,7 @@ impl Operation for Learn {
             Novelty::Inserted => memory.known(id).await.unwrap_or_default(),
             Novelty::Duplicate => Vec::new(),
         };
+        warnings.extend(memory.projection_warnings().await);
         Ok(Learned {
             id,
             outcome,
@@ -78,7 +79,7 @@ impl Operation for Learn {
         };
         let mut quoted = QuotedMemory::new(system_entropy());
         for warning in &learned.warnings {
-            quoted.line("tag ", warning);
+            quoted.line("warning ", warning);
         }
         if let Some(doubt) = &learned.evidence {
             quoted.line("evidence ", doubt);

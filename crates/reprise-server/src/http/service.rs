@@ -54,6 +54,7 @@ pub(super) async fn status(State(app): State<App>) -> Json<Value> {
         "uptime_seconds": life.started.elapsed().as_secs(),
         "idle_exit_seconds": life.idle_exit.map(|idle| idle.as_secs()),
         "requests_served": life.served.load(Ordering::Relaxed),
+        "projections_failing": app.memories.failing_projections(),
         "service": app.memories.service_stats(),
     }))
 }

@@ -7,17 +7,21 @@ use std::path::{Path, PathBuf};
 use chrono::TimeDelta;
 use reprise_embed::{EmbedderFactory, EngineKind, FileState};
 use reprise_engine::Engine;
+use reprise_knowledge::hindrance;
 use reprise_store::Verify;
 use reprise_types::{Clock, SystemClock, UserId};
 use serde_json::{Value, json};
 
 use super::store::{self, Access};
-use super::{Context, model};
+use super::{Context, model, rebuild};
 use crate::exit::Exit;
 use crate::terminal;
 
 /// How far two clocks may differ.
 const CLOCK_SLACK: TimeDelta = TimeDelta::hours(1);
+
+/// Most projections' files of a user that are named.
+const FINDINGS_MAX: usize = 3;
 
 /// One thing that was looked at.
 struct Finding {
@@ -165,6 +169,7 @@ fn stores(context: &Context) -> Vec<Finding> {
                     .map_or("never".to_owned(), |at| at.to_rfc3339());
                 let whole = report.recovery.is_whole();
                 findings.extend(oddities(&user, &engine));
+                findings.extend(projections(context, &user, &engine));
                 let open = open_to_others(&context.places.file_of(&user));
                 let advice = match (whole, &open) {
                     (false, _) => "; damaged: run `reprise check`".to_owned(),
@@ -227,6 +232,32 @@ fn oddities(user: &UserId, engine: &Engine) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// Files for other programs that cannot be written, or are not as memory is.
+fn projections(context: &Context, user: &UserId, engine: &Engine) -> Vec<Finding> {
+    let file = context.places.file_of(user);
+    let home = file.parent().unwrap_or(&context.places.data);
+    let kept = context.config.projections(user);
+    let mut says: Vec<String> = kept
+        .iter()
+        .filter_map(|own| hindrance(own.kind, &own.path, home))
+        .collect();
+    if says.is_empty() {
+        let found = rebuild::findings(context, user, &engine.snapshot());
+        says = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
+        let more = says.len().saturating_sub(FINDINGS_MAX);
+        says.truncate(FINDINGS_MAX);
+        if more > 0 {
+            says.push(format!("and {more} more; run `reprise check`"));
+        }
+    }
+    let findings = says.into_iter().map(|says| Finding {
+        good: false,
+        what: "files",
+        says: format!("{user}: {says}"),
+    });
+    findings.collect()
 }
 
 /// The first file of a memory's folder that other users of the machine can read: it, and every

@@ -237,7 +237,7 @@ impl<'a> Keeper<'a> {
         let projections = self.context.config.projections(self.user);
         let rules = self.context.config.tag_rules();
         for why in bring_up_to_date(&engine.snapshot(), &projections, &rules) {
-            note(&why);
+            note(&format!("warning: {why}"));
         }
         Ok(engine.close()?)
     }

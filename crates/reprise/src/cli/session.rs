@@ -126,10 +126,14 @@ impl Session {
     /// Ends it; everything accepted is on disk afterwards.
     pub(super) fn close(self) {
         if let Self::Here(runtime, memories, _) = self {
-            runtime.block_on(async {
-                memories.refresh_projections().await;
-                memories.shut_down().await
+            let failing = runtime.block_on(async {
+                let failing = memories.refresh_projections().await;
+                memories.shut_down().await;
+                failing
             });
+            for why in failing {
+                super::note(&format!("warning: {why}"));
+            }
         }
     }
 }

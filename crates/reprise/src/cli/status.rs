@@ -23,7 +23,9 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     };
     let mut status: Value = daemon.ask(&Call::get("/v1/status"))?;
     if context.json {
-        status["running"] = Value::Bool(true);
+        if let Value::Object(status) = &mut status {
+            status.insert("running".to_owned(), Value::Bool(true));
+        }
         writeln!(out, "{status}")?;
         return Ok(Exit::Success);
     }
@@ -44,6 +46,13 @@ pub(super) fn run(context: &Context) -> anyhow::Result<Exit> {
     };
     writeln!(out, "  idle exit     {idle_exit}")?;
     writeln!(out, "  requests      {}", text("requests_served"))?;
+    for why in status["projections_failing"]
+        .as_array()
+        .into_iter()
+        .flatten()
+    {
+        super::note(&format!("warning: {}", why.as_str().unwrap_or_default()));
+    }
     if text("version") != env!("CARGO_PKG_VERSION") {
         super::note("it is of another version: run `reprise serve --replace`");
     }

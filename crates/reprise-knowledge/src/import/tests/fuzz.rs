@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use rusqlite::Connection;
+use serde_json::{Value, json};
 
 use super::super::testing::fixture;
 use super::super::*;
@@ -66,6 +67,63 @@ fn configured() -> ProptestConfig {
         cases: 96,
         failure_persistence: None,
         ..ProptestConfig::default()
+    }
+}
+
+/// A document once for each of its parts and each other shape that this part may have.
+fn reshaped(whole: &Value) -> Vec<Value> {
+    let shapes = [json!(1), json!("x"), Value::Null, json!([1]), json!({})];
+    let mut all: Vec<Value> = shapes.to_vec();
+    match whole {
+        Value::Object(fields) => {
+            for (name, part) in fields {
+                for part in reshaped(part) {
+                    let mut fields = fields.clone();
+                    fields.insert(name.clone(), part);
+                    all.push(Value::Object(fields));
+                }
+            }
+        }
+        Value::Array(parts) => {
+            // Parts of a list are alike.
+            for (index, part) in parts.iter().enumerate().take(2) {
+                for part in reshaped(part) {
+                    let mut parts = parts.clone();
+                    parts[index] = part;
+                    all.push(Value::Array(parts));
+                }
+            }
+        }
+        _ => {}
+    }
+    all
+}
+
+#[test]
+fn a_part_of_another_shape_never_panics() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("shaped.json");
+    let source = fs_err::read(fixture("mem0/get_all.json")).unwrap();
+    for shaped in reshaped(&serde_json::from_slice(&source).unwrap()) {
+        fs_err::write(&file, shaped.to_string()).unwrap();
+        take_all(&file, ImportKind::Mem0);
+    }
+    let file = folder.path().join("shaped.jsonl");
+    let frames = fs_err::read_to_string(fixture("ralph_memory.jsonl")).unwrap();
+    for shaped in reshaped(&serde_json::from_str(frames.lines().next().unwrap()).unwrap()) {
+        fs_err::write(&file, format!("{shaped}\n")).unwrap();
+        take_all(&file, ImportKind::Frames);
+    }
+    let note = json!({
+        "title": "A", "tags": ["x"], "created": "2026-01-01", "permalink": "a",
+        "reprise": {"id": "01KHMQXV4C0000000000000000", "kind": "finding", "tags": ["x"]},
+        "links": [{"to": "01KHMQXV4C0000000000000001", "relation": "part_of"}],
+    });
+    let file = folder.path().join("shaped.md");
+    for shaped in reshaped(&note) {
+        // JSON is YAML.
+        fs_err::write(&file, format!("---\n{shaped}\n---\n# A\n\ntext\n")).unwrap();
+        take_all(&file, ImportKind::Markdown);
     }
 }
 

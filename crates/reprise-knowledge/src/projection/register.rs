@@ -1,0 +1,129 @@
+//! What was written of a projection, remembered beside the memory and not where it was written:
+//! hashes of names and of contents, which tell nobody what stood there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reprise_files::Folder;
+use serde::{Deserialize, Serialize};
+
+use super::place::Place;
+use crate::error::ExportError;
+use crate::naming::hash_of;
+
+/// The folder beside the memory.
+const FOLDER: &str = ".projections";
+const BYTES_MAX: u64 = 256 << 20;
+/// Digits of a place's hash in the name of its file.
+const DIGITS: usize = 32;
+/// How long one rebuild waits for another of the same place.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// By the hash of a file's name the hashes of what may stand in it.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Written(BTreeMap<String, BTreeSet<String>>);
+
+impl Written {
+    pub(super) fn of(files: &BTreeMap<PathBuf, Vec<u8>>) -> Self {
+        let files = files.iter();
+        let hashed = files.map(|(name, content)| (key(name), BTreeSet::from([hash_of(content)])));
+        Self(hashed.collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn join(&mut self, other: &Self) {
+        for (name, contents) in &other.0 {
+            let own = self.0.entry(name.clone()).or_default();
+            own.extend(contents.iter().cloned());
+        }
+    }
+
+    pub(super) fn names(&self, name: &Path) -> bool {
+        self.0.contains_key(&key(name))
+    }
+
+    pub(super) fn holds(&self, name: &Path, content: &str) -> bool {
+        let contents = self.0.get(&key(name));
+        contents.is_some_and(|contents| contents.contains(content))
+    }
+}
+
+fn key(name: &Path) -> String {
+    hash_of(name.as_os_str().as_encoded_bytes())
+}
+
+/// The register of one place, held by one rebuild.
+pub(super) struct Register {
+    folder: Folder,
+    name: String,
+    /// What stands in it, as far as this process knows.
+    stored: Option<Vec<u8>>,
+    _alone: File,
+}
+
+impl Register {
+    pub(super) fn alone(place: &Place, home: &Path) -> Result<Self, ExportError> {
+        let folder = Folder::make_own(home)?.make_folder(FOLDER)?;
+        let name = name_of(place);
+        let alone = folder.lock(format!("{name}.lock"), PATIENCE)?;
+        Ok(Self {
+            folder,
+            name,
+            stored: None,
+            _alone: alone,
+        })
+    }
+
+    pub(super) fn read(&mut self) -> Result<Written, ExportError> {
+        self.stored = self.folder.read(file_of(&self.name), BYTES_MAX)?;
+        parse(self.stored.as_deref(), &self.folder, &self.name)
+    }
+
+    /// The same for whoever only compares.
+    pub(super) fn read_of(place: &Place, home: &Path) -> Result<Written, ExportError> {
+        let home = Folder::find_own(home)?;
+        let folder = home.map(|home| home.find_folder(FOLDER)).transpose()?;
+        let Some(folder) = folder.flatten() else {
+            return Ok(Written::default());
+        };
+        let name = name_of(place);
+        let stored = folder.read(file_of(&name), BYTES_MAX)?;
+        parse(stored.as_deref(), &folder, &name)
+    }
+
+    pub(super) fn write(&mut self, written: &Written) -> Result<(), ExportError> {
+        let stored = serde_json::to_vec(written).map_err(std::io::Error::from)?;
+        if self.stored.as_ref() != Some(&stored) {
+            self.folder.replace(file_of(&self.name), &stored)?;
+            self.stored = Some(stored);
+        }
+        Ok(())
+    }
+}
+
+fn parse(stored: Option<&[u8]>, folder: &Folder, name: &str) -> Result<Written, ExportError> {
+    let Some(stored) = stored else {
+        return Ok(Written::default());
+    };
+    serde_json::from_slice(stored).map_err(|error| ExportError::Unwritable {
+        what: folder.path_of(file_of(name)).display().to_string(),
+        why: format!("{error}; remove it, and run `reprise rebuild --adopt`"),
+    })
+}
+
+fn name_of(place: &Place) -> String {
+    let root = std::path::absolute(place.root()).unwrap_or_else(|_| place.root().to_owned());
+    let mut hash = hash_of(root.as_os_str().as_encoded_bytes());
+    hash.truncate(DIGITS);
+    hash
+}
+
+fn file_of(name: &str) -> String {
+    format!("{name}.json")
+}
