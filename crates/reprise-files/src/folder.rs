@@ -85,6 +85,16 @@ impl Folder {
         Self::open(path)
     }
 
+    /// The folder that the user has chosen for a file, and the file's name in it.
+    pub fn of_file(path: &Path) -> Result<(Self, &Path), FileError> {
+        match (path.parent(), path.file_name()) {
+            (Some(folder), Some(name)) => Ok((Self::open(folder)?, Path::new(name))),
+            _ => Err(FileError::Name {
+                path: path.to_owned(),
+            }),
+        }
+    }
+
     /// A folder of ours in one that the user has chosen: it is no link itself.
     pub fn own(path: &Path) -> Result<Self, FileError> {
         match (path.parent(), path.file_name()) {

@@ -2,169 +2,20 @@
 //! read back as truth. They stand among files of others: nothing that is found there says what may
 //! be replaced or removed.
 
+mod kind;
 mod place;
 mod register;
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 
 use reprise_files::Placed;
-use reprise_types::{MemoryRecord, WayOut};
 
 use crate::error::ExportError;
-use crate::export::{Outgoing, Telling, ai_lessons, lines, notes};
-use crate::lesson::Lesson;
-use crate::observation::is_frame;
-use crate::reference::Definition;
-use crate::sunwell::{Learning, SunwellMemory, artifacts};
+use crate::export::{Outgoing, ai_lessons};
 
+pub use kind::ProjectionKind;
 use place::{Place, State};
 use register::{Register, Written};
-
-/// Where Sunwell looks in a project.
-const SUNWELL: &str = ".sunwell/memory";
-
-/// Where a goal's file is, below that.
-const ARTIFACTS: &str = "artifacts";
-
-macro_rules! kinds {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $place:literal;)*) => {
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum ProjectionKind { $($(#[$doc])* $variant,)* }
-
-        impl ProjectionKind {
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            #[must_use]
-            pub fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// What it is called where nobody names a place.
-            #[must_use]
-            pub fn place(self) -> &'static str {
-                match self { $(Self::$variant => $place,)* }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// `.sunwell/memory` in a folder: learnings, decisions, failures.
-    Sunwell = "sunwell", "sunwell";
-    /// A `knowledge.db` of ai-lessons: lessons and kinds of evidence.
-    AiLessons = "ai-lessons", "knowledge.db";
-    /// ralph's frames: observations.
-    Frames = "frames", "frames.jsonl";
-    /// A folder with a note for each record.
-    Markdown = "markdown", "notes";
-}
-
-impl fmt::Display for ProjectionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for ProjectionKind {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let kind = Self::ALL.iter().find(|kind| kind.name() == text).copied();
-        kind.ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|kind| kind.name()).collect();
-            format!("`{text}` is no projection; use one of {}", names.join(", "))
-        })
-    }
-}
-
-impl ProjectionKind {
-    /// Whether a record stands in it. What is sensitive stands in none.
-    #[must_use]
-    pub fn holds(self, record: &MemoryRecord) -> bool {
-        record.may_leave(WayOut::Export).is_ok()
-            && match self {
-                Self::Sunwell => Learning::of(record).is_some(),
-                Self::AiLessons => Lesson::of(record).is_some() || Definition::of(record).is_some(),
-                Self::Frames => is_frame(record),
-                Self::Markdown => true,
-            }
-    }
-
-    /// Its files by their names below its place, each with what stands in it.
-    fn files(self, all: Outgoing<'_>) -> Result<BTreeMap<PathBuf, Vec<u8>>, ExportError> {
-        let told = all.records;
-        let own: Vec<&Telling> = told.iter().filter(|one| self.holds(&one.record)).collect();
-        let mut files = BTreeMap::new();
-        match self {
-            Self::Sunwell => {
-                for (name, content) in lines::sunwell_files(&own, false)? {
-                    files.insert(PathBuf::from(name), content);
-                }
-                let memory = SunwellMemory::of(own.iter().map(|one| &one.record));
-                let index = serde_json::to_vec_pretty(&memory.index());
-                let index = index.map_err(std::io::Error::from)?;
-                files.insert(PathBuf::from("index.json"), index);
-                let told = told.iter().map(|one| &one.record);
-                let may_leave = told.filter(|record| record.may_leave(WayOut::Export).is_ok());
-                for (name, goal) in artifacts(may_leave) {
-                    let goal = serde_json::to_vec_pretty(&goal).map_err(std::io::Error::from)?;
-                    files.insert(Path::new(ARTIFACTS).join(name), goal);
-                }
-            }
-            Self::AiLessons => {
-                files.insert(
-                    PathBuf::new(),
-                    ai_lessons::database(&own, all.aliases, false)?,
-                );
-            }
-            Self::Frames => {
-                files.insert(PathBuf::new(), lines::frames_file(&own, false)?);
-            }
-            Self::Markdown => {
-                for one in own {
-                    let (name, content) = notes::note(one)?;
-                    files.insert(PathBuf::from(name), content.into_bytes());
-                }
-            }
-        }
-        Ok(files)
-    }
-
-    /// The files that it always has.
-    fn fixed(self) -> &'static [&'static str] {
-        match self {
-            Self::Sunwell => &[
-                "learnings.jsonl",
-                "decisions.jsonl",
-                "failures.jsonl",
-                "index.json",
-            ],
-            Self::AiLessons | Self::Frames => &[""],
-            Self::Markdown => &[],
-        }
-    }
-
-    /// The folders that its files stand in, below its own.
-    fn folders(self) -> &'static [&'static str] {
-        match self {
-            Self::Sunwell => &["", ARTIFACTS],
-            Self::Markdown => &[""],
-            Self::AiLessons | Self::Frames => &[],
-        }
-    }
-
-    /// Where its files stand.
-    #[must_use]
-    pub fn root(self, place: &Path) -> PathBuf {
-        match self {
-            Self::Sunwell => place.join(SUNWELL),
-            _ => place.to_owned(),
-        }
-    }
-}
 
 /// What a rebuild did to the files of a projection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -188,7 +39,7 @@ pub fn rebuild(
 ) -> Result<Rebuilt, ExportError> {
     let files = kind.files(all)?;
     let place = Place::make(kind, place, home)?;
-    let mut register = Register::alone(&place, home)?;
+    let mut register = Register::alone(place.root(), home)?;
     let known = register.read()?;
     let (mut done, mut due, mut changed) = (Rebuilt::default(), Vec::new(), Vec::new());
     for (name, content) in &files {
@@ -246,7 +97,7 @@ pub fn compare(
         let root = kind.root(place);
         return Ok(vec![format!("`{}` is missing", root.display())]);
     };
-    let known = Register::read_of(&found, home)?;
+    let known = Register::read_of(found.root(), home)?;
     let mut differing = Vec::new();
     for (name, content) in &files {
         let path = found.path(name);

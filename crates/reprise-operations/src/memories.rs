@@ -20,8 +20,10 @@ mod tagging;
 mod tending;
 mod workspaces;
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use reprise_agent::{MemoryService, ServiceStats};
@@ -77,7 +79,8 @@ pub struct Memories {
     workspaces: Arc<Workspaces>,
     sharing: Sharing,
     projections: Arc<[Projection]>,
-    failing: projecting::Failing,
+    /// Why projections were not written when that was last tried, by user and place.
+    failing: Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>,
     planners: Arc<Planners>,
 }
 
@@ -104,7 +107,7 @@ impl Memories {
             workspaces: Arc::default(),
             sharing: Sharing::default(),
             projections: Arc::default(),
-            failing: projecting::Failing::default(),
+            failing: Arc::default(),
             planners: Arc::default(),
         }
     }

@@ -1,3 +1,5 @@
+//! What may be opened, made, read and removed, and what is refused at once.
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -1,3 +1,5 @@
+//! Replacing beside other writers, killed ones and people.
+
 use std::fs;
 use std::os::unix::fs::symlink;
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use reprise_files::{FileError, Folder, Kind, Placed, Stamp};
 
+use super::kind::{ProjectionKind, SUNWELL};
 use super::register::Written;
-use super::{ProjectionKind, SUNWELL};
 use crate::error::ExportError;
 use crate::naming::hash_of;
 

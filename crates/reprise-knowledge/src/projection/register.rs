@@ -9,7 +9,6 @@ use std::time::Duration;
 use reprise_files::Folder;
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
 use crate::error::ExportError;
 use crate::naming::hash_of;
 
@@ -68,9 +67,9 @@ pub(super) struct Register {
 }
 
 impl Register {
-    pub(super) fn alone(place: &Place, home: &Path) -> Result<Self, ExportError> {
+    pub(super) fn alone(root: &Path, home: &Path) -> Result<Self, ExportError> {
         let folder = Folder::make_own(home)?.make_folder(FOLDER)?;
-        let name = name_of(place);
+        let name = name_of(root);
         let alone = folder.lock(format!("{name}.lock"), PATIENCE)?;
         Ok(Self {
             folder,
@@ -86,13 +85,13 @@ impl Register {
     }
 
     /// The same for whoever only compares.
-    pub(super) fn read_of(place: &Place, home: &Path) -> Result<Written, ExportError> {
+    pub(super) fn read_of(root: &Path, home: &Path) -> Result<Written, ExportError> {
         let home = Folder::find_own(home)?;
         let folder = home.map(|home| home.find_folder(FOLDER)).transpose()?;
         let Some(folder) = folder.flatten() else {
             return Ok(Written::default());
         };
-        let name = name_of(place);
+        let name = name_of(root);
         let stored = folder.read(file_of(&name), BYTES_MAX)?;
         parse(stored.as_deref(), &folder, &name)
     }
@@ -117,8 +116,8 @@ fn parse(stored: Option<&[u8]>, folder: &Folder, name: &str) -> Result<Written, 
     })
 }
 
-fn name_of(place: &Place) -> String {
-    let root = std::path::absolute(place.root()).unwrap_or_else(|_| place.root().to_owned());
+fn name_of(root: &Path) -> String {
+    let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
     let mut hash = hash_of(root.as_os_str().as_encoded_bytes());
     hash.truncate(DIGITS);
     hash

@@ -1,12 +1,17 @@
 //! Each projection written, changed, compared, and left alone where it is another program's.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use reprise_types::{MemoryKind, MemorySource, NewRecord};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::export::Telling;
+use crate::lesson::Lesson;
 use crate::observation::{Observation, ObservationType};
 use crate::record_for_tests::kept;
-use crate::sunwell::{Category, Decision, Failure, SCHEMAS};
+use crate::sunwell::{Category, Decision, Failure, Learning, SCHEMAS};
 
 fn telling(new: NewRecord, number: u32) -> Telling {
     let record = kept(new, number);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use reprise_engine::Snapshot;
@@ -29,9 +29,6 @@ pub struct Projection {
     /// Only records of this project.
     pub project: Option<String>,
 }
-
-/// Why projections were not written when that was last tried, by user and place.
-pub(super) type Failing = Arc<Mutex<BTreeMap<(UserId, PathBuf), String>>>;
 
 /// Changes that come within this time are one.
 const TOGETHER: Duration = Duration::from_millis(300);
