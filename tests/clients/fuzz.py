@@ -522,7 +522,8 @@ def mcp_cases(daemon):
         hold(daemon.lives(), f"the daemon lives after {name} over HTTP")
     ping = json.dumps(call(1, "ping")).encode()
     for name, changed, statuses in (
-        ("no Accept", [("Content-Type", "application/json")], {406}),
+        ("no Accept", [("Content-Type", "application/json")], {200}),
+        ("an Accept of neither", [("Content-Type", "application/json"), ("Accept", "text/html")], {406}),
         ("text/plain", [("Content-Type", "text/plain"), headers[1]], {415}),
         ("a page's form", [("Content-Type", "text/plain"), headers[1], ("Origin", "http://evil.example")], {403}),
         ("a version that is none", [*headers, ("MCP-Protocol-Version", "1999-01-01")], {400}),

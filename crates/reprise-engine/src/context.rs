@@ -51,6 +51,22 @@ impl TokenCounter<'_> {
         }
     }
 
+    /// What a part of a text adds to it, in tokens or in bytes.
+    fn measure(self, part: &str) -> usize {
+        match self {
+            Self::Model(count) => count(part),
+            Self::BytesOverFour => part.len(),
+        }
+    }
+
+    /// Whether parts that measure so much have at most `budget` tokens.
+    fn fits(self, measured: usize, budget: usize) -> bool {
+        match self {
+            Self::Model(_) => measured <= budget,
+            Self::BytesOverFour => measured.div_ceil(4) <= budget,
+        }
+    }
+
     fn kind(self) -> TokensBy {
         match self {
             Self::Model(_) => TokensBy::Model,
@@ -82,6 +98,8 @@ pub fn context_block(
     let wanted = distinct(shown);
     let share = budget / wanted.len().clamp(1, SHARES);
     let mut chosen: Vec<Chosen<'_>> = Vec::new();
+    let frame = QuotedMemory::new(nonce).around();
+    let frame = counter.measure(&frame);
     // First everyone within a share, then whoever was cut within what is left.
     for limit in [share, budget] {
         for memory in &wanted {
@@ -91,20 +109,23 @@ pub fn context_block(
             if kept.is_some_and(|place| chosen.get(place).is_some_and(|c| !c.is_cut)) {
                 continue;
             }
-            let with = |text: &str| {
-                let mut all: Vec<Chosen<'_>> = chosen.clone();
-                let one = Chosen::new(memory, text);
-                match kept.and_then(|place| all.get_mut(place)) {
-                    Some(old) => *old = one,
-                    None => all.push(one),
-                }
-                all
-            };
+            let one = |text: &str| Chosen::new(memory, text, counter);
+            let others: Vec<&Chosen<'_>> = chosen
+                .iter()
+                .enumerate()
+                .filter_map(|(place, one)| (Some(place) != kept).then_some(one))
+                .collect();
+            // What the rest of the text has, so that only the new line is written for each try.
+            let rest = frame + measured(&others, &one(""), counter);
             let fits = |text: &str| {
-                counter.count(text) <= limit && counter.count(&render(&with(text), nonce)) <= budget
+                counter.count(text) <= limit && counter.fits(rest + one(text).measured, budget)
             };
-            if let Some(text) = excerpt(&memory.record.text, &memory.why.matched_words, &fits) {
-                chosen = with(&text);
+            let excerpt = excerpt(&memory.record.text, &memory.why.matched_words, &fits);
+            if let Some(one) = excerpt.as_deref().map(one) {
+                match kept.and_then(|place| chosen.get_mut(place)) {
+                    Some(old) => *old = one,
+                    None => chosen.push(one),
+                }
             }
         }
     }
@@ -128,16 +149,39 @@ struct Chosen<'a> {
     memory: &'a RetrievedMemory,
     text: String,
     is_cut: bool,
+    /// What its line adds to the whole.
+    measured: usize,
 }
 
 impl<'a> Chosen<'a> {
-    fn new(memory: &'a RetrievedMemory, text: &str) -> Self {
+    fn new(memory: &'a RetrievedMemory, text: &str, counter: TokenCounter<'_>) -> Self {
+        let mut line = QuotedMemory::new(0);
+        line.line(&label(memory), text);
         Self {
             memory,
             is_cut: text != memory.record.text.trim(),
             text: text.to_owned(),
+            measured: counter.measure(line.lines()),
         }
     }
+
+    fn session(&self) -> &'a str {
+        &self.memory.record.session_id
+    }
+}
+
+/// What the lines of `others` add to the whole, and the heads of their sessions and of `one`'s.
+fn measured(others: &[&Chosen<'_>], one: &Chosen<'_>, counter: TokenCounter<'_>) -> usize {
+    let mut sessions: Vec<&str> = others.iter().map(|other| other.session()).collect();
+    sessions.push(one.session());
+    sessions.sort_unstable();
+    sessions.dedup();
+    let mut heads = QuotedMemory::new(0);
+    for name in sessions {
+        head(&mut heads, name);
+    }
+    let lines: usize = others.iter().map(|other| other.measured).sum();
+    lines + counter.measure(heads.lines())
 }
 
 /// Leaves out blank texts and those that say nothing beyond a better one.
@@ -159,7 +203,7 @@ fn grouped<'c, 'a>(chosen: &'c [Chosen<'a>]) -> Vec<(&'c str, Vec<&'c Chosen<'a>
     best_first.sort_by(|a, b| b.memory.sona_score.total_cmp(&a.memory.sona_score));
     let mut sessions: Vec<(&str, Vec<&Chosen<'a>>)> = Vec::new();
     for one in best_first {
-        let name = one.memory.record.session_id.as_str();
+        let name = one.session();
         match sessions.iter_mut().find(|(known, _)| *known == name) {
             Some((_, list)) => list.push(one),
             None => sessions.push((name, vec![one])),
@@ -180,27 +224,34 @@ fn ordered(chosen: &[Chosen<'_>]) -> Vec<RecordId> {
 fn render(chosen: &[Chosen<'_>], nonce: u128) -> String {
     let mut memory = QuotedMemory::new(nonce);
     for (name, list) in grouped(chosen) {
-        match name {
-            "" => memory.line("Outside any session", ""),
-            name => memory.line("Session ", name),
-        }
+        head(&mut memory, name);
         for one in list {
-            let record = &one.memory.record;
-            let date = record.timestamp.format("%Y-%m-%d %H:%M");
-            let corrected = record.corrected_at().map_or_else(String::new, |at| {
-                format!("; corrected {}", at.format("%Y-%m-%d"))
-            });
-            let reason = match one.memory.why.reason.as_str() {
-                "" | NOTHING_SPEAKS => String::new(),
-                reason => format!("; {reason}"),
-            };
-            let published = one.memory.published.as_ref();
-            let by = published.map_or_else(String::new, |by| {
-                format!("; published by {}, version {}", by.author, by.version)
-            });
-            let label = format!("- {date} [{}{corrected}{by}{reason}] ", record.id);
-            memory.line(&label, &one.text);
+            memory.line(&label(one.memory), &one.text);
         }
     }
     memory.into_text()
+}
+
+fn head(memory: &mut QuotedMemory, session: &str) {
+    match session {
+        "" => memory.line("Outside any session", ""),
+        name => memory.line("Session ", name),
+    }
+}
+
+/// What stands before a memory's text: its day, its id, who published it and why it is here.
+fn label(memory: &RetrievedMemory) -> String {
+    let record = &memory.record;
+    let date = record.timestamp.format("%Y-%m-%d %H:%M");
+    let corrected = record.corrected_at().map_or_else(String::new, |at| {
+        format!("; corrected {}", at.format("%Y-%m-%d"))
+    });
+    let reason = match memory.why.reason.as_str() {
+        "" | NOTHING_SPEAKS => String::new(),
+        reason => format!("; {reason}"),
+    };
+    let by = memory.published.as_ref().map_or_else(String::new, |by| {
+        format!("; published by {}, version {}", by.author, by.version)
+    });
+    format!("- {date} [{}{corrected}{by}{reason}] ", record.id)
 }

@@ -30,8 +30,9 @@ pub use record::{
     AccessPolicy, GlobalContentType, GlobalRecord, Publication, QualityMetrics, Version, sha256_hex,
 };
 pub use store::{
-    AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore, Merged,
-    Overlap, Published, TextVectors, Unpublished, UsageReport, check_name, check_publication,
+    A_NAME, AUDIT_MAX, AuditLine, Branch, Fate, GlobalAnswer, GlobalHit, GlobalQuery, GlobalStore,
+    Merged, Overlap, Published, REPORTS_MAX, TextVectors, Unpublished, UsageReport, check_name,
+    check_publication,
 };
 pub use tier::{GlobalTier, TierOptions, voice_of};
 pub use two_tier::TwoTierMemory;

@@ -5,12 +5,25 @@ use std::fmt;
 
 use chrono::{DateTime, Utc};
 use data_encoding::HEXLOWER;
+use reprise_types::limits::{IDENTIFIER_BYTES_MAX, TEXT_BYTES_MAX};
 use reprise_types::{EmbeddingSpace, MemoryKind, RecordId, UserId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::org::OrgId;
+
+/// Longest content, in bytes: every record can be published, also where the marks of what is taken
+/// out of it are longer than that was.
+pub(crate) const CONTENT_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX;
+/// Longest title, in bytes.
+pub(crate) const TITLE_BYTES_MAX: usize = 320;
+/// Longest summary, in bytes.
+pub(crate) const SUMMARY_BYTES_MAX: usize = 2_000;
+
+/// A line: no control characters. As a title it is not blank.
+const A_LINE: &str = r"^[^\x00-\x1f\x7f-\x9f]*$";
+const A_TITLE: &str = r"^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$";
 
 /// One published thing, in one of its versions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,18 +58,24 @@ pub struct GlobalRecord {
 #[serde(deny_unknown_fields)]
 pub struct Publication {
     /// An opaque name of what is published, the same for its later versions: a hash.
+    #[schemars(length(min = 1, max = IDENTIFIER_BYTES_MAX), regex(pattern = A_LINE))]
     pub origin: String,
     pub content_type: GlobalContentType,
+    #[schemars(length(max = TITLE_BYTES_MAX), regex(pattern = A_TITLE))]
     pub title: String,
     /// What a person reads to decide.
+    #[schemars(length(max = SUMMARY_BYTES_MAX), regex(pattern = r"^[^\x00]*$"))]
     pub summary: String,
+    #[schemars(length(max = CONTENT_BYTES_MAX), regex(pattern = r"^[^\x00]*[^\s\x00][^\x00]*$"))]
     pub content: String,
     #[serde(default)]
+    #[schemars(inner(length(max = IDENTIFIER_BYTES_MAX), regex(pattern = A_LINE)))]
     pub tags: Vec<String>,
     /// Who may use it.
     pub access_policy: AccessPolicy,
     /// Under which terms, as SPDX says it; empty where the author did not say.
     #[serde(default)]
+    #[schemars(length(max = IDENTIFIER_BYTES_MAX), regex(pattern = A_LINE))]
     pub licence: String,
 }
 
@@ -155,7 +174,7 @@ impl AccessPolicy {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
-#[schemars(with = "String")]
+#[schemars(with = "String", extend("pattern" = "^[1-9][0-9]{0,8}$"))]
 pub struct Version(pub u32);
 
 impl fmt::Display for Version {

@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use reprise_redact::cleaned;
 use reprise_types::limits::{
-    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TEXT_BYTES_MAX, TOP_K_DEFAULT, TOP_K_MAX,
-    USER_ID_BYTES_MAX,
+    IDENTIFIER_BYTES_MAX, LIST_ITEMS_MAX, TOP_K_DEFAULT, TOP_K_MAX, USER_ID_BYTES_MAX,
 };
 use reprise_types::{Degraded, Embedding, RecordId, UserId, Why};
 use schemars::JsonSchema;
@@ -17,19 +16,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::error::GlobalError;
-use crate::record::{GlobalContentType, GlobalRecord, Publication, Version};
+use crate::record::{
+    CONTENT_BYTES_MAX, GlobalContentType, GlobalRecord, Publication, SUMMARY_BYTES_MAX,
+    TITLE_BYTES_MAX, Version,
+};
 
-/// Longest content, in bytes: every record can be published, also where the marks of what is taken
-/// out of it are longer than that was.
-const CONTENT_BYTES_MAX: usize = 2 * TEXT_BYTES_MAX;
-/// Longest title, in bytes.
-pub(crate) const TITLE_BYTES_MAX: usize = 320;
 /// Longest text that a thing is found by, in bytes.
 pub(crate) const SEARCH_TEXT_BYTES_MAX: usize = TITLE_BYTES_MAX + "\n\n".len() + CONTENT_BYTES_MAX;
-/// Longest summary, in bytes.
-const SUMMARY_BYTES_MAX: usize = 2_000;
 /// Most ids in one report.
-const REPORTS_MAX: usize = 1_000;
+pub const REPORTS_MAX: usize = 1_000;
 /// Most uses that one report counts.
 const COUNT_MAX: u32 = 10_000;
 
@@ -197,6 +192,7 @@ pub(crate) const OVERLAPS_MAX: usize = 5;
 /// A question to a global store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = one_moment)]
 pub struct GlobalQuery {
     /// The new input, in the user's words; `query` is read too.
     #[serde(alias = "query")]
@@ -210,10 +206,19 @@ pub struct GlobalQuery {
     pub content_types: Vec<GlobalContentType>,
     /// Ask the store as it stood at this snapshot.
     #[serde(default)]
+    #[schemars(regex(pattern = A_NAME))]
     pub snapshot: Option<String>,
     /// Ask the store as it would be after the merge of this branch of the caller's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = A_NAME))]
     pub branch: Option<String>,
+}
+
+/// A question is to the store as it is, as it stood or as it would be.
+fn one_moment(schema: &mut schemars::Schema) {
+    let no = |name: &str| serde_json::json!({ "properties": { name: { "type": "null" } } });
+    let ways = serde_json::json!([no("snapshot"), no("branch")]);
+    schema.insert("anyOf".to_owned(), ways);
 }
 
 fn top_k_default() -> usize {
@@ -283,7 +288,7 @@ pub struct UsageReport {
     #[schemars(range(min = 0, max = 1))]
     pub score: f32,
     /// How many runs those were.
-    #[schemars(range(min = 1))]
+    #[schemars(range(min = 1, max = COUNT_MAX))]
     pub count: u32,
 }
 
@@ -435,6 +440,9 @@ pub(crate) fn name_is_taken(what: &str, name: &str) -> GlobalError {
         "there is a {what} `{name}` already; choose another name"
     ))
 }
+
+/// What [`check_name`] takes.
+pub const A_NAME: &str = "^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$";
 
 /// A name for a snapshot or a branch: as a user is named.
 pub fn check_name(name: &str) -> Result<(), GlobalError> {

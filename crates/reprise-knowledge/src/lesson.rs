@@ -4,6 +4,8 @@
 
 mod fit;
 
+use std::collections::BTreeSet;
+
 use reprise_types::MemoryRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -40,16 +42,14 @@ pub struct Lesson {
 /// case.
 #[must_use]
 pub fn normal_contexts(contexts: &[String]) -> Vec<String> {
-    let mut normal: Vec<String> = Vec::with_capacity(contexts.len());
-    for context in contexts {
+    let mut seen = BTreeSet::new();
+    let normal = contexts.iter().map(|context| {
         let words: Vec<&str> = context.split_whitespace().collect();
-        let context = words.join(" ");
-        let lower = context.to_lowercase();
-        if !context.is_empty() && normal.iter().all(|own| own.to_lowercase() != lower) {
-            normal.push(context);
-        }
-    }
+        words.join(" ")
+    });
     normal
+        .filter(|context| !context.is_empty() && seen.insert(context.to_lowercase()))
+        .collect()
 }
 
 /// The title of what has none: how its first line begins (C37).

@@ -32,6 +32,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::bounds::bound;
 use crate::memories::Memory;
 use crate::problem::Problem;
 
@@ -44,7 +45,7 @@ pub trait Operation: 'static {
     /// How the faces show it.
     const SPEC: Spec;
     /// What it is given: a JSON object.
-    type Arguments: DeserializeOwned + Serialize + JsonSchema + Send;
+    type Arguments: DeserializeOwned + Serialize + JsonSchema + Send + 'static;
     /// What it answers: a JSON object.
     type Answer: DeserializeOwned + Serialize + JsonSchema + Send;
 
@@ -359,9 +360,12 @@ impl Entry {
         }
     }
 
-    /// The schema of its arguments.
+    /// The schema of its arguments, with the bounds of each. What it refers to is the generator's
+    /// to bound.
     pub fn arguments_schema(&self, generator: &mut SchemaGenerator) -> Schema {
-        (self.arguments)(generator)
+        let mut schema = (self.arguments)(generator);
+        bound(&mut schema);
+        schema
     }
 
     /// The schema of its answer.
@@ -413,9 +417,11 @@ async fn ran<O: Operation>(
     if O::SPEC.callers == Callers::Machine {
         memory.refuse_strangers()?;
     }
+    // First of all: what is too much is neither looked through nor copied.
+    arguments::check::<O::Arguments>(name, &arguments)?;
     let keeps = O::SPEC.effect != Effect::Reads;
     let (arguments, redacted) = gate::take_out(O::SPEC.name, keeps, arguments).await?;
-    let answer = O::run(memory, arguments::read(name, &arguments)?).await?;
+    let answer = O::run(memory, arguments::read(name, arguments)?).await?;
     Ok(Ran { answer, redacted })
 }
 

@@ -3,6 +3,8 @@
 //!
 //! No protocol lives here: HTTP, MCP and the command line read the catalogue from outside.
 
+mod asks;
+mod bounds;
 mod catalogue;
 mod excerpt;
 mod hook;
@@ -11,6 +13,7 @@ pub mod operations;
 mod problem;
 mod wire;
 
+pub use bounds::{Bounds, bound};
 pub use catalogue::{
     Callers, Catalogue, Effect, Entry, Method, Operation, Profile, Ran, Route, Spec, Tool,
     ToolAnswer, delete, from_pairs, get, patch, post, run, taken_out,

@@ -125,6 +125,11 @@ impl Problem {
         Self::new(ProblemKind::Invalid, detail.to_string())
     }
 
+    /// What is asked contradicts itself, or what stands.
+    pub(crate) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(ProblemKind::Conflict, detail)
+    }
+
     /// There is no such thing.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(ProblemKind::NotFound, detail)

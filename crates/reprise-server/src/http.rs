@@ -5,6 +5,7 @@
 
 mod answers;
 mod app;
+mod aside;
 mod catalogue;
 mod door;
 mod extract;
@@ -20,8 +21,12 @@ mod tools;
 
 use std::sync::Arc;
 
-use axum::extract::DefaultBodyLimit;
-use axum::routing::{get, post};
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::HeaderValue;
+use axum::http::header::ACCEPT;
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::routing::{MethodRouter, any_service, get, post};
 use axum::{Router, middleware};
 
 use reprise_operations::Profile;
@@ -33,6 +38,7 @@ use app::BODY_BYTES_MAX;
 
 pub(crate) use answers::Refusal;
 pub(crate) use app::App;
+pub(crate) use aside::answer;
 pub(crate) use door::{NewDoor, PageDoor};
 pub(crate) use extract::{Caller, user_of};
 pub(crate) use guard::{Door, bearer};
@@ -53,11 +59,12 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
         .merge(catalogue::router(&app.catalogue))
         .nest("/v1/users/{user}", streams::router())
         .route("/v1/users/{user}/tools/{tool}", post(tools::call))
-        .route_service("/mcp", mcp(app, Profile::Default))
-        .route_service("/mcp/workspace", mcp(app, Profile::Workspace))
+        .route("/mcp", mcp(app, Profile::Default))
+        .route("/mcp/workspace", mcp(app, Profile::Workspace))
         .fallback(service::no_route)
         .method_not_allowed_fallback(service::no_method)
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn(answer))
         .layer(middleware::from_fn_with_state(app.clone(), guard::admit))
         .layer(middleware::from_fn_with_state(app.clone(), intake::read))
         .layer(middleware::from_fn_with_state(
@@ -72,14 +79,26 @@ pub(crate) fn router(app: &App, door: &Door) -> Router {
 }
 
 /// MCP over HTTP. Host and Origin are checked before it is reached.
-fn mcp(app: &App, profile: Profile) -> StreamableHttpService<McpFace, LocalSessionManager> {
+fn mcp(app: &App, profile: Profile) -> MethodRouter<App> {
     let face = McpFace::here(app.memories.clone(), app.catalogue.clone(), None, profile);
     let config = StreamableHttpServerConfig::default()
         .with_allowed_hosts(Vec::<String>::new())
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_legacy_session_mode(false)
         .with_json_response(true);
-    StreamableHttpService::new(move || Ok(face.clone()), Arc::default(), config)
+    let sessions: Arc<LocalSessionManager> = Arc::default();
+    let service = StreamableHttpService::new(move || Ok(face.clone()), sessions, config);
+    any_service(service).layer(middleware::from_fn(takes_anything))
+}
+
+/// Who takes anything, or says nothing of it, takes both of what MCP may answer.
+async fn takes_anything(mut request: Request, next: Next) -> Response {
+    let accepted = request.headers().get(ACCEPT);
+    if accepted.is_none_or(|accepted| accepted == "*/*") {
+        let both = HeaderValue::from_static("application/json, text/event-stream");
+        request.headers_mut().insert(ACCEPT, both);
+    }
+    next.run(request).await
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Annotations of a stored record: its tags and its links to other records.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,13 +87,9 @@ pub fn normal_tag(tag: &str) -> Option<String> {
 /// The normal forms of a list of tags, each once, in order of first appearance.
 #[must_use]
 pub fn normal_tags<T: AsRef<str>>(tags: &[T]) -> Vec<String> {
-    let mut normal: Vec<String> = Vec::with_capacity(tags.len());
-    for tag in tags.iter().filter_map(|tag| normal_tag(tag.as_ref())) {
-        if !normal.contains(&tag) {
-            normal.push(tag);
-        }
-    }
-    normal
+    let mut seen = BTreeSet::new();
+    let normal = tags.iter().filter_map(|tag| normal_tag(tag.as_ref()));
+    normal.filter(|tag| seen.insert(tag.clone())).collect()
 }
 
 #[cfg(test)]

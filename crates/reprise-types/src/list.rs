@@ -53,6 +53,7 @@ pub struct Page {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = r"^-?[0-9]{1,15}\.[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$"))]
 pub struct Cursor {
     /// The record's timestamp in microseconds since the Unix epoch.
     pub timestamp_micros: i64,

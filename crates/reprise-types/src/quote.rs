@@ -71,13 +71,29 @@ impl QuotedMemory {
         self.lines.push('\n');
     }
 
+    /// The lines, without the frame.
+    #[must_use]
+    pub fn lines(&self) -> &str {
+        &self.lines
+    }
+
+    /// The frame alone.
+    #[must_use]
+    pub fn around(&self) -> String {
+        self.framing("")
+    }
+
     /// The whole frame; empty where it has no line.
     #[must_use]
     pub fn into_text(self) -> String {
-        let Self { tag, lines } = self;
-        if lines.is_empty() {
-            return lines;
+        if self.lines.is_empty() {
+            return self.lines;
         }
+        self.framing(&self.lines)
+    }
+
+    fn framing(&self, lines: &str) -> String {
+        let tag = &self.tag;
         format!("<{tag}>\n{NOTE}\n{lines}</{tag}>")
     }
 }

@@ -13,6 +13,7 @@ use crate::limits::USER_ID_BYTES_MAX;
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
+#[schemars(extend("pattern" = r"^[A-Za-z0-9_@+-][A-Za-z0-9._@+-]{0,127}$"))]
 pub struct UserId(String);
 
 /// Why a text cannot be a user id.

@@ -5,8 +5,8 @@ use reprise_types::{Degraded, RecordId, hostile_text};
 
 use super::{document, ids, is_not_found, user};
 use crate::error::GlobalError;
-use crate::record::{Publication, Version};
-use crate::store::{Fate, GlobalQuery, GlobalStore, TITLE_BYTES_MAX, UsageReport};
+use crate::record::{Publication, TITLE_BYTES_MAX, Version};
+use crate::store::{Fate, GlobalQuery, GlobalStore, UsageReport};
 
 /// What no store could keep is refused with one sentence; what looks dangerous is kept as it is.
 pub async fn bad_input_is_refused_and_odd_input_is_data(store: &dyn GlobalStore) {

@@ -1,43 +1,78 @@
 //! From what a face was sent to an operation's arguments.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use crate::bounds::Bounds;
 use crate::problem::Problem;
 use crate::wire::{hinted, meant};
 
-/// The arguments of the operation `name`; a field that it does not have is refused with the one
-/// that was meant.
-pub(super) fn read<T: DeserializeOwned + JsonSchema>(
+/// Refuses arguments of the operation `name` beyond the bounds of its schema.
+pub(super) fn check<T: JsonSchema + 'static>(
     name: &str,
     arguments: &Map<String, Value>,
+) -> Result<(), Problem> {
+    let within = Bounds::of::<T>().check_fields(arguments);
+    within.map_err(|said| unfit(name, &said))
+}
+
+fn unfit(name: &str, said: &str) -> Problem {
+    Problem::invalid(format!("the arguments do not fit `{name}`: {said}"))
+}
+
+/// The arguments of the operation `name`; a field that it does not have is refused with the one that
+/// was meant.
+pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
+    name: &str,
+    arguments: Map<String, Value>,
 ) -> Result<T, Problem> {
-    let refused = |arguments: Map<String, Value>| {
-        let read: Result<T, _> = serde_json::from_value(Value::Object(arguments));
-        read.err().map(|error| error.to_string())
-    };
-    let error = match serde_json::from_value(Value::Object(arguments.clone())) {
+    let bounds = Bounds::of::<T>();
+    let whole = Value::Object(arguments);
+    let error = match T::deserialize(&whole) {
         Ok(read) => return Ok(read),
         Err(error) => error.to_string(),
     };
-    // The one without which it is not refused, or not for this.
-    let wrong = arguments.keys().find(|name| {
-        let mut others = arguments.clone();
-        others.remove(*name);
-        refused(others).as_ref() != Some(&error)
-    });
-    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
-    let said = sentence(&error, wrong.map(String::as_str), &fields_of(&schema));
-    Err(Problem::invalid(format!(
-        "the arguments do not fit `{name}`: {said}"
-    )))
+    let wrong = wrong::<T>(&whole);
+    let said = sentence(&error, wrong.as_deref(), &bounds.fields());
+    Err(unfit(name, &said))
 }
 
-fn fields_of(schema: &Schema) -> Vec<&str> {
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let names = properties.into_iter().flat_map(Map::keys);
-    names.map(String::as_str).collect()
+/// The field without which the arguments are not refused, or not for this. What is tried is the
+/// same in small: of long texts and lists the beginning.
+fn wrong<T: DeserializeOwned>(whole: &Value) -> Option<String> {
+    let mut small = small(whole);
+    let error = T::deserialize(&small).err()?.to_string();
+    let names: Vec<String> = small.as_object()?.keys().cloned().collect();
+    names.into_iter().find(|name| {
+        let taken = small.as_object_mut().and_then(|all| all.remove(name));
+        let said = T::deserialize(&small).err().map(|error| error.to_string());
+        if let (Some(taken), Some(all)) = (taken, small.as_object_mut()) {
+            all.insert(name.clone(), taken);
+        }
+        said.as_ref() != Some(&error)
+    })
+}
+
+fn small(value: &Value) -> Value {
+    const ITEMS: usize = 64;
+    const BYTES: usize = 256;
+    match value {
+        Value::String(text) => {
+            let end = text.floor_char_boundary(BYTES);
+            Value::from(text.get(..end).unwrap_or_default())
+        }
+        Value::Array(items) => items.iter().take(ITEMS).map(small).collect(),
+        Value::Object(fields) => {
+            let fields = fields.iter().take(ITEMS);
+            Value::Object(
+                fields
+                    .map(|(name, value)| (name.clone(), small(value)))
+                    .collect(),
+            )
+        }
+        other => other.clone(),
+    }
 }
 
 fn sentence(said: &str, wrong: Option<&str>, known: &[&str]) -> String {
@@ -129,11 +164,11 @@ mod tests {
     use crate::operations::list::Arguments;
 
     fn read_pairs(pairs: &[(&str, &str)]) -> Result<Arguments, Problem> {
-        let schema = SchemaGenerator::default().into_root_schema_for::<Arguments>();
+        let schema = schemars::SchemaGenerator::default().into_root_schema_for::<Arguments>();
         let pairs = pairs
             .iter()
             .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
-        read("list", &from_pairs(&schema, pairs)?)
+        read("list", from_pairs(&schema, pairs)?)
     }
 
     #[test]

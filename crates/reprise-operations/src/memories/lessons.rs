@@ -13,12 +13,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, json};
 
 use super::{Memory, refuse_receipt, refuse_receipts};
+use crate::asks;
 use crate::problem::Problem;
 use crate::wire::Fate;
 
 /// A lesson, or what is to change in one: what is not given stays.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::one_of(&["title", "text"]))]
 pub struct Lesson {
     /// A line that names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,8 @@
 //!
 //! What a tag is called.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use reprise_engine::Snapshot;
@@ -14,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::Memory;
 use crate::problem::Problem;
 
-/// Tags of fewer characters are alike by chance.
-const ALIKE_CHARS_MIN: usize = 4;
+/// Tags of fewer characters are alike by chance, and of more nobody compares the letters.
+const ALIKE_CHARS: RangeInclusive<usize> = 4..=64;
 
 /// What the configuration says of tags, each in its one spelling.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,18 +92,20 @@ impl TagRules {
     /// A sentence for each tag that may be a slip: it is nearly one in use, or not on the list.
     /// What is agreed on, or used more than once, is meant; and nothing is recommended that is not.
     fn doubts(&self, tags: &[String], in_use: &[(String, usize)]) -> Vec<String> {
-        let uses = |tag: &String| {
-            let found = in_use.iter().find(|(used, _)| used == tag);
-            found.map_or(0, |(_, count)| *count)
-        };
-        let new = tags
+        let counts: HashMap<&str, usize> = in_use
             .iter()
-            .filter(|tag| !self.known.contains(*tag) && uses(tag) <= 1);
-        new.filter_map(|tag| {
-            let used = in_use.iter().map(|(used, _)| used);
-            let mut others = self.known.iter().chain(used).filter(|other| *other != tag);
-            let other = others.find(|other| alike(tag, other));
-            let meant = |other: &String| self.known.contains(other) || uses(other) > 1;
+            .map(|(tag, count)| (tag.as_str(), *count))
+            .collect();
+        let uses = |tag: &str| counts.get(tag).copied().unwrap_or_default();
+        let new = tags.iter().map(String::as_str);
+        let new = new.filter(|tag| !self.known.contains(*tag) && uses(tag) <= 1);
+        let new: Vec<&str> = new.collect();
+        let used = in_use.iter().map(|(used, _)| used.as_str());
+        let others = self.known.iter().map(String::as_str).chain(used);
+        let others = Likes::first_of(&new, others);
+        let one = new.iter().zip(others);
+        one.filter_map(|(tag, other)| {
+            let meant = |other: &str| self.known.contains(other) || uses(other) > 1;
             match other {
                 Some(other) if meant(other) => {
                     Some(format!("`{tag}` is new here; is `{other}` meant?"))
@@ -141,18 +144,103 @@ pub(crate) fn refuse_receipt(record: &MemoryRecord) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Two spellings of what may be one word: the same letters and digits, with or without a plural's
-/// `s`, or one edit apart.
-fn alike(a: &str, b: &str) -> bool {
-    let bare = |tag: &str| -> String { tag.chars().filter(|c| c.is_alphanumeric()).collect() };
-    let (a, b) = (bare(a), bare(b));
-    if a.strip_suffix('s') == Some(b.as_str()) || b.strip_suffix('s') == Some(a.as_str()) {
-        return true;
+/// A tag as slips are looked for in it.
+struct Spelling<'a> {
+    tag: &'a str,
+    /// Its letters and digits.
+    bare: String,
+    digits: String,
+}
+
+impl<'a> Spelling<'a> {
+    fn new(tag: &'a str) -> Self {
+        Self {
+            tag,
+            bare: tag.chars().filter(|c| c.is_alphanumeric()).collect(),
+            digits: tag.chars().filter(char::is_ascii_digit).collect(),
+        }
     }
-    let long = a.chars().count().min(b.chars().count()) >= ALIKE_CHARS_MIN;
-    // Numbers that differ are different things: `v1` and `v2`, `ops-17` and `ops-18`.
-    let digits = |tag: &str| -> String { tag.chars().filter(char::is_ascii_digit).collect() };
-    a == b || (long && digits(&a) == digits(&b) && strsim::osa_distance(&a, &b) <= 1)
+
+    /// What one slip may have left: two spellings of what may be one word have one in common.
+    fn traces(&self) -> impl Iterator<Item = String> {
+        let singular = self.bare.strip_suffix('s').map(str::to_owned);
+        let near = ALIKE_CHARS.contains(&self.bare.chars().count());
+        let places = self.bare.char_indices().filter(move |_| near);
+        let shorter = places.map(|(at, c)| {
+            let (before, after) = self.bare.split_at(at);
+            [before, after.get(c.len_utf8()..).unwrap_or_default()].concat()
+        });
+        std::iter::once(self.bare.clone())
+            .chain(singular)
+            .chain(shorter)
+    }
+
+    /// Two spellings of what may be one word: the same letters and digits, with or without a
+    /// plural's `s`, or one edit apart.
+    fn is_like(&self, other: &Self) -> bool {
+        let (a, b) = (&self.bare, &other.bare);
+        let plural = |one: &str, two: &str| one.strip_suffix('s') == Some(two);
+        if a == b || plural(a, b) || plural(b, a) {
+            return true;
+        }
+        let near = |bare: &str| ALIKE_CHARS.contains(&bare.chars().count());
+        // Numbers that differ are different things: `v1` and `v2`, `ops-17` and `ops-18`.
+        near(a) && near(b) && self.digits == other.digits && strsim::osa_distance(a, b) <= 1
+    }
+}
+
+/// Tags by the traces of one slip, so that those alike are found without comparing all pairs.
+#[derive(Default)]
+struct Likes<'a> {
+    all: Vec<Spelling<'a>>,
+    by_trace: HashMap<String, Vec<usize>>,
+}
+
+impl<'a> Likes<'a> {
+    fn push(&mut self, spelling: Spelling<'a>) {
+        for trace in spelling.traces() {
+            let places = self.by_trace.entry(trace).or_default();
+            if places.last() != Some(&self.all.len()) {
+                places.push(self.all.len());
+            }
+        }
+        self.all.push(spelling);
+    }
+
+    /// The places of those that are like this one and have another name, in order for each trace.
+    fn of<'s>(
+        &'s self,
+        spelling: &'s Spelling<'_>,
+    ) -> impl Iterator<Item = impl Iterator<Item = usize>> {
+        let is_like = |place: &usize| {
+            let other = self.all.get(*place);
+            other.is_some_and(|other| other.tag != spelling.tag && other.is_like(spelling))
+        };
+        let near = spelling
+            .traces()
+            .filter_map(|trace| self.by_trace.get(&trace));
+        near.map(move |places| places.iter().copied().filter(is_like))
+    }
+
+    /// Of each tag the first of `others` that it may be.
+    fn first_of<'b>(
+        tags: &[&'a str],
+        others: impl Iterator<Item = &'b str>,
+    ) -> Vec<Option<&'b str>> {
+        let mut likes = Self::default();
+        for tag in tags {
+            likes.push(Spelling::new(tag));
+        }
+        let mut first = vec![None; tags.len()];
+        for other in others {
+            for place in likes.of(&Spelling::new(other)).flatten() {
+                if let Some(first) = first.get_mut(place) {
+                    first.get_or_insert(other);
+                }
+            }
+        }
+        first
+    }
 }
 
 /// Two tags in use that may be one.
@@ -170,24 +258,35 @@ impl Memory {
         if tags.is_empty() {
             return Ok(Vec::new());
         }
-        let in_use = self.tags().await?;
-        Ok(self
-            .all
-            .tag_rules
-            .doubts(&self.all.tag_rules.resolve(tags), &in_use))
+        let rules = Arc::clone(&self.all.tag_rules);
+        let tags = rules.resolve(tags);
+        self.counted_tags(move |in_use| rules.doubts(&tags, in_use))
+            .await
     }
 
     /// Every tag with the number of records that have it, the most used first.
     pub(crate) async fn tags(&self) -> Result<Vec<(String, usize)>, Problem> {
+        self.counted_tags(<[_]>::to_vec).await
+    }
+
+    /// What is made of every tag with the number of records that have it, the most used first, on
+    /// a thread that may take its time.
+    pub(crate) async fn counted_tags<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&[(String, usize)]) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
         if !self.exists() {
-            return Ok(Vec::new());
+            return Ok(look(&[]));
         }
         let rules = Arc::clone(&self.all.tag_rules);
-        let mut tags = self.read(move |memory| rules.counted(memory)).await?;
-        // It marks a meaning of ours and says nothing of a record.
-        tags.retain(|(tag, _)| tag != Definition::TAG);
-        tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-        Ok(tags)
+        self.read(move |memory| {
+            let mut tags = rules.counted(memory);
+            // It marks a meaning of ours and says nothing of a record.
+            tags.retain(|(tag, _)| tag != Definition::TAG);
+            tags.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+            look(&tags)
+        })
+        .await
     }
 
     /// The projects that records name in their metadata.
@@ -201,15 +300,21 @@ impl Memory {
 
 /// The pairs in a list of tags, most used first, that may be one word.
 pub(crate) fn alike_pairs(tags: &[(String, usize)]) -> Vec<Alike> {
+    let mut more_used = Likes::default();
     let mut pairs = Vec::new();
-    for (place, (tag, _)) in tags.iter().enumerate() {
-        let mut more_used = tags.iter().take(place).map(|(other, _)| other);
-        if let Some(into) = more_used.find(|other| alike(tag, other)) {
+    for (tag, _) in tags {
+        let spelling = Spelling::new(tag);
+        let first = more_used
+            .of(&spelling)
+            .filter_map(|mut like| like.next())
+            .min();
+        if let Some(into) = first.and_then(|first| more_used.all.get(first)) {
             pairs.push(Alike {
                 tag: tag.clone(),
-                into: into.clone(),
+                into: into.tag.to_owned(),
             });
         }
+        more_used.push(spelling);
     }
     pairs
 }
@@ -265,6 +370,34 @@ mod tests {
         assert!(doubts("docker", &[("dokcer", 1)]).contains("one spelling"));
         assert!(doubts("dokcer", &[("docker", 2), ("dokcer", 1)]).contains("`docker` meant"));
         assert_eq!(doubts("docker", &[("docker", 2), ("dokcer", 1)]), "");
+    }
+
+    #[test]
+    fn alike_are_those_of_which_a_comparison_of_all_says_so() {
+        let mut tags = words(&[
+            "ab", "abs", "release", "releases", "relaese", "re-lease", "ops-1",
+        ]);
+        for (at, letter) in ('a'..='z').flat_map(|letter| (0..6).map(move |at| (at, letter))) {
+            let mut tag = String::from("docker");
+            tag.insert(at, letter);
+            tags.push(tag.clone());
+            tag.remove(5 - at);
+            tags.push(tag);
+        }
+        tags.sort();
+        tags.dedup();
+        let counted: Vec<(String, usize)> = tags.iter().map(|tag| (tag.clone(), 1)).collect();
+        let found: Vec<(String, String)> = alike_pairs(&counted)
+            .into_iter()
+            .map(|pair| (pair.tag, pair.into))
+            .collect();
+        let all = tags.iter().enumerate().filter_map(|(place, tag)| {
+            let mut before = tags.iter().take(place);
+            let like = |other: &&String| Spelling::new(tag).is_like(&Spelling::new(other));
+            Some((tag.clone(), before.find(like)?.clone()))
+        });
+        assert_eq!(found, all.collect::<Vec<_>>());
+        assert!(found.len() > 100, "{}", found.len());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::asks;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
@@ -14,21 +15,25 @@ use crate::wire::Fate;
 /// A learning in its parts, or an event `memory_learning` as it was told.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::one_of(&["fact", "learning"]))]
 pub struct Arguments {
     /// What was learned; of a decision what was decided, of a failure what went wrong.
     #[serde(default, alias = "decision", skip_serializing_if = "Option::is_none")]
     pub fact: Option<String>,
     /// `task_completion`, pattern (the default), type, api, fix, decision or failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = asks::words(Category::ALL.iter().map(|one| one.name())))]
     pub category: Option<String>,
     /// 0..1; .8 by default, 1 of a finished task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: Option<f64>,
     /// A file, a task, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// task (the default), analysis, user or session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = asks::words(SOURCE_TYPES))]
     pub source_type: Option<String>,
     /// What was being worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +43,7 @@ pub struct Arguments {
     pub rationale: Option<String>,
     /// Of a decision: project (the default), file or function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = asks::words(SCOPES))]
     pub scope: Option<String>,
     /// Of a decision: the id of the one that it takes the place of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +59,7 @@ pub struct Arguments {
     pub metadata: Map<String, Value>,
     /// The learning of an event, with all its fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Told>")]
     pub learning: Option<Value>,
     /// The session that it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,6 +67,20 @@ pub struct Arguments {
     /// Free words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
+}
+
+/// A learning as an event tells it.
+#[derive(JsonSchema)]
+#[expect(
+    dead_code,
+    reason = "it says what an event's learning has; Sunwell's own form reads it"
+)]
+struct Told {
+    /// What was learned.
+    #[schemars(regex(pattern = r"\S"))]
+    fact: String,
+    /// The nearest of the seven is taken.
+    category: String,
 }
 
 /// What became of it.
@@ -108,6 +129,16 @@ impl Operation for AddLearning {
 /// The record and the learning of what was sent; the error is a sentence about it.
 fn read(memory: &Memory, given: Arguments) -> Result<(NewRecord, Learning), String> {
     let now = memory.now();
+    for (field, given, known) in [
+        ("source type", &given.source_type, &SOURCE_TYPES[..]),
+        ("scope", &given.scope, &SCOPES[..]),
+    ] {
+        let given = given.as_deref();
+        if let Some(word) = given.filter(|word| !known.contains(word)) {
+            let known = known.join(", ");
+            return Err(format!("`{word}` is no {field}; use one of {known}"));
+        }
+    }
     if given.learning.is_some() {
         let event = json!(given);
         let learning = Learning::of_event(&event, None, now);
@@ -131,15 +162,7 @@ fn read(memory: &Memory, given: Arguments) -> Result<(NewRecord, Learning), Stri
     Ok(match category {
         Category::Decision => {
             let mut decision = Decision::new(fact, &given.rationale.unwrap_or_default(), now);
-            if let Some(scope) = given.scope {
-                if !SCOPES.contains(&scope.as_str()) {
-                    return Err(format!(
-                        "`{scope}` is no scope; use one of {}",
-                        SCOPES.join(", ")
-                    ));
-                }
-                decision.scope = scope;
-            }
+            decision.scope = given.scope.unwrap_or(decision.scope);
             decision.supersedes = given.supersedes;
             (decision.goal, decision.metadata) = (given.goal, given.metadata);
             (decision.record(), decision.to_learning())
@@ -167,13 +190,7 @@ fn read(memory: &Memory, given: Arguments) -> Result<(NewRecord, Learning), Stri
             };
             learning.source = given.source;
             learning.confidence = confidence.unwrap_or(learning.confidence);
-            if let Some(kind) = given.source_type {
-                if !SOURCE_TYPES.contains(&kind.as_str()) {
-                    let known = SOURCE_TYPES.join(", ");
-                    return Err(format!("`{kind}` is no source type; use one of {known}"));
-                }
-                learning.source_type = kind;
-            }
+            learning.source_type = given.source_type.unwrap_or(learning.source_type);
             learning.metadata = given.metadata;
             (learning.record(), learning)
         }

@@ -17,6 +17,7 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// Its word.
+    #[schemars(regex(pattern = r"\S"))]
     pub name: String,
     /// What it means.
     #[serde(default)]
@@ -47,9 +48,9 @@ impl Operation for DefineEvidence {
         let name = normal_evidence(&arguments.name)
             .filter(|name| name.parse::<Evidence>().is_err())
             .ok_or_else(|| {
-                Problem::invalid(format!(
-                    "`{}` has a meaning already, or is no word; take another one",
-                    arguments.name.trim()
+                let name = arguments.name.trim();
+                Problem::conflict(format!(
+                    "`{name}` has a meaning already, or is no word; take another one"
                 ))
             })?;
         let definition = Definition {

@@ -15,6 +15,7 @@ use crate::problem::Problem;
 pub struct Arguments {
     /// The session, as its records name it.
     #[serde(alias = "session_id")]
+    #[schemars(length(min = 1))]
     pub session: String,
     /// Only say what would be kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

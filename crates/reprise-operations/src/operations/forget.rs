@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
+use crate::asks;
 use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Memory, Names, Receipts, Standing, counted, span};
 use crate::problem::Problem;
@@ -19,6 +20,7 @@ const SHOWN_MAX: usize = 100;
 /// What is to be forgotten: exactly one of the six.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::only_one_of(&["id", "external_id", "session", "before", "tag", "project"]))]
 pub struct Arguments {
     /// The record with this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::asks;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Memory, own_title, title_of};
 use crate::problem::{Problem, ProblemKind};
@@ -18,12 +19,14 @@ const RECORDS_MAX: usize = 50;
 /// Which records.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::one_of(&["id", "ids"]))]
 pub struct Arguments {
     /// A record's id.
     #[serde(default, alias = "lesson_id", skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = RECORDS_MAX))]
     pub ids: Vec<String>,
 }
 
@@ -45,8 +48,9 @@ impl Operation for Get {
     type Answer = Got;
 
     async fn run(memory: &Memory, arguments: Arguments) -> Result<Got, Problem> {
+        let most = arguments.ids.len();
         let names: Vec<String> = arguments.ids.into_iter().chain(arguments.id).collect();
-        if names.is_empty() || names.len() > RECORDS_MAX {
+        if names.is_empty() || most > RECORDS_MAX {
             return Err(Problem::invalid(format!(
                 "name 1 to {RECORDS_MAX} records by `id` or `ids`"
             )));

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::asks;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::{Memory, learnings_of};
 use crate::problem::Problem;
@@ -44,6 +45,12 @@ pub enum View {
 /// What is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::by_word("view", &[
+    (&["intelligence", "stats", "project", "query", "index", "loaded"], None),
+    (&["get"], Some("id")),
+    (&["search"], Some("query")),
+    (&["context"], Some("goal")),
+]))]
 pub struct Arguments {
     /// Which view; `intelligence` by default.
     #[serde(default)]
@@ -59,12 +66,14 @@ pub struct Arguments {
     pub goal: Option<String>,
     /// Of `query`: `task_completion`, pattern, type, api, fix, decision or failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(transform = asks::words(Category::ALL.iter().map(|one| one.name())))]
     pub category: Option<String>,
     /// Of `query`: only what came from this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// At least as sure, 0..1; of `search` .5 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub min_confidence: Option<f64>,
     /// Most results; of `search` 10 by default.
     #[serde(

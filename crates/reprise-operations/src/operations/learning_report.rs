@@ -31,9 +31,11 @@ pub struct Report {
     /// How far each part of learning is believed.
     pub gates: Vec<Gate>,
     /// Quality of each run and what was expected of it, 0..1, oldest first.
+    #[schemars(with = "Vec<[f32; 2]>")]
     pub curve: Vec<(f32, f32)>,
     /// The t values of the gates after each of these runs: evidence, adapter.
     #[serde(default)]
+    #[schemars(with = "Vec<[f64; 2]>")]
     pub gate_curve: Vec<(f64, f64)>,
     /// What runs have in common.
     pub patterns: Vec<Pattern>,

@@ -19,6 +19,7 @@ const LINKS_MAX: usize = 10_000;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// Each by the names of its two ends.
+    #[schemars(length(max = LINKS_MAX))]
     pub links: Vec<NamedLink>,
 }
 

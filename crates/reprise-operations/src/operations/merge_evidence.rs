@@ -19,8 +19,10 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// The kind to leave.
+    #[schemars(regex(pattern = r"\S"))]
     pub from: String,
     /// The kind to keep.
+    #[schemars(regex(pattern = r"\S"))]
     pub into: String,
 }
 
@@ -54,7 +56,7 @@ impl Operation for MergeEvidence {
         };
         let (from, into) = (word(&arguments.from)?, word(&arguments.into)?);
         if from == into || from.parse::<Evidence>().is_ok() {
-            return Err(Problem::invalid(format!(
+            return Err(Problem::conflict(format!(
                 "`{from}` stays: it is a kind of ours, or both are one; merge another kind into it"
             )));
         }

@@ -15,8 +15,10 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// The tag to leave.
+    #[schemars(regex(pattern = r"\S"))]
     pub from: String,
     /// The tag to keep.
+    #[schemars(regex(pattern = r"\S"))]
     pub into: String,
 }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::record::kind_of;
+use crate::asks;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::Memory;
 use crate::problem::Problem;
@@ -47,6 +48,7 @@ pub struct Arguments {
         alias = "types",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(transform = asks::lists(ObservationType::ALL.iter().map(|kind| kind.name())))]
     pub kinds: Vec<String>,
     /// A question; `*` or none takes all, the newest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]

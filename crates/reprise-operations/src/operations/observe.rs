@@ -4,10 +4,11 @@ use schemars::{JsonSchema, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::bounds::ALONE;
 use crate::catalogue::{Operation, Spec, post};
 use crate::memories::Memory;
 use crate::problem::Problem;
-use crate::wire::{Fate, IngestLine, WriteReport};
+use crate::wire::{Fate, IngestLine, WriteReport, record_of_value};
 
 /// What is to be kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -42,9 +43,19 @@ impl JsonSchema for Records {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let record = generator.subschema_for::<IngestLine>();
-        let list = json_schema!({ "type": "array", "items": record, "maxItems": 10_000 });
+        let list = json_schema!({
+            "type": "array", "items": record, "maxItems": 10_000, ALONE: true,
+        });
         json_schema!({ "anyOf": [record, list] })
     }
+}
+
+/// Whether a record has a vector that its space has no place for, which no schema can say.
+fn has_unfit_vector(record: &Value) -> bool {
+    let vector = record.get("embedding").filter(|vector| !vector.is_null());
+    let record = vector.and_then(|_| record_of_value(record.clone()).ok());
+    let vector = record.and_then(|record| record.embedding);
+    vector.is_some_and(|vector| vector.check().is_err())
 }
 
 #[derive(Debug)]
@@ -69,8 +80,10 @@ impl Operation for Observe {
         match arguments.records {
             Records::Many(records) => memory.observe(records).await,
             Records::One(record) => {
+                let unfit = has_unfit_vector(&record);
                 let report = memory.observe(vec![record]).await?;
                 match report.outcomes.first() {
+                    Some(Fate::Rejected { why }) if unfit => Err(Problem::conflict(why)),
                     Some(Fate::Rejected { why }) => Err(Problem::invalid(why)),
                     _ => Ok(report),
                 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use reprise_engine::{TokenCounter, context_block, context_candidates};
-use reprise_types::limits::TOP_K_DEFAULT;
+use reprise_types::limits::{DIMENSIONS_MAX, TOP_K_DEFAULT};
 use reprise_types::{
     Calendar, ContextBlock, Embedding, EmbeddingSpace, MemoryRecord, RecallRequest, RecallScope,
     system_entropy,
@@ -11,6 +11,7 @@ use reprise_types::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::asks;
 use crate::catalogue::{Operation, Spec, post};
 use crate::memories::Memory;
 use crate::problem::Problem;
@@ -19,6 +20,7 @@ use crate::wire::{Answer, Filter, LessonCard, embedding_of, instant, time, whole
 /// A question.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::all_or_none(&["embedding", "embedding_space"]))]
 pub struct Arguments {
     /// The new input, in the user's words.
     #[serde(alias = "text")]
@@ -56,6 +58,7 @@ pub struct Arguments {
     pub applying: bool,
     /// The question's unit vector, by callers that embed themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = DIMENSIONS_MAX))]
     pub embedding: Option<Vec<f32>>,
     /// The space of `embedding`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -136,7 +139,7 @@ pub async fn found(memory: &Memory, asked: &Arguments) -> Result<reprise_types::
     let request = asked
         .request(&memory.calendar())
         .map_err(Problem::invalid)?;
-    let vector = asked.vector().map_err(Problem::invalid)?;
+    let vector = asked.vector().map_err(Problem::conflict)?;
     let scope = asked.scope.unwrap_or(memory.scope());
     if !asked.applying {
         return memory.recall(request, vector, scope).await;

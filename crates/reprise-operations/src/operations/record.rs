@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::asks;
 use crate::catalogue::{Operation, Spec};
 use crate::memories::{Memory, current};
 use crate::problem::Problem;
@@ -20,15 +21,18 @@ const RELATION: &str = "related_to";
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// What was observed.
+    #[schemars(regex(pattern = r"\S"))]
     pub content: String,
     /// error, decision, learning, preference, success, summary or context.
     #[serde(rename = "type", alias = "observation_type")]
+    #[schemars(transform = asks::words(ObservationType::ALL.iter().map(|kind| kind.name())))]
     pub kind: String,
     /// Where it comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// 0..1; 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: Option<f64>,
     /// The observations that it belongs with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -7,6 +7,7 @@ use reprise_types::{QuotedMemory, system_entropy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::asks;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Doubted, Memory, Names, counted, live};
 use crate::problem::Problem;
@@ -28,6 +29,7 @@ pub enum Verdict {
 /// Nothing, to see the pairs; or a pair with the answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::all_or_none(&["pair", "answer"]))]
 pub struct Arguments {
     /// The two records.
     #[serde(default, skip_serializing_if = "Option::is_none")]

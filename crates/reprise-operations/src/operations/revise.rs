@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::asks;
 use crate::catalogue::{Operation, Spec, patch};
 use crate::memories::{MAY_CHANGE, Memory, Standing};
 use crate::problem::Problem;
@@ -12,6 +13,7 @@ use crate::wire::IngestLine;
 
 /// What is to change: fields of the ingest form; the rest stays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(transform = asks::any_of(MAY_CHANGE))]
 pub struct Arguments {
     /// The record's id or external id.
     pub id: String,
@@ -24,6 +26,7 @@ pub struct Arguments {
 fn changes(generator: &mut SchemaGenerator) -> Schema {
     let mut schema = IngestLine::json_schema(generator);
     schema.remove("required");
+    schema.remove("anyOf");
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
         fields.retain(|name, _| MAY_CHANGE.contains(&name.as_str()));
     }

@@ -52,8 +52,11 @@ impl Operation for Tags {
     type Answer = Tagged;
 
     async fn run(memory: &Memory, Arguments { review }: Arguments) -> Result<Tagged, Problem> {
-        let tags = memory.tags().await?;
-        let alike = review.then(|| alike_pairs(&tags));
+        let look = move |tags: &[(String, usize)]| {
+            let alike = review.then(|| alike_pairs(tags));
+            (tags.to_vec(), alike)
+        };
+        let (tags, alike) = memory.counted_tags(look).await?;
         let tags = tags.into_iter();
         Ok(Tagged {
             tags: tags.map(|(tag, count)| TagCount { tag, count }).collect(),

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use reprise_types::limits::TEXT_BYTES_MAX;
 use reprise_types::{RecordBody, RecordId};
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::asks;
 use crate::catalogue::{Operation, Profile, Spec};
 use crate::memories::{Lesson, Memory, Standing};
 use crate::problem::Problem;
@@ -15,6 +16,7 @@ use crate::problem::Problem;
 /// What is to change.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = anything_new)]
 pub struct Arguments {
     /// A record's id.
     #[serde(alias = "lesson_id")]
@@ -22,6 +24,24 @@ pub struct Arguments {
     /// What is new.
     #[serde(flatten)]
     pub lesson: Lesson,
+}
+
+/// Of a lesson something, and not just what a lesson needs to be kept.
+fn anything_new(schema: &mut Schema) {
+    schema.remove("allOf");
+    asks::any_of([
+        "title",
+        "text",
+        "tags",
+        "keywords",
+        "contexts",
+        "anti_contexts",
+        "confidence",
+        "evidence",
+        "source_notes",
+        "session",
+        "derived_from_experiment",
+    ])(schema);
 }
 
 /// The record as it is now.

@@ -5,9 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use ulid::Ulid;
 
+use crate::asks;
+
 /// One line of an outcome file, or the body of an outcome request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = asks::one_of(&["query", "recall_id"]))]
 pub struct OutcomeLine {
     /// The question's name in a queries file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,6 +31,7 @@ pub struct OutcomeLine {
     /// The run's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-rare" = true))]
+    #[schemars(length(min = 1))]
     pub run_id: Option<String>,
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

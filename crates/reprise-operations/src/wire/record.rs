@@ -1,6 +1,7 @@
 //! Records on their way in and out.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use reprise_types::limits::DIMENSIONS_MAX;
 use reprise_types::{
     ConfidenceLevel, EmbeddingSpace, Evidence, ExternalId, MemoryKind, MemoryRecord, MemorySource,
     NewRecord, Provenance, RecordId, RejectReason, Retention, Visibility, WayOut, WriteOutcome,
@@ -12,9 +13,12 @@ use serde_json::{Map, Value, json};
 
 use super::fields::{embedding_of, refuse_slips};
 use super::redacted::RecordRedaction;
+use crate::asks;
+use crate::bounds::{Bounds, instants};
 
 /// A record as it is sent: one line of an ingest file.
 #[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(transform = asks::all_or_none(&["embedding", "embedding_space"]))]
 pub struct IngestLine {
     /// Its sender's id; a second record with it is a duplicate.
     external_id: Option<Name>,
@@ -31,9 +35,9 @@ pub struct IngestLine {
     kind: String,
     /// The session that it belongs to.
     #[serde(default)]
-    #[schemars(length(max = 512))]
     session_id: String,
     /// When it happened, as RFC 3339, a local time or a day; now by default.
+    #[schemars(regex(pattern = instants()))]
     timestamp: Option<String>,
     /// Whatever else is to be kept.
     metadata: Option<Map<String, Value>>,
@@ -55,6 +59,7 @@ pub struct IngestLine {
     #[serde(default)]
     retention: Retention,
     /// Its unit vector, by callers that embed themselves.
+    #[schemars(length(min = 1, max = DIMENSIONS_MAX))]
     embedding: Option<Vec<f32>>,
     /// The space of `embedding`.
     embedding_space: Option<EmbeddingSpace>,
@@ -143,14 +148,19 @@ fn moment(zone: Zone, value: &Value) -> Option<DateTime<Utc>> {
 /// Reads one ingest line, its times as of a zone where they name none, and names its fields that
 /// nobody reads; the error is a sentence about it.
 pub fn read_line(line: &str, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
-    let line = serde_json::from_str(line).map_err(|error| error.to_string())?;
-    taken(line, zone)
+    bounded(serde_json::from_str(line).map_err(|error| error.to_string())?, zone)
 }
 
 /// The same of one record of a request.
 pub(crate) fn read_value(value: Value) -> Result<(NewRecord, Vec<String>), String> {
+    bounded(value, Zone::Machine)
+}
+
+/// A record within the bounds of its schema.
+fn bounded(value: Value, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
+    Bounds::of::<IngestLine>().check(&value)?;
     let line = serde_json::from_value(value).map_err(|error| error.to_string())?;
-    taken(line, Zone::Machine)
+    taken(line, zone)
 }
 
 /// Reads one record of a request; the error is a sentence about it.

@@ -1,7 +1,7 @@
 //! What requests and answers of the service hold that no operation of the store has by itself.
 
 use chrono::{DateTime, Utc};
-use reprise_global::{Fate, UsageReport};
+use reprise_global::{Fate, REPORTS_MAX, UsageReport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +19,7 @@ pub(super) struct Rating {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outcomes {
+    #[schemars(length(max = REPORTS_MAX))]
     pub(super) reports: Vec<UsageReport>,
 }
 

@@ -1,6 +1,6 @@
 //! The service's description, from the table of its routes.
 
-use reprise_global::AUDIT_MAX;
+use reprise_global::{A_NAME, AUDIT_MAX};
 use reprise_operations::ProblemKind;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
@@ -9,6 +9,8 @@ use super::bodies::LINES_DEFAULT;
 use super::table::{ROUTES, Route};
 use crate::http::generators;
 use crate::tokens::Right;
+
+const AN_ID: &str = "^[0-7][0-9A-HJKMNP-TV-Za-hjkmnp-tv-z]{25}$";
 
 /// `OpenAPI` 3.1.
 pub(super) fn description() -> Value {
@@ -41,8 +43,8 @@ pub(super) fn description() -> Value {
             "responses": answers } });
         paths.insert(path.to_owned(), open);
     }
-    let mut schemas = taken.take_definitions(true);
-    schemas.extend(given.take_definitions(true));
+    let mut schemas = given.take_definitions(true);
+    schemas.extend(taken.take_definitions(true));
     schemas.insert("Problem".to_owned(), problem_schema());
     json!({
         "openapi": "3.1.0",
@@ -86,15 +88,16 @@ fn operation(route: &Route, taken: &mut SchemaGenerator, given: &mut SchemaGener
     let mut parameters = Vec::new();
     for name in ["id", "name"] {
         if route.path.contains(&format!("{{{name}}}")) {
+            let pattern = if name == "id" { AN_ID } else { A_NAME };
             parameters.push(json!({ "name": name, "in": "path", "required": true,
-                "schema": { "type": "string" } }));
+                "schema": { "type": "string", "pattern": pattern } }));
         }
     }
     if let Some(name) = route.takes {
         let schema = match name {
             "limit" => json!({ "type": "integer", "minimum": 0, "maximum": AUDIT_MAX,
                 "default": LINES_DEFAULT }),
-            _ => json!({ "type": "string", "pattern": "^[1-9][0-9]*$" }),
+            _ => json!({ "type": "string", "pattern": "^[1-9][0-9]{0,8}$" }),
         };
         parameters.push(json!({ "name": name, "in": "query", "schema": schema }));
     }

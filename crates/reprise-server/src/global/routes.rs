@@ -16,19 +16,20 @@ use http_body_util::BodyExt;
 use reprise_global::{
     AUDIT_MAX, Caller, GlobalError, GlobalQuery, GlobalStore, Publication, Version,
 };
-use reprise_operations::{Problem, ProblemKind, from_json};
+use reprise_operations::{Bounds, Problem, ProblemKind, from_json, hinted};
 use reprise_types::RecordId;
 use reprise_types::limits::{QUERY_BYTES_MAX, TOP_K_MAX};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::bodies::{Fates, LINES_DEFAULT, Moment, Nothing, Outcomes, Rating};
 use super::openapi;
 use super::table::{ROUTES, Route};
-use crate::http::{Metrics, Rates, Refusal, bearer, watch};
+use crate::http::{Metrics, Rates, Refusal, answer as aside, bearer, watch};
 use crate::tokens::{Scope, TokenEntry, TokenFile};
 
 /// Longest body, in bytes: a publication with every byte escaped.
@@ -76,6 +77,7 @@ pub(super) fn router(desk: &Desk) -> Router {
             ))
         })
         .method_not_allowed_fallback(async || Refusal::from(no_method()))
+        .layer(middleware::from_fn(aside))
         .layer(middleware::from_fn_with_state(desk.clone(), admit))
         .layer(middleware::from_fn_with_state(
             Arc::clone(&desk.metrics),
@@ -179,12 +181,17 @@ fn answer<T>(done: Result<T, GlobalError>) -> Answer<T> {
 }
 
 /// The body as JSON, with a sentence about what is wrong with it.
-async fn body<T: DeserializeOwned>(request: Request) -> Result<T, Refusal> {
+async fn body<T: DeserializeOwned + JsonSchema + 'static>(request: Request) -> Result<T, Refusal> {
     let Ok(read) = timeout(BODY_TIME, whole(request.into_body())).await else {
         let said = "the body did not come in time; send it again";
         return Err(Problem::new(ProblemKind::BodyLate, said).into());
     };
-    from_json(&read?).map_err(|said| {
+    let bytes = read?;
+    let value = from_json(&bytes).and_then(|value: Value| {
+        Bounds::of::<T>().check(&value)?;
+        T::deserialize(value).map_err(|error| hinted(error.to_string()))
+    });
+    value.map_err(|said| {
         Problem::invalid(format!("the body is not what this route takes: {said}")).into()
     })
 }

@@ -123,7 +123,6 @@ impl Served {
             }
             (Value::Object(fields), _) => Ok(fields),
             (list @ Value::Array(_), Some(name)) => Ok(Map::from_iter([(name.to_owned(), list)])),
-            (Value::Null, None) => Ok(Map::new()),
             (_, Some(name)) => Err(Problem::invalid(format!(
                 "send one object, a list of them, or {{\"{name}\": [...]}}"
             ))),

@@ -74,7 +74,8 @@ impl PageDoor {
         };
         let page = Page::new(Arc::new(memory), address);
         let admitted = middleware::from_fn_with_state(Arc::clone(life), admit);
-        let router = page.router().layer(admitted);
+        let router = page.router().layer(middleware::from_fn(super::answer));
+        let router = router.layer(admitted);
         let sent = self.doors.send((listener, router)).await;
         sent.map_err(|_| Problem::new(ProblemKind::Unavailable, "the daemon is ending"))?;
         Ok(opened.insert((address, page)).clone())

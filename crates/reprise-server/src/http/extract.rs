@@ -125,10 +125,13 @@ pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get("idempotency-key") else {
         return Ok(None);
     };
-    let text = key.to_str().ok().filter(|key| key.len() <= KEY_BYTES_MAX);
+    let is_key =
+        |key: &&str| key.len() <= KEY_BYTES_MAX && key.bytes().all(|b| b.is_ascii_graphic());
+    let text = key.to_str().ok().filter(is_key);
     let text = text.ok_or_else(|| {
         Problem::invalid(format!(
-            "the Idempotency-Key has up to {KEY_BYTES_MAX} printable ASCII characters; shorten it"
+            "the Idempotency-Key has up to {KEY_BYTES_MAX} printable ASCII characters and no blanks; \
+             send a shorter or plainer one"
         ))
     })?;
     Ok(Some(text.to_owned()))

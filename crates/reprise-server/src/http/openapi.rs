@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use reprise_operations::{Callers, Catalogue, Effect, Entry, Method, ProblemKind};
+use reprise_operations::{Callers, Catalogue, Effect, Entry, Method, ProblemKind, bound};
 use reprise_redact::Redaction;
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -27,8 +27,11 @@ pub(crate) fn generators() -> (SchemaGenerator, SchemaGenerator) {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
     });
-    let taken = settings.clone().for_deserialize().into_generator();
-    (taken, settings.for_serialize().into_generator())
+    let taken = settings.clone().with_transform(bound).for_deserialize();
+    (
+        taken.into_generator(),
+        settings.for_serialize().into_generator(),
+    )
 }
 
 /// The document of a catalogue.
@@ -42,8 +45,9 @@ pub(super) fn document(catalogue: &Catalogue) -> Value {
             methods.insert(method.name().to_lowercase(), described);
         }
     }
-    let mut schemas = taken.take_definitions(true);
-    schemas.extend(given.take_definitions(true));
+    // What is both taken and given is bounded as what is taken.
+    let mut schemas = given.take_definitions(true);
+    schemas.extend(taken.take_definitions(true));
     schemas.insert("Problem".to_owned(), problem());
     json!({
         "openapi": "3.1.0",
@@ -108,7 +112,7 @@ fn described(
         summary.push_str("; over the socket only");
     }
     let mut kinds = ANY.to_vec();
-    kinds.push(ProblemKind::TimedOut);
+    kinds.extend([ProblemKind::TimedOut, ProblemKind::Conflict]);
     let mut described = json!({
         "operationId": id,
         "summary": summary,
@@ -117,9 +121,6 @@ fn described(
     if method.has_body() {
         kinds.extend([ProblemKind::BodyLate, ProblemKind::TooLarge]);
         described["requestBody"] = body(entry, &arguments);
-    }
-    if spec.effect != Effect::Reads {
-        kinds.push(ProblemKind::Conflict);
     }
     let mut answers = answers(&kinds);
     let mut schema = entry.answer_schema(given).to_value();
@@ -139,11 +140,15 @@ fn described(
 }
 
 fn body(entry: &Entry, arguments: &Value) -> Value {
-    let properties = arguments["properties"].as_object();
-    let is_needed = arguments.get("required").is_some();
+    let needs = |schema: &Value| {
+        let names = schema["required"].as_array();
+        names.is_some_and(|names| !names.is_empty())
+    };
+    let ways = arguments["anyOf"].as_array();
+    let is_needed = needs(arguments) || ways.is_some_and(|ways| ways.iter().all(needs));
     let Some(name) = entry.spec.bare_body else {
         return json!({
-            "required": is_needed || properties.is_some_and(|fields| !fields.is_empty()),
+            "required": is_needed,
             "content": { "application/json": { "schema": arguments } },
         });
     };

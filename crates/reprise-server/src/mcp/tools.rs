@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// Marks an argument that the full profile alone shows; it is taken in every profile.
 const RARE: &str = "x-rare";
 
+/// Bounds that a model gains nothing from: those of every count.
+const USUAL: [Option<f64>; 2] = [Some(0.0), Some(1e9)];
+
 /// The tools of a profile, in the order in which they are shown.
 pub(super) fn of(catalogue: &Catalogue, profile: Profile) -> Vec<Tool> {
     let shown = |entry: &Entry| entry.spec.tool.filter(|tool| profile.shows(tool.profile));
@@ -98,7 +101,10 @@ fn plain(property: &Value) -> Value {
         plain.insert("items".to_owned(), self::plain(items));
     }
     for name in ["minimum", "maximum"] {
-        if let Some(bound) = given.get(name).filter(|bound| bound.as_f64() != Some(0.0)) {
+        let bound = given
+            .get(name)
+            .filter(|bound| !USUAL.contains(&bound.as_f64()));
+        if let Some(bound) = bound {
             plain.insert(name.to_owned(), bound.clone());
         }
     }

@@ -15,6 +15,7 @@ use crate::problem::Problem;
 #[serde(deny_unknown_fields)]
 pub struct Arguments {
     /// The records: ids or external ids.
+    #[schemars(length(min = 1, max = 50))]
     pub ids: Vec<String>,
     /// What they are; `document` where it was never said.
     #[serde(

@@ -15,6 +15,7 @@ pub struct Rating {
     /// Its id in the global store.
     pub id: RecordId,
     /// From 0 (of no use, or wrong) to 1 (what was needed). The last word of each reader counts.
+    #[schemars(range(min = 0.0, max = 1.0))]
     pub rating: f32,
 }
 

@@ -26,7 +26,7 @@ pub struct Arguments {
     pub path: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
-    /// Only from this instant on (RFC 3339).
+    /// Only from this time on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<String>,
     /// At most so many, the newest; 50 where left out.

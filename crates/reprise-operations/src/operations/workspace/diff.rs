@@ -54,7 +54,7 @@ impl Operation for Diff {
         };
         let (from, to, of) = (arguments.from, arguments.to, arguments.of);
         if of.is_some() && (from.is_some() || to.is_some()) {
-            return Err(Problem::invalid("name `of`, or `from` and `to`"));
+            return Err(Problem::conflict("name `of`, or `from` and `to`"));
         }
         let compare = move |workspace: &Workspace| match of {
             Some(name) => workspace.diff_of(&name),

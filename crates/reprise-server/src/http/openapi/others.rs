@@ -20,7 +20,7 @@ type Other = (
 
 const TEXT: &str = "text/plain";
 const JSON: &str = "application/json";
-const OTHERS: [Other; 10] = [
+const OTHERS: [Other; 11] = [
     (
         "/health/live",
         "get",
@@ -55,6 +55,13 @@ const OTHERS: [Other; 10] = [
         "post",
         "mcp",
         "MCP, streamable and stateless: one message of JSON-RPC",
+        JSON,
+    ),
+    (
+        "/mcp/workspace",
+        "post",
+        "mcp_workspace",
+        "The same with the tools of a governed workspace",
         JSON,
     ),
     (
@@ -97,6 +104,22 @@ pub(super) fn paths() -> BTreeMap<String, Methods> {
     paths
 }
 
+/// A request or a notification of JSON-RPC.
+fn message() -> Value {
+    const SAFE: i64 = (1 << 53) - 1;
+    let number = json!({ "type": "integer", "minimum": -SAFE, "maximum": SAFE });
+    json!({
+        "type": "object",
+        "properties": {
+            "jsonrpc": { "const": "2.0" },
+            "id": { "anyOf": [{ "type": "string", "maxLength": 128 }, number] },
+            "method": { "type": "string" },
+            "params": { "type": "object" },
+        },
+        "required": ["jsonrpc", "method"],
+    })
+}
+
 fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -> Value {
     let schema = match media {
         JSON => json!({ "type": "object" }),
@@ -135,16 +158,28 @@ fn described(path: &str, method: &str, name: &str, summary: &str, media: &str) -
                 answers[&status] = json!({ "$ref": format!("#/components/responses/{status}") });
             }
         }
-        "mcp" => {
+        "mcp" | "mcp_workspace" => {
             parameters.push(json!({ "$ref": "#/components/parameters/whose" }));
             answers["202"] = json!({ "description": "Taken; a notification has no answer" });
+            for (status, said) in [
+                ("406", "The `Accept` header takes neither JSON nor events"),
+                ("415", "No message of JSON-RPC"),
+            ] {
+                let text = json!({ TEXT: { "schema": { "type": "string" } } });
+                answers[status] = json!({ "description": said, "content": text });
+            }
         }
         _ => {}
     }
-    if matches!(name, "mcp" | "tool") {
+    let taken = match name {
+        "mcp" | "mcp_workspace" => Some(message()),
+        "tool" => Some(json!({ "type": "object" })),
+        _ => None,
+    };
+    if let Some(taken) = taken {
         described["requestBody"] = json!({
             "required": true,
-            "content": { JSON: { "schema": { "type": "object" } } },
+            "content": { JSON: { "schema": taken } },
         });
     }
     if method == "post" {

@@ -13,7 +13,7 @@ async fn every_route_that_is_described_exists() {
     let mut walked = 0;
     for (path, operations) in document["paths"].as_object().unwrap() {
         // One has no end, one ends the daemon, and one is not JSON's.
-        if path.ends_with("/changes") || path == "/v1/shutdown" || path == "/mcp" {
+        if path.ends_with("/changes") || path == "/v1/shutdown" || path.starts_with("/mcp") {
             continue;
         }
         let there = path.replace("{user}", "ada").replace("{id}", "nobody");

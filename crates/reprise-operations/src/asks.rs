@@ -1,0 +1,137 @@
+//! What the schema of arguments says of several fields together, for the derives' `transform`.
+
+use schemars::Schema;
+use serde_json::{Map, Value, json};
+
+/// Words, for a field that is read as a text.
+pub(crate) fn words(words: impl IntoIterator<Item = &'static str>) -> impl FnMut(&mut Schema) {
+    let mut all: Vec<Value> = words.into_iter().map(Value::from).collect();
+    move |schema| {
+        // What may be left out may be null.
+        if schema.get("type").is_some_and(Value::is_array) {
+            all.push(Value::Null);
+        }
+        schema.insert("enum".to_owned(), json!(all));
+    }
+}
+
+/// The same for the items of a list.
+pub(crate) fn lists(words: impl IntoIterator<Item = &'static str>) -> impl FnMut(&mut Schema) {
+    let words: Vec<&str> = words.into_iter().collect();
+    move |schema| {
+        schema.insert(
+            "items".to_owned(),
+            json!({ "type": "string", "enum": words }),
+        );
+    }
+}
+
+/// One of these fields at least is there, and says something.
+pub(crate) fn one_of(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+    move |schema| {
+        let ways = names.iter().map(|name| with(schema, &[name], &[]));
+        let ways: Vec<Value> = ways.collect();
+        schema.insert("anyOf".to_owned(), json!(ways));
+    }
+}
+
+/// One of these fields at least is there and not null, whatever it says.
+pub(crate) fn any_of(names: impl IntoIterator<Item = &'static str>) -> impl FnMut(&mut Schema) {
+    let names: Vec<&str> = names.into_iter().collect();
+    move |schema| {
+        let ways = names.iter().map(|name| {
+            let field = schema.pointer(&format!("/properties/{name}"));
+            let field = without_null(field.cloned().unwrap_or_default());
+            json!({ "required": [name], "properties": { *name: field } })
+        });
+        let ways: Vec<Value> = ways.collect();
+        schema.insert("anyOf".to_owned(), json!(ways));
+    }
+}
+
+/// Just one of them is.
+pub(crate) fn only_one_of(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+    move |schema| {
+        let ways = names.iter().map(|name| {
+            let others = names.iter().filter(|other| *other != name).copied();
+            with(schema, &[name], &others.collect::<Vec<_>>())
+        });
+        let ways: Vec<Value> = ways.collect();
+        schema.insert("anyOf".to_owned(), json!(ways));
+    }
+}
+
+/// All of them are, or none.
+pub(crate) fn all_or_none(names: &'static [&'static str]) -> impl FnMut(&mut Schema) {
+    move |schema| {
+        let ways = [with(schema, &[], names), with(schema, names, &[])];
+        schema.insert("anyOf".to_owned(), json!(ways));
+    }
+}
+
+/// With the words of a field goes another that each needs: of `field`, (words, what they need).
+pub(crate) fn by_word(
+    field: &'static str,
+    needs: &'static [(&'static [&'static str], Option<&'static str>)],
+) -> impl FnMut(&mut Schema) {
+    move |schema| {
+        let ways = needs.iter().map(|(words, need)| {
+            let needed: Vec<&str> = need.iter().copied().collect();
+            let mut way = with(schema, &needed, &[]);
+            way["properties"][field] = json!({ "enum": words });
+            if let (Some(required), true) = (way["required"].as_array_mut(), need.is_some()) {
+                required.push(Value::from(field));
+            }
+            way
+        });
+        let ways: Vec<Value> = ways.collect();
+        schema.insert("anyOf".to_owned(), json!(ways));
+    }
+}
+
+/// An object in which some fields are there and say something, and others are not.
+fn with(schema: &Schema, there: &[&str], absent: &[&str]) -> Value {
+    let mut properties = Map::new();
+    for name in there {
+        let given = schema.pointer(&format!("/properties/{name}"));
+        properties.insert((*name).to_owned(), said(given.cloned().unwrap_or_default()));
+    }
+    for name in absent {
+        properties.insert((*name).to_owned(), json!({ "type": "null" }));
+    }
+    json!({ "required": there, "properties": properties })
+}
+
+/// The schema of a field that is neither null nor blank nor empty.
+fn said(field: Value) -> Value {
+    let mut field = without_null(field);
+    match field["type"].as_str() {
+        Some("string") if field.get("enum").is_none() && field.get("pattern").is_none() => {
+            field["pattern"] = json!(r"\S");
+        }
+        Some("array") => field["minItems"] = json!(1),
+        _ => {}
+    }
+    field
+}
+
+fn without_null(field: Value) -> Value {
+    let Value::Object(mut field) = field else {
+        return json!({});
+    };
+    field.remove("description");
+    field.remove("default");
+    for word in ["anyOf", "oneOf", "enum"] {
+        if let Some(Value::Array(parts)) = field.get_mut(word) {
+            parts.retain(|part| !part.is_null() && part["type"] != "null");
+        }
+    }
+    if let Some(Value::Array(names)) = field.get_mut("type") {
+        names.retain(|name| name != "null");
+        if let [name] = &names[..] {
+            let name = name.clone();
+            field.insert("type".to_owned(), name);
+        }
+    }
+    Value::Object(field)
+}
