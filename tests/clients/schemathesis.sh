@@ -50,7 +50,6 @@ for user in 0 ada; do
         "$daemon/v1/users/$user/records"
 done
 
-export REPRISE_DATA_DIR=
 mkdir "$work/shared"
 reader=$("$reprise" --data-dir "$work/shared" global token add all --user ann --org acme \
     --may read,write,operate 2>/dev/null)

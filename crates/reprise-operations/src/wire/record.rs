@@ -148,7 +148,10 @@ fn moment(zone: Zone, value: &Value) -> Option<DateTime<Utc>> {
 /// Reads one ingest line, its times as of a zone where they name none, and names its fields that
 /// nobody reads; the error is a sentence about it.
 pub fn read_line(line: &str, zone: Zone) -> Result<(NewRecord, Vec<String>), String> {
-    bounded(serde_json::from_str(line).map_err(|error| error.to_string())?, zone)
+    bounded(
+        serde_json::from_str(line).map_err(|error| error.to_string())?,
+        zone,
+    )
 }
 
 /// The same of one record of a request.
