@@ -430,8 +430,8 @@ impl Shared {
         &self,
         work: impl FnOnce(&Reader, &mut Ledger) -> Result<(), GlobalError>,
     ) -> Result<(), GlobalError> {
-        let empty = || GlobalError::Unavailable {
-            message: "nothing was ever published here".to_owned(),
+        let empty = || GlobalError::Conflict {
+            message: "nothing was ever published here; publish something first".to_owned(),
         };
         let reader = self.reader()?.ok_or_else(empty)?;
         let _turn = self.turn()?;

@@ -44,6 +44,12 @@ pub enum GlobalError {
         /// What is wrong with it, and what to do.
         message: String,
     },
+    /// What is asked contradicts what stands.
+    #[error("{message}")]
+    Conflict {
+        /// What it contradicts, and what to do.
+        message: String,
+    },
     /// Nothing of that name.
     #[error("there is no snapshot `{name}`; `reprise global snapshot {name}` makes one")]
     NoSnapshot { name: String },

@@ -436,9 +436,9 @@ pub(crate) fn too_many_branches() -> GlobalError {
 
 /// Says that a name is in use.
 pub(crate) fn name_is_taken(what: &str, name: &str) -> GlobalError {
-    GlobalError::invalid(format!(
-        "there is a {what} `{name}` already; choose another name"
-    ))
+    GlobalError::Conflict {
+        message: format!("there is a {what} `{name}` already; choose another name"),
+    }
 }
 
 /// What [`check_name`] takes.

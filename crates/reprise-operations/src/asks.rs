@@ -54,7 +54,11 @@ pub(crate) fn only_one_of(names: &'static [&'static str]) -> impl FnMut(&mut Sch
     move |schema| {
         let ways = names.iter().map(|name| {
             let others = names.iter().filter(|other| *other != name).copied();
-            with(schema, &[name], &others.collect::<Vec<_>>())
+            let mut way = with(schema, &[name], &others.collect::<Vec<_>>());
+            // It is there, whatever it says.
+            let field = schema.pointer(&format!("/properties/{name}"));
+            way["properties"][*name] = without_null(field.cloned().unwrap_or_default());
+            way
         });
         let ways: Vec<Value> = ways.collect();
         schema.insert("anyOf".to_owned(), json!(ways));

@@ -26,8 +26,23 @@ const COUNT_MAX: u64 = 1_000_000_000;
 
 /// Texts: what is remembered, and what is asked.
 const TEXTS: [&str; 6] = ["content", "fact", "files", "q", "query", "text"];
-/// Names that records are kept under, or looked up by.
-const NAMES: [&str; 15] = [
+/// Names that records and other things are kept under, or looked up by.
+const NAMES: [&str; 30] = [
+    "action",
+    "after",
+    "agent",
+    "at",
+    "commit",
+    "cursor",
+    "event",
+    "from",
+    "id",
+    "of",
+    "record",
+    "reference",
+    "related_to",
+    "to",
+    "workspace",
     "actor",
     "actor_id",
     "author",
@@ -64,13 +79,16 @@ const NEEDED: [(&str, &str); 5] = [
     ),
 ];
 
+/// The branch of an agent in a governed workspace, or its name.
+pub(crate) const AGENTS_BRANCH: &str = "^(?:agent/)?[A-Za-z0-9][A-Za-z0-9._-]{0,57}$";
+
 /// A day that exists, of the years 1600 to 2399.
 const DAY: &str = "(?:(?:1[6-9]|2[0-3])[0-9]{2}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|\
     (?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|1[0-9]|2[0-8]))|\
     (?:1[6-9]|2[0-3])(?:0[48]|[2468][048]|[13579][26])-02-29|(?:16|20)00-02-29)";
 const HOUR: &str = "(?:[01][0-9]|2[0-3]):[0-5][0-9]";
 
-/// The times that a calendar reads: RFC 3339, a day, a month or a year, and a time counted from now.
+/// The times that a calendar reads: RFC 3339, a day, a month, a year, and what is counted from now.
 fn times() -> String {
     format!(
         "^(?:{DAY}(?:[T ]{HOUR}(?::[0-5][0-9](?:\\.[0-9]{{1,9}})?(?:Z|[+-]{HOUR})?)?)?|\
@@ -209,6 +227,65 @@ impl Bounds {
     pub(crate) fn check_fields(&self, fields: &Map<String, Value>) -> Result<(), String> {
         most("the object", "fields", fields.len(), &json!(FIELDS_MAX))?;
         self.look_inside("the object", &self.schema, fields)
+    }
+
+    /// The value with 5.0 written as 5 where a whole number belongs: they are one to JSON Schema and
+    /// to those who write it.
+    #[must_use]
+    pub fn settled(&self, mut value: Value) -> Value {
+        self.settle(&self.schema, &mut value);
+        value
+    }
+
+    fn settle(&self, schema: &Value, value: &mut Value) {
+        if let Some(place) = schema.get("$ref").and_then(Value::as_str) {
+            let place = place
+                .strip_prefix('#')
+                .and_then(|place| self.schema.pointer(place));
+            return place
+                .into_iter()
+                .for_each(|schema| self.settle(schema, value));
+        }
+        for word in ["anyOf", "oneOf"] {
+            for part in schema
+                .get(word)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
+                if part.get("required").is_none() && self.admits(part, value) {
+                    self.settle(part, value);
+                }
+            }
+        }
+        match value {
+            Value::Array(items) => {
+                if let Some(each) = schema.get("items").filter(|_| schema.get(ALONE).is_none()) {
+                    items.iter_mut().for_each(|item| self.settle(each, item));
+                }
+            }
+            Value::Object(fields) => {
+                for (name, field) in fields {
+                    let known = schema.get("properties").and_then(|known| known.get(name));
+                    known
+                        .into_iter()
+                        .for_each(|schema| self.settle(schema, field));
+                }
+            }
+            Value::Number(number) if number.is_f64() => {
+                let is_whole = match schema.get("type") {
+                    Some(Value::Array(names)) => names.iter().any(|name| name == "integer"),
+                    name => name.is_some_and(|name| name == "integer"),
+                };
+                let whole = number
+                    .as_f64()
+                    .filter(|float| is_whole && float.fract() == 0.0);
+                if let Some(whole) = whole.and_then(|float| format!("{float:.0}").parse().ok()) {
+                    *value = Value::Number(whole);
+                }
+            }
+            _ => {}
+        }
     }
 
     fn look(&self, name: &str, schema: &Value, value: &Value) -> Result<(), String> {

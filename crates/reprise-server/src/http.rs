@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::HeaderValue;
-use axum::http::header::ACCEPT;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any_service, get, post};
 use axum::{Router, middleware};
 
@@ -40,6 +40,7 @@ pub(crate) use answers::Refusal;
 pub(crate) use app::App;
 pub(crate) use aside::answer;
 pub(crate) use door::{NewDoor, PageDoor};
+use extract::named_user;
 pub(crate) use extract::{Caller, user_of};
 pub(crate) use guard::{Door, bearer};
 pub(crate) use metrics::{Metrics, watch};
@@ -98,7 +99,17 @@ async fn takes_anything(mut request: Request, next: Next) -> Response {
         let both = HeaderValue::from_static("application/json, text/event-stream");
         request.headers_mut().insert(ACCEPT, both);
     }
-    next.run(request).await
+    let (parts, body) = request.into_parts();
+    if let Err(problem) = named_user(&parts) {
+        return Refusal::from(problem).into_response();
+    }
+    let mut response = next.run(Request::from_parts(parts, body)).await;
+    // Of what it refuses MCP's library does not say what it writes.
+    if response.status().is_client_error() {
+        let text = HeaderValue::from_static("text/plain; charset=utf-8");
+        response.headers_mut().entry(CONTENT_TYPE).or_insert(text);
+    }
+    response
 }
 
 #[cfg(test)]

@@ -261,7 +261,7 @@ async fn holds(store: &dyn GlobalStore, operation: &str, case: &Case, thing: &Th
         "branch" => {
             let opened = store.branch(caller, BRANCH).await;
             if *is_author {
-                assert!(matches!(opened, Err(GlobalError::Invalid { .. })), "{at}");
+                assert!(matches!(opened, Err(GlobalError::Conflict { .. })), "{at}");
                 return;
             }
             // A branch of his own, of the same name: nothing of hers is on it.

@@ -28,7 +28,7 @@ pub(super) fn read<T: DeserializeOwned + JsonSchema + 'static>(
     arguments: Map<String, Value>,
 ) -> Result<T, Problem> {
     let bounds = Bounds::of::<T>();
-    let whole = Value::Object(arguments);
+    let whole = bounds.settled(Value::Object(arguments));
     let error = match T::deserialize(&whole) {
         Ok(read) => return Ok(read),
         Err(error) => error.to_string(),

@@ -85,7 +85,7 @@ impl Memory {
             )));
         }
         if names.len() > 1 && (proposal.title.is_some() || proposal.summary.is_some()) {
-            return Err(Problem::invalid(
+            return Err(Problem::conflict(
                 "a title and a summary are for one record; publish them one by one",
             ));
         }
@@ -431,9 +431,9 @@ impl From<GlobalError> for Problem {
             | GlobalError::NoSnapshot { .. }
             | GlobalError::NoBranch { .. } => ProblemKind::NotFound,
             GlobalError::NotAuthor { .. } | GlobalError::OwnWork { .. } => ProblemKind::Forbidden,
-            GlobalError::PolicyChanged { .. } | GlobalError::BranchMoved { .. } => {
-                ProblemKind::Conflict
-            }
+            GlobalError::PolicyChanged { .. }
+            | GlobalError::BranchMoved { .. }
+            | GlobalError::Conflict { .. } => ProblemKind::Conflict,
             GlobalError::Busy { .. } => ProblemKind::Overloaded,
             GlobalError::Unavailable { .. } => ProblemKind::Unavailable,
             other if other.kind() == reprise_types::ErrorKind::Caller => ProblemKind::Invalid,

@@ -141,6 +141,11 @@ fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
         let missing = || Problem::invalid(format!("this view needs `{name}`"));
         given.clone().ok_or_else(missing)
     };
+    let category = asked.category.as_deref().map(|word| {
+        let unknown = || Problem::invalid(format!("`{word}` is no category of learnings"));
+        Category::of(word).ok_or_else(unknown)
+    });
+    let category = category.transpose()?;
     Ok(match asked.view {
         View::Intelligence => json!(known.intelligence()),
         View::Stats => json!(known.memory_stats(asked.session.clone())),
@@ -155,13 +160,8 @@ fn show(known: &SunwellMemory, asked: &Arguments) -> Result<Value, Problem> {
             })?)
         }
         View::Query => {
-            let word = asked.category.as_deref();
-            let category = word.map(|word| {
-                let unknown = || Problem::invalid(format!("`{word}` is no category of learnings"));
-                Category::of(word).ok_or_else(unknown)
-            });
             let found = known.query(&LearningQuery {
-                category: category.transpose()?,
+                category,
                 goal,
                 source: asked.source.as_deref(),
                 min_confidence: asked.min_confidence.unwrap_or_default(),

@@ -28,6 +28,7 @@ pub struct Arguments {
         deserialize_with = "whole",
         skip_serializing_if = "Option::is_none"
     )]
+    #[schemars(range(min = 1, max = PAGE_MAX))]
     pub limit: Option<usize>,
     /// Go on after the record with this cursor, or with this id.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -43,8 +43,10 @@ impl JsonSchema for Records {
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
         let record = generator.subschema_for::<IngestLine>();
+        let each = "As the one record beside it; a bad one spoils only itself.";
         let list = json_schema!({
-            "type": "array", "items": record, "maxItems": 10_000, ALONE: true,
+            "type": "array", "items": { "type": "object", "description": each },
+            "maxItems": 10_000, ALONE: true,
         });
         json_schema!({ "anyOf": [record, list] })
     }
@@ -78,7 +80,13 @@ impl Operation for Observe {
             memory = memory.updating();
         }
         match arguments.records {
-            Records::Many(records) => memory.observe(records).await,
+            Records::Many(records) => {
+                if records.iter().any(|record| !record.is_object()) {
+                    let said = "a record is a JSON object; send a list of nothing else";
+                    return Err(Problem::invalid(said));
+                }
+                memory.observe(records).await
+            }
             Records::One(record) => {
                 let unfit = has_unfit_vector(&record);
                 let report = memory.observe(vec![record]).await?;

@@ -15,6 +15,7 @@ use crate::problem::Problem;
 /// What somebody says of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "Relation")]
 pub enum Verdict {
     /// They say the same: the newer answers for both.
     Same,

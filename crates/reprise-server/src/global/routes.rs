@@ -188,8 +188,9 @@ async fn body<T: DeserializeOwned + JsonSchema + 'static>(request: Request) -> R
     };
     let bytes = read?;
     let value = from_json(&bytes).and_then(|value: Value| {
-        Bounds::of::<T>().check(&value)?;
-        T::deserialize(value).map_err(|error| hinted(error.to_string()))
+        let bounds = Bounds::of::<T>();
+        bounds.check(&value)?;
+        T::deserialize(bounds.settled(value)).map_err(|error| hinted(error.to_string()))
     });
     value.map_err(|said| {
         Problem::invalid(format!("the body is not what this route takes: {said}")).into()

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use super::answers::Refusal;
 use super::app::App;
-use super::extract::{self, Caller, admitted, key_of, user_of};
+use super::extract::{self, ADDRESS_CHARS_MAX, Caller, admitted, key_of, user_of};
 
 type Fields = Map<String, Value>;
 
@@ -100,6 +100,14 @@ impl Served {
             pairs.retain(|(name, _)| name != "user");
             user_of(parts)?
         };
+        let long = pairs
+            .iter()
+            .find(|(_, value)| value.chars().count() > ADDRESS_CHARS_MAX);
+        if let Some((name, _)) = long {
+            let said =
+                format!("`{name:.64}` has more than {ADDRESS_CHARS_MAX} characters; send less");
+            return Err(Problem::invalid(said));
+        }
         for (name, value) in from_pairs(&self.schema, pairs)? {
             give(&mut arguments, name, value)?;
         }

@@ -18,6 +18,8 @@ use reprise_operations::{Memory, Problem, ProblemKind, from_json};
 
 /// Whose memory it is where neither token, header nor query says so.
 const DEFAULT_USER: &str = "default";
+/// Longest argument in an address, in characters: however it is written, the address holds it.
+pub(super) const ADDRESS_CHARS_MAX: usize = 4_096;
 /// Longest name of a request.
 const KEY_BYTES_MAX: usize = 128;
 
@@ -167,6 +169,13 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
 #[derive(Debug, Deserialize)]
 struct UserQuery {
     user: Option<String>,
+}
+
+/// Refuses a user in the address that is none.
+pub(super) fn named_user(parts: &Parts) -> Result<(), Problem> {
+    let query = Query::<UserQuery>::try_from_uri(&parts.uri).map_err(Problem::invalid)?;
+    let user = query.0.user.map(|user| user.parse::<UserId>());
+    user.transpose().map(drop).map_err(Problem::invalid)
 }
 
 /// Whose memory a request means whose path names nobody.

@@ -15,6 +15,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::app::App;
+use super::extract::ADDRESS_CHARS_MAX;
 use problems::{ANY, answers};
 
 pub(super) async fn serve(State(app): State<App>) -> Json<Value> {
@@ -176,6 +177,9 @@ fn parameter(arguments: &mut Value, name: &str, place: &str) -> Value {
     let mut schema = properties
         .and_then(|all| all.remove(name))
         .unwrap_or_else(|| json!({}));
+    if schema["maxLength"].as_u64() > Some(ADDRESS_CHARS_MAX as u64) {
+        schema["maxLength"] = json!(ADDRESS_CHARS_MAX);
+    }
     let description = schema
         .as_object_mut()
         .and_then(|schema| schema.remove("description"));

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::bounds::AGENTS_BRANCH;
 use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Asked, Memory};
 use crate::problem::Problem;
@@ -18,6 +19,7 @@ pub struct Arguments {
     pub workspace: Option<String>,
     /// An agent's branch, not the shared one: `agent/NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = AGENTS_BRANCH))]
     pub branch: Option<String>,
     /// Who: an agent's name, or `human:NAME`.
     pub actor: String,

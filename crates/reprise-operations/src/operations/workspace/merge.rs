@@ -4,6 +4,7 @@ use reprise_workspace::{Receipt, Workspace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::AGENTS_BRANCH;
 use crate::catalogue::{Operation, Profile, Spec, post};
 use crate::memories::{Asked, Memory};
 use crate::problem::Problem;
@@ -17,6 +18,7 @@ pub struct Arguments {
     pub workspace: Option<String>,
     /// An agent's branch, not the shared one: `agent/NAME`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = AGENTS_BRANCH))]
     pub branch: Option<String>,
     /// Who: an agent's name, or `human:NAME`.
     pub actor: String,

@@ -22,5 +22,7 @@ pub(super) fn answers(kinds: &[ProblemKind]) -> Value {
         let answer = json!({ "$ref": format!("#/components/responses/{status}") });
         (status, answer)
     });
-    Value::Object(answers.collect())
+    let long = json!({ "description": "The address is longer than 64 KiB" });
+    let long = [("414".to_owned(), long)];
+    Value::Object(answers.chain(long).collect())
 }
