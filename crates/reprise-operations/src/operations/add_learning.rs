@@ -19,6 +19,7 @@ use crate::wire::Fate;
 pub struct Arguments {
     /// What was learned; of a decision what was decided, of a failure what went wrong.
     #[serde(default, alias = "decision", skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = r"\S"))]
     pub fact: Option<String>,
     /// `task_completion`, pattern (the default), type, api, fix, decision or failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]

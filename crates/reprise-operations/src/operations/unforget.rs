@@ -16,6 +16,7 @@ use crate::problem::Problem;
 pub struct Arguments {
     /// The whole record, as it was shown.
     #[serde(deserialize_with = "whole")]
+    #[schemars(with = "std::collections::BTreeMap<String, serde_json::Value>")]
     pub record: MemoryRecord,
 }
 
