@@ -76,11 +76,8 @@ impl MemorySupervisorState {
         let unavailable = MemoryError::Unavailable {
             user: user.to_string(),
         };
-        if self
-            .budgets
-            .get(&user)
-            .is_some_and(|budget| budget.is_spent(Instant::now()))
-        {
+        let budget = self.budgets.get_mut(&user);
+        if budget.is_some_and(|budget| !budget.try_again(Instant::now())) {
             return Err(unavailable);
         }
         self.make_room();

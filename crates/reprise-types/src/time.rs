@@ -3,7 +3,9 @@
 //! Times are compared as instants, never as strings (G17): the same moment written with `Z`, with
 //! an offset or with fractional seconds is one value.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, Utc};
+use std::time::SystemTime;
+
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, Utc};
 use serde_json::Value;
 
 use crate::calendar::Zone;
@@ -64,7 +66,8 @@ impl Zone {
     }
 }
 
-/// The machine's clock, read here only.
+/// The machine's clock, read here only. One that stands before 1970 says 1970: identifiers count
+/// from there.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
@@ -74,13 +77,32 @@ impl Clock for SystemClock {
         reason = "the one place that asks the machine for the time"
     )]
     fn now(&self) -> DateTime<Utc> {
-        Utc::now()
+        instant_of(SystemTime::now())
     }
+}
+
+/// An instant of this machine as a date; what is beyond every date is the nearest there is.
+fn instant_of(time: SystemTime) -> DateTime<Utc> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    let since = TimeDelta::from_std(since.unwrap_or_default()).unwrap_or(TimeDelta::MAX);
+    let at = DateTime::UNIX_EPOCH.checked_add_signed(since);
+    at.unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+
+    #[test]
+    fn a_clock_before_1970_or_beyond_all_years_says_the_nearest_instant() {
+        let at = |seconds| instant_of(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
+        let before = SystemTime::UNIX_EPOCH - Duration::from_secs(1 << 31);
+        assert_eq!(instant_of(before), DateTime::UNIX_EPOCH);
+        assert_eq!(at(1_771_234_567).timestamp(), 1_771_234_567);
+        assert_eq!(at(1 << 62), DateTime::<Utc>::MAX_UTC);
+    }
 
     #[test]
     fn three_dialects_of_one_moment_are_one_instant() {

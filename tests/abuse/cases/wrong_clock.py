@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes while the clock stands in 2426, and one while it stands in 1990: they are kept, what comes
-later has the right time again, also after a restart, and `doctor` names what is wrong."""
+later has the right time again, also after a restart, and `doctor` names what is wrong. Before 1970
+commands work, a daemon that runs goes on, and none is started."""
 
 import json
 from datetime import UTC, datetime
 
-from abuse import Home
+from abuse import Home, within
 
 CENTURIES = 400 * 365 * 86_400
 
@@ -40,4 +41,40 @@ with Home() as home:
             assert off < 600, f"`{text}` is {off:.0f} s off"
     ended = home.run("doctor")
     assert "clock" in ended.stdout and "2426" in ended.stdout, ended.stdout
+    home.done("check", "--user", "ada")
+
+BEFORE_1970 = -60 * 365 * 86_400
+
+with Home() as home:
+    before = {"SHIM_CLOCK": BEFORE_1970}
+    line = '{"text":"kept before 1970"}\n'
+    ended = home.run("ingest", "--user", "ada", "--jsonl", "-", input=line, shim=before)
+    assert ended.returncode == 0, ended.stderr
+    assert home.texts("ada") == ["kept before 1970"]
+    ended = home.run("recall", "--user", "ada", "kept", shim=before)
+    assert ended.returncode == 0 and "panicked" not in ended.stderr, ended.stderr
+    ended = home.run("serve", shim=before)
+    assert ended.returncode == 2 and "clock" in ended.stderr, ended.stderr
+    # The clock of a daemon goes wrong while it runs, and is set right again.
+    later = home.folder / "later"
+    home.serve("--idle-exit", "600", shim=before | {"SHIM_LATER": later})
+
+    def keep(user, text):
+        try:
+            status, _ = home.local("POST", f"/v1/users/{user}/records", {"text": text})
+        except OSError:
+            return False
+        return status == 200
+
+    for round in range(8):
+        assert keep("ada", f"right {round}")
+    later.touch()
+    for round in range(8):
+        keep("ada", f"wrong {round}")
+        keep("bob", f"wrong {round}")
+    later.unlink()
+    for user in ["ada", "bob"]:
+        within(10, lambda: keep(user, "right again"), f"the memory of {user} stays dead")
+        assert "right again" in home.texts(user)
+    home.done("stop")
     home.done("check", "--user", "ada")

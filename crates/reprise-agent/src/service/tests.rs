@@ -1,7 +1,7 @@
 //! The whole service on a real file: writes, refusals, degradation, restarts, shutdown.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use reprise_engine::Engine;
@@ -300,37 +300,43 @@ async fn a_service_without_its_supervisor_is_not_ready() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_memory_that_fails_too_often_is_left_alone() {
-    let bench = Bench::new();
-    let service = bench.start().await;
-    until(async || {
-        let died = service
-            .with_engine(&ada(), |_| panic!("told to panic"))
-            .await;
-        died.is_err() && !service.open(&ada()).await.is_ok_and(|()| true) && {
-            // Between two restarts the memory is unavailable for a moment; two failures mean for
-            // good.
-            tokio::task::yield_now().await;
-            service.stats().recalls_free > 0 && spent(&service).await
+async fn a_memory_that_fails_too_often_rests_and_is_tried_again() {
+    let mut bench = Bench::new();
+    let (fails, tries) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicU64::new(0)));
+    let open = Arc::clone(&bench.config.open_engine);
+    bench.config.open_engine = Arc::new({
+        let (fails, tries) = (Arc::clone(&fails), Arc::clone(&tries));
+        move |path, options| {
+            if path.ends_with("ada/memory.rvf") {
+                tries.fetch_add(1, Ordering::SeqCst);
+                assert!(!fails.load(Ordering::SeqCst), "told to panic");
+            }
+            open(path, options)
         }
-    })
-    .await;
+    });
+    let service = bench.start().await;
+    let began = std::time::Instant::now();
+    for _ in 0..20 {
+        let unavailable = MemoryError::Unavailable { user: "ada".into() };
+        assert_eq!(service.open(&ada()).await, Err(unavailable));
+    }
+    // Five times at once, and then once a second at most, however many ask.
+    let most = 8 + began.elapsed().as_secs();
+    let tried = tries.load(Ordering::SeqCst);
+    assert!(tried <= most, "{tried} times, {most} at most");
     let other = "eve".parse().unwrap();
     service
         .observe(&other, vec![note("another memory goes on")])
         .await
         .unwrap();
-}
-
-/// Whether a hundred consecutive requests find no memory.
-async fn spent(service: &MemoryService) -> bool {
-    for _ in 0..100 {
-        if service.open(&ada()).await.is_ok() {
-            return false;
-        }
-        tokio::task::yield_now().await;
-    }
-    true
+    // What made it fail is over: so is its rest.
+    fails.store(false, Ordering::SeqCst);
+    until(async || service.open(&ada()).await.is_ok()).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(50),
+        "it waited for the minute to pass"
+    );
+    service.observe(&ada(), vec![note("kept")]).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -30,6 +30,12 @@ pub enum DaemonError {
          add NAME` first, or bind 127.0.0.1"
     )]
     NoToken { address: SocketAddr },
+    /// No date can be put on an answer of HTTP.
+    #[error(
+        "the clock of this machine stands before 1970; set it and start again (commands work \
+         without a daemon)"
+    )]
+    Clock,
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(transparent)]
