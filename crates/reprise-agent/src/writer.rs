@@ -153,12 +153,16 @@ impl Writer {
         answer();
     }
 
-    /// Publishes the new snapshot, and drops an engine whose file was replaced.
+    /// Publishes the new snapshot. A file that was put in the place of ours is opened at once, so
+    /// that readers see it too; where it cannot be, the next request tries again.
     fn show(&mut self) {
-        if let Some(engine) = &self.engine {
-            self.handle.publish(engine.snapshot());
-            if engine.is_displaced() {
-                self.engine = None;
+        let Some(engine) = &self.engine else { return };
+        self.handle.publish(engine.snapshot());
+        if engine.is_displaced() {
+            self.engine = None;
+            if let Err(error) = self.open() {
+                let user = self.handle.user();
+                tracing::warn!(%user, %error, "what replaced a memory cannot be opened");
             }
         }
     }

@@ -50,7 +50,7 @@ impl Engine {
         if !self.state.keys.is_sound() {
             findings.push(Finding {
                 what: "index".to_owned(),
-                detail: "the saved keys are damaged; run `reprise check --repair`".to_owned(),
+                detail: "the saved keys are damaged".to_owned(),
             });
         }
         if let Err(error) = self.state.index.load() {
@@ -85,8 +85,7 @@ impl Engine {
         if kept.digest() != fresh.digest() {
             findings.push(Finding {
                 what: "learning".to_owned(),
-                detail: "it differs from what the log teaches; run `reprise check --repair`"
-                    .to_owned(),
+                detail: "it differs from what the log teaches".to_owned(),
             });
         }
         let kept = self.state.parts();
@@ -96,8 +95,7 @@ impl Engine {
             if tag != LEARNING_TAG && !same {
                 findings.push(Finding {
                     what: format!("index part {tag:#04x}"),
-                    detail: "it differs from what the log gives; run `reprise check --repair`"
-                        .to_owned(),
+                    detail: "it differs from what the log gives".to_owned(),
                 });
             }
         }

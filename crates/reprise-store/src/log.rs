@@ -298,6 +298,8 @@ impl Log {
         self.check_writable()?;
         let path = self.path.clone();
         if self.file.size().map_err(StoreError::io("look at", &path))? < self.end {
+            // A whole one may have been put in its place by now.
+            self.check_place()?;
             let (offset, what) = (self.end, "it was cut from outside");
             return Err(StoreError::Damaged { path, offset, what });
         }

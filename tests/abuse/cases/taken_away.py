@@ -69,5 +69,17 @@ with Home() as home:
     rescued = next(folder.glob("*.rescued*"))
     home.done("restore", str(rescued), "--user", "saved")
     assert sorted(ours) == home.texts("saved"), "what was rescued is not whole"
+    # Cut in place: nothing is kept until a whole one is moved over it.
+    whole = home.folder / "whole.rvf"
+    home.done("backup", "--user", "ada", str(whole))
+    there = home.texts("ada")
+    with open(file, "r+b") as cut:
+        cut.truncate(100)
+    refused = write()
+    assert refused and "cut" in refused, f"cut: {refused or 'answered 200'}"
+    whole.rename(file)
+    write()
+    kept = there
+    is_all_there("cut, and a whole one moved over it")
     home.done("stop")
     home.done("check", "--user", "ada")

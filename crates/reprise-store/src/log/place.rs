@@ -80,7 +80,7 @@ impl Log {
     fn put_back(&mut self) -> io::Result<()> {
         self.disk.make_folder(&self.path)?;
         let temporary = beside(&self.path, SUFFIX_PUT_BACK);
-        let file = self.copy_to_new(&temporary)?;
+        let file = self.copy_to_new(&temporary, self.end)?;
         let LockAttempt::Held(lock) = self.disk.lock(&temporary)? else {
             return Err(io::ErrorKind::WouldBlock.into());
         };
@@ -90,15 +90,16 @@ impl Log {
         Ok(())
     }
 
-    /// Saves the old file's content beside the file that replaced it, where no name refers to it
-    /// any more; otherwise it would be lost with this handle.
+    /// Saves the old file's content, or what was left of it, beside the file that replaced it,
+    /// where no name refers to it any more; otherwise it would be lost with this handle.
     fn rescue(&self) -> Result<Option<PathBuf>, StoreError> {
         let io = StoreError::io("save what was replaced at", &self.path);
         if self.file.links().map_err(&io)? > 0 {
             return Ok(None);
         }
         let temporary = beside(&self.path, SUFFIX_PUT_BACK);
-        self.copy_to_new(&temporary).map_err(&io)?;
+        let end = self.file.size().map_err(&io)?.min(self.end);
+        self.copy_to_new(&temporary, end).map_err(&io)?;
         let rescued = || {
             let name = link_to_free(&*self.disk, &temporary, &self.path, SUFFIX_RESCUED)?;
             self.disk.remove(&temporary)?;
@@ -111,13 +112,13 @@ impl Log {
         Ok(Some(rescued))
     }
 
-    fn copy_to_new(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+    fn copy_to_new(&self, path: &Path, end: u64) -> io::Result<Arc<dyn DiskFile>> {
         self.disk.remove(path)?;
         let to = self.disk.open_or_create(path)?;
         let mut bytes = vec![0; COPIED];
         let mut at = 0;
-        while at < self.end {
-            let part = &mut bytes[..(self.end - at).min(COPIED as u64) as usize];
+        while at < end {
+            let part = &mut bytes[..(end - at).min(COPIED as u64) as usize];
             self.file.read_exact_at(at, part)?;
             to.write_all_at(at, part)?;
             at += part.len() as u64;

@@ -178,6 +178,36 @@ fn a_file_put_in_its_place_is_not_touched_and_the_old_one_is_saved() {
     }
 }
 
+#[test]
+fn a_cut_file_makes_way_for_a_whole_one_that_is_moved_over_it() {
+    let top = tempfile::tempdir().unwrap();
+    let (path, good) = (top.path().join("memory.rvf"), top.path().join("good"));
+    let mut log = open_real(&path).unwrap();
+    log.append(&[record(1, "one")]).unwrap();
+    std::fs::copy(&path, &good).unwrap();
+    log.append(&[record(2, "two")]).unwrap();
+    let cut = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    cut.set_len(100).unwrap();
+    let damaged = log.append(&[record(3, "three")]);
+    assert!(
+        matches!(damaged, Err(StoreError::Damaged { .. })),
+        "{damaged:?}"
+    );
+    std::fs::rename(&good, &path).unwrap();
+    let refused = log.append(&[record(3, "three")]).map(drop);
+    let Displacement::Replaced { rescued } = displaced(refused) else {
+        panic!("it was replaced");
+    };
+    // What was left of the cut one is kept.
+    let rescued = rescued.expect("no name refers to it");
+    assert_eq!(std::fs::metadata(rescued).unwrap().len(), 100);
+    assert!(log.is_displaced());
+    drop(log);
+    let mut log = open_real(&path).unwrap();
+    log.append(&[record(3, "three")]).unwrap();
+    assert_eq!(log.records(), 2);
+}
+
 fn open_real(path: &Path) -> Result<Log, StoreError> {
     let options = testing::options(Verify::Tail);
     Log::open(Arc::new(RealDisk), path, &options).map(|opened| opened.log)

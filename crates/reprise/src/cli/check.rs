@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use reprise_engine::Engine;
+use reprise_engine::{CheckReport, Engine, Finding};
 use reprise_knowledge::compare_stock;
 use reprise_store::Verify;
 use serde_json::json;
@@ -22,9 +22,14 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
     };
     let (mut engine, opened) = store::open(context, &arguments.user, access, Verify::Everything)?;
     let report = engine.check()?;
+    let mut findings: Vec<String> = report.findings.iter().map(told).collect();
+    // What a rebuilt index does not heal stands in the file.
+    let mut left = left_of(&report, opened.recovery.missing_records.is_empty());
     if arguments.repair {
         engine.rebuild()?;
         engine.checkpoint()?;
+        let again = engine.check()?;
+        left = left_of(&again, opened.recovery.missing_records.is_empty());
     }
     let projected = rebuild::findings(context, &arguments.user, &engine.snapshot())?;
     let stock = arguments
@@ -32,12 +37,6 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         .then(|| stock(context, arguments, engine))
         .transpose()?;
     let recovery = &opened.recovery;
-    let mut findings: Vec<String> = report
-        .findings
-        .iter()
-        .map(|f| format!("{}: {}", f.what, f.detail))
-        .collect();
-    let is_whole = findings.is_empty() && recovery.missing_records.is_empty();
     findings.extend(projected);
     for (first, last) in &recovery.missing_records {
         findings.push(format!("records {first}..={last} can no longer be read"));
@@ -65,10 +64,10 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
             report.records_read
         )?;
         if recovery.torn_bytes > 0 {
+            let torn = recovery.torn_bytes;
             writeln!(
                 out,
-                "{} bytes of an unfinished write at the end: never acknowledged, not counted",
-                recovery.torn_bytes
+                "the last {torn} bytes are no whole commit: they are not counted"
             )?;
         }
         if let Some(seen) = seen {
@@ -77,19 +76,53 @@ pub(super) fn run(context: &Context, arguments: &CheckArguments) -> anyhow::Resu
         for finding in &findings {
             writeln!(out, "  {finding}")?;
         }
-        writeln!(
-            out,
-            "{}",
-            if sound {
-                "sound: the index equals the log"
-            } else if is_whole {
-                "the memory itself is sound; `reprise rebuild` writes its projections anew"
-            } else {
-                "damaged"
-            }
-        )?;
+        writeln!(out, "{}", verdict(arguments, sound, left))?;
     }
     Ok(if sound { Exit::Success } else { Exit::Refused })
+}
+
+fn told(finding: &Finding) -> String {
+    format!("{}: {}", finding.what, finding.detail)
+}
+
+/// Where damage stands, which says what heals it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    Nothing,
+    /// In what is built from the log.
+    Index,
+    /// In the log itself.
+    File,
+}
+
+fn left_of(report: &CheckReport, is_all_there: bool) -> Left {
+    let in_file = |finding: &Finding| matches!(finding.what.as_str(), "file" | "record");
+    match &report.findings[..] {
+        [] if is_all_there => Left::Nothing,
+        findings if !is_all_there || findings.iter().any(in_file) => Left::File,
+        _ => Left::Index,
+    }
+}
+
+/// What it comes to, and what to do.
+fn verdict(arguments: &CheckArguments, sound: bool, left: Left) -> String {
+    let user = &arguments.user;
+    match left {
+        Left::Nothing if sound => "sound: the index equals the log".to_owned(),
+        Left::Nothing if arguments.repair => {
+            "repaired: the index was built anew and equals the log".to_owned()
+        }
+        Left::Nothing => {
+            "the memory itself is sound; `reprise rebuild` writes its projections anew".to_owned()
+        }
+        Left::Index => format!(
+            "damaged: `reprise check --repair --user {user}` builds the index anew from the log"
+        ),
+        Left::File => format!(
+            "damaged: `reprise compact --user {user}` writes the file anew with all that can be \
+             read; a backup has what cannot"
+        ),
+    }
 }
 
 /// What stock rvf-runtime makes of the file once it is closed: a daemon that has it lets go of it.
