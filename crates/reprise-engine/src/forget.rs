@@ -47,6 +47,17 @@ impl Engine {
         reason: &str,
         now: DateTime<Utc>,
     ) -> Result<Vec<Forgotten>, EngineError> {
+        self.forget_for(None, selector, reason, now)
+    }
+
+    /// The same for a request of this name: what it forgot is known by it afterwards.
+    pub fn forget_for(
+        &mut self,
+        request: Option<&ExternalId>,
+        selector: &ForgetSelector,
+        reason: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Forgotten>, EngineError> {
         self.know_keys()?;
         let at = self.advance_clock(now);
         let ordinals = self.reached(selector);
@@ -58,17 +69,19 @@ impl Engine {
                 continue;
             };
             let keys = &self.state.keys;
-            let (content_hash, keys) = if let Ok(record) = self.snapshot.reader.record(ordinal) {
-                let named = record.external_ids.iter().map(key_of);
-                let own: BTreeSet<u128> = named
-                    .filter(|key| keys.get(*key) == Some(ordinal))
-                    .collect();
-                (record.content_hash, own.into_iter().collect())
-            } else {
-                let known = keys_of_damaged.get_or_insert_with(|| keys.by_ordinal());
-                let known = known.remove(&ordinal).unwrap_or_default();
-                (ContentHash::default(), known)
-            };
+            let (content_hash, mut keys): (_, Vec<u128>) =
+                if let Ok(record) = self.snapshot.reader.record(ordinal) {
+                    let named = record.external_ids.iter().map(key_of);
+                    let own: BTreeSet<u128> = named
+                        .filter(|key| keys.get(*key) == Some(ordinal))
+                        .collect();
+                    (record.content_hash, own.into_iter().collect())
+                } else {
+                    let known = keys_of_damaged.get_or_insert_with(|| keys.by_ordinal());
+                    let known = known.remove(&ordinal).unwrap_or_default();
+                    (ContentHash::default(), known)
+                };
+            keys.extend(request.map(key_of));
             entries.push(Entry::Forgotten {
                 ordinal,
                 id: doc.id,
@@ -90,6 +103,20 @@ impl Engine {
             _ => None,
         });
         Ok(forgotten.collect())
+    }
+
+    /// What the request of this name forgot: all that went at the same moment.
+    pub fn forgotten_for(&mut self, request: &ExternalId) -> Result<Vec<RecordId>, EngineError> {
+        self.know_keys()?;
+        let index = &self.snapshot.index;
+        let place = self.state.keys.get(key_of(request));
+        let Some(at) = place.and_then(|place| index.doc(place)?.forgotten_at) else {
+            return Ok(Vec::new());
+        };
+        let all = (0..index.len() as u32).filter_map(|place| index.doc(place));
+        let gone = all.filter(|doc| doc.forgotten_at == Some(at));
+        // As they were answered: the newest first.
+        Ok(gone.map(|doc| doc.id).rev().collect())
     }
 
     /// Ends the links of what stays behind something that goes: the other sources of what was made

@@ -13,14 +13,15 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::Bytes;
 use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{CONTENT_TYPE, HOST};
-use hyper::{Method, Request, Response};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use reprise_types::{UserId, system_entropy};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::net::UnixStream;
 use tokio::time::{sleep, timeout};
 
 use crate::place::Place;
@@ -83,14 +84,13 @@ impl Call {
         self
     }
 
-    /// Sends `body` to `path`, under a name of its own, so that it may be sent twice.
+    /// Sends `body` to `path`.
     #[must_use]
     pub fn post(path: impl Into<String>, body: &Value) -> Self {
         Self {
             method: Method::POST,
             body: body.to_string().into(),
-            key: Some(format!("{:032x}", system_entropy())),
-            ..Self::get(path)
+            ..Self::change(path)
         }
     }
 
@@ -118,6 +118,14 @@ impl Call {
     pub fn delete(path: impl Into<String>) -> Self {
         Self {
             method: Method::DELETE,
+            ..Self::change(path)
+        }
+    }
+
+    /// A request under a name of its own, so that it may be sent twice.
+    fn change(path: impl Into<String>) -> Self {
+        Self {
+            key: Some(format!("{:032x}", system_entropy())),
             ..Self::get(path)
         }
     }
@@ -208,13 +216,25 @@ impl Client {
         Ok(())
     }
 
-    /// The answer to a request, as it came.
+    /// The answer to a request, as it came. A connection that broke, or had been closed meanwhile,
+    /// is replaced once. A change has a name, so that what was done before the break is not done
+    /// again.
     pub async fn bytes(&self, call: &Call) -> Result<Bytes, Problem> {
-        let (sender, response) = self.send(call).await?;
-        let status = response.status();
-        let body = self.watched(response.into_body().collect()).await?;
-        let body = body.map_err(broken)?.to_bytes();
-        self.keep(sender);
+        let kept = self.take();
+        let sender = match kept {
+            Some(sender) => sender,
+            None => self.open().await?,
+        };
+        let (status, body) = match self.watched(self.answer(sender, call)).await? {
+            Ok(answered) => answered,
+            Err(error) => {
+                tracing::debug!(%error, "a connection broke; the request is sent once more");
+                self.settled().await;
+                let sender = self.open().await?;
+                let second = self.watched(self.answer(sender, call)).await?;
+                second.map_err(broken)?
+            }
+        };
         if status.is_success() {
             return Ok(body);
         }
@@ -259,23 +279,24 @@ impl Client {
         Ok(())
     }
 
-    /// A connection that broke, or had been closed meanwhile, is replaced once. The request has a
-    /// name, so that what was kept before the break is not kept again.
-    async fn send(&self, call: &Call) -> Result<(Sender, Response<Incoming>), Problem> {
-        let kept = self.take();
-        let sender = match kept {
-            Some(sender) => sender,
-            None => self.open().await?,
-        };
-        match self.watched(self.try_send(sender, call)).await? {
-            Ok(answered) => Ok(answered),
-            Err(error) => {
-                tracing::debug!(%error, "a connection broke; the request is sent once more");
-                let sender = self.open().await?;
-                let second = self.watched(self.try_send(sender, call)).await?;
-                second.map_err(broken)
+    /// Waits until the daemon answers, or takes no connection any more: the system still takes some
+    /// for a daemon that was killed, while it clears it away.
+    async fn settled(&self) {
+        let since = Instant::now();
+        while since.elapsed() < self.patience {
+            match timeout(self.patience, self.live()).await {
+                Ok(Err(SendError::Connection(_))) => sleep(LOOK).await,
+                Ok(Err(SendError::Unreachable(error))) if !is_absent(&error) => sleep(LOOK).await,
+                _ => return,
             }
         }
+    }
+
+    /// Whether the daemon of this place serves: one that is silent does, one whose connections
+    /// break is being cleared away.
+    pub(crate) async fn serves(&self) -> bool {
+        Self::is_answered(&self.place).await
+            && !matches!(timeout(self.patience, self.live()).await, Ok(Err(_)))
     }
 
     /// Waits for as long as the daemon lives: work may be long, silence may not.
@@ -298,13 +319,10 @@ impl Client {
     /// Asks for nothing but an answer, on a connection of its own.
     async fn live(&self) -> Result<(), SendError> {
         let stream = start::connect(&self.place).await?;
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        let live = Call::get("/health/live");
-        let asked = self.try_send(sender, &live);
-        tokio::select! {
-            answered = asked => answered.map(drop),
-            ended = connection => Ok(ended?),
-        }
+        let mut sender = connected(stream).await?;
+        exchange(&mut sender, &Call::get("/health/live"))
+            .await
+            .map(drop)
     }
 
     fn hung(&self) -> Problem {
@@ -319,15 +337,15 @@ impl Client {
         )
     }
 
-    async fn try_send(
+    /// The whole answer; its connection is kept for the next request.
+    async fn answer(
         &self,
         mut sender: Sender,
         call: &Call,
-    ) -> Result<(Sender, Response<Incoming>), SendError> {
-        sender.ready().await?;
-        let request = call.request().map_err(SendError::Unsendable)?;
-        let response = sender.send_request(request).await?;
-        Ok((sender, response))
+    ) -> Result<(StatusCode, Bytes), SendError> {
+        let (status, body) = exchange(&mut sender, call).await?;
+        self.keep(sender);
+        Ok((status, body))
     }
 
     fn take(&self) -> Option<Sender> {
@@ -356,14 +374,27 @@ impl Client {
             (Err(error), _) if error.kind() == ErrorKind::WouldBlock => return Err(self.hung()),
             (Err(error), _) => return Err(unreachable(&self.place, &error)),
         };
-        let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(broken)?;
-        tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the daemon ended");
-            }
-        });
-        Ok(sender)
+        connected(stream).await.map_err(broken)
     }
+}
+
+async fn connected(stream: UnixStream) -> Result<Sender, hyper::Error> {
+    let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to the daemon ended");
+        }
+    });
+    Ok(sender)
+}
+
+/// Sends a request and reads its whole answer.
+async fn exchange(sender: &mut Sender, call: &Call) -> Result<(StatusCode, Bytes), SendError> {
+    sender.ready().await?;
+    let request = call.request().map_err(SendError::Unsendable)?;
+    let response = sender.send_request(request).await?;
+    let status = response.status();
+    Ok((status, response.into_body().collect().await?.to_bytes()))
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -404,7 +435,41 @@ fn broken(error: impl std::fmt::Display) -> Problem {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::UnixListener;
+
     use super::*;
+
+    /// What a daemon that was killed looks like while the system clears it away, and another after
+    /// it: the first connections are taken and break.
+    #[tokio::test]
+    async fn a_daemon_that_was_killed_is_waited_out_until_another_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::new(&folder.path().join("d"), Some(folder.path()));
+        place.prepare().unwrap();
+        let listener = UnixListener::bind(place.socket()).unwrap();
+        let taken = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&taken);
+        tokio::spawn(async move {
+            loop {
+                let (mut stream, _) = listener.accept().await.unwrap();
+                if count.fetch_add(1, Ordering::SeqCst) < 5 {
+                    continue;
+                }
+                let mut asked = [0; 1024];
+                let _request = stream.read(&mut asked).await.unwrap();
+                let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+                stream.write_all(answer).await.unwrap();
+            }
+        });
+        let client = Client::new(place);
+        let answer: Value = client.ask(&Call::get("/v1/status")).await.unwrap();
+        assert_eq!(answer, serde_json::json!({}));
+        assert!(taken.load(Ordering::SeqCst) > 5);
+    }
 
     #[test]
     fn a_name_cannot_leave_its_part_of_the_path() {

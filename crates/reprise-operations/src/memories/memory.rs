@@ -8,7 +8,9 @@ use chrono::{DateTime, Utc};
 use reprise_agent::Intake;
 use reprise_engine::{CompactionOutcome, Engine, Snapshot};
 use reprise_redact::Redactor;
-use reprise_types::{Calendar, Embedding, Recall, RecallRequest, RecallScope, RecordId, UserId};
+use reprise_types::{
+    Calendar, Embedding, ExternalId, Recall, RecallRequest, RecallScope, RecordId, UserId,
+};
 
 use super::{Memories, PastRecall};
 use crate::problem::{Problem, ProblemKind};
@@ -155,6 +157,12 @@ impl Memory {
 
     pub(crate) fn key(&self) -> Option<&str> {
         self.options.key.as_deref()
+    }
+
+    /// The request's own name for one thing that it does.
+    pub(crate) fn request_name(&self, what: &str) -> Option<ExternalId> {
+        let name = self.key().map(|key| format!("{key}/{what}"));
+        name.map(|name| ExternalId::new(ExternalId::REQUEST, name))
     }
 
     pub(crate) fn now(&self) -> DateTime<Utc> {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use reprise_engine::{Engine, EngineError, ForgetSelector};
-use reprise_types::RecordId;
+use reprise_engine::{Engine, ForgetSelector};
+use reprise_types::ExternalId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -44,11 +44,12 @@ impl Operation for Delete {
         let now = memory.now();
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
         let wanted = name.clone();
-        let forget = move |engine: &mut Engine| -> Result<Vec<RecordId>, EngineError> {
+        let forget = move |engine: &mut Engine, request: Option<&ExternalId>| {
             let Some(id) = resolve(engine, &wanted) else {
                 return Ok(Vec::new());
             };
-            let gone = engine.forget(&ForgetSelector::Record(id), &reason, now)?;
+            let selector = ForgetSelector::Record(id);
+            let gone = engine.forget_for(request, &selector, &reason, now)?;
             Ok(gone.iter().map(|gone| gone.id).collect())
         };
         let gone = forgotten(memory, forget).await?;

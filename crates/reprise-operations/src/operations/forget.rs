@@ -148,9 +148,9 @@ impl Operation for Forget {
             });
         }
         let reason = reason.unwrap_or_else(|| "asked for by a client".to_owned());
-        let forget = move |engine: &mut Engine| {
+        let forget = move |engine: &mut Engine, request: Option<&ExternalId>| {
             for selector in &selectors {
-                let gone = engine.forget(selector, &reason, now)?;
+                let gone = engine.forget_for(request, selector, &reason, now)?;
                 if !gone.is_empty() {
                     return Ok(gone.iter().map(|gone| gone.id).collect());
                 }
@@ -171,16 +171,23 @@ impl Operation for Forget {
     }
 }
 
-/// Forgets by `forget`, which answers what is gone, and tells of it.
-pub(super) async fn forgotten(
-    memory: &Memory,
-    forget: impl FnOnce(&mut Engine) -> Result<Vec<RecordId>, EngineError> + Send + 'static,
-) -> Result<Forgotten, Problem> {
+/// Forgets by `forget`, which answers what is gone, and tells of it. To a request that comes again,
+/// because its answer was lost, what it forgot the first time is told.
+pub(super) async fn forgotten<F>(memory: &Memory, forget: F) -> Result<Forgotten, Problem>
+where
+    F: FnOnce(&mut Engine, Option<&ExternalId>) -> Result<Vec<RecordId>, EngineError>,
+    F: Send + 'static,
+{
     let span = span("delete_memory", memory.user());
-    let forget = |engine: &mut Engine| {
+    let request = memory.request_name("forget");
+    let forget = move |engine: &mut Engine| {
         // Its receipts may be among what goes.
         let receipts = Receipts::read(&engine.snapshot());
-        Ok::<_, EngineError>((forget(engine)?, receipts))
+        let mut gone = forget(engine, request.as_ref())?;
+        if let Some(request) = request.filter(|_| gone.is_empty()) {
+            gone = engine.forgotten_for(&request)?;
+        }
+        Ok::<_, EngineError>((gone, receipts))
     };
     let (forgotten, receipts) = memory.with_engine(forget).instrument(span).await??;
     if !forgotten.is_empty() {

@@ -53,7 +53,11 @@ impl LifeLock {
                 Err(TryLockError::Error(error)) => return Err(error.into()),
                 Err(TryLockError::WouldBlock) => {}
             }
-            let serves = Client::is_answered(place).await;
+            let serves = if replace {
+                Client::is_answered(place).await
+            } else {
+                client.serves().await
+            };
             let signalled = matches!(told, Told::Terminate | Told::Kill);
             let late = since.elapsed() > if signalled { patience } else { PREDECESSOR };
             told = match told {

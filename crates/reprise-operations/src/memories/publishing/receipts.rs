@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use reprise_agent::Intake;
 use reprise_engine::Snapshot;
-use reprise_global::{GlobalRecord, Merged, Published, Version};
+use reprise_global::{GlobalRecord, Merged, Published, Unpublished, Version};
 use reprise_types::{
     ListRequest, MemoryFilter, MemoryRecord, RecordId, UserId, WayOut, limits::PAGE_MAX,
     system_entropy,
@@ -35,6 +35,7 @@ pub struct ReceiptLine {
     /// The record of which this is a version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<RecordId>,
+    /// The version; of what was taken back, how many there were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -134,9 +135,11 @@ impl Act {
         Self(line, sentence)
     }
 
-    pub(super) fn unpublished(id: RecordId) -> Self {
+    pub(super) fn unpublished(id: RecordId, versions: u32) -> Self {
         let sentence = format!("Took {id} back from the global store.");
-        Self::of("unpublished", id, sentence)
+        let Self(mut line, sentence) = Self::of("unpublished", id, sentence);
+        line.version = Some(versions.to_string());
+        Self(line, sentence)
     }
 
     pub(super) fn used(id: RecordId, version: u32) -> Self {
@@ -167,12 +170,16 @@ impl Memory {
         }))
     }
 
-    /// Writes one receipt of several acts into the user's log; answers its id.
+    /// Writes one receipt of several acts into the user's log; answers its id. What was taken back
+    /// is known by the name of its request, where that has one.
     pub(super) async fn keep_receipt(&self, acts: &[Act]) -> Result<RecordId, Problem> {
+        let is_back = acts.iter().any(|Act(line, _)| line.act == "unpublished");
+        let name = self.receipt_name().filter(|_| is_back);
+        let name = name.unwrap_or_else(|| format!("receipt-{:032x}", system_entropy()));
         let lines: Vec<&ReceiptLine> = acts.iter().map(|Act(line, _)| line).collect();
         let sentences: Vec<&str> = acts.iter().map(|Act(_, said)| said.as_str()).collect();
         let record = record_of_value(json!({
-            "external_id": format!("receipt-{:032x}", system_entropy()),
+            "external_id": name,
             "text": sentences.join(" "),
             "source": "user_input",
             "kind": "episode",
@@ -190,6 +197,25 @@ impl Memory {
             let said = format!("it is done, and its receipt was not kept: {}", why.detail);
             Problem::new(ProblemKind::Internal, said)
         })
+    }
+}
+
+impl Memory {
+    fn receipt_name(&self) -> Option<String> {
+        self.key().map(|key| format!("receipt-{key}"))
+    }
+
+    /// What this very request took back, where its answer was lost and it comes again.
+    pub(super) async fn taken_back(&self) -> Option<(Unpublished, RecordId)> {
+        let receipt = self.record(&self.receipt_name()?).await.ok()?;
+        let said = receipt.body.details.as_ref()?.get("receipt")?.get(0)?;
+        let line: ReceiptLine = serde_json::from_value(said.clone()).ok()?;
+        let done = Unpublished {
+            id: line.global_id,
+            versions: line.version.as_ref()?.parse().ok()?,
+            verified: true,
+        };
+        (line.act == "unpublished").then_some((done, receipt.id))
     }
 }
 

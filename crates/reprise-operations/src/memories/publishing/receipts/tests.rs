@@ -46,8 +46,18 @@ async fn no_caller_writes_a_receipt_and_none_becomes_an_ordinary_record() {
         assert_eq!(kind, ProblemKind::Invalid, "{name}");
         assert!(detail.contains(word), "{detail}");
     };
-    let act = Act::unpublished(RecordId::from_u128(5));
-    let receipt = memory.keep_receipt(&[act]).await.unwrap().to_string();
+    let act = Act::unpublished(RecordId::from_u128(5), 2);
+    let named = memory.clone().keyed(Some("first".to_owned()));
+    let receipt = named.keep_receipt(&[act]).await.unwrap();
+    // A request that comes again, because its answer was lost, hears what it did; no other does.
+    let (back, told) = named.taken_back().await.unwrap();
+    assert_eq!(
+        (back.id, back.versions, told),
+        (RecordId::from_u128(5), 2, receipt)
+    );
+    let other = memory.clone().keyed(Some("second".to_owned()));
+    assert!(other.taken_back().await.is_none() && memory.taken_back().await.is_none());
+    let receipt = receipt.to_string();
     let own = json!({ "external_id": "own", "text": "the build is slow", "tags": ["ci"] });
     call("observe", json!({ "records": own })).await.unwrap();
 
